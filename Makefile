@@ -16,7 +16,7 @@ DEV := $(VENV)/.dev
 NODE := $(VENV)/.node
 
 .DEFAULT_GOAL := help
-.PHONY: help demo man picture check test test-slow test-long simulate soak bench format docs constraints clean
+.PHONY: help demo deb man wheel picture check test test-slow test-long simulate soak bench format docs constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -87,8 +87,17 @@ format: $(DEV) ## Format the code and apply ruff's automatic fixes
 docs: $(DEV) ## Write the tables of the documents from the code
 	$(BIN)/python -m tests.house.doc_tables
 
+# One package for each release and architecture; make deb RELEASE=12 ARCH=amd64 builds one of them.
+deb: $(DEV) ## Build the Debian packages in dist/ (make deb RELEASE=12 ARCH=amd64)
+	@$(BIN)/python packaging/deb/build.py $(addprefix --release=,$(RELEASE)) $(addprefix --arch=,$(ARCH))
+
 man: $(RUNTIME) ## Write the man pages into build/man
 	@$(BIN)/momo help --man build/man --quiet > /dev/null
+
+wheel: $(DEV) ## Write dist/momo_shop-*.tar.gz and *.whl, with the man pages inside
+	@rm -rf packaging/man
+	@$(BIN)/momo help --man packaging/man --quiet > /dev/null
+	@$(BIN)/uv build --quiet --offline --no-build-isolation --python $(BIN)/python --out-dir dist
 
 picture: $(DEV) ## Draw docs/img/*.svg: the demo, lines, today and watch from real runs, and the map of the packages
 	@mkdir -p docs/img
@@ -102,7 +111,8 @@ COMPILE := uv pip compile pyproject.toml --quiet --generate-hashes --no-header -
 
 constraints: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	$(COMPILE) --upgrade --output-file requirements/runtime.txt
-	$(COMPILE) --upgrade --group dev --constraint requirements/runtime.txt --output-file requirements/dev.txt
+	$(COMPILE) --upgrade --all-extras --constraint requirements/runtime.txt --output-file requirements/extras.txt
+	$(COMPILE) --upgrade --all-extras --group dev --constraint requirements/extras.txt --output-file requirements/dev.txt
 
 clean: ## Remove all generated files
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -141,11 +141,21 @@ class Shop:
         now = datetime.now(UTC)  # noqa: TID251 - the daemon's clock
         window = {"from": now - timedelta(days=2), "to": now + timedelta(hours=1)}
         body = {name: at.isoformat().replace("+00:00", "Z") for name, at in window.items()}
-        status, answer = self.shop.api(
-            "POST", wire.Path.REPLAY, {"endpoint_id": endpoint, **body, "include_historical": True}
-        )
-        if (status, answer.get("enqueued")) != (200, self.payments):
-            raise RuntimeError(f"{status}: {answer}")
+        queued, cursor = 0, None
+        while True:
+            page = {"cursor": cursor} if cursor else {}
+            status, answer = self.shop.api(
+                "POST",
+                wire.Path.REPLAY,
+                {"endpoint_id": endpoint, **body, "include_historical": True, **page},
+            )
+            if status != 200:
+                raise RuntimeError(f"{status}: {answer}")
+            queued, cursor = queued + answer["enqueued"], answer["next_cursor"]
+            if not answer["has_more"]:
+                break
+        if queued < self.payments:
+            raise RuntimeError(f"{queued} deliveries were queued")
 
     def requests(self) -> list[dict[str, Any]]:
         """Return the receiver's recorded requests."""

@@ -32,10 +32,11 @@ class ReceiverProcess:
         self._pipe = -1
         self._unread = b""
 
-    def start(self, *secrets: str, output: Path | None = None) -> None:
+    def start(self, *secrets: str, output: Path | None = None, delay_s: float = 0.0) -> None:
         """Start it; return when the port is open. With `output` it records there, and `next` gets no requests."""
         arguments = [part for secret in secrets for part in ("--secret", secret)]
         arguments += [] if output is None else ["--output", str(output)]
+        arguments += ["--delay-s", str(delay_s)]
         self._process = subprocess.Popen(  # noqa: S603 - our own programs
             [sys.executable, "-m", "tests.fakes.receiver", "--directory", str(self._folder),
              "--port", str(self._port), *arguments],

@@ -1,8 +1,8 @@
 """A page of 100 transactions with its total: in a shop of 10,000 transactions and in one of 1,000,000.
 
 Goals: an unfiltered page, or one by status, costs at most 1.5 times as much in the big shop; one narrowed by time or
-payer at most 1.5 times the bare count and page query there; a search by name at most half of them, in a shop with as
-many transactions, four in five of them paid. A page in the middle of the list is compared with the bare OFFSET.
+payer at most 1.5 times the bare count and page query there. A page in the middle of the list is compared with the bare
+OFFSET. Other lists and the search are in `big_shop.py`.
 
 Both shops are made by SQL, with the sizes and statuses of a real one, on this machine's disk; all reads are warm.
 """
@@ -29,25 +29,6 @@ NOW: Final = 1_795_248_000_000_000
 APART_US: Final = 20_000_000
 STATUSES: Final = ("EXPIRED",) * 17 + ("CANCELLED",) * 2 + ("MANUAL_REVIEW",)
 RATIO: Final = 1.5
-SEARCH_RATIO: Final = 0.5
-SYLLABLES: Final = (
-    "AN",
-    "BO",
-    "DU",
-    "ENY",
-    "FA",
-    "KWA",
-    "LAR",
-    "MEN",
-    "NII",
-    "OWU",
-    "SAH",
-    "SUA",
-    "TET",
-    "YAW",
-)
-NAMED: Final = 250
-"""This many of 200,000 people are called Kofi Antwi: one transaction in 800."""
 ASKED: Final = {
     "unfiltered": TransactionFilter(mode=Mode.LIVE),
     "both modes": TransactionFilter(),
@@ -90,57 +71,6 @@ def build(path: Path, size: int) -> sqlite3.Connection:
     return base
 
 
-def build_paid(path: Path, size: int) -> sqlite3.Connection:
-    """Make a shop of `size` transactions, requested ones and sales, four in five of them paid, by people with names."""
-    base = sqlite3.connect(path, isolation_level=None)
-    base.execute("PRAGMA journal_mode = WAL")
-    migrate(base, NOW)
-    rng = random.Random(7)  # noqa: S311 -- a made-up shop
-    words = ["".join(rng.choices(SYLLABLES, k=3)) for _ in range(3_000)]
-    people = [" ".join(rng.choices(words, k=2 + one % 2)) for one in range(200_000)]
-    people[:: len(people) // NAMED] = [f"KOFI ANTWI {words[one % 3_000]}" for one in range(NAMED)]
-
-    def payments() -> Any:
-        for number in range(size):
-            if number % 5:
-                payer = people[number * 7 % len(people)]
-                at = NOW - (size - number) * APART_US
-                yield f"p{number:035d}", f"{90_000_000_000 + number}", payer, at, at
-
-    def rows() -> Any:
-        for number in range(size):
-            payer, paid = people[number * 7 % len(people)], number % 5
-            sale = number % 5 == 1
-            at = NOW - (size - number) * APART_US
-            yield (
-                f"{number:08x}-0000-4000-8000-{rng.getrandbits(48):012x}",
-                "open" if sale else "request",
-                "SUCCESS" if paid else "EXPIRED",
-                f"+23324{number % 10_000_000:07d}",
-                None if sale else payer.title(),
-                None if sale else f"order-{number}",
-                at,
-                at + 3_600_000_000,
-                f"p{number:035d}" if paid else None,
-            )
-
-    base.execute("BEGIN")
-    base.executemany(
-        "INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, sim_key, device_id, "
-        "slot_index, kind, amount_minor, currency, payer_name, telco_at, stored_at, historical, standing) "
-        "VALUES (?1, 'live', 'momo_mtn', ?2, ?2, ?1, 's', 'd', 0, 'payment_received', 2500, 'GHS', ?3, ?4, ?5, 0, 'used')",
-        payments(),
-    )
-    base.executemany(
-        "INSERT INTO transactions (id, mode, origin, status, svc_code, expected_minor, currency, phone_number, customer_name, "
-        "client_reference, meta, send_sms_to_payer, created_with, created_at, expires_at, payment_id, late, rejected) "
-        "VALUES (?, 'live', ?, ?, 'A7K2M9', 2500, 'GHS', ?, ?, ?, '{}', 1, 'secret', ?, ?, ?, 0, 0)",
-        rows(),
-    )
-    base.execute("COMMIT")
-    return base
-
-
 def ours(
     base: sqlite3.Connection, wanted: TransactionFilter, offset: int = 0
 ) -> Callable[[], object]:
@@ -176,30 +106,6 @@ def side_by_side(*works: Callable[[], object], rounds: int = ROUNDS) -> list[lis
         for place, work in enumerate(works):
             taken[place].append(milliseconds(work))
     return taken
-
-
-def search(path: Path) -> Row:
-    """Compare a search by name with the bare queries."""
-    base = build_paid(path, SIZES[1])
-    columns = (
-        "t.svc_code", "t.customer_name", "t.client_reference", "t.description", "t.phone_number",
-        "p.telco_transaction_id", "p.payer_name", "p.payer_phone",
-    )  # fmt: skip
-    held = " OR ".join(f"{column} LIKE :search" for column in columns)
-    wanted = TransactionFilter(mode=Mode.LIVE, origin="all", search="kofi antwi")
-    where = f"t.merged_into IS NULL AND t.mode = 'live' AND ({held})"
-    mine, plain = side_by_side(
-        ours(base, wanted), bare(base, where, {"search": "%kofi antwi%"}), rounds=7
-    )
-    base.close()
-    ratio = median(mine) / median(plain)
-    return Row(
-        "a name that one in 800 has: beside the bare queries",
-        f"{ratio:.2f} x ({median(mine):.0f} ms)",
-        spread(mine, " ms"),
-        f"<= {SEARCH_RATIO} x",
-        held=ratio <= SEARCH_RATIO,
-    )
 
 
 def main() -> int:
@@ -261,7 +167,6 @@ def main() -> int:
         ]
         small.close()
         big.close()
-        rows.append(search(Path(folder) / "paid.db"))
     return report("Lists of transactions", rows)
 
 

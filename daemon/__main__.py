@@ -21,7 +21,9 @@ COMMANDS: Final = {
     "setup": "setup",
     "password-set": "setup",
     "backup": "backup",
+    "certificate": "certificate",
     "config": "config",
+    "db": "db",
     "logs": "config",
     "upgrade-check": "doctor",
     "verify": "decode",
@@ -114,11 +116,36 @@ def _add_shop_commands(add: Add) -> None:
     copies.add_argument("--drill", action="store_true")
     copies.add_argument("--dry-run", action="store_true")
     copies.add_argument("--json", action="store_true")
+    read = add("db", help="read the database; `query` reads its SQL from stdin")
+    read.add_argument("what", choices=("tables", "schema", "query", "export"))
+    read.add_argument("name", nargs="?")
+    read.add_argument("--value", metavar="NAME=VALUE", action="append", default=[])
+    read.add_argument("--limit", type=int, default=1_000)
+    read.add_argument("--show-phones", action="store_true")
+    read.add_argument("--json", action="store_true")
     edit = add("config", help="show, change and validate the settings")
-    edit.add_argument("what", choices=("show", "get", "set", "unset", "validate"))
+    edit.add_argument(
+        "what",
+        choices=(
+            "show",
+            "get",
+            "set",
+            "unset",
+            "validate",
+            "add-hilink",
+            "add-source",
+            "remove-source",
+        ),
+    )
     edit.add_argument("key", nargs="?", default="")
     edit.add_argument("value", nargs="?", default="")
     edit.add_argument("--json", action="store_true")
+    own = add("certificate", help="make, show and export the shop's own certificate")
+    own.add_argument("what", choices=("create", "show", "export"))
+    own.add_argument("names", nargs="*", metavar="NAME|ADDRESS")
+    own.add_argument("--new-ca", action="store_true")
+    own.add_argument("--der", action="store_true")
+    own.add_argument("--json", action="store_true")
     change = add("password-set", help="set the owner's password from stdin")
     change.add_argument("--json", action="store_true")
 
@@ -127,6 +154,7 @@ def _add_checks(add: Add) -> None:
     doctor = add("doctor", help="check this machine and the shop; needs no daemon")
     doctor.add_argument("areas", nargs="*", metavar="AREA")
     doctor.add_argument("--fix", action="store_true")
+    doctor.add_argument("--deep", action="store_true")
     doctor.add_argument("--bundle", metavar="FILE.tar.gz")
     doctor.add_argument("--dry-run", action="store_true")
     doctor.add_argument("--json", action="store_true")

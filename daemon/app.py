@@ -6,16 +6,21 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from daemon import wire
 from daemon.api import routes
 from daemon.api.http.listeners import ListenError, Listeners
 from daemon.api.http.service import Hooks
+from daemon.core.errors import Unavailable, only_unavailable
+from daemon.core.limits import SECOND_US
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.messages.android import PostedSource
 from daemon.core.upkeep.disk_space import DiskWatch
+from daemon.dash.entry import Dashboard, Machine
 from daemon.env import Env
 from daemon.flows.access.keys import note_key_use
 from daemon.flows.payments import texts
@@ -23,34 +28,46 @@ from daemon.flows.upkeep import clock as clock_flow
 from daemon.flows.upkeep import disk_space as disk_flow
 from daemon.flows.upkeep import notices, self_check
 from daemon.flows.upkeep.notices import OwnerSms
+from daemon.loops.certificate import CertificateLoop
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
+from daemon.loops.faults import FaultLoop
 from daemon.loops.held_messages import settle_held_messages
 from daemon.loops.keep_awake import KeepAwakeLoop
+from daemon.loops.message_journal import copy_messages, open_message_journal, recover_messages
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.own_wordings import watch_templates
 from daemon.loops.ports import Ports
+from daemon.loops.self_check import check_database
 from daemon.loops.simulated_phones import SimulatedPhones
+from daemon.loops.sources.all import RunningSource, Sources
+from daemon.loops.sources.kinds import new_source
 from daemon.loops.watchdog import Watchdog
 from daemon.modem.discovery import find_ports
-from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, open_shop
+from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, open_home
 from daemon.pages.routes import PayRoutes
 from daemon.runtime import systemd_notify
-from daemon.runtime.config import ConfigError, check_exposure
+from daemon.runtime.config import Config, ConfigError, check_exposure
+from daemon.runtime.disk import drop_ballast
 from daemon.runtime.log import Log, LogFile
 from daemon.runtime.own_wordings import FOLDER, OwnWordings
 from daemon.runtime.system import SystemClock, SystemEntropy
 from daemon.runtime.systemd_notify import Supervisor
-from daemon.sender.bulk_client import SendingProcess
-from daemon.sender.bulk_process import Settings
+from daemon.sender.https import Sender
 from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.sender.owner_notices import Channel, Desktop, Email
-from daemon.sender.targets import Target, Targets
+from daemon.sender.targets import Targets
 from daemon.store import shop
+from daemon.store.engine import Store
 from daemon.store.lines import devices
 from daemon.store.webhooks import endpoints
 from parsers.masking import describe_error
 from parsers.phone import read_phone
+
+RETRY_S: Final = 5.0
+"""Between two tries to open the database."""
+FIND_DAMAGE_S: Final = 20.0
+EXTEND_EVERY_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,110 +96,337 @@ class RunOptions:
 
 
 async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, str]) -> int:
-    """Run the daemon until it is stopped; return the exit code."""
+    """Run the daemon until it is stopped; return the exit code.
+
+    Raises:
+        StartError: It cannot start, and a retry would not help.
+    """
     clock, entropy = SystemClock(), SystemEntropy()
-    opened = open_shop(places, environ, clock)
-    disk = DiskWatch()
+    home = open_home(places, environ)
+    store, disk = Store(places.database), DiskWatch()
     log_file = LogFile(places.log, is_paused=lambda: disk.stops_extras)
-    captured = f"{places.log}/daemon.log"
-    log = Log.of_daemon(log_file, captured, as_json=options.log_json)
+    log = Log.of_daemon(log_file, f"{places.log}/daemon.log", as_json=options.log_json)
     asyncio.get_running_loop().set_exception_handler(_masked_faults(log))
     try:
         if options.http is not None and not options.insecure_http:
-            check_exposure(opened.config.http, options.http)
-        found_shop = await opened.store.read(shop.get)
-        if found_shop is None:
-            raise StartError(
-                wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
-            )
-        await opened.store.write(devices.mark_all_absent)
-        await opened.store.write(lambda tx: endpoints.pause_scheme(tx, LISTEN_SCHEME))
+            check_exposure(home.config.http, options.http)
+        listeners = await _listen(home.config, places, options.listens_on(home.config.http.bind))
         env = Env(
-            opened.store,
+            store,
             clock,
             entropy,
-            opened.config,
-            opened.vault,
+            home.config,
+            home.vault,
             disk=disk,
-            account_key=bytes.fromhex(found_shop.account_key),
             own_wordings=_own_wordings(places),
-            http_address=options.listens_on(opened.config.http.bind),
+            # Port 0 has been replaced by the actual port.
+            http_address=listeners.http_address,
         )
-        await clock_flow.begin(env)
-        await disk_flow.begin(env)
-        await self_check.begin(env)
-        if doubtful := await texts.recover(env):
-            log.warning("sms.unknown", count=doubtful)
-        return await _run(env, options, places, log)
+        return await Daemon(env, options, places, listeners, log).run()
     except ConfigError as error:
         raise StartError(
             wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo help files"
         ) from error
     finally:
-        opened.close()
+        store.close()
+        home.lock.release()
         log_file.close()
 
 
-async def _run(env: Env, options: RunOptions, places: wire.Places, log: Log) -> int:
-    stopping = asyncio.Event()
-    _stop_on_signals(stopping)
-    notifier = _supervisor(options)
-    named = env.config.modems.ports if options.modems is None else options.modems
-    ports = Ports(env, log, named, find=find_ports if options.modems is None else list)
-    simulated = SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
-    deliver, sending = _delivery(env, log)
-    channels = _channels(env)
-    hooks = Hooks(
-        channels=tuple(channels),
-        on_shutdown=stopping.set,
-        phone_states=ports.conditions,
-        inspect=ports.inspect,
-        deliver=None if simulated is None else simulated.deliver,
-        log=log,
-        log_folder=places.log,
-    )
-    listeners = await _listen(env, places)
-    # Port 0 has been replaced by the actual port.
-    env = replace(env, http_address=listeners.http_address)
-    app = routes.build(env, replace(hooks, pages=PayRoutes(env)))
-    if simulated is not None:
-        simulated.plug()
-        now = env.clock.now_us()
-        await env.store.write(lambda tx: devices.see_sandbox(tx, now))
-        ports.attach(simulated.by_path)
-    tasks = [
-        asyncio.create_task(listeners.serve(app), name="listeners"),
-        asyncio.create_task(deliver.run(), name="deliver"),
-        asyncio.create_task(ports.run(), name="ports"),
-        asyncio.create_task(run_every_minute(env, log), name="sweep"),
-        asyncio.create_task(settle_held_messages(env, log), name="held"),
-        asyncio.create_task(KeepAwakeLoop(env, log).run(), name="awake"),
-        asyncio.create_task(NoticeLoop(env, channels, log).run(), name="notices"),
-        asyncio.create_task(
-            watch_templates(env.own_wordings, log, partial(env.heartbeat, "templates")),
-            name="templates",
-        ),
-        asyncio.create_task(Watchdog(env, notifier, ports.conditions, log).run(), name="watchdog"),
-    ]
-    stopped = asyncio.create_task(stopping.wait(), name="stop")
-    try:
-        await listeners.ready()
-        notifier.notify(READY=1, STATUS="serving")
-        print(
-            f"ready pid={os.getpid()} socket={places.socket} http={listeners.http_address or 'off'}",
-            file=sys.stderr,
-            flush=True,
+class Daemon:
+    """The running daemon.
+
+    The API answers from the start to the end. The other loops run while the database can be used; without it (a full
+    disk, a damaged, read-only or missing file) the API answers 503 with the cause, no message is read from a modem, and
+    the database is tried again every few seconds (docs/decisions/0023).
+    """
+
+    def __init__(
+        self,
+        env: Env,
+        options: RunOptions,
+        places: wire.Places,
+        listeners: Listeners,
+        log: Log,
+    ) -> None:
+        self._env = env
+        self._options = options
+        self._places = places
+        self._listeners = listeners
+        self._log = log
+        self._stopping = asyncio.Event()
+        self._notifier = _supervisor(options)
+        self._channels = _channels(env)
+        self._simulated = (
+            SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
         )
-        return await _wait_until_stopped(tasks, stopped, log)
-    finally:
-        notifier.notify(STOPPING=1, STATUS="stopping")
-        app.close_streams()
-        await _shut_down(listeners.stop, deliver.stop, sending.aclose, lambda: note_key_use(env))
-        for task in [*tasks, stopped]:
-            task.cancel()
-        await asyncio.gather(*tasks, stopped, return_exceptions=True)
-        if simulated is not None:
-            simulated.unplug()
+        self._sources = self._new_sources()
+        self._faults = FaultLoop(env, self._channels, log)
+        self._app = routes.build(env, self._hooks())
+
+    def _new_sources(self) -> Sources:
+        found: list[RunningSource] = []
+        read_modems = False
+        for settings in self._env.config.enabled_sources:
+            if settings.kind == wire.SourceKind.MODEM:
+                read_modems = True
+            else:
+                found.append(new_source(self._env, self._log, settings))
+        modems = self._new_ports(read_modems=read_modems)
+        return Sources(self._env, self._log, [modems, *found])
+
+    def _new_ports(self, *, read_modems: bool) -> Ports:
+        """Return the AT modems that are read, and the simulated phones."""
+        simulated = None if self._simulated is None else self._simulated.by_path
+        named = self._options.modems if read_modems else ()
+        if named is not None:
+            return Ports(self._env, self._log, named, find=list, simulated=simulated)
+        ports = self._env.config.modems.ports
+        return Ports(self._env, self._log, ports, find=find_ports, simulated=simulated)
+
+    # `_sources` changes when the loops are started again, so these are not its bound methods.
+    def _modem_health(self) -> Sequence[ModemHealth]:
+        return self._sources.conditions()
+
+    async def _inspect(self, device_id: str) -> bool:
+        return await self._sources.inspect(device_id)
+
+    def _posted(self, name: str) -> PostedSource | None:
+        return self._sources.posted(name)
+
+    def _hooks(self) -> Hooks:
+        return Hooks(
+            channels=tuple(self._channels),
+            on_shutdown=self._stopping.set,
+            phone_states=self._modem_health,
+            receiving=lambda: self._sources.receiving.last,
+            inspect=self._inspect,
+            deliver=None if self._simulated is None else self._simulated.deliver,
+            log=self._log,
+            log_folder=self._places.log,
+            pages=PayRoutes(self._env),
+            dash=Dashboard(
+                self._env,
+                Machine(
+                    self._log,
+                    self._modem_health,
+                    self._places,
+                    tuple(self._channels),
+                    inspect=self._inspect,
+                ),
+            ),
+            posted=self._posted,
+        )
+
+    async def run(self) -> int:
+        """Run until stopped; return the exit code.
+
+        Raises:
+            StartError: The database is not this program's, or there is no shop in it.
+        """
+        _stop_on_signals(self._stopping)
+        stopped = asyncio.create_task(self._stopping.wait(), name="stop")
+        always = [stopped, *self._start_always()]
+        try:
+            await self._listeners.ready()
+            extending = asyncio.create_task(self._extend_start())
+            usable = await self._open()
+            extending.cancel()
+            await self._faults.look()
+            self._say_ready()
+            while True:
+                if usable:
+                    ended = await self._work(always)
+                else:
+                    ended, _ = await asyncio.wait(
+                        always, timeout=RETRY_S, return_when=asyncio.FIRST_COMPLETED
+                    )
+                if stopped in ended:
+                    return EXIT_OK
+                for task in ended:
+                    raise self._ended_by_itself(task)
+                usable = await self._open()
+        finally:
+            await self._stop_answering()
+            await _cancel(always)
+
+    async def _stop_answering(self) -> None:
+        """Tell the service manager, end the open streams and close the listeners."""
+        self._notifier.notify(STOPPING=1, STATUS="stopping")
+        self._app.close_streams()
+        await _shut_down(self._listeners.stop)
+
+    def _start_always(self) -> list[asyncio.Task[Any]]:
+        """Start the tasks that run with and without a usable database."""
+        env, log = self._env, self._log
+        watchdog = Watchdog(env, self._notifier, self._modem_health, log)
+        templates = partial(env.heartbeat, "templates")
+        return [
+            asyncio.create_task(self._listeners.serve(self._app), name="listeners"),
+            asyncio.create_task(watchdog.run(), name="watchdog"),
+            asyncio.create_task(self._faults.run(), name="faults"),
+            asyncio.create_task(check_database(env, log), name="self check"),
+            asyncio.create_task(KeepAwakeLoop(env, log).run(), name="awake"),
+            asyncio.create_task(
+                CertificateLoop(env, self._listeners.reload_certificate, log).run(),
+                name="certificate",
+            ),
+            asyncio.create_task(
+                watch_templates(env.own_wordings, log, templates), name="templates"
+            ),
+        ]
+
+    async def _extend_start(self) -> None:
+        """Ask systemd for more time while the start copies or upgrades a large database."""
+        while True:
+            await asyncio.sleep(EXTEND_EVERY_S)
+            self._notifier.notify(
+                EXTEND_TIMEOUT_USEC=round(6 * EXTEND_EVERY_S * SECOND_US), STATUS="opening"
+            )
+
+    def _say_ready(self) -> None:
+        self._notifier.notify(READY=1, STATUS="serving")
+        http = self._listeners.http_address or "off"
+        with contextlib.suppress(OSError):  # stderr may be a file on a full disk
+            print(
+                f"ready pid={os.getpid()} socket={self._places.socket} http={http}",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    async def _open(self) -> bool:
+        """Open the database and prepare the shop for the loops; return whether that succeeded.
+
+        Raises:
+            StartError: The database is not this program's, or there is no shop in it.
+        """
+        store = self._env.store
+        try:
+            try:
+                await self._prepare()
+            except Unavailable as fault:
+                if fault.cause is not wire.FaultCause.DISK_FULL:
+                    raise
+                # The reserve is for this: a shop that cannot even be opened loses its customers' messages.
+                if not await asyncio.to_thread(_drop_reserve, self._env.home):
+                    raise
+                await self._prepare()
+        except Unavailable as fault:
+            store.fault = store.fault or fault
+            self._log.error("daemon.database", cause=fault.cause, why=fault.why)
+            return False
+        except StartError:
+            raise
+        except Exception as error:
+            # Damaged pages can hold values that the program does not expect.
+            if not await self._find_damage():
+                raise
+            self._log.error("daemon.database", why=describe_error(error))
+            return False
+        return True
+
+    async def _prepare(self) -> None:
+        env, store = self._env, self._env.store
+        if not store.is_open:
+            await asyncio.to_thread(connect, self._places, store, env.clock, create=False)
+        found_shop = await store.read(shop.get)
+        if found_shop is None:
+            raise StartError(
+                wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
+            )
+        env.account_key = bytes.fromhex(found_shop.account_key)
+        open_message_journal(env)
+        await store.write(devices.mark_all_absent)
+        await store.write(lambda tx: endpoints.pause_scheme(tx, LISTEN_SCHEME))
+        await clock_flow.begin(env)
+        await disk_flow.begin(env)
+        await self_check.begin(env)
+        if doubtful := await texts.recover(env):
+            self._log.warning("sms.unknown", count=doubtful)
+        if self._simulated is not None:
+            now = env.clock.now_us()
+            await store.write(lambda tx: devices.see_sandbox(tx, now))
+
+    async def _read_phones(self) -> None:
+        """Read the sources, once the database has all messages of the message journal."""
+        await recover_messages(self._env, self._log)
+        await self._sources.run()
+
+    async def _work(self, always: Sequence[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
+        """Run the loops that need the database, until one of `always` ends, or the database cannot be used.
+
+        Returns:
+            The tasks of `always` that ended; none if the database cannot be used.
+        """
+        env, log = self._env, self._log
+        deliver = _delivery(env, log)
+        if self._simulated is not None:
+            self._simulated.plug()
+        self._sources = self._new_sources()
+        tasks = [
+            asyncio.create_task(deliver.run(), name="deliver"),
+            asyncio.create_task(self._read_phones(), name="sources"),
+            asyncio.create_task(copy_messages(env, log), name="message journal"),
+            asyncio.create_task(run_every_minute(env, log), name="sweep"),
+            asyncio.create_task(settle_held_messages(env, log), name="held"),
+            asyncio.create_task(NoticeLoop(env, self._channels, log).run(), name="notices"),
+        ]
+        try:
+            done, _ = await asyncio.wait([*tasks, *always], return_when=asyncio.FIRST_COMPLETED)
+            for task in done.intersection(tasks):
+                if not await self._is_database_at_fault(task):
+                    raise self._ended_by_itself(task)
+            return done.difference(tasks)
+        finally:
+            if self._stopping.is_set():
+                await self._stop_answering()  # before the loops that its calls need
+            await _shut_down(deliver.stop, lambda: note_key_use(env))
+            await _cancel(tasks)
+            env.heartbeats.clear()
+            if self._simulated is not None:
+                self._simulated.unplug()
+
+    async def _is_database_at_fault(self, task: asyncio.Task[Any]) -> bool:
+        """Return whether a loop ended because the database cannot be used."""
+        error = task.exception()
+        if error is None:
+            return False
+        if only_unavailable(error):
+            return True
+        if self._env.store.is_damaged or await self._find_damage():
+            self._log.error("daemon.database", loop=task.get_name(), error=describe_error(error))
+            return True
+        return False
+
+    async def _find_damage(self) -> bool:
+        """Return whether the file is damaged, as far as a check finds out in a few seconds."""
+        store = self._env.store
+        try:
+            async with asyncio.timeout(FIND_DAMAGE_S):
+                await asyncio.to_thread(store.check_sound)
+        except (Unavailable, TimeoutError):
+            pass  # `fault` has what was found
+        return store.is_damaged
+
+    def _ended_by_itself(self, task: asyncio.Task[Any]) -> BaseException:
+        """Return the error of a loop that ended by itself, because it is a bug."""
+        # Without this loop the daemon would look alive but not work.
+        error = task.exception() or RuntimeError("it ended as if it were done")
+        self._log.error("daemon.fault", loop=task.get_name(), error=describe_error(error))
+        return error
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _drop_reserve(home: str) -> bool:
+    try:
+        return drop_ballast(home)
+    except OSError:
+        return False
 
 
 def _stop_on_signals(stopping: asyncio.Event) -> None:
@@ -210,14 +454,14 @@ def _supervisor(options: RunOptions) -> Supervisor:
     return found
 
 
-async def _listen(env: Env, places: wire.Places) -> Listeners:
+async def _listen(config: Config, places: wire.Places, address: str) -> Listeners:
     """Bind the addresses of the API."""
     listeners = Listeners(
         socket_path=places.socket,
-        http=env.http_address or None,
-        tls=(env.config.http.tls_cert, env.config.http.tls_key),
-        connections=env.config.limits.connections,
-        open_to_all=bool(env.config.access.socket_users),
+        http=address or None,
+        tls=(config.http.tls_cert, config.http.tls_key),
+        connections=config.limits.connections,
+        open_to_all=bool(config.access.socket_users),
     )
     try:
         await listeners.bind()
@@ -242,20 +486,6 @@ def _masked_faults(log: Log) -> Callable[[asyncio.AbstractEventLoop, dict[str, A
     return report
 
 
-async def _wait_until_stopped(
-    tasks: Sequence[asyncio.Task[None]], stopped: asyncio.Task[Any], log: Log
-) -> int:
-    """Wait until the daemon is stopped; raise the error of a loop that ends by itself, because it is a bug."""
-    done, _ = await asyncio.wait([*tasks, stopped], return_when=asyncio.FIRST_COMPLETED)
-    for task in done:
-        if task is not stopped:
-            # Without this loop the daemon would look alive but not work.
-            error = task.exception() or RuntimeError("it ended as if it were done")
-            log.error("daemon.fault", loop=task.get_name(), error=describe_error(error))
-            raise error
-    return EXIT_OK
-
-
 def _channels(env: Env) -> dict[str, Channel]:
     """Return the notice channels in the settings."""
     found: dict[str, Channel] = {}
@@ -277,23 +507,15 @@ def _own_wordings(places: wire.Places) -> OwnWordings:
     return own
 
 
-def _delivery(env: Env, log: Log) -> tuple[DeliverLoop, SendingProcess]:
-    """Return the delivery loop and the separate process that sends its bulk resends."""
-    settings = Settings.of(env.config.webhooks)
-    process = SendingProcess(
-        settings, on_failure=lambda why: log.warning("deliver.process_failed", why=why)
+def _delivery(env: Env, log: Log) -> DeliverLoop:
+    settings = env.config.webhooks
+    sender = Targets(
+        Sender.from_settings(settings),
+        env.live_receivers,
+        home=env.home,
+        timeout_s=settings.timeout_s,
     )
-
-    def targets(https: Target) -> Targets:
-        return Targets(https, env.live_receivers, home=env.home, timeout_s=settings.timeout_s)
-
-    loop = DeliverLoop(
-        env,
-        lambda: targets(settings.sender()),
-        log,
-        make_bulk_sender=lambda: targets(process.sender(fallback=settings.sender())),
-    )
-    return loop, process
+    return DeliverLoop(env, sender, log)
 
 
 async def _shut_down(*steps: Callable[[], object]) -> None:

@@ -6,19 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from daemon.core.access.keys import KeyUse
-from daemon.core.errors import Unavailable
+from daemon.core.access.one_time_links import OneTimeLinks
 from daemon.core.ids import new_uuid
 from daemon.core.messages import sandbox
 from daemon.core.payments import checkout
 from daemon.core.payments.payer_texts import Texting
 from daemon.core.upkeep.clock_check import ClockCheck, Times
 from daemon.core.upkeep.disk_space import DiskWatch
+from daemon.core.upkeep.faults import Faults
 from daemon.core.upkeep.heartbeat import Heartbeats
 from daemon.core.upkeep.keep_awake import AwakeStatus
-from daemon.core.upkeep.self_check import RETRY_AFTER_S, DatabaseState, SelfCheck
+from daemon.core.upkeep.self_check import SelfCheck
 from daemon.core.webhooks.fair_queue import LivePriority
 from daemon.runtime.config import Config, Http
 from daemon.runtime.disk import free_bytes
+from daemon.runtime.message_journal import MessageJournal
 from daemon.runtime.own_wordings import OwnWordings
 from daemon.runtime.secrets import Vault
 from daemon.runtime.system import Clock, Entropy
@@ -27,7 +29,7 @@ from daemon.store.engine import Store
 from daemon.store.webhooks.outbox import Outbox
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Env:
     """The environment of one running shop.
 
@@ -37,14 +39,19 @@ class Env:
         entropy: The only source of randomness.
         config: The settings, validated at start.
         vault: Encrypts and decrypts secrets; it may be locked, which never stops reading SMS.
-        account_key: The HMAC key of webhook ids; empty until the shop is set up.
+        account_key: The HMAC key of ids; empty until the database is open for the first time.
         key_use: The last use of each API key, until it is written to the database.
+        links: The one-time links of the dashboard.
         clock_check: The evidence for and against the wall clock.
         disk: The free disk space, in levels.
         self_check: The result of the daily database check.
+        faults: The present reasons why the shop cannot work as usual.
         awake: Whether the machine is kept from sleeping.
         free_bytes: Returns the number of free bytes in a folder.
         live_receivers: The connected `momo listen` listeners.
+        message_journal: The journal of raw messages outside the database; None until the shop's key is known.
+        recovering: Messages of the journal are still missing in the database, so nothing may be judged by the time that passed.
+        journal_fault: Why the message journal cannot be read; empty if it can.
         own_wordings: The shop's own wordings, as currently on the disk.
         heartbeats: The heartbeats of the workers.
         live_priority: Whether a live delivery is under way, which has priority over bulk resends.
@@ -60,15 +67,21 @@ class Env:
     account_key: bytes = b""
     http_address: str = ""
     key_use: KeyUse = field(default_factory=KeyUse)
+    links: OneTimeLinks = field(default_factory=OneTimeLinks)
     clock_check: ClockCheck = field(default_factory=ClockCheck)
     disk: DiskWatch = field(default_factory=DiskWatch)
     self_check: SelfCheck = field(default_factory=SelfCheck)
+    faults: Faults = field(default_factory=Faults)
     awake: AwakeStatus = field(default_factory=AwakeStatus)
     free_bytes: Callable[[str], int] = free_bytes
     own_wordings: OwnWordings = field(default_factory=OwnWordings)
+    message_journal: MessageJournal | None = None
+    recovering: bool = False
+    journal_fault: str = ""
     live_receivers: LiveReceivers = field(default_factory=LiveReceivers)
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
     live_priority: LivePriority = field(default_factory=LivePriority)
+    certificate_names: frozenset[str] = frozenset()
     sandbox_cycles: sandbox.Cycles = field(default_factory=sandbox.Cycles)
 
     @property
@@ -90,12 +103,8 @@ class Env:
             Unavailable: It is damaged.
         """
         # Data stored in a damaged file would be lost with it, and so would the deleted SMS.
-        if self.self_check.found is DatabaseState.DAMAGED:
-            raise Unavailable(
-                "the database is damaged: no payments are stored until a backup is restored (momo restore --stop); "
-                "payment messages wait on the SIM",
-                RETRY_AFTER_S,
-            )
+        if self.store.is_damaged and self.store.fault is not None:
+            raise self.store.fault
 
     @property
     def public_base_url(self) -> str:

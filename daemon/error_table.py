@@ -21,6 +21,11 @@ class Spec(NamedTuple):
 
 _E = ErrorCode
 ERRORS: Final[dict[ErrorCode, Spec]] = {
+    _E.MALFORMED_REQUEST: Spec(
+        400,
+        "The request is not valid HTTP/1.1.",
+        "Use an HTTP library; if TLS is on, the address begins with https.",
+    ),
     _E.INVALID_JSON: Spec(
         400, "The request body is not valid JSON.", "Send one JSON object in UTF-8."
     ),
@@ -49,6 +54,21 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     ),
     _E.INVALID_PASSWORD: Spec(
         403, "The password is wrong.", "Try again; attempts are limited to 5 in 15 minutes."
+    ),
+    _E.SECOND_FACTOR_REQUIRED: Spec(
+        403,
+        "The code of the second factor is missing or wrong.",
+        "Send the six digits that the app shows now, or a recovery code, as `totp`.",
+    ),
+    _E.ROLE_REQUIRED: Spec(
+        403,
+        "Your role does not allow this.",
+        "Ask the owner; `momo users role NAME ROLE` changes a role.",
+    ),
+    _E.FORM_REFUSED: Spec(
+        403,
+        "The form was not sent from a page of this dashboard, or it was open for too long.",
+        "Open the page again and send the form once more.",
     ),
     _E.OPEN_COLLECTIONS_DISABLED: Spec(
         403,
@@ -92,6 +112,9 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.KEY_NOT_FOUND: Spec(
         404, "There is no such API key.", "List the keys with `momo keys list`."
     ),
+    _E.USER_NOT_FOUND: Spec(
+        404, "There is no such user.", "List the users with `momo users list`."
+    ),
     _E.MESSAGE_NOT_FOUND: Spec(
         404, "There is no such message.", "List the messages with `momo messages list`."
     ),
@@ -117,6 +140,11 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
         "This shop does not answer to that host name.",
         "Set `public_base_url` under `[http]` in config.toml to the address that callers use.",
     ),
+    _E.HEADERS_TOO_LARGE: Spec(
+        431,
+        "The request line and the headers are larger than 32 KB.",
+        "Send fewer or shorter headers and cookies; data belongs into the body.",
+    ),
     _E.TRANSACTION_ID_ALREADY_USED: Spec(
         409,
         "The payment with that transaction ID already paid another transaction: do not hand over goods.",
@@ -137,6 +165,9 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     ),
     _E.PAYMENT_METHOD_EXISTS: Spec(
         409, "This number is already registered.", "Use the existing payment method."
+    ),
+    _E.USER_EXISTS: Spec(
+        409, "There is a user with this name already.", "List the users with `momo users list`."
     ),
     _E.METHOD_HAS_NO_SIM: Spec(409, "This number is on no SIM.", "Put the number on a SIM first."),
     _E.DELIVERY_NOT_REDELIVERABLE: Spec(

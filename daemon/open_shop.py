@@ -6,14 +6,14 @@ from pathlib import Path
 
 from daemon import wire
 from daemon.core.errors import MomoError, Unavailable
-from daemon.runtime.config import Config, ConfigError, load_config
+from daemon.runtime.config import Config, ConfigError, check_writers, load_config
 from daemon.runtime.locks import HomeLock, Locked
 from daemon.runtime.secrets import CREDENTIALS, Vault
 from daemon.runtime.system import Clock
 from daemon.store.engine import Store
 from daemon.store.migrate import DatabaseDamaged, DatabaseForeign, DatabaseNewer
 from daemon.store.upkeep import backup
-from daemon.store.upkeep.backup import BackupBad
+from daemon.store.upkeep.backup import BackupBad, DiskFull
 from parsers.times import from_us
 
 EXIT_OK = 0
@@ -45,10 +45,19 @@ class StartError(MomoError):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenShop:
-    """An open shop, for `run` and `setup`: its locked folder, settings, database and secrets."""
+class OpenHome:
+    """The locked folder of a shop, with its settings and secrets; the database is not open."""
 
     places: wire.Places
+    config: Config
+    vault: Vault
+    lock: HomeLock
+
+
+@dataclass(frozen=True, slots=True)
+class OpenShop:
+    """An open shop, for `setup`: its locked folder, settings, database and secrets."""
+
     config: Config
     store: Store
     vault: Vault
@@ -60,8 +69,8 @@ class OpenShop:
         self.lock.release()
 
 
-def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> OpenShop:
-    """Lock the shop's folder, load its settings and open its database.
+def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
+    """Lock the shop's folder and load its settings.
 
     Raises:
         StartError: With the exit code and the next step.
@@ -69,10 +78,9 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
     lock = HomeLock(places.lock)
     try:
         Path(places.home).mkdir(parents=True, exist_ok=True, mode=0o700)
+        check_writers(places.config, environ)
         config = load_config(places.config, environ)
         lock.take()
-        backup.before_upgrade(places, from_us(clock.now_us()))
-        store = Store.open(places.database, now_us=clock.now_us())
     except ConfigError as error:
         raise StartError(
             wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), f"edit {places.config}"
@@ -81,42 +89,80 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         raise StartError(
             wire.ErrorCode.LOCKED, EXIT_LOCKED, str(error), "momo daemon status"
         ) from error
-    except DatabaseDamaged as error:
-        lock.release()
-        raise StartError(
-            wire.ErrorCode.DATABASE_DAMAGED,
-            EXIT_DAMAGED,
-            f"the database is damaged and was not changed: {error}",
-            "copy the file to another place, then restore the latest backup: momo restore",
-        ) from error
+    except OSError as error:
+        raise _unusable(places, error) from error
+    vault = Vault.open(places, config.secrets.store, environ.get(CREDENTIALS, ""))
+    return OpenHome(places, config, vault, lock)
+
+
+def connect(places: wire.Places, store: Store, clock: Clock, *, create: bool) -> None:
+    """Open the database; copy it first if this program changes its schema. Blocking.
+
+    Raises:
+        StartError: It is not this program's database, so a retry does not help.
+        Unavailable: It cannot be used now; a retry may help.
+    """
+    try:
+        backup.before_upgrade(places, from_us(clock.now_us()))
+        store.connect(clock.now_us(), create=create)
     except BackupBad as error:
-        lock.release()
-        raise StartError(
-            wire.ErrorCode.UNAVAILABLE,
-            EXIT_FAILED,
+        full = isinstance(error, DiskFull)
+        store.fault = Unavailable(
             f"this version of momo upgrades the database, and no backup could be made before: {error}",
-            f"free some disk space at {places.home}",
-        ) from error
+            cause=wire.FaultCause.DISK_FULL if full else wire.FaultCause.DATABASE_UNREADABLE,
+            next_step=f"free some disk space at {places.home}",
+        )
+        raise store.fault from error
     except DatabaseNewer as error:
-        lock.release()
         raise StartError(
             wire.ErrorCode.DATABASE_NEWER, EXIT_CONFIG, str(error), "momo version"
         ) from error
     except DatabaseForeign as error:
-        lock.release()
         raise StartError(
             wire.ErrorCode.DATABASE_NEWER,
             EXIT_CONFIG,
             str(error),
             f"move {places.database} to another folder, then run momo setup",
         ) from error
-    except (Unavailable, OSError) as error:
-        lock.release()
+
+
+def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> OpenShop:
+    """Lock the shop's folder, load its settings, and open and check its database; create it if there is none.
+
+    Raises:
+        StartError: With the exit code and the next step.
+    """
+    home = open_home(places, environ)
+    store = Store(places.database)
+    try:
+        connect(places, store, clock, create=True)
+        store.check_sound()
+    except DatabaseDamaged as error:
+        _close(home, store)
         raise StartError(
-            wire.ErrorCode.UNAVAILABLE,
-            EXIT_FAILED,
-            f"the shop's folder cannot be used: {error}",
-            f"check the disk and the permissions of {places.home}",
+            wire.ErrorCode.DATABASE_DAMAGED,
+            EXIT_DAMAGED,
+            f"the database is damaged and was not changed: {error.damage}",
+            "copy the file to another place, then restore the latest backup: momo restore",
         ) from error
-    vault = Vault.open(places, config.secrets.store, environ.get(CREDENTIALS, ""))
-    return OpenShop(places, config, store, vault, lock)
+    except Unavailable as error:
+        _close(home, store)
+        raise _unusable(places, error) from error
+    except StartError:
+        _close(home, store)
+        raise
+    return OpenShop(home.config, store, home.vault, home.lock)
+
+
+def _close(home: OpenHome, store: Store) -> None:
+    store.close()
+    home.lock.release()
+
+
+def _unusable(places: wire.Places, error: Exception) -> StartError:
+    return StartError(
+        wire.ErrorCode.UNAVAILABLE,
+        EXIT_FAILED,
+        f"the shop's folder cannot be used: {error}",
+        f"check the disk and the permissions of {places.home}",
+    )

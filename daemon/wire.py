@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -87,6 +88,7 @@ class Path(StrEnum):
     DEAD_LETTERS = "/v1/webhooks/dead-letters"
     DEAD_LETTERS_REPLAY = "/v1/webhooks/dead-letters/replay-batch"
     DEAD_LETTER = "/v1/webhooks/dead-letters/{id}"
+    DEAD_LETTER_DISMISS = "/v1/webhooks/dead-letters/{id}/dismiss"
     DEAD_LETTER_REPLAY = "/v1/webhooks/dead-letters/{id}/replay"
     OPENAPI = "/v1/openapi.json"
     DOCS = "/docs"
@@ -97,9 +99,14 @@ class Path(StrEnum):
     LOCAL_SHUTDOWN = "/local/v1/shutdown"
     LOCAL_SETUP = "/local/v1/setup"
     LOCAL_PASSWORD = "/local/v1/password"
+    LOCAL_USERS = "/local/v1/users"
+    LOCAL_USER = "/local/v1/users/{name}"
+    LOCAL_USER_RESET = "/local/v1/users/{name}/reset"
+    LOCAL_DASHBOARD_LINK = "/local/v1/dashboard-link"
     LOCAL_NOTICES = "/local/v1/notices"
     LOCAL_NOTICES_SEEN = "/local/v1/notices/seen"
     LOCAL_NOTICES_TEST = "/local/v1/notices/test"
+    LOCAL_SOURCE_PASSWORD = "/local/v1/source-password"
     LOCAL_SMTP_PASSWORD = "/local/v1/smtp-password"
     LOCAL_SIM_PIN = "/local/v1/sims/pin"
     LOCAL_SIM_UNTOLD = "/local/v1/sims/untold"
@@ -107,6 +114,10 @@ class Path(StrEnum):
     LOCAL_SIM_TRUST = "/local/v1/sims/trust"
     LOCAL_SIM_TEST_PAYMENT = "/local/v1/sims/test-payment"
     LOCAL_MODEMS = "/local/v1/modems"
+    ANDROID_POST = "/v1/sources/android/{name}"
+    LOCAL_SOURCES = "/local/v1/sources"
+    LOCAL_SOURCE = "/local/v1/sources/{name}"
+    LOCAL_SOURCE_KEY = "/local/v1/sources/{name}/key"
     LOCAL_MODEM = "/local/v1/modems/{id}"
     LOCAL_MODEM_TEST = "/local/v1/modems/{id}/test"
     LOCAL_MODEM_TEXTS = "/local/v1/modems/{id}/texts"
@@ -123,6 +134,7 @@ class Path(StrEnum):
     LOCAL_REPORT = "/local/v1/report"
     LOCAL_REPORT_MAIL = "/local/v1/report/mail"
     LOCAL_EXPORT = "/local/v1/export/{what}"
+    LOCAL_PHONES_SHOWN = "/local/v1/phones-shown"
     LOCAL_STATEMENT = "/local/v1/statement"
     LOCAL_PRUNE = "/local/v1/prune"
     LOCAL_PAYER = "/local/v1/payer/export"
@@ -174,6 +186,28 @@ class MessageState(StrEnum):
     DUPLICATE = "duplicate"
 
 
+class SourceKind(StrEnum):
+    """Where messages come from (`[[sources]]` in config.toml)."""
+
+    MODEM = "modem"
+    """AT modems."""
+    HILINK = "hilink"
+    """A stick that keeps its messages behind its own web address."""
+    ANDROID = "android"
+    """A gateway app on an Android phone."""
+
+
+class TrustLevel(StrEnum):
+    """How far the messages of a source are trusted (docs/sources.md)."""
+
+    FULL = "full"
+    """PDUs as the network sent them, with the SMSC."""
+    PARTIAL = "partial"
+    """Sender, text and a time. The SMSC is unknown."""
+    REPORTED = "reported"
+    """What an app says it received."""
+
+
 class EventKind(StrEnum):
     """The webhook event kinds (decisions.md section 5)."""
 
@@ -197,6 +231,15 @@ class Scope(StrEnum):
     KEYS_MANAGE = "keys:manage"
 
 
+class Role(StrEnum):
+    """What a user of the dashboard may do; `daemon/core/access/roles.py` has the table."""
+
+    OWNER = "owner"
+    MANAGER = "manager"
+    CASHIER = "cashier"
+    VIEWER = "viewer"
+
+
 class ReviewReason(StrEnum):
     """The reason of a review (decisions.md section 4)."""
 
@@ -217,9 +260,24 @@ class ReviewReason(StrEnum):
     AMBIGUOUS_PARTS = "ambiguous_parts"
 
 
+class FaultCause(StrEnum):
+    """The causes that make the service unavailable: `cause` of an UNAVAILABLE error and of a problem in the status."""
+
+    STARTING = "starting"
+    DISK_FULL = "disk_full"
+    DATABASE_BUSY = "database_busy"
+    DATABASE_READ_ONLY = "database_read_only"
+    DATABASE_UNREADABLE = "database_unreadable"
+    DATABASE_DAMAGED = "database_damaged"
+    DATABASE_MISSING = "database_missing"
+    DATABASE_REPLACED = "database_replaced"
+    MESSAGE_JOURNAL_UNREADABLE = "message_journal_unreadable"
+
+
 class ErrorCode(StrEnum):
     """Every `error.code` of the API (decisions.md section 9) and of the CLI itself (cli.md section 1.5)."""
 
+    MALFORMED_REQUEST = "MALFORMED_REQUEST"
     INVALID_JSON = "INVALID_JSON"
     UNAUTHORIZED = "UNAUTHORIZED"
     INSUFFICIENT_SCOPE = "INSUFFICIENT_SCOPE"
@@ -227,6 +285,9 @@ class ErrorCode(StrEnum):
     SECRET_KEY_REQUIRED = "SECRET_KEY_REQUIRED"
     LIVE_KEY_REQUIRED = "LIVE_KEY_REQUIRED"
     INVALID_PASSWORD = "INVALID_PASSWORD"
+    SECOND_FACTOR_REQUIRED = "SECOND_FACTOR_REQUIRED"
+    ROLE_REQUIRED = "ROLE_REQUIRED"
+    FORM_REFUSED = "FORM_REFUSED"
     OPEN_COLLECTIONS_DISABLED = "OPEN_COLLECTIONS_DISABLED"
     TRANSACTION_NOT_FOUND = "TRANSACTION_NOT_FOUND"
     NO_MATCHING_TRANSACTION = "NO_MATCHING_TRANSACTION"
@@ -241,16 +302,19 @@ class ErrorCode(StrEnum):
     MESSAGE_NOT_FOUND = "MESSAGE_NOT_FOUND"
     NOTICE_NOT_FOUND = "NOTICE_NOT_FOUND"
     KEY_NOT_FOUND = "KEY_NOT_FOUND"
+    USER_NOT_FOUND = "USER_NOT_FOUND"
     ROUTE_NOT_FOUND = "ROUTE_NOT_FOUND"
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     UNSUPPORTED_MEDIA_TYPE = "UNSUPPORTED_MEDIA_TYPE"
     MISDIRECTED_REQUEST = "MISDIRECTED_REQUEST"
+    HEADERS_TOO_LARGE = "HEADERS_TOO_LARGE"
     TRANSACTION_ID_ALREADY_USED = "TRANSACTION_ID_ALREADY_USED"
     ALREADY_VERIFIED = "ALREADY_VERIFIED"
     LINES_NOT_READY = "LINES_NOT_READY"
     SIM_ALREADY_ASSIGNED = "SIM_ALREADY_ASSIGNED"
     PAYMENT_METHOD_EXISTS = "PAYMENT_METHOD_EXISTS"
+    USER_EXISTS = "USER_EXISTS"
     METHOD_HAS_NO_SIM = "METHOD_HAS_NO_SIM"
     DELIVERY_NOT_REDELIVERABLE = "DELIVERY_NOT_REDELIVERABLE"
     DEAD_LETTER_ALREADY_REPLAYED = "DEAD_LETTER_ALREADY_REPLAYED"
@@ -290,6 +354,7 @@ class ErrorCode(StrEnum):
     DATABASE_NEWER = "DATABASE_NEWER"
     BACKUP_NOT_FOUND = "BACKUP_NOT_FOUND"
     BACKUP_FAILED = "BACKUP_FAILED"
+    CERTIFICATE_NOT_FOUND = "CERTIFICATE_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,3 +419,25 @@ def places(environ: Mapping[str, str], uid: int, temporary: str) -> Places:
         master_key=f"{home}/master.key",
         self_contained=bool(environ.get(HOME_VARIABLE)),
     )
+
+
+def python_argv(wire_file: str, module: str, *arguments: str) -> list[str]:
+    """Return the command line that runs a module of this program with this process's Python.
+
+    Packages that pip installed (a venv, pipx, uv tool, the .deb) are found by that Python itself. Others (a checkout, a
+    zipapp, a folder on PYTHONPATH) are named by their path, so the command also works in another folder and without
+    this process's environment. The current folder is not searched: it could hold a module of the same name.
+
+    Args:
+        wire_file: The absolute path of this module; it may be inside a zip file.
+        module: Such as `daemon`.
+        arguments: The words after it.
+    """
+    code = wire_file.rsplit("/", 2)[0]
+    if code.startswith(f"{sys.prefix}/") and code.endswith("-packages"):
+        return [sys.executable, "-P", "-m", module, *arguments]
+    run = (
+        f"import sys, runpy; sys.path.insert(0, {code!r}); "
+        f"runpy.run_module({module!r}, run_name='__main__', alter_sys=True)"
+    )
+    return [sys.executable, "-P", "-c", run, *arguments]

@@ -7,7 +7,8 @@ the daemon is in `daemon.error_table`; a row has a sentence only for codes that 
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from string import Formatter
+from typing import Any, Final, NamedTuple
 
 from daemon.wire import ErrorCode
 from momo_cli.exit_codes import (
@@ -27,13 +28,12 @@ from momo_cli.exit_codes import (
 from momo_cli.text import at, clean
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """The exit code of one error code and the commands to type next.
 
     Attributes:
         exit_code: One of `momo_cli.exit_codes`.
-        next: Commands to type next; `{name}` is filled from the facts of the failure, else shown as NAME.
+        next: Commands to type next; `{name}` is filled from the facts of the failure; see `next_of`.
         sentence: The message of a code that the programs raise themselves; empty if the daemon's message is shown.
     """
 
@@ -50,6 +50,7 @@ _VERSION = ("momo version",)
 _OLDER = "; it may be older than this momo"
 
 ERRORS: Final[Mapping[ErrorCode, Row]] = {
+    _E.MALFORMED_REQUEST: Row(USAGE, _HELP),
     _E.INVALID_JSON: Row(USAGE, _HELP),
     _E.UNAUTHORIZED: Row(AUTH, _STATUS),
     _E.INSUFFICIENT_SCOPE: Row(AUTH, _STATUS),
@@ -57,6 +58,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.SECRET_KEY_REQUIRED: Row(AUTH, _STATUS),
     _E.LIVE_KEY_REQUIRED: Row(AUTH, _STATUS),
     _E.INVALID_PASSWORD: Row(AUTH, _STATUS),
+    _E.SECOND_FACTOR_REQUIRED: Row(AUTH, ("momo users list",)),
+    _E.ROLE_REQUIRED: Row(AUTH, ("momo users list",)),
+    _E.FORM_REFUSED: Row(AUTH, ("momo open",)),
     _E.OPEN_COLLECTIONS_DISABLED: Row(AUTH, _SETTINGS),
     _E.TRANSACTION_NOT_FOUND: Row(NOT_FOUND, ("momo tx list",)),
     _E.NO_MATCHING_TRANSACTION: Row(
@@ -73,13 +77,15 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.NOTICE_NOT_FOUND: Row(NOT_FOUND, ("momo notices list --all",)),
     _E.APPROVED_PAYER_NOT_FOUND: Row(NOT_FOUND, ("momo payers list",)),
     _E.KEY_NOT_FOUND: Row(NOT_FOUND, ("momo keys list",)),
+    _E.USER_NOT_FOUND: Row(NOT_FOUND, ("momo users list",)),
     _E.ROUTE_NOT_FOUND: Row(NOT_FOUND, _VERSION, f"this daemon cannot do that{_OLDER}"),
     _E.METHOD_NOT_ALLOWED: Row(USAGE, _VERSION, f"this daemon does not accept that call{_OLDER}"),
     _E.PAYLOAD_TOO_LARGE: Row(USAGE, _HELP),
     _E.UNSUPPORTED_MEDIA_TYPE: Row(
         USAGE, _VERSION, f"this daemon does not accept that kind of request{_OLDER}"
     ),
-    _E.MISDIRECTED_REQUEST: Row(REFUSED, ("momo config set http.public_base_url https://NAME",)),
+    _E.HEADERS_TOO_LARGE: Row(USAGE, _HELP),
+    _E.MISDIRECTED_REQUEST: Row(REFUSED, ("momo config get http.public_base_url",)),
     _E.TRANSACTION_ID_ALREADY_USED: Row(REFUSED, ("momo tx show {used_by_reference}",)),
     _E.ALREADY_VERIFIED: Row(REFUSED, ("momo tx show {reference}",)),
     _E.LINES_NOT_READY: Row(
@@ -94,10 +100,11 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         REFUSED,
         (
             "momo sims assign {device}:{slot} --method {method_id} --move",
-            "momo methods update {payment_method_id} --sim none",
+            "momo methods update {phone_number} --sim none",
         ),
     ),
     _E.PAYMENT_METHOD_EXISTS: Row(REFUSED, ("momo methods show {payment_method_id}",)),
+    _E.USER_EXISTS: Row(REFUSED, ("momo users list",)),
     _E.METHOD_HAS_NO_SIM: Row(REFUSED, ("momo sims assign {device}:{slot} --method {method_id}",)),
     _E.DELIVERY_NOT_REDELIVERABLE: Row(REFUSED, ("momo deliveries list",)),
     _E.DEAD_LETTER_ALREADY_REPLAYED: Row(REFUSED, ("momo dead-letters list --include-replayed",)),
@@ -107,7 +114,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.TRANSACTION_NOT_CANCELLABLE: Row(REFUSED, ("momo tx show {reference}",)),
     _E.NO_CHECKOUT_PAGE: Row(REFUSED, ("momo tx show {reference}",)),
     _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review list --all",)),
-    _E.PAYER_STILL_OPEN: Row(REFUSED, ("momo forget --payer NUMBER --dry-run",)),
+    _E.PAYER_STILL_OPEN: Row(REFUSED, ("momo tx list --status waiting",)),
     _E.PAYMENT_REVERSED: Row(REFUSED, ("momo messages list --since 24h",)),
     _E.IDEMPOTENCY_IN_PROGRESS: Row(PENDING, _STATUS),
     _E.AMOUNT_MISMATCH: Row(REFUSED, ("momo reconcile {reference} {transaction_id}",)),
@@ -118,14 +125,14 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.URL_NOT_ALLOWED: Row(
         REFUSED,
         (
-            "momo endpoints add https://HOST/PATH",
-            "momo config set webhooks.allow_private_hosts '[\"HOST\"]'",
+            "momo endpoints add --help",
+            "momo config get webhooks.allow_private_hosts",
         ),
     ),
     _E.SIM_NOT_FOUND: Row(REFUSED, ("momo sims list",)),
     _E.NETWORK_MISMATCH: Row(REFUSED, ("momo sims list",)),
     _E.REPLAY_WINDOW_TOO_LARGE: Row(
-        REFUSED, ("momo replay --endpoint ENDPOINT --from 60d --to now --chunk",)
+        REFUSED, ("momo replay --endpoint {endpoint} --from 60d --to now --chunk",)
     ),
     _E.IDEMPOTENCY_KEY_REUSED: Row(REFUSED, ("momo init --help",)),
     _E.IDEMPOTENCY_KEY_CONFLICT: Row(REFUSED, ("momo init --help",)),
@@ -155,6 +162,11 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         CONFIGURATION, _VERSION, "the database was written by another version of momo"
     ),
     _E.BACKUP_NOT_FOUND: Row(NOT_FOUND, ("momo backup list",), "there is no such backup"),
+    _E.CERTIFICATE_NOT_FOUND: Row(
+        NOT_FOUND,
+        ("momo certificate create",),
+        "this shop has no certificate of its own yet",
+    ),
     _E.BACKUP_FAILED: Row(
         FINDINGS,
         ("momo backup list",),
@@ -170,6 +182,20 @@ _LISTS: Final[Mapping[str, str]] = {
 }
 """The command that lists the valid values of a field; more useful than the help of the failed command."""
 
+_SHOWN_BY: Final[Mapping[str, str]] = {
+    "reference": "momo tx list",
+    "used_by_reference": "momo tx list",
+    "transaction_id": "momo messages list --since 24h",
+    "provider": "momo messages list --since 24h",
+    "payment_method_id": "momo methods list",
+    "method_id": "momo methods list",
+    "phone_number": "momo methods list",
+    "device": "momo sims list",
+    "slot": "momo sims list",
+    "endpoint": "momo endpoints list",
+}
+"""The command that shows the possible values of a placeholder."""
+
 RECONCILE_EXITS: Final[Mapping[ErrorCode, int]] = {
     _E.TRANSACTION_NOT_FOUND: REFUSED,
     _E.IDEMPOTENCY_IN_PROGRESS: REFUSED,
@@ -178,7 +204,7 @@ RECONCILE_EXITS: Final[Mapping[ErrorCode, int]] = {
 
 _MESSAGE_FIRST: Final = (_E.USAGE, _E.DAEMON_DOWN)
 _BY_STATUS: Final = (
-    ((400, 405, 413, 415), USAGE),
+    ((400, 405, 413, 415, 431), USAGE),
     ((401, 403, 429), AUTH),
     ((404,), NOT_FOUND),
     ((409, 422), REFUSED),
@@ -252,15 +278,13 @@ def exit_code_of(failure: Failure) -> int:
     return row_for(failure).exit_code if failure.exit_code is None else failure.exit_code
 
 
-class _Known(dict[str, str]):
-    def __missing__(self, key: str) -> str:
-        return key.upper()
-
-
 def next_of(failure: Failure) -> list[str]:
-    """Return the commands to type next, with the known facts filled in."""
+    """Return the commands to type next, with the known facts filled in.
+
+    A command with an unknown fact cannot be typed, so the command that shows such facts stands in its place.
+    """
     error = failure.body.get("error")
-    known = _Known()
+    known: dict[str, str] = {}
     if isinstance(error, dict):
         known.update({k: shlex.quote(v) for k, v in error.items() if isinstance(v, str)})
         known.update(_bare_sim(error))
@@ -270,7 +294,15 @@ def next_of(failure: Failure) -> list[str]:
         return [str(command) for command in given]
     if found := [] if failure.next else _value_lists(failure):
         return found
-    return [command.format_map(known) for command in failure.next or row_for(failure).next]
+    return list(
+        dict.fromkeys(_filled(each, known) for each in failure.next or row_for(failure).next)
+    )
+
+
+def _filled(command: str, known: Mapping[str, str]) -> str:
+    names = [name for _, name, _, _ in Formatter().parse(command) if name]
+    unknown = next((name for name in names if name not in known), None)
+    return command.format_map(known) if unknown is None else _SHOWN_BY.get(unknown, "momo help")
 
 
 def _bare_sim(error: Mapping[str, Any]) -> dict[str, str]:

@@ -48,7 +48,7 @@ EXIT_CODES: Final = (
     ExitCode(PARTIAL, "PARTIAL", "a batch ended and some of its items failed"),
     ExitCode(CANCELLED, "CANCELLED", "you answered no, or another run holds the lock"),
     ExitCode(NOT_SET_UP, "NOT_SET_UP", "no shop on this machine yet: run momo setup"),
-    ExitCode(DATABASE, "DATABASE", "momo daemon run: the database is damaged"),
+    ExitCode(DATABASE, "DATABASE", "the database is damaged, in momo setup"),
     ExitCode(TEMPORARY, "LOCKED", "momo daemon run: another daemon holds this shop"),
     ExitCode(
         CONFIGURATION, "CONFIG", "momo daemon run: not set up, wrong settings, or a newer database"

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from momo_cli.errors import Failure, usage
 from momo_cli.times import duration_s, is_duration
@@ -22,11 +22,11 @@ _DURATIONS: Final[Mapping[tuple[str, str], str]] = {
     ("status", "--watch"): "2s",
 }
 """Flags of a command that may stand without a duration, and their default."""
-_PROFILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_PROFILE: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """A profile's name; it becomes the name of a folder."""
 _SAME: Final = {"--password-stdin": "--password-file=-"}
 """Flags that are an alias of another."""
-_WORDS: Final = re.compile(r"(?<![\w./-])momo ([a-z][a-z-]*)(?: ([a-z-]+))?")
+_WORDS: Final = r"(?<![\w./-])momo ([a-z][a-z-]*)(?: ([a-z-]+))?"
 
 
 class Output(StrEnum):
@@ -40,8 +40,7 @@ class Output(StrEnum):
     ID = "id"
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(NamedTuple):  # a dataclass of so many fields takes 2 ms to make
     """The values of the global flags and their environment variables.
 
     Attributes:
@@ -210,7 +209,7 @@ def _read(key: str, flag: str, value: str) -> object:
 
 def _problem_of_profile(flag: str, value: str) -> str:
     """Return why a name is not valid for a profile; empty if it is valid."""
-    if _PROFILE.fullmatch(value):
+    if re.fullmatch(_PROFILE, value):
         return ""
     return f"{flag}: {value!r} is not a valid profile name: use letters and digits, with . _ - after the first one"
 
@@ -234,4 +233,4 @@ def with_shop_flags(
         known = first in commands or f"{first} {second}" in commands or second == "--help"
         return found[0].replace("momo ", f"momo {words} ", 1) if known else found[0]
 
-    return _WORDS.sub(put, text)
+    return re.sub(_WORDS, put, text)

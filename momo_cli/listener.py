@@ -5,7 +5,6 @@ one thread prints the results.
 """
 
 import base64
-import http.client
 import json
 import queue
 import threading
@@ -21,6 +20,7 @@ from momo_cli.errors import Failure, usage
 from momo_cli.show.answer import Head, Row, view_of
 from momo_cli.show.words import clock, money
 from momo_cli.socket.client import Client, path_of
+from momo_cli.socket.outage import PAUSE_S, Outage
 from momo_cli.text import at, clean
 
 _ANSWER_BYTES_MAX: Final = 64 * 1024
@@ -29,8 +29,6 @@ _TIMEOUT_S: Final = 60.0
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LOOK_S: Final = 0.2
 """Polling interval, so that Ctrl-C is noticed while nothing happens."""
-_RECONNECT_S: Final = 1.0
-_RECONNECTS_MAX: Final = 60
 _LAST_S: Final = 15.0
 """How long to wait for running handlers after the daemon is gone; momo waits no longer for an answer."""
 _Done: TypeAlias = "queue.SimpleQueue[Row | Failure | None]"
@@ -65,8 +63,16 @@ class Receiver:
     port: int
     target: str
 
+    @property
+    def url(self) -> str:
+        """The address."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}{self.target}"
+
     def post(self, headers: Mapping[str, str], body: bytes) -> PostResult:
         """Send one webhook, byte for byte; network errors are returned, never raised."""
+        import http.client  # noqa: PLC0415  # only a receiver is called over TCP; it is slow to import
+
         started = system.monotonic()
 
         def heard(status: int | None, error: str | None = None, answer: bytes = b"") -> PostResult:
@@ -154,15 +160,19 @@ Handler = Callable[[Webhook], PostResult]
 
 
 def listen(
-    client: Client, endpoint: str, handle: Handler, now: Callable[[], datetime]
+    client: Client,
+    endpoint: str,
+    handle: Handler,
+    now: Callable[[], datetime],
+    resume: str = "",
 ) -> Iterator[Row | None]:
     """Receive webhooks until the caller stops iterating.
 
     `handle` is called in threads. Yields None once, when it is connected: payments from then on are sent at once. Then
-    one row for each attempt, after its outcome was reported to momo. Fails if the first connection fails, or
-    reconnecting fails for a minute.
+    one row for each attempt, after its outcome was reported to momo. Fails if the first connection fails, or the daemon
+    is away for too long (`Outage`); `resume` is the command to go on with then.
     """
-    reader = _Reader(client, path_of(Path.LOCAL_LISTENER, id=endpoint), handle, now)
+    reader = _Reader(client, path_of(Path.LOCAL_LISTENER, id=endpoint), handle, now, resume)
     threading.Thread(target=reader.read, daemon=True).start()
     while True:
         try:
@@ -182,40 +192,36 @@ class _Reader:
     path: str
     handle: Handler
     now: Callable[[], datetime]
+    resume: str = ""
     done: _Done = field(default_factory=queue.SimpleQueue)
 
     def read(self) -> None:
         """Read the stream and reconnect as needed; missed webhooks come with the next connection."""
-        patience, first, opened, lost = _RECONNECTS_MAX, True, False, False
+        outage, opened = Outage(self.client, self.resume), False
         working: list[threading.Thread] = []
         while True:
+            failure = None
             try:
                 for event in self.client.stream(self.path, method="POST"):
                     if not opened:
                         self.done.put(None)
-                    patience, first, opened = _RECONNECTS_MAX, False, True
-                    if lost:
-                        self.client.warn("connected again; missed webhooks come now")
-                    lost = False
+                    opened = True
+                    outage.over()
                     if event is not None and event.kind == "webhook":
                         work = threading.Thread(target=self._work, args=(event.data,), daemon=True)
                         work.start()
                         working = [work, *(each for each in working if each.is_alive())]
-                # The call was accepted, even if the connection broke before the answer.
-                first = False
-            except Failure as failure:
-                gone = 400 <= failure.http_status < 500
-                if first or gone or patience == 0:
-                    # Report the received webhooks before the failure.
-                    for each in working:
-                        each.join(_LAST_S)
-                    self.done.put(failure)
-                    return
-            if patience == _RECONNECTS_MAX:
-                self.client.warn("connection to the daemon lost; trying again")
-                lost = True
-            patience -= 1
-            self.client.pause(_RECONNECT_S)
+            except Failure as problem:
+                failure = problem
+            try:
+                outage.missed(failure)
+            except Failure as final:
+                # Report the received webhooks before the failure.
+                for each in working:
+                    each.join(_LAST_S)
+                self.done.put(final)
+                return
+            self.client.pause(PAUSE_S)
 
     def _work(self, data: Mapping[str, Any]) -> None:
         webhook = Webhook(data["headers"], webhook_body(data))

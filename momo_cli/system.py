@@ -1,5 +1,6 @@
-"""The clock, sleep, random bytes and signals of the command line; no other module uses them directly."""
+"""The clock, sleep, random bytes, signals, own files and own programs of the command line; no other module uses them directly."""
 
+import errno
 import os
 import signal
 import time
@@ -7,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import FrameType
+
+from daemon import wire
 
 
 def now() -> datetime:
@@ -22,6 +25,11 @@ def monotonic() -> float:
 def sleep(seconds: float) -> None:
     """Wait for a number of seconds."""
     time.sleep(seconds)  # noqa: TID251  # the command line's only clock
+
+
+def python_argv(module: str, *arguments: str) -> list[str]:
+    """Return the command line that runs a module of momo (see `wire.python_argv`)."""
+    return wire.python_argv(os.path.abspath(wire.__file__), module, *arguments)  # noqa: PTH100  # no pathlib here
 
 
 @contextmanager
@@ -41,6 +49,31 @@ def ended_by_signals(resized: Callable[[], None] | None = None) -> Iterator[None
     finally:
         for number, former in before.items():
             signal.signal(number, former)
+
+
+def open_own(path: str, flags: int) -> int:
+    """Open a file of mode 0600 and return the descriptor; an OSError with a text for people if it is a symbolic link."""
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            text = "it is a symbolic link, which momo does not follow here; remove it"
+            raise OSError(errno.ELOOP, text, path) from None
+        raise
+
+
+def port_in_use(host: str, port: int) -> bool:
+    """Return whether another program listens on a TCP port of this machine; False if that cannot be found out."""
+    import socket  # noqa: PLC0415  # only setup needs it
+
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the daemon listens
+            probe.bind(where)
+    except OSError as problem:
+        return problem.errno == errno.EADDRINUSE
+    return False
 
 
 def new_key() -> str:

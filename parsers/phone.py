@@ -15,6 +15,19 @@ _GHANA_MOBILE: Final = re.compile(
     r"(?:\+?233|0)((?:2[03467]|5[034567])[0-9]{7}|59[1-9][0-9]{6})", re.ASCII
 )
 
+NETWORK_NAMES: Final = {"mtn": "MTN", "telecel": "Telecel", "at": "AT"}
+"""Display names of the networks."""
+# The national numbering plan of Ghana (NCA). A ported number keeps its prefix, so this is a guess: good enough to
+# choose the sending line and to ask a person, and never used to judge a payment.
+_PREFIXES: Final = {
+    "+233" + prefix: network
+    for network, prefixes in {
+        "mtn": ("24", "25", "53", "54", "55", "59"),
+        "telecel": ("20", "50"),
+        "at": ("26", "27", "56", "57"),
+    }.items()
+    for prefix in prefixes
+}
 _BETWEEN: Final = re.compile(r"[\s().\-/]+", re.ASCII)
 _BEGINNING: Final = re.compile(r"0([0-9]{2,})|\+[0-9]{3,}", re.ASCII)
 _WRITTEN: Final = re.compile(r"[0-9+\s().\-/]+", re.ASCII)
@@ -31,6 +44,11 @@ def read_phone(text: str) -> str | None:
     """
     match = _GHANA_MOBILE.fullmatch(text)
     return f"+233{match[1]}" if match is not None else _read_by_library(text)
+
+
+def network_of_number(number: str) -> str | None:
+    """Return the network that issued an E.164 number, by its short name; None for a number of another country."""
+    return _PREFIXES.get(number[:6])
 
 
 def e164_prefix(text: str) -> str | None:

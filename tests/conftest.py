@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from daemon import wire
+from tests.fakes import statement_rules
+from tests.fakes.measured import MEASURED
 from tests.fakes.seed import OTHER
 from tests.fakes.tiers import share
 
@@ -32,6 +34,28 @@ def pytest_configure(config: pytest.Config) -> None:
             continue  # settings of the tests themselves: seed, tier
         if name.startswith(("MOMO_", "XDG_")) or name in {"NO_COLOR", "FORCE_COLOR"}:
             del os.environ[name]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the times that tests took of their parts."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, text in getattr(report, "user_properties", ()):
+                if name == MEASURED and getattr(report, "when", "") == "call":
+                    terminalreporter.write_line(f"{report.nodeid.rpartition('::')[2]}: {text}")
+
+
+_BROKEN_RULES: list[str] = []
+statement_rules.record(_BROKEN_RULES)
+
+
+@pytest.fixture(autouse=True)
+def _statements_keep_the_rules() -> Iterator[None]:
+    """Each statement that a test makes the store run gives the same page each time, and PostgreSQL takes it."""
+    yield
+    broken = [*_BROKEN_RULES]
+    _BROKEN_RULES.clear()
+    assert broken == []
 
 
 @pytest.fixture(autouse=True, scope="session")

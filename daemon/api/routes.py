@@ -1,19 +1,20 @@
 """The ASGI application with every route. The same application serves TCP and the Unix socket."""
 
 import os
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.api.access import keys, login
+from daemon.api.access import keys, login, users
 from daemon.api.books import export, report, statement
 from daemon.api.http.auth import Authenticator
 from daemon.api.http.cors import with_cors
 from daemon.api.http.envelope import Envelope
 from daemon.api.http.resource import Application, Routes, no_such_route, op, public
 from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
-from daemon.api.lines import lines, modems, smscs
+from daemon.api.lines import lines, modems, smscs, sources
 from daemon.api.messages import confirmations, messages, sandbox
 from daemon.api.openapi.pages import DescriptionHandlers
 from daemon.api.payments import reviews, transactions
@@ -25,23 +26,19 @@ from daemon.core.json_values import dump
 from daemon.core.payments import checkout
 from daemon.env import Env
 from daemon.runtime.system import VERSION
-from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.connect import SystemResolver
 from daemon.wire import ErrorCode, Path
 from daemon.wire import Scope as Key
 
+DASHBOARD = "/dash"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def build(env: Env, hooks: Hooks) -> Application:
     """Build the application of one running shop."""
-    settings = env.config.webhooks
     service = Service(
         env=env,
         hooks=hooks,
-        policy=AddressPolicy.from_settings(
-            settings.allow_private_hosts, settings.allow_private_cidrs
-        ),
         resolver=hooks.resolver or SystemResolver(),
         started_us=env.clock.now_us(),
     )
@@ -52,7 +49,7 @@ def build(env: Env, hooks: Hooks) -> Application:
         env.config.http.cors_origins,
     )
     application = Envelope(
-        _with_pages(_with_health(router, env), hooks.pages), service, _hosts(env)
+        _with_pages(_with_health(router, env, hooks), hooks.pages, hooks.dash), service, _hosts(env)
     )
     return Application(application, service, routes.operations)
 
@@ -104,6 +101,11 @@ def _add_access(routes: Routes) -> None:
     routes.add(Path.KEY, {"GET": op(keys.get_one), "DELETE": op(keys.revoke)})
     routes.add(Path.KEY_ROTATE, {"POST": op(keys.rotate)})
     routes.add(Path.LOCAL_PASSWORD, {"POST": op(login.set_password)}, local=True)
+    people = {"GET": op(users.get_list), "POST": op(users.add)}
+    routes.add(Path.LOCAL_USERS, people, local=True)
+    routes.add(Path.LOCAL_USER, {"PATCH": op(users.change)}, local=True)
+    routes.add(Path.LOCAL_USER_RESET, {"POST": op(users.reset)}, local=True)
+    routes.add(Path.LOCAL_DASHBOARD_LINK, {"POST": op(users.make_link)}, local=True)
 
 
 def _add_open_collections(routes: Routes) -> None:
@@ -126,6 +128,7 @@ def _add_open_collections(routes: Routes) -> None:
             "DELETE": op(lines.delete_method, manage),
         },
     )
+    routes.add(Path.ANDROID_POST, {"POST": public(sources.post_android)})
     routes.add(Path.CLAIM_UNPLACED, {"POST": op(lines.claim_unplaced, manage)})
     routes.add(Path.LINES, {"GET": op(lines.get_status, webhooks, read)})
     routes.add(
@@ -162,6 +165,7 @@ def _add_open_collections(routes: Routes) -> None:
     # Must stand before DEAD_LETTER, whose `{id}` would match `replay-batch`.
     routes.add(Path.DEAD_LETTERS_REPLAY, {"POST": op(dead_letters.replay_batch, webhooks)})
     routes.add(Path.DEAD_LETTER, {"GET": op(dead_letters.get_one, webhooks)})
+    routes.add(Path.DEAD_LETTER_DISMISS, {"POST": op(dead_letters.dismiss, webhooks)})
     routes.add(Path.DEAD_LETTER_REPLAY, {"POST": op(dead_letters.replay, webhooks)})
 
 
@@ -171,10 +175,14 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_SIM_SMSCS, {"POST": op(smscs.show)}, local=True)
     routes.add(Path.LOCAL_SIM_TRUST, {"POST": op(smscs.trust)}, local=True)
     routes.add(Path.LOCAL_SIM_TEST_PAYMENT, {"POST": op(smscs.expect_test_payment)}, local=True)
+    routes.add(Path.LOCAL_SOURCES, {"GET": op(sources.get_list)}, local=True)
+    routes.add(Path.LOCAL_SOURCE, {"DELETE": op(sources.forget)}, local=True)
+    routes.add(Path.LOCAL_SOURCE_KEY, {"POST": op(sources.rotate_key)}, local=True)
     routes.add(Path.METRICS, {"GET": public(metrics.get)})
     routes.add(Path.LOCAL_STATUS, {"GET": op(status.get)}, local=True)
     routes.add(Path.LOCAL_DOCTOR, {"GET": op(control.run_doctor)}, local=True)
     routes.add(Path.LOCAL_LOGS, {"GET": op(control.get_log)}, local=True)
+    routes.add(Path.LOCAL_SOURCE_PASSWORD, {"POST": op(modems.set_password)}, local=True)
     routes.add(Path.LOCAL_MODEMS, {"GET": op(modems.get_list)}, local=True)
     modem = {"GET": op(modems.get_one), "PATCH": op(modems.rename)}
     routes.add(Path.LOCAL_MODEM, modem, local=True)
@@ -197,6 +205,7 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_REPORT_MAIL, {"POST": op(report.mail)}, local=True)
     routes.add(Path.LOCAL_STATEMENT, {"POST": op(statement.compare)}, local=True)
     routes.add(Path.LOCAL_EXPORT, {"GET": op(export.get)}, local=True)
+    routes.add(Path.LOCAL_PHONES_SHOWN, {"POST": op(export.note_phones)}, local=True)
     prune = {"GET": op(erasure.survey), "POST": op(erasure.prune)}
     routes.add(Path.LOCAL_PRUNE, prune, local=True)
     routes.add(Path.LOCAL_PAYER, {"POST": op(erasure.export)}, local=True)
@@ -216,30 +225,54 @@ def _add_description(routes: Routes) -> None:
     routes.add(Path.DOCS_ERRORS, {"GET": public(description.errors_page)})
 
 
-def _with_pages(app: ASGIApp, pages: PagesApp | None) -> ASGIApp:
-    """Send requests below `checkout.ROOT` to the checkout pages, which need no authentication."""
-    if pages is None:
-        return app
+def _with_pages(app: ASGIApp, pages: PagesApp | None, dash: PagesApp | None) -> ASGIApp:
+    """Send requests below `checkout.ROOT` to the checkout pages, and those below `DASHBOARD` to the dashboard.
+
+    The first need no authentication, the second has its own. The Unix socket has neither.
+    """
 
     async def choose(scope: Scope, receive: Receive, send: Send) -> None:
-        await (pages if scope["path"].startswith(checkout.ROOT) else app)(scope, receive, send)
+        path, chosen = scope["path"], app
+        if pages is not None and path.startswith(checkout.ROOT):
+            chosen = pages
+        elif (
+            dash is not None
+            and (path == DASHBOARD or path.startswith(f"{DASHBOARD}/"))
+            and "peer_uid" not in scope["state"]
+        ):
+            chosen = dash
+        await chosen(scope, receive, send)
 
     return choose
 
 
-def _with_health(app: ASGIApp, env: Env) -> ASGIApp:
-    """Answer `/healthz` without authentication: 200, or 503 while a worker hangs."""
-    body = ok({"status": "ok", "version": VERSION}).body
+def _with_health(app: ASGIApp, env: Env, hooks: Hooks) -> ASGIApp:
+    """Answer `/healthz` without authentication: 200, or 503 while a worker hangs.
+
+    200 also while the database cannot be used, and while a line cannot receive: a restart would not help, so a container
+    manager must not restart it. The reasons are codes, since anybody may ask.
+    """
 
     async def with_health(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] != Path.HEALTH:
             await app(scope, receive, send)
         elif scope["method"] in ("GET", "HEAD"):
-            if not (late := env.hanging_workers()):
-                await Reply(200, body).send(send)
+            late, faults = env.hanging_workers(), env.faults.all()
+            receives, why = hooks.receiving()
+            data: dict[str, Any] = {
+                "version": VERSION,
+                "receiving": receives,
+                "receiving_reason": why,
+            }
+            if not late and not faults:
+                await ok({"status": "ok", **data}).send(send)
+                return
+            if not late:
+                causes = [fault.cause for fault in faults]
+                await ok({"status": "degraded", **data, "causes": causes}).send(send)
                 return
             workers = [{"worker": name, "late_s": round(s)} for name, s in late.items()]
-            data = {"status": "hung", "version": VERSION, "hung": workers}
+            data = {"status": "hung", **data, "hung": workers}
             await Reply(503, dump({"success": False, "data": data})).send(send)
         else:
             raise Refusal(ErrorCode.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})

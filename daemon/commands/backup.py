@@ -76,17 +76,18 @@ def _needs_attention(data: dict[str, Any]) -> bool:
     return bool(data.get("findings")) or (data.get("also") or {}).get("status") == "failed"
 
 
-def _second_place(places: wire.Places) -> tuple[str, str]:
-    """Return `[backup] also_to` and an error text; invalid settings must not prevent tonight's backup."""
+def _second_places(places: wire.Places) -> tuple[str, str, str]:
+    """Return `also_to` and `messages_to` of `[backup]`, and an error text; invalid settings must not prevent a backup."""
     try:
-        return load_config(places.config, os.environ).backup.also_to, ""
+        found = load_config(places.config, os.environ).backup
     except ConfigError as error:
-        return "", f"the settings cannot be read: {error}"
+        return "", "", f"the settings cannot be read: {error}"
+    return found.also_to, found.messages_to, ""
 
 
 def _do(options: argparse.Namespace, places: wire.Places) -> Any:
     """Do the requested action, and return its result."""
-    also_to, unknown = _second_place(places)
+    also_to, messages_to, unknown = _second_places(places)
     now = from_us(SystemClock().now_us())
     data: Any
     match options.what:
@@ -116,6 +117,11 @@ def _do(options: argparse.Namespace, places: wire.Places) -> Any:
             )
         case _:
             data = backups.restore(
-                places, options.name, now, dry_run=options.dry_run, to=options.to
+                places,
+                options.name,
+                now,
+                dry_run=options.dry_run,
+                to=options.to,
+                messages_to=messages_to,
             )
     return data

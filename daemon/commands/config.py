@@ -1,6 +1,7 @@
 """Commands `config`: show, change and validate the settings, and `logs`: show the log."""
 
 import argparse
+import json
 import os
 from typing import Any
 
@@ -22,6 +23,12 @@ def config_command(options: argparse.Namespace, places: wire.Places) -> int:
                 data = config_edit.get_setting(places, os.environ, options.key)
             case "validate":
                 data = config_edit.validate_settings(places, os.environ, options.key or None)
+            case "add-source":
+                data = config_edit.add_source(places, json.loads(options.key))
+            case "remove-source":
+                data = config_edit.remove_source(places, options.key)
+            case "add-hilink":
+                data = _add_hilink(places, options.key)
             case action:
                 value = options.value if action == "set" else None
                 data = config_edit.change_setting(places, options.key, value)
@@ -39,6 +46,17 @@ def config_command(options: argparse.Namespace, places: wire.Places) -> int:
         ) from error
     print_json({"success": True, "data": data})
     return EXIT_OK
+
+
+def _add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
+    """Add a HiLink source, if a stick answers at its address."""
+    from daemon.modem.hilink import answers_as_stick  # noqa: PLC0415 -- only for this verb
+
+    if not answers_as_stick(url):
+        raise config_edit.CannotEdit(
+            f"no HiLink stick answers at {url}; plug it in, and see that its page opens in a browser"
+        )
+    return config_edit.add_hilink(places, url)
 
 
 def logs_command(options: argparse.Namespace, places: wire.Places) -> int:

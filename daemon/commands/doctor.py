@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def doctor_command(options: argparse.Namespace, places: wire.Places) -> int:
     clock = SystemClock()
     system = System(
         Path("/"), this_user(), places=places, environ=os.environ, version=VERSION,
-        now_us=clock.now_us(),
+        now_us=clock.now_us(), pause=_pause if options.deep else None,
     )  # fmt: skip
     found = run_checks(system, options.areas, clock.monotonic)
     fixed = apply_remedies(found) if options.fix else []
@@ -44,6 +45,10 @@ def doctor_command(options: argparse.Namespace, places: wire.Places) -> int:
     return EXIT_OK if document["success"] else EXIT_FINDINGS
 
 
+def _pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
+
+
 def _bundle(
     options: argparse.Namespace, system: System, document: dict[str, Any]
 ) -> dict[str, Any]:
@@ -59,7 +64,7 @@ def _bundle(
         except OSError as error:
             raise StartError(
                 wire.ErrorCode.USAGE, EXIT_USAGE, f"{target} cannot be written: {error}",
-                "momo doctor --bundle ANOTHER.tar.gz",
+                "momo doctor --bundle momo-doctor-2.tar.gz",
             ) from error  # fmt: skip
     return {"path": str(target), "bytes": size, "files": sizes}
 

@@ -25,6 +25,6 @@ def password(source: str | None) -> str | None:
             wire.ErrorCode.USAGE,
             EXIT_USAGE,
             f"the password file {source} cannot be read: {error}",
-            "momo setup --password-file FILE",
+            "momo setup",
         ) from error
     return text.removesuffix("\n")

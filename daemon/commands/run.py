@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import faulthandler
 import os
-import re
 import signal
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from daemon.app import RunOptions, serve
 from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, StartError
 from daemon.runtime import crash_file
 from daemon.runtime.system import SystemClock, loop_factory
+from daemon.store.upkeep.backup import was_set_up
 from parsers.masking import describe_error
 from parsers.times import from_us
 
@@ -22,7 +22,7 @@ def run_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the daemon until it is stopped; write a masked crash file for an unexpected error."""
     # systemd sends SIGABRT if heartbeats stop; faulthandler then logs the stack of every thread.
     faulthandler.enable()
-    if not Path(places.database).exists():
+    if not was_set_up(places):
         # Do not create a database here: an empty one would look like a shop with a stopped daemon.
         raise StartError(
             wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
@@ -47,7 +47,7 @@ def run_command(options: argparse.Namespace, places: wire.Places) -> int:
         next_step = (
             "momo logs"
             if written is None
-            else f"momo doctor --bundle FILE.tar.gz, which includes {written}"
+            else f"momo doctor --bundle momo-doctor.tar.gz, which includes {written}"
         )
         print(f"next:  {next_step}", file=sys.stderr)
         return EXIT_FAILED
@@ -57,6 +57,7 @@ def demo_command(options: argparse.Namespace, _places: wire.Places) -> int:
     """Run the demo, or write it as an SVG picture."""
     from rich.console import Console  # noqa: PLC0415 -- the daemon itself never needs it
 
+    from daemon.demo.picture import picture  # noqa: PLC0415 -- the same
     from daemon.demo.story import DemoOptions, run_demo  # noqa: PLC0415 -- the same
 
     # SIGTERM ends the demo as Ctrl-C does, so that the clean-up runs.
@@ -67,10 +68,7 @@ def demo_command(options: argparse.Namespace, _places: wire.Places) -> int:
             return run_demo(demo, Console(highlight=False))
         console = Console(highlight=False, record=True, width=100, force_terminal=True)
         code = run_demo(DemoOptions(), console)
-        svg = console.export_svg(title="momo demo")
-        # The picture must not load anything from the network, so remove its web fonts.
-        svg = re.sub(r"@font-face\s*\{.*?\}", "", svg, flags=re.DOTALL)
-        Path(options.picture).write_text(svg, encoding="utf-8")
+        Path(options.picture).write_text(picture(console, "momo demo"), encoding="utf-8")
     except KeyboardInterrupt:
         return 130
     return code

@@ -42,7 +42,7 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
         result = await setup.set_up(shop.store, clock, entropy, shop.vault, request)
     except Refusal as refusal:
         raise StartError(
-            refusal.code, EXIT_USAGE, refusal.message, "momo setup --shop NAME --password-file FILE"
+            refusal.code, EXIT_USAGE, refusal.message, "momo setup --help"
         ) from refusal
     except MomoError as error:
         raise StartError(
@@ -75,9 +75,7 @@ async def _set_password(places: wire.Places) -> int:
         await set_new(shop.store, clock, f"local:{os.getuid()}", password("-"))
     except Refusal as refusal:
         code = EXIT_CONFIG if refusal.code is wire.ErrorCode.NOT_SET_UP else EXIT_USAGE
-        raise StartError(
-            refusal.code, code, refusal.message, "momo password set --password-file FILE"
-        ) from refusal
+        raise StartError(refusal.code, code, refusal.message, "momo password set") from refusal
     finally:
         shop.close()
     print_json({"success": True, "data": {"changed": True}})

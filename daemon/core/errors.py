@@ -2,14 +2,14 @@
 
 MomoError
 +-- Refusal          a rule said no; carries a `wire.ErrorCode` and its extra fields
-+-- Unavailable      the service cannot serve now (disk full, database busy); 503 with `Retry-After`
++-- Unavailable      the service cannot serve now (disk full, database damaged); 503 with `Retry-After` and `cause`
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 from daemon.error_table import ERRORS
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, FaultCause
 
 
 class MomoError(Exception):
@@ -46,17 +46,35 @@ class Refusal(MomoError):
 
 
 class Unavailable(MomoError):
-    """The database cannot take a write now (disk full, I/O error). Nothing was changed.
+    """The service cannot do this now, mostly because the database cannot be read or written. Nothing was changed.
 
     Attributes:
         why: For the log and the operator.
         retry_after_s: For the `Retry-After` header.
+        cause: For programs, also `cause` in the error body; None if the sentence is all there is.
+        next_step: The command or action that ends the cause; empty if it ends by itself.
     """
 
-    def __init__(self, why: str, retry_after_s: int = 10) -> None:
+    def __init__(
+        self,
+        why: str,
+        retry_after_s: int = 10,
+        *,
+        cause: FaultCause | None = None,
+        next_step: str = "",
+    ) -> None:
         self.why = why
         self.retry_after_s = retry_after_s
+        self.cause = cause
+        self.next_step = next_step
         super().__init__(why)
+
+
+def only_unavailable(error: BaseException) -> bool:
+    """Return whether an error, or every error in an exception group, is an Unavailable."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(only_unavailable(one) for one in error.exceptions)
+    return isinstance(error, Unavailable)
 
 
 @dataclass(frozen=True, slots=True)

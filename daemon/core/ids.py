@@ -17,8 +17,13 @@ _BASE62_PAIRS: Final = tuple(first + second for first in BASE62 for second in BA
 _SLUG_LENGTH: Final = 22
 """62 ** 22 is the first power above 2 ** 128."""
 _BASE36: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_BASE36_PAIRS: Final = tuple(low + high for high in _BASE36 for low in _BASE36)
+"""By number below 36 * 36, the lower digit first."""
 WEBHOOK_ID_PREFIX: Final = "ocl_"
 WEBHOOK_ID_CHARACTERS: Final = 24
+_TIME_LENGTH: Final = 15
+"""Characters of an ordered UUID up to its version: the time."""
+_TIME_US_MAX: Final = (1 << 48) * 1_000 - 1
 
 
 def new_uuid(entropy: bytes) -> str:
@@ -36,6 +41,34 @@ def time_ordered(random_uuid: str, now_us: int) -> str:
     """
     milliseconds = f"{now_us // 1_000:012x}"
     return f"{milliseconds[:8]}-{milliseconds[8:]}-7{random_uuid[15:]}"
+
+
+def message_id(account_key: bytes, sim_key: str, sha256: str, sent_at_us: int | None) -> str:
+    """Return the id of the message that a part opens: always the same for the same part of the same SIM.
+
+    Args:
+        account_key: The account's key for ids.
+        sim_key: The SIM that received the part.
+        sha256: Digest of the part, hex.
+        sent_at_us: SMSC time of the part; only its place in an index depends on it.
+    """
+    made = _derived(account_key, "message", sim_key, sha256)
+    return time_ordered(made, min(max(sent_at_us or 0, 0), _TIME_US_MAX))
+
+
+def payment_id(account_key: bytes, message_id: str) -> str:
+    """Return the id of the payment that a message makes; a message makes at most one."""
+    return message_id[:_TIME_LENGTH] + _derived(account_key, "payment", message_id)[_TIME_LENGTH:]
+
+
+def holder_id(account_key: bytes, payment_id: str) -> str:
+    """Return the id of the holder of a payment; a payment gets at most one."""
+    return payment_id[:_TIME_LENGTH] + _derived(account_key, "holder", payment_id)[_TIME_LENGTH:]
+
+
+def _derived(account_key: bytes, *parts: str) -> str:
+    """Return a UUID that looks random and is always the same for the same parts."""
+    return new_uuid(hmac.new(account_key, json.dumps(parts).encode(), "sha256").digest()[:16])
 
 
 def reference_of(transaction_id: str) -> str:
@@ -110,9 +143,9 @@ def webhook_id(
     parts = json.dumps([str(mode), normalised_url, str(kind), subject, revision])
     # Not `hmac.digest`: it releases the interpreter lock, and the writer thread would wait for it at every call.
     digest = hmac.new(account_key, parts.encode(), "sha256").digest()
-    number = int.from_bytes(digest, "big")
-    characters = []
-    for _ in range(WEBHOOK_ID_CHARACTERS):
-        number, digit = divmod(number, 36)
-        characters.append(_BASE36[digit])
-    return WEBHOOK_ID_PREFIX + "".join(characters)
+    number = int.from_bytes(digest, "big") % 36**WEBHOOK_ID_CHARACTERS
+    pairs = []
+    for _ in range(WEBHOOK_ID_CHARACTERS // 2):
+        number, pair = divmod(number, 36 * 36)
+        pairs.append(_BASE36_PAIRS[pair])
+    return WEBHOOK_ID_PREFIX + "".join(pairs)

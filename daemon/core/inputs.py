@@ -1,9 +1,10 @@
 """Validated inputs of the flows (parse at the edge, trust inside), and their answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.core import json_values
+from daemon.wire import TrustLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +12,8 @@ class InitializeRequest:
     """A valid `POST /v1/transactions/initialize` (interface.md, decisions.md section 2).
 
     Phones are E.164, the amount is minor units of `currency`, `meta` is compact JSON text of an object,
-    `expected_telco_transaction_id` is trimmed and upper case.
+    `expected_telco_transaction_id` is trimmed and upper case. `replaces` is the reference of an unpaid transaction that
+    is cancelled with it; only the dashboard sets it.
     """
 
     amount_minor: int
@@ -28,6 +30,7 @@ class InitializeRequest:
     expected_payer_phone: str | None = None
     expected_payer_name: str | None = None
     send_sms_to_payer: bool = True
+    replaces: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +96,25 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class ReadPart:
-    """One part of a message as a phone listed it: its slot and its PDU in hex."""
+    """One part of a message as a phone listed it: its slot and its PDU in hex.
+
+    Attributes:
+        synthesised: The source gave a text; momo encoded the PDU (`steps.text_parts`). It names no SMSC.
+    """
 
     storage: str
     slot: int
     tpdu_length: int
     pdu: str
+    synthesised: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PhoneIdentity:
-    """Identity of a phone and of the SIM in it, as the phone reports it; None for values that it does not report."""
+    """Identity of a phone and of the SIM in it, as the phone reports it; None for values that it does not report.
+
+    `network` is the SIM's network as the settings name it, for a phone that does not report the IMSI.
+    """
 
     port: str
     imei: str | None
@@ -113,6 +124,7 @@ class PhoneIdentity:
     model: str | None
     slot_index: int = 0
     smsc: str | None = None
+    network: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +134,19 @@ class Source:
     Attributes:
         sim_key: ICCID, else `imsi:...`, else `slot:...`.
         test: The phone is simulated, so its messages are in test mode.
+        name: The name of the source in `[[sources]]`; None for an AT modem.
+        level: How far its messages are trusted.
+        history: Its messages are stored as history only and never pay: the owner has not opted in.
+        network: The SIM's network; for the message journal, like `since`.
+        since: When the SIM was first seen, in microseconds.
     """
 
     sim_key: str
     device_id: str
     slot_index: int
     test: bool = False
+    network: str | None = field(default=None, compare=False)
+    since: int = field(default=0, compare=False)
+    name: str | None = None
+    level: TrustLevel = TrustLevel.FULL
+    history: bool = False

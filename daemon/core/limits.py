@@ -43,7 +43,19 @@ LINES_AWAY_US: Final = 2 * MINUTE_US
 PASSWORD_ATTEMPTS_MAX: Final = 5
 PASSWORD_WINDOW_US: Final = 15 * MINUTE_US
 SESSION_US: Final = HOUR_US
-"""Lifetime of a login."""
+"""Lifetime of a login of the API."""
+BROWSER_IDLE_US: Final = 12 * HOUR_US
+"""A shop's day: who opens the dashboard in the morning is asked for the password once."""
+BROWSER_LIFE_US: Final = 7 * DAY_US
+BROWSER_SEEN_EVERY_US: Final = 5 * MINUTE_US
+"""The last use of a browser session is written at most this often."""
+CONFIRMED_US: Final = 10 * MINUTE_US
+"""A user who typed the own password again may do dangerous things for this long, in that browser."""
+ONE_TIME_LINK_S: Final = 60.0
+"""Lifetime of the link of `momo open`."""
+RECOVERY_CODES: Final = 10
+USER_NAME_CHARACTERS_MAX: Final = 32
+USERS_MAX: Final = 50
 
 PARTS_MISSING_US: Final = 24 * HOUR_US
 """The owner is told about a message that has lacked parts for this long."""
@@ -96,6 +108,8 @@ PRUNE_BATCH: Final = 500
 BODY_BYTES_MAX: Final = 64 * 1024
 META_BYTES_MAX: Final = 4 * 1024
 """interface.md, Limits."""
+LOGO_BYTES_MAX: Final = 6_000
+"""The logo is inside the checkout page, which must stay below 14 KB in all, so that a slow phone shows it at once."""
 PAYLOAD_BYTES_MAX: Final = 20_000
 """decisions.md section 5: size of one envelope."""
 MESSAGE_CHARACTERS_MAX: Final = 1_600

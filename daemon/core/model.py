@@ -7,7 +7,7 @@ the store makes these from rows and builds SQL from them.
 from dataclasses import dataclass
 
 from daemon.core.ids import reference_of
-from daemon.wire import DeliveryStatus, MessageState, Mode, TransactionStatus
+from daemon.wire import DeliveryStatus, MessageState, Mode, Role, TransactionStatus, TrustLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,6 @@ class Shop:
     name: str
     timezone: str
     owner_email: str | None
-    password_hash: str
     account_key: str
     created_at: int
 
@@ -42,6 +41,38 @@ class ApiKey:
 
 
 @dataclass(frozen=True, slots=True)
+class User:
+    """A person who may use the shop. `totp_sealed` is None while the second factor is off."""
+
+    seq: int
+    id: str
+    name: str
+    role: Role
+    password_hash: str
+    totp_sealed: str | None
+    totp_step: int | None
+    created_at: int
+    password_at: int
+    disabled_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """A browser that is logged in to the dashboard; `address` and `browser` say where it was opened."""
+
+    seq: int
+    id: str
+    sha256: str
+    user_id: str
+    created_at: int
+    seen_at: int
+    confirmed_at: int | None
+    address: str
+    browser: str
+    language: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """A phone: one modem, known by its IMEI."""
 
@@ -59,7 +90,11 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Sim:
-    """A SIM and the slot in which it was last seen."""
+    """A SIM and the slot in which it was last seen.
+
+    The last three are what the owner was told: since when it cannot receive, since when it is unused, and the foreign
+    network that serves it.
+    """
 
     seq: int
     sim_key: str
@@ -73,6 +108,9 @@ class Sim:
     last_seen_at: int
     read_payment_at: int | None
     ignored_at: int | None
+    not_receiving_since: int | None = None
+    unused_since: int | None = None
+    served_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +135,19 @@ class PaymentMethod:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One SMS, complete or with missing parts (`state` incomplete, `body` None)."""
+    """One SMS, complete or with missing parts (`state` incomplete, `body` None).
+
+    Attributes:
+        source: The source that handed it over; None for an AT modem.
+        level: How far that source is trusted.
+        synthesised: Its PDUs were encoded by momo from a text.
+    """
 
     seq: int
     id: str
     mode: Mode
     imported: bool
+    recovered: bool
     sim_key: str
     device_id: str
     slot_index: int
@@ -126,6 +171,9 @@ class Message:
     payment_id: str | None
     received_at: int
     created_at: int
+    source: str | None = None
+    level: TrustLevel = TrustLevel.FULL
+    synthesised: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +397,6 @@ class Delivery:
     revision: int
     transaction_id: str
     test: bool
-    body: str
     status: DeliveryStatus
     attempt_count: int
     run: int
@@ -365,6 +412,7 @@ class Delivery:
     created_at: int
     delivered_at: int | None
     failed_at: int | None
+    clock_waits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,28 +5,11 @@ Masked phone numbers and shortened names are enough for their owner to recognise
 
 from typing import Final
 
+from parsers.phone import NETWORK_NAMES
 from parsers.read import PROVIDERS, provider_of, provider_of_network
 
-# The national numbering plan of Ghana (NCA). A ported number keeps its prefix, so this is a guess: good enough to
-# choose the sending line, and never used to judge a payment.
-_PREFIXES: Final = {
-    "+233" + prefix: network
-    for network, prefixes in {
-        "mtn": ("24", "25", "53", "54", "55", "59"),
-        "telecel": ("20", "50"),
-        "at": ("26", "27", "56", "57"),
-    }.items()
-    for prefix in prefixes
-}
 CURRENCIES: Final = frozenset(provider.currency for provider in PROVIDERS.values())
 """The currencies of all providers."""
-NETWORK_NAMES: Final = {"mtn": "MTN", "telecel": "Telecel", "at": "AT"}
-"""Display names of the networks."""
-
-
-def network_of_number(number: str) -> str | None:
-    """Return the network that issued a number; None for a number of another country."""
-    return _PREFIXES.get(number[:6])
 
 
 def national_format(number: str) -> str:

@@ -5,11 +5,11 @@ import json
 import os
 import secrets
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
+from daemon import wire
 from daemon.core.errors import MomoError
 
 START_S: Final = 20.0
@@ -65,7 +65,7 @@ class Shop:
         flags = [f"--link={self.phone_path}", f"--family={make}"]
         flags += [f"--fault={name}" for name in faults]
         self._phone = subprocess.Popen(
-            [sys.executable, "-m", "daemon.emulator", *flags],
+            _program("daemon.emulator", *flags),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -88,16 +88,7 @@ class Shop:
         log = (self.home / "daemon.log").open("w", encoding="utf-8")
         with log:
             self._daemon = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "daemon",
-                    "run",
-                    "--http",
-                    "127.0.0.1:0",
-                    "--modem",
-                    str(self.phone_path),
-                ],
+                _program("daemon", "run", "--http", "127.0.0.1:0", "--modem", str(self.phone_path)),
                 stderr=subprocess.PIPE,
                 stdout=log,
                 text=True,
@@ -116,7 +107,7 @@ class Shop:
     def momo(self, *arguments: str, accept: tuple[int, ...] = (0,)) -> dict[str, Any]:
         """Run a `momo` command with `--json` and return its output."""
         done = subprocess.run(
-            [sys.executable, "-m", "momo_cli", *arguments, "--json"],
+            _program("momo_cli", *arguments, "--json"),
             capture_output=True,
             text=True,
             env=self._environ,
@@ -159,6 +150,10 @@ class Shop:
             raise DemoError(f"{program} did not start; try: momo demo --help")
         answer: Mapping[str, Any] = json.loads(line)
         return answer
+
+
+def _program(module: str, *arguments: str) -> list[str]:
+    return wire.python_argv(str(Path(wire.__file__).absolute()), module, *arguments)
 
 
 def _drain(process: "subprocess.Popen[str]") -> None:

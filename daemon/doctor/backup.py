@@ -7,6 +7,7 @@ from typing import Final
 from daemon.core.limits import DAY_US
 from daemon.doctor.checks import NO_SHOP, Check, Status, System
 from daemon.runtime.config import ConfigError, load_config
+from daemon.runtime.message_journal import FOLDER
 from daemon.store.upkeep.backup import entries, offsite_entries
 from parsers.times import to_us
 
@@ -40,11 +41,41 @@ def checks(system: System) -> Iterator[Check]:
     yield from _elsewhere(system)
 
 
+def _messages(system: System, named: str) -> Iterator[Check]:
+    """Check the second folder of the message journal, if there is one."""
+    place = Path(named)
+    if named and not place.is_dir():
+        yield Check(
+            "backup.messages", Status.WARN,
+            f"the second folder of the message journal, {named}, is not available; it is brought up to date when it returns",
+            "plug it in",
+        )  # fmt: skip
+    elif named:
+        lacking = [
+            path.name
+            for path in Path(system.shop.home, FOLDER).glob("*.journal")
+            if all(
+                copy.stat().st_size < path.stat().st_size
+                for copy in place.glob(f"momo-*-{path.name}")
+            )
+        ]
+        if lacking:
+            yield Check(
+                "backup.messages", Status.WARN,
+                f"the second folder of the message journal, {named}, is behind: {', '.join(sorted(lacking))}",
+                "momo status",
+            )  # fmt: skip
+        else:
+            yield Check("backup.messages", Status.OK, f"the message journal is also in {named}")
+
+
 def _elsewhere(system: System) -> Iterator[Check]:
     try:
-        named = load_config(system.shop.config, system.environ).backup.also_to
+        settings = load_config(system.shop.config, system.environ).backup
     except ConfigError:
         return
+    yield from _messages(system, settings.messages_to)
+    named = settings.also_to
     if not named:
         yield Check(
             "backup.elsewhere", Status.OK,

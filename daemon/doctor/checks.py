@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from daemon.core.lines.modem_health import Problem
 from daemon.core.upkeep.keep_awake import AwakeStatus
+from daemon.runtime.machine_names import MachineNames, machine_names
 from daemon.store.engine import Reader
 from daemon.store.upkeep.inspect import Unreadable, open_readonly
 from daemon.wire import Places
@@ -110,6 +111,8 @@ class System:
         pid: Process id of the running daemon; a port held by it is not a finding.
         places: Paths of the shop; None for areas that check only the machine.
         free: Returns the free bytes on the disk of a folder.
+        names: Returns the names under which other machines reach this one.
+        pause: Waits for a number of seconds; set for `--deep`, which reads every message again.
     """
 
     root: Path
@@ -123,6 +126,8 @@ class System:
     now_us: int = 0
     free: Callable[[Path], int] = _free
     resolves: Callable[[str], bool] = _resolves
+    pause: Callable[[float], None] | None = None
+    names: Callable[[], MachineNames] = machine_names
 
     @property
     def shop(self) -> Places:
@@ -196,8 +201,10 @@ def installed_units(system: System, suffix: str) -> list[tuple[Path, bool]]:
     home = Path(system.environ.get("HOME", "/nonexistent"))
     config = Path(system.environ.get("XDG_CONFIG_HOME") or home / ".config")
     seen = [(path, True) for path in sorted((config / "systemd" / "user").glob(f"momo*.{suffix}"))]
-    for folder in UNIT_FOLDERS:
-        seen += [(path, False) for path in sorted((system.root / folder).glob(f"momo*.{suffix}"))]
+    # /lib is a link to /usr/lib on most machines.
+    folders = dict.fromkeys((system.root / folder).resolve() for folder in UNIT_FOLDERS)
+    for folder in folders:
+        seen += [(path, False) for path in sorted(folder.glob(f"momo*.{suffix}"))]
     if suffix == "service":
         agents = sorted((home / "Library" / "LaunchAgents").glob("*momo*.plist"))
         seen += [(path, True) for path in agents]

@@ -96,6 +96,18 @@ def _other_programs(system: System, path: Path) -> Iterator[Check]:
 def ledger_checks(system: System) -> Iterator[Check]:
     """Check every invariant in the database; each violated one is a check `ledger.NAME`."""
     yield from with_database(system, "ledger.holds", _findings)
+    if system.pause is not None and Path(system.shop.database).is_file():
+        from daemon.doctor import ledger_texts  # noqa: PLC0415 -- only `--deep` needs the parsers
+
+        try:
+            yield from ledger_texts.text_checks(system, system.pause)
+        except inspect.Unreadable as error:
+            yield Check(
+                ledger_texts.ID,
+                Status.SKIP,
+                f"the database cannot be read: {error}",
+                "momo doctor db",
+            )
 
 
 def _findings(reader: Reader) -> Iterator[Check]:

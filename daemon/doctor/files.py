@@ -1,11 +1,13 @@
 """The areas `disk` (enough free space for payments) and `permissions` (only the owner may read the shop's files)."""
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.core.upkeep.disk_space import LOW_BYTES, TIGHT_BYTES
 from daemon.doctor.checks import Check, Status, System, checks_or_default, chmod
+from daemon.runtime.private_files import other_writers
 
 
 def disk_checks(system: System) -> Iterator[Check]:
@@ -13,6 +15,12 @@ def disk_checks(system: System) -> Iterator[Check]:
     folder = Path(system.shop.home)
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        yield Check(
+            "disk.writable", Status.FAIL,
+            f"the disk of {folder} is read-only, as the kernel makes it after a disk error: nothing can be stored",
+            "read `dmesg`; check the disk; then: sudo mount -o remount,rw " + _mount_point(folder),
+        )  # fmt: skip
     free = system.free(folder)
     text = f"{free / 1e6:,.0f} MB free at {system.shop.home}"
     if free < TIGHT_BYTES:
@@ -25,6 +33,12 @@ def disk_checks(system: System) -> Iterator[Check]:
         yield Check("disk.space", Status.WARN, text, "free some space; momo backup prune")
     else:
         yield Check("disk.space", Status.OK, text)
+
+
+def _mount_point(folder: Path) -> str:
+    while not folder.is_mount():
+        folder = folder.parent
+    return str(folder)
 
 
 def permission_checks(system: System) -> Iterator[Check]:
@@ -58,6 +72,20 @@ def permission_checks(system: System) -> Iterator[Check]:
     yield from checks_or_default(
         strange, Check("permissions.owner", Status.OK, "the files belong to the user who runs momo")
     )
+    yield from checks_or_default(
+        _settings(system),
+        Check("permissions.settings", Status.OK, "nobody else may change the settings"),
+    )
+
+
+def _settings(system: System) -> Iterator[Check]:
+    """Check that nobody else may change the settings; the daemon refuses such a file (`check_writers`)."""
+    config = Path(system.shop.config)
+    for path in (config, config.parent):
+        fault = other_writers(path, system.user.uid) if path.exists() else ""
+        if fault:
+            what, _, fix = fault.rpartition(": ")
+            yield Check("permissions.settings", Status.FAIL, what, fix)
 
 
 def _readable(path: Path, mode: int, now: int) -> Check:

@@ -24,7 +24,7 @@ from daemon.runtime.locks import MODEM_MANAGER, holders, running
 
 BRLTTY: Final = "brltty"
 DIALOUT: Final = "dialout"
-RULES: Final = "packaging/udev/77-momo-modems.rules"
+RULES: Final = "/etc/udev/rules.d/77-momo-modems.rules"
 """udev rules that give the ports to the group `dialout` and make ModemManager ignore them."""
 _REPLUG: Final = "then pull the modem out and plug it in again"
 _IGNORED: Final = ("E:ID_MM_DEVICE_IGNORE=1", "E:ID_MM_PORT_IGNORE=1")
@@ -36,9 +36,11 @@ def checks(system: System) -> Iterator[Check]:
     modems = [device for device in devices if device.vendor in MODEM_VENDORS]
     finder = PortFinder(str(system.root / "dev"), str(system.root / "sys"))
     ports = finder.find()
-    served = [phone.port for phone in system.phones or ()]
-    yield _plugged(modems, served)
-    yield from _usb(modems)
+    places = [phone.port for phone in system.phones or ()]
+    served = [place for place in places if place.startswith("/")]
+    sticks = [place for place in places if place.startswith("http")]
+    yield _plugged(modems, places)
+    yield from _usb(modems, sticks)
     yield from _braille(system, devices)
     paths = list(dict.fromkeys([*ports, *served]))
     if paths:
@@ -63,7 +65,8 @@ def _plugged(modems: list[UsbDevice], served: list[str]) -> Check:
             Status.FAIL,
             "no modem is plugged in, or the computer does not see it",
             "plug it in, or try another USB port and cable; `lsusb` lists the USB devices; a board with a "
-            "serial chip must be named: momo daemon run --modem /dev/ttyUSB0",
+            "serial chip, or on the pins of a Raspberry Pi (/dev/serial0), must be named: "
+            "momo setup --modem /dev/ttyUSB0",
         )
     names = [f"{_called(device)} ({device.usb_id})" for device in modems] or served
     return Check("modem.usb", Status.OK, ", ".join(names))
@@ -73,7 +76,7 @@ def _called(device: UsbDevice) -> str:
     return device.name or MODEM_VENDORS.get(device.vendor, device.usb_id)
 
 
-def _usb(modems: list[UsbDevice]) -> Iterator[Check]:
+def _usb(modems: list[UsbDevice], sticks: list[str]) -> Iterator[Check]:
     """Report for each stick without a serial port the reason."""
     for device in modems:
         name = f"{_called(device)} ({device.usb_id})"
@@ -85,12 +88,7 @@ def _usb(modems: list[UsbDevice]) -> Iterator[Check]:
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
             )
         elif device.is_hilink:
-            yield Check(
-                "modem.hilink",
-                Status.FAIL,
-                f"{name} is a HiLink stick: its messages are only in its own web page, and momo cannot read them",
-                "use another modem, or install firmware without HiLink",
-            )
+            yield _hilink(name, sticks)
         elif module := device.missing_driver:
             yield Check(
                 "modem.driver",
@@ -105,6 +103,18 @@ def _usb(modems: list[UsbDevice]) -> Iterator[Check]:
                 f"{name} has no serial port in its present USB mode",
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
             )
+
+
+def _hilink(name: str, sticks: list[str]) -> Check:
+    if sticks:
+        text = f"{name} is a HiLink stick, read at {', '.join(sticks)}"
+        return Check("modem.hilink", Status.OK, text)
+    return Check(
+        "modem.hilink",
+        Status.FAIL,
+        f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it",
+        "momo setup --hilink http://192.168.8.1 (docs/sources.md); a modem with a serial port is trusted further",
+    )
 
 
 def _load(module: str, device: UsbDevice) -> str:
@@ -145,7 +155,7 @@ def _permission(system: System, paths: list[str]) -> Iterator[Check]:
                 Status.FAIL,
                 f"this user may not open {path}: it belongs to the group {group}",
                 # Membership in root's group would allow far more than opening a modem.
-                join if status.st_gid else f"install {RULES} as docs/modems.md says, {_REPLUG}",
+                join if status.st_gid else f"momo modems udev-rule | sudo tee {RULES}, {_REPLUG}",
             )
 
 
@@ -196,7 +206,8 @@ def _manager(system: System, modems: list[UsbDevice]) -> Check:
         "modem.manager",
         Status.WARN,
         f"{MODEM_MANAGER} (PID {pid}) may take {', '.join(taken)} at any time",
-        f"install {RULES} as docs/modems.md says, or: sudo systemctl disable --now {MODEM_MANAGER}",
+        f"momo modems udev-rule | sudo tee {RULES}, then restart the computer; "
+        f"or: sudo systemctl disable --now {MODEM_MANAGER}",
     )
 
 

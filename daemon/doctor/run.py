@@ -7,6 +7,7 @@ from typing import Final
 
 from daemon.doctor import (
     backup,
+    certificate,
     clock,
     daemon,
     database,
@@ -23,6 +24,7 @@ from daemon.doctor.checks import Check, Status, System, User
 AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
     "daemon": daemon.daemon_checks,
     "socket": socket.checks,
+    "http": certificate.checks,
     "db": database.database_checks,
     "disk": files.disk_checks,
     "clock": clock.checks,

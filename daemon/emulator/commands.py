@@ -7,6 +7,7 @@ command, found in a table by name. Bytes, echo, prompts and the network are hand
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from daemon.emulator.command_lines import Handler, Refusal, number, require_form, split_arguments
@@ -53,7 +54,7 @@ class Handset:
         self.messages = Messages(capacities, family)
         self.card = Card(family, Sim.of(identity), spare)
         self.clock = "70/01/01,00:00:00+00"
-        """Answer to `AT+CCLK?`; without time from the network a phone returns a wrong time."""
+        """Answer to `AT+CCLK?` (`clock_line`); without time from the network a phone returns a wrong time."""
         self.covered = True
         """The phone is in network coverage."""
         self.signal = 20
@@ -285,6 +286,11 @@ class Handset:
     def _commands(self, operator: str, argument: str) -> list[str]:
         require_form(operator, argument, "", "=?")
         return [] if operator else ["+CLAC:" + ",".join(sorted({*self.table, "+CMGS"}))]
+
+
+def clock_line(at_s: int) -> str:
+    """Return a time, in seconds since 1970, in the form of `AT+CCLK?` (27.007 clause 8.15)."""
+    return f"{datetime.fromtimestamp(at_s, UTC):%y/%m/%d,%H:%M:%S}+00"
 
 
 def _anything(operator: str, argument: str) -> list[str]:

@@ -65,10 +65,15 @@ class Faults:
     """Answer to a message to send, which is not sent."""
     send_and_fail: str = ""
     """Answer to a message to send, which is sent all the same."""
+    hides_imei: bool = False
+    """Until the PIN is entered, the phone refuses to tell its IMEI, as some makes do."""
     lose_reports: bool = False
     """Status reports are lost."""
     report_status: int = 0
     """TP-ST of status reports."""
+    network_time_s: int = 0
+    """Seconds since 1970 when the caller's clock was 0: the network sets the phone's clock. 0: it never did, which is
+    the default, and the phone answers `AT+CCLK?` with a year of its own."""
     no_network: bool = False
     """Out of coverage."""
     signal: int = 20

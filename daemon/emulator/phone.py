@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from daemon.emulator.command_lines import Refusal, number, split_line
-from daemon.emulator.commands import Handset
+from daemon.emulator.commands import Handset, clock_line
 from daemon.emulator.faults import EVENTS, Faults, Line, Notice, Sent, read_fault
 from daemon.emulator.message_commands import Deletion
 from daemon.emulator.network import Network
@@ -31,6 +31,7 @@ ACKNOWLEDGE_NS: Final = 15_000_000_000
 """How long the network waits for `AT+CNMA`; TS 24.011 clause 10 has 12 to 20 s for TR1N."""
 _TPDU_OCTETS_MAX: Final = 164  # of an SMS-SUBMIT, 27.005 clause 3.5.1
 _OTHER_PORT: Final = "another port"
+_IMEI: Final = frozenset({"+CGSN", "+GSN"})
 
 
 class Phone:
@@ -122,6 +123,8 @@ class Phone:
                 self.reboot(loud=True)
             return
         self._handset.messages.at_ns = at_ns
+        if self.faults.network_time_s:
+            self._handset.clock = clock_line(self.faults.network_time_s + at_ns // 1_000_000_000)
         self._network.look()
         if self._line.prompt:
             self._answer(*self._submit(line, at_ns, cancelled=cancelled))
@@ -173,6 +176,8 @@ class Phone:
         return self.faults.silent
 
     def _fail(self, name: str) -> None:
+        if self.faults.hides_imei and name in _IMEI and self._handset.card.state() == "SIM PIN":
+            raise Refusal("CME", 11)
         if self.faults.error_count and name.startswith(self.faults.error_on):
             self.faults.error_count -= 1
             raise Refusal("", literally=self.faults.error_line)

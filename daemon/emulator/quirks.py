@@ -266,7 +266,7 @@ QUECTEL: Final = Family(
     sim_switch="+QDSIM",
     restarts=True,
     leaves_bus=True,
-    accepted=("+QCFG",),
+    accepted=("+QCFG", "+CTZU"),
 )
 
 WAVECOM: Final = Family(

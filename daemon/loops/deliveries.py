@@ -8,7 +8,6 @@ of its endpoint's queue (`delivery_lanes`), so a fast receiver does not wait for
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +19,7 @@ from daemon.env import Env
 from daemon.flows.upkeep import notices
 from daemon.flows.webhooks import deliver
 from daemon.loops.connectivity import Connectivity, connection_probe
-from daemon.loops.delivery_lanes import EndpointQueues
+from daemon.loops.delivery_lanes import PREFETCH_S, EndpointQueues
 from daemon.runtime.log import Log
 from daemon.sender.connect import HostProbe
 from daemon.sender.targets import Target
@@ -45,7 +44,7 @@ FAULT_S: Final = 1.0
 """Pause after an unexpected exception in a turn."""
 
 WORKER_SLICE_S: Final = 0.1
-"""When all workers are busy, a worker changes to another endpoint after this time (fair queue)."""
+"""When all workers are busy, a worker changes to another endpoint after this time and what is leased (fair queue)."""
 
 STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than the time limit of an attempt."""
@@ -55,11 +54,13 @@ STOP_S: Final = 16.0
 class WorkerState:
     """The queue that one worker serves.
 
-    `is_behind` says that the current delivery has lower priority than live ones.
+    `is_behind` says that the current delivery has lower priority than live ones. `is_ending` says that the worker sends
+    what is leased and then changes to another endpoint.
     """
 
     key: QueueKey
     is_behind: bool
+    is_ending: bool = False
 
 
 class DeliverLoop:
@@ -68,20 +69,18 @@ class DeliverLoop:
     def __init__(
         self,
         env: Env,
-        make_sender: Callable[[], Target],
+        sender: Target,
         log: Log,
         reach: HostProbe | None = None,
-        *,
-        make_bulk_sender: Callable[[], Target] | None = None,
     ) -> None:
         """Create the loop.
 
-        Each worker gets its sender from `make_sender`, for bulk resends from `make_bulk_sender` if given. `reach`
-        probes hosts while our own connection is down; without it one is made from the settings.
+        The loop closes `sender` when it stops. `reach` probes hosts while our own connection is down; without it one is
+        made from the settings.
         """
         settings = env.config.webhooks
         self._env = env
-        self._makers = {False: make_sender, True: make_bulk_sender or make_sender}
+        self._sender = sender
         self._log = log
         self._workers = settings.workers
         self._per_endpoint = settings.per_endpoint
@@ -96,7 +95,6 @@ class DeliverLoop:
         self._unsent: list[Leased] = []
         self._unlogged: list[tuple[EndedAttempt, Decision]] = []
         self._recording: asyncio.TimerHandle | None = None
-        self._idle: list[tuple[QueueKey, Target]] = []
         self._link = Connectivity(
             env.clock,
             reach or connection_probe(env.config),
@@ -153,8 +151,7 @@ class DeliverLoop:
             self._recording.cancel()
         with contextlib.suppress(Unavailable):
             await self._write(0, NO_PREFETCH)
-        for _served, sender in self._idle:
-            await sender.aclose()
+        await self._sender.aclose()
 
     async def _turn(self) -> float:
         """Record ended attempts, start due ones, and return the time to sleep in seconds."""
@@ -164,8 +161,9 @@ class DeliverLoop:
                 await notices.record_outage_end(self._env)
                 self._returned = False
                 self._log.info("deliver.link_is_back")
+            await deliver.release_when_time_is_known(self._env)
             free = self._workers - len(self._running)
-            ahead = self._queues.ahead(self._busy())
+            ahead = self._queues.ahead(self._busy(), self._going_on())
             # Without the key no attempt can be made, so nothing is leased.
             if self._stopping or await self._still_locked():
                 free, ahead = 0, NO_PREFETCH
@@ -318,29 +316,30 @@ class DeliverLoop:
 
     async def _work(self, place: WorkerState) -> None:
         key = place.key
-        sender = self._take_sender(key)
         opened: dict[str, str] = {}
         clock = self._env.clock
         place_began = clock.monotonic()
-        try:
-            while (leased := await self._next(key)) is not None:
-                place.is_behind = leased.is_behind
-                if not await self._attempt(sender, leased, opened):
-                    self._queues.failed(key[0])
-                    self._unsent += self._queues.drop(key)
-                    return
-                if self._queues.needs_prefetch(key):
-                    self._wake.set()
-                had_its_turn = clock.monotonic() - place_began > WORKER_SLICE_S
-                if self._stopping or (had_its_turn and self._is_crowded(place)):
-                    break
-            if self._busy()[key] == 1:
+        while (leased := await self._next(key)) is not None:
+            place.is_behind = leased.is_behind
+            if not await self._attempt(leased, opened):
+                self._queues.failed(key[0])
                 self._unsent += self._queues.drop(key)
-        finally:
-            self._idle.append((key, sender))
+                return
+            # What is leased is sent first: to return and lease it again costs as much as to lease and record it.
+            took_s = clock.monotonic() - place_began
+            place.is_ending = took_s > WORKER_SLICE_S and self._is_crowded(place)
+            if self._stopping or (place.is_ending and took_s > WORKER_SLICE_S + PREFETCH_S):
+                break
+            if not place.is_ending and self._queues.needs_prefetch(key):
+                self._wake.set()
+        if self._busy()[key] == 1:
+            self._unsent += self._queues.drop(key)
 
     def _busy(self) -> Counter[QueueKey]:
         return Counter(place.key for place in self._running.values())
+
+    def _going_on(self) -> set[QueueKey]:
+        return {place.key for place in self._running.values() if not place.is_ending}
 
     def _behind(self, *, in_bulk: bool) -> int:
         """Count the workers that send with lower priority than live: bulk resends, or a backlog."""
@@ -365,11 +364,11 @@ class DeliverLoop:
             self._env.live_priority.step(now)
         return leased
 
-    async def _attempt(self, sender: Target, leased: Leased, opened: dict[str, str]) -> bool:
+    async def _attempt(self, leased: Leased, opened: dict[str, str]) -> bool:
         """Make one attempt; False when the queue must not continue at once."""
         began = self._env.clock.monotonic()
         try:
-            outcome = await deliver.attempt(self._env, sender, leased, opened)
+            outcome = await deliver.attempt(self._env, self._sender, leased, opened)
             if outcome is None:
                 self._log.warning("deliver.secrets_locked", delivery=leased.delivery.id)
                 # A key that is available but wrong does not hold up other deliveries.
@@ -388,13 +387,3 @@ class DeliverLoop:
             return False
         self._queues.answered(leased.endpoint.id, outcome.duration_us)
         return True
-
-    def _take_sender(self, key: QueueKey) -> Target:
-        """Return an idle sender, preferably the last one of this endpoint, which has a warm connection."""
-        bulk = key[1]
-        alike = [place for place, (served, _) in enumerate(self._idle) if served[1] == bulk]
-        warm = [place for place in alike if self._idle[place][0] == key]
-        busy = sum(place.key[1] == bulk for place in self._running.values())
-        if warm or (alike and len(alike) + busy >= self._workers):
-            return self._idle.pop((warm or alike)[0])[1]
-        return self._makers[bulk]()

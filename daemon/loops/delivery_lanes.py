@@ -6,7 +6,7 @@ withheld from another worker, or from a pause of the endpoint, for longer than t
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from daemon.core.limits import SECOND_US
@@ -67,16 +67,18 @@ class EndpointQueues:
         """Stop prefetching for this endpoint."""
         self._pace.pop(endpoint_id, None)
 
-    def ahead(self, running: Mapping[QueueKey, int]) -> Prefetch:
-        """Return how many deliveries to lease for each queue in one commit."""
+    def ahead(self, running: Mapping[QueueKey, int], going_on: Collection[QueueKey]) -> Prefetch:
+        """Return how many deliveries to lease for each queue in one commit; no more where no worker is going on."""
         if not running:
             self._pace.clear()  # measurements from before an idle time may be outdated
         more = {}
-        for key in running:
+        for key in going_on:
             pace = self._pace.get(key[0], 0)
             if len(self._queues.get(key, ())) * 2 < pace:
                 more[key] = pace
-        return Prefetch({key: max(1, pace) for key, pace in self._pace.items()}, more)
+        first = {endpoint_id: max(1, pace) for endpoint_id, pace in self._pace.items()}
+        queued = {key: (len(self._queues[key]), self.is_behind(key)) for key in self.waiting()}
+        return Prefetch(first, more, queued)
 
     def needs_prefetch(self, key: QueueKey) -> bool:
         """Return whether to lease more for a queue now, before it is empty."""

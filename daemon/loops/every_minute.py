@@ -5,21 +5,21 @@ from typing import Final
 
 from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
-from daemon.core.upkeep.self_check import DatabaseState
 from daemon.env import Env
 from daemon.flows.access.keys import note_key_use
 from daemon.flows.lines.silence import watch
 from daemon.flows.messages.overdue import notify_overdue, report_missing_parts
 from daemon.flows.payments import cancel_expire, texts
 from daemon.flows.payments.cancel_expire import drop_suggestions
-from daemon.flows.upkeep import clock, disk_space, self_check
-from daemon.flows.upkeep.erasure import prune
+from daemon.flows.upkeep import clock, disk_space
+from daemon.flows.upkeep.erasure import index_for_search, prune
 from daemon.flows.webhooks import endpoints
 from daemon.runtime.log import Log
 
 WORKER: Final = "sweep"
 BACKLOG_S: Final = 120.0
 """After weeks off a shop has many batches to expire; the watchdog must not report that as a hang."""
+RECOVERING_S: Final = 0.5
 
 
 async def run_every_minute(env: Env, log: Log) -> None:
@@ -28,30 +28,39 @@ async def run_every_minute(env: Env, log: Log) -> None:
         try:
             env.heartbeat(WORKER, BACKLOG_S)
             await _look_at_machine(env, log)
-            expired = await cancel_expire.expire(env)
-            if expired:
-                log.info("expire", count=expired)
-            if held := await notify_overdue(env):
-                log.warning("held", count=held)
-            if dropped := await drop_suggestions(env):
-                log.info("suggestions.dropped", count=dropped)
-            for turn in await watch(env):
-                event = "sim.heard_again" if turn.silence is None else "sim.silent"
-                log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
-            if given_up := await endpoints.finish_deletions(env):
-                log.info("endpoint.deletion_finished", count=given_up)
-            if lacking := await report_missing_parts(env):
-                log.warning("message.incomplete", count=lacking)
-            env.heartbeat(WORKER)
-            await texts.expire(env)
-            await note_key_use(env)
-            pruned = sum((await prune(env)).counts.values())
-            if pruned:
-                log.info("prune", count=pruned)
+            if env.recovering:
+                # What was paid in time must not expire before its payment is in the database again.
+                await asyncio.sleep(RECOVERING_S)
+                continue
+            await _sweep(env, log)
         except Unavailable as error:
             log.warning("expire.unavailable", why=error.why)
         env.heartbeat(WORKER, EXPIRE_EVERY_S)
         await asyncio.sleep(EXPIRE_EVERY_S)
+
+
+async def _sweep(env: Env, log: Log) -> None:
+    expired = await cancel_expire.expire(env)
+    if expired:
+        log.info("expire", count=expired)
+    if held := await notify_overdue(env):
+        log.warning("held", count=held)
+    if dropped := await drop_suggestions(env):
+        log.info("suggestions.dropped", count=dropped)
+    for turn in await watch(env):
+        event = "sim.heard_again" if turn.silence is None else "sim.silent"
+        log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
+    if given_up := await endpoints.finish_deletions(env):
+        log.info("endpoint.deletion_finished", count=given_up)
+    if lacking := await report_missing_parts(env):
+        log.warning("message.incomplete", count=lacking)
+    env.heartbeat(WORKER)
+    await texts.expire(env)
+    await note_key_use(env)
+    pruned = sum((await prune(env)).counts.values())
+    if pruned:
+        log.info("prune", count=pruned)
+    await index_for_search(env)
 
 
 async def _look_at_machine(env: Env, log: Log) -> None:
@@ -60,6 +69,3 @@ async def _look_at_machine(env: Env, log: Log) -> None:
         say("disk.room", room=room.room, free_bytes=room.free)
     if (turn := await clock.watch(env)) is not None:
         log.warning("clock.right" if turn == "" else "clock.suspect", why=turn)
-    if (found := await self_check.watch(env)) is not None:
-        say = log.info if found is DatabaseState.OK else log.error
-        say("db.checked", found=found)

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final, Protocol
 
 from daemon.core.errors import Unavailable
@@ -16,7 +17,7 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.lines.modems import note_modem
-from daemon.flows.messages import ingest
+from daemon.loops.sources.handover import STORE_RETRY_S, store_identity, store_parts
 from daemon.loops.texts import TextLoop
 from daemon.loops.unlock_sim import SimUnlocker
 from daemon.modem.discovery import role_of
@@ -29,6 +30,9 @@ from daemon.runtime.log import Log
 
 BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Between tries to open a port; a newly plugged-in modem needs seconds until it answers."""
+
+LOOK_S: Final = 1.0
+"""Between two looks at a missing port's path during a pause: a modem that is back is served at once."""
 
 JITTER: Final = 0.2
 """Largest reduction of a pause, so that phones on one hub do not all start at once after a power loss."""
@@ -54,9 +58,6 @@ GROUP_COMMIT_S: Final = 0.001
 
 INSPECT_S: Final = 15.0
 """Time limit of an inspection; a phone that is reading a long list may need this long."""
-
-STORE_RETRY_S: Final = 5.0
-"""Between two tries to store while the disk is full; short, because the phone's storage is small."""
 
 
 class Simulated(Protocol):
@@ -145,6 +146,7 @@ class PortLoop:
             | session_events.Identified
             | session_events.HiLink
             | session_events.Watermark
+            | session_events.Ready
         ] = []
         """Items to store, in order of arrival: a part belongs to the SIM identified before it."""
         self._queued = asyncio.Event()
@@ -157,6 +159,8 @@ class PortLoop:
         self._restarted_at: float | None = None
         self._hilink = ""
         self._reported_hung = set[str]() if reported_hung is None else reported_hung
+        self._unusable = ""
+        """The reason for which this phone cannot be used, once it was reported."""
         self._unlocking = SimUnlocker(env, path, log, self._say)
         self._answered = False
         """A modem has answered at this port: if it hangs, retries stay on this port."""
@@ -167,6 +171,7 @@ class PortLoop:
         """Open and serve the port, with back-off, until cancelled."""
         failures = 0
         while True:
+            node = _node(self._path)
             try:
                 served = await self._serve()
                 failures = 0 if served else failures + 1
@@ -177,7 +182,17 @@ class PortLoop:
                 if self.state.detail != error.message:
                     self._log.warning("modem.port", port=self._path, why=error.message)
                 self._say("unreachable", error.message, error.next_step)
-            await asyncio.sleep(self._delay_s(failures))
+            if await self._pause(self._delay_s(failures), node):
+                failures = 0
+
+    async def _pause(self, seconds: float, node: "_Node") -> bool:
+        """Wait; return True early when the device file is another than `node`: it was plugged in or out."""
+        while seconds > 0:
+            await asyncio.sleep(min(LOOK_S, seconds))
+            seconds -= LOOK_S
+            if _node(self._path) != node:
+                return True
+        return False
 
     async def inspect(self) -> bool:
         """Refresh the phone's health through the running session; False when the phone does not answer in time."""
@@ -215,7 +230,7 @@ class PortLoop:
         if restart:
             self._log.warning("modem.restart", port=self._path)
             self._say("restarting", "the phone hangs and is being restarted")
-        elif not self._hangs:
+        elif not self._hangs and not self._unusable:
             self._say("starting")
         self._queue.clear()
         self._hilink = ""
@@ -236,11 +251,17 @@ class PortLoop:
                 if mine.done():
                     mine.result()  # an unexpected exception ends the task
             why = closing.result()
-            self._log.warning("modem.closed", port=self._path, why=str(why))
+            if not self._unusable or str(why) != self._unusable:
+                self._log.warning("modem.closed", port=self._path, why=str(why))
             ready = self.state.state in SERVING
             self._say_closed(why, self._env.clock.monotonic() - started)
             if self.state.state == "hung":
                 await self._report_hung(why)
+            elif (
+                isinstance(why, session_events.Hung) and why.unusable and why.why != self._unusable
+            ):
+                self._unusable = why.why
+                await self._journal(why)
             return ready
         finally:
             self._link = self._session = None
@@ -294,6 +315,9 @@ class PortLoop:
             return
         self._answered |= why.answered
         self.state.mute = not self._answered
+        if why.unusable:
+            self._say("unusable", f"momo cannot use this modem: {why.why}", _OTHER_MODEM)
+            return
         if not why.silent:
             self._say("gone", why.why)
             return
@@ -308,6 +332,10 @@ class PortLoop:
         return self._source if self.state.state in SERVING and self._simulated is None else None
 
     def _say_ready(self) -> None:
+        if self._unusable:
+            self._unusable = ""
+            self._queue.append(session_events.Ready())
+            self._queued.set()
         if not self._hilink:
             self._say("ready")
             self._log.info("modem.ready", port=self._path)
@@ -348,12 +376,15 @@ class PortLoop:
                     self.state.health = event
                     self.state.health_at_us = self._env.clock.now_us()
                     self._asked.set()
+                case session_events.NetworkClock(at_us=at_us) if self._simulated is None:
+                    boot_s = self._env.clock.boottime()
+                    self._env.clock_check.note_phone_clock(self._path, at_us, boot_s)
                 case session_events.PinNeeded():
                     self._unlocking.needed(event)
                 case session_events.PinRefused():
                     self._unlocking.refused()
                 case session_events.SimAbsent(why=why):
-                    self._say("no_sim", why, "put the SIM in and plug the modem in again")
+                    self._say("no_sim", f"the modem finds no SIM: {why}", _PUT_SIM)
                 case SmsPartSent() | SmsEnded():
                     self._texting.heard(event)
                 case session_events.KeptOnPhone(part=part, why=why):
@@ -386,7 +417,8 @@ class PortLoop:
         fact: session_events.Hung
         | session_events.HiLink
         | session_events.Watermark
-        | session_events.Identified,
+        | session_events.Identified
+        | session_events.Ready,
     ) -> None:
         """Record an event of the phone in the journal; if that is impossible now, it is only in the log."""
         if self._simulated is not None:
@@ -396,8 +428,10 @@ class PortLoop:
             case session_events.Watermark(storage=storage, used=used, total=total, high=high):
                 kind = "storage_high" if high else "storage_low"
                 facts |= {"storage": storage, "used": used, "total": total}
-            case session_events.Hung(why=why):
-                kind, facts["why"] = "hung", why
+            case session_events.Hung(why=why, unusable=unusable):
+                kind, facts["why"] = "unusable" if unusable else "hung", why
+            case session_events.Ready():
+                kind = "usable"
             case session_events.HiLink(why=why):
                 kind, facts["why"] = "hilink", why
             case session_events.Identified():
@@ -457,7 +491,7 @@ class PortLoop:
         )
         parts = [ReadPart(part.storage, part.index, part.tpdu_length, part.pdu) for part in batch]
         try:
-            taken = await ingest.ingest(self._env, self._source, parts)
+            await store_parts(self._env, self._log, self._source, parts)
         except Unavailable as error:
             # The parts were not stored, so they are not deleted: they stay on the phone.
             self._log.error("ingest.unavailable", why=error.why)
@@ -465,10 +499,6 @@ class PortLoop:
             await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
             return False
         self._live_step()
-        for fault in taken.faults:
-            self._log.error("ingest.fault", error=fault)
-        if taken.concluded:
-            self._log.info("ingest", new=taken.new_parts, whole=len(taken.concluded))
         if self.state.state == "not_storing":
             self._say("ready")
         if self._simulated is not None:
@@ -480,31 +510,38 @@ class PortLoop:
             self._source = self._simulated.source
             self.state.device_id = self._source.device_id
             return
-        while True:
-            try:
-                self._source = await modems.identify(
-                    self._env,
-                    PhoneIdentity(
-                        port=self._path,
-                        imei=identity.imei,
-                        iccid=identity.iccid,
-                        imsi=identity.imsi,
-                        smsc=identity.smsc,
-                        manufacturer=identity.manufacturer,
-                        model=identity.model,
-                        slot_index=identity.slot,
-                    ),
-                )
-            except Unavailable as error:
-                self._log.error("identify.unavailable", why=error.why)
-                await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
-                continue
-            self.state.device_id = self._present = self._source.device_id
-            self._texting.wake()
-            if self._source.device_id in self._reported_hung:
-                self._reported_hung.discard(self._source.device_id)
-                await self._journal(identity)
-            return
+        phone = PhoneIdentity(
+            port=self._path,
+            imei=identity.imei,
+            iccid=identity.iccid,
+            imsi=identity.imsi,
+            smsc=identity.smsc,
+            manufacturer=identity.manufacturer,
+            model=identity.model,
+            slot_index=identity.slot,
+        )
+        self._source = await store_identity(self._env, self._log, phone)
+        self.state.device_id = self._present = self._source.device_id
+        self._texting.wake()
+        if self._source.device_id in self._reported_hung:
+            self._reported_hung.discard(self._source.device_id)
+            await self._journal(identity)
+
+
+_PUT_SIM: Final = "put the SIM in and plug the modem in again"
+_OTHER_MODEM: Final = "use another modem, or another port of this one (momo modems list); momo doctor modem has details"
+
+
+_Node = tuple[int, int, int] | None
+
+
+def _node(path: str) -> _Node:
+    """Return what identifies the device file at a path and its permissions, None if there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_rdev, found.st_ctime_ns
 
 
 def _shape(line: str) -> str:

@@ -43,17 +43,20 @@ class SleepWatch:
 class Ports:
     """Runs one `PortLoop` per port, each in its own task."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- what tests replace
         self,
         env: Env,
         log: Log,
         named: tuple[str, ...],
+        *,
         find: Callable[[], list[str]] = find_ports,
         opener: Callable[[str], Port] = open_port,
         reject: Callable[[str], None] = reject_port,
+        simulated: Mapping[str, Simulated] | None = None,
     ) -> None:
+        """Prepare; `simulated` has the simulated phones by the paths of their ports."""
         self._env = env
-        self._simulated: Mapping[str, Simulated] = {}
+        self._simulated: Mapping[str, Simulated] = simulated or {}
         self._reject = reject
         self._opener = opener
         self._find = find
@@ -62,10 +65,6 @@ class Ports:
         self._loops: dict[str, PortLoop] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._reported_hung = set[str]()
-
-    def attach(self, simulated: Mapping[str, Simulated]) -> None:
-        """Add the paths of simulated phones; call before `run`."""
-        self._simulated = simulated
 
     def states(self) -> list[PhoneState]:
         """Return the state of each port."""

@@ -16,7 +16,7 @@ from daemon.runtime.systemd_notify import Supervisor
 
 CHECK_S: Final = 5.0
 STORE: Final = "store"
-"""The single writer of the database: given an empty write, so that a hang is noticed even without other writes."""
+"""The single writer of the database: given a write, so that a hang or a fault is noticed even without other writes."""
 
 
 class Watchdog:
@@ -66,10 +66,12 @@ class Watchdog:
     async def _ask_store(self) -> None:
         self._env.heartbeat(STORE)
         with contextlib.suppress(Unavailable):  # a full disk is an answer too
-            await self._env.store.write(lambda _tx: None)
+            await self._env.store.check_writable()
         self._env.heartbeats.rest(STORE)
 
     def _status(self) -> str:
+        if faults := self._env.faults.all():
+            return f"degraded: {faults[0].text}"
         states = [phone.state for phone in self._phones()]
         ready = sum(state in ("ready", "hilink") for state in states)
         return f"serving, {ready} of {len(states)} phones ready" if states else "serving, no phone"

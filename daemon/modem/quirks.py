@@ -62,6 +62,7 @@ class Family:
         iccid: Its command for the ICCID; the others are tried after it.
         pin_counter: The command for the number of PIN tries left.
         slot: The command for the SIM slot in use, for a device with two slots.
+        clock: The command that lets the network set the phone's clock. Empty: its clock is not believed.
         last_lines: Prefix of the last answer line, by command, for answers that end without OK.
         deletes_siblings: Deleting one part of a long message deletes all of them.
         restart: `AT+CFUN=1,1` revives a hung phone.
@@ -81,6 +82,7 @@ class Family:
     iccid: str = ""
     pin_counter: str = ""
     slot: str = ""
+    clock: str = ""
     last_lines: tuple[tuple[str, str], ...] = ()
     deletes_siblings: bool = False
     restart: bool = False
@@ -157,7 +159,8 @@ FAMILIES: Final = (
         source=(
             "urcs: SIM800 hardware design 4.2.2.3, MM simtech; notices: faucamp#61 (ds=2 breaks "
             "receiving); storages: many refuse ME (+CMS 302); deletes_siblings: smstools "
-            "check_memory_method 5; pin_counter: MM simtech; iccid: bare digits of AT+CCID; restart: [K]"
+            "check_memory_method 5; pin_counter: MM simtech; iccid: bare digits of AT+CCID; clock: SIM800 AT command "
+            "manual, +CLTS [K]; restart: [K]"
         ),
         says=r"sim[ _]?(?:com)?[ _]?(?:[36]00|[89][0-9]{2}(?![0-9]))",
         urcs=(
@@ -166,6 +169,7 @@ FAMILIES: Final = (
         notices=_WITHOUT_STORED_REPORTS,
         iccid="AT+CCID",
         pin_counter="AT+SPIC",
+        clock="AT+CLTS=1",
         deletes_siblings=True,
         restart=True,
     ),
@@ -173,19 +177,20 @@ FAMILIES: Final = (
         "sim7600",
         source=(
             "urcs, pin_counter: as sim800; notices: babca#106 (+CDSI SR, then CMS 321); iccid: AT+CICCID [K]; "
-            "restart: [K]"
+            "clock: 27.007 clause 8.40; restart: [K]"
         ),
         says=r"simcom|sim7[0-9]{3}|\ba76[0-9]{2}",
         notices=_WITHOUT_STORED_REPORTS,
         iccid="AT+CICCID",
         pin_counter="AT+SPIC",
+        clock="AT+CTZU=1",
         restart=True,
     ),
     Family(
         "quectel",
         source=(
             "urcs, pin_counter: MM quectel; slot: [K]; notices: chan-quectel#75 (a report is announced in SM and lies in SR: "
-            "reading it deleted an unrelated message); init: serialport-gsm#12 [K]; restart: [K]"
+            "reading it deleted an unrelated message); init: serialport-gsm#12 [K]; clock: 3 sets local time, as +CCLK wants it [K]; restart: [K]"
         ),
         says=r"quectel|\b(?:ec2[0-9]|eg[0-9]{2}|uc[12][05]|m35|m95|bg9[0-9])\b",
         urcs=("+QUSIM", "+QIND", "+QNITZ"),
@@ -194,6 +199,7 @@ FAMILIES: Final = (
         iccid="AT+QCCID",
         pin_counter="AT+QPINC?",
         slot="AT+QDSIM?",
+        clock="AT+CTZU=3",
         restart=True,
     ),
     Family(
@@ -208,10 +214,11 @@ FAMILIES: Final = (
     ),
     Family(
         "ublox",
-        source="urcs: MM ublox; iccid: AT+CCID; SIM busy for seconds: ubxlib#287",
+        source="urcs: MM ublox; iccid: AT+CCID; clock: 27.007 clause 8.40; SIM busy for seconds: ubxlib#287",
         says=r"u-?blox|\b(?:leon|lisa|sara|toby)-",
         urcs=("+UUSIMSTAT", "+UMWI"),
         iccid="AT+CCID",
+        clock="AT+CTZU=1",
     ),
     Family(
         "nokia-s60",

@@ -1,20 +1,18 @@
 """Templates, style and script of the pages, and the content security policy that allows only these.
 
-jinja2 and segno are imported with the first page, so that a shop without visitors does not need them.
+jinja2 is imported with the first page, so that a shop without visitors does not need them.
 """
 
 import base64
 import hashlib
-import io
 import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
+from importlib import resources
 from typing import Any, Final, Self
 
 from daemon.core.names import group_digits
+from daemon.pages.brand import colour_style, logo_address
 
-FOLDER: Final = Path(__file__).parent
 _ELSEWHERE: Final = (
     "default-src 'none'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
@@ -24,11 +22,12 @@ _ELSEWHERE: Final = (
 class Assets:
     """The loaded templates."""
 
-    def __init__(self, languages: Sequence[str]) -> None:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- lazy
+    def __init__(self, languages: Sequence[str], logo: str = "", colour: str = "") -> None:
+        from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 -- lazy
 
+        look, words = _texts("look"), _texts("words")
         self._environment = Environment(
-            loader=FileSystemLoader(FOLDER / "look"),
+            loader=DictLoader(look),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -36,20 +35,20 @@ class Assets:
             auto_reload=False,
         )
         self._environment.filters["grouped"] = group_digits
-        self._css = (FOLDER / "look" / "page.css").read_text(encoding="utf-8").strip()
-        self._js = (FOLDER / "look" / "page.js").read_text(encoding="utf-8").strip()
+        self._css = look["page.css"].strip() + colour_style(colour)
+        self.logo = logo_address(logo)
+        self._js = look["page.js"].strip()
         self.words: dict[str, Mapping[str, str]] = {
-            language: json.loads((FOLDER / "words" / f"{language}.json").read_text("utf-8"))
-            for language in languages
+            language: json.loads(words[f"{language}.json"]) for language in languages
         }
         self.policy = (
             f"{_ELSEWHERE}; style-src {_source(self._css)}; script-src {_source(self._js)}"
         ).encode()
 
     @classmethod
-    def load(cls, languages: Sequence[str]) -> Self:
+    def load(cls, languages: Sequence[str], logo: str, colour: str) -> Self:
         """Read everything and compile each template, so that no customer waits for it."""
-        assets = cls(languages)
+        assets = cls(languages, logo, colour)
         for name in assets._environment.list_templates(["html"]):
             assets._environment.get_template(name)
         return assets
@@ -64,16 +63,10 @@ class Assets:
         return filled.encode()
 
 
-@lru_cache(maxsize=64)
-def qr_svg(url: str) -> str:
-    """Return the QR code of an address as SVG, black on transparent, with its quiet zone."""
-    import segno  # noqa: PLC0415 -- lazy
-
-    out = io.BytesIO()
-    segno.make(url, error="l", micro=False).save(
-        out, kind="svg", xmldecl=False, svgns=False, nl=False, border=2, omitsize=True
-    )
-    return out.getvalue().decode()
+def _texts(folder: str) -> dict[str, str]:
+    """Return the files of a folder of this package, which may be inside a zip file, by their names."""
+    entries = resources.files("daemon.pages").joinpath(folder).iterdir()
+    return {entry.name: entry.read_text(encoding="utf-8") for entry in entries}
 
 
 def _source(text: str) -> str:

@@ -14,8 +14,9 @@ from daemon.core.payments import checkout
 from daemon.core.payments.checkout import ENDED, MONEY, ROOT, ReturnAddress, Screen, return_address
 from daemon.env import Env
 from daemon.pages import translations
-from daemon.pages.assets import Assets, qr_svg
+from daemon.pages.assets import Assets
 from daemon.runtime import sse
+from daemon.runtime.qr import qr_svg
 from daemon.store import journal
 from daemon.store.payments.checkout import facts as read_facts
 
@@ -104,6 +105,7 @@ class PageRenderer:
             "t": t,
             "lang": language,
             "languages": [(one, self._assets.words[one]["language"]) for one in self._languages],
+            "logo": self._assets.logo,
             "here": address,
             "headline": headings.headline,
             "more": headings.more,

@@ -21,8 +21,16 @@ from daemon.env import Env
 from daemon.flows.payments.payer_claim import ClaimResult, claim_payment
 from daemon.pages.assets import Assets
 from daemon.pages.render import PageRenderer, PageRequest, PageStream, RenderedPage
-from daemon.pages.response import JSON, PRIVATE, STRICT_TRANSPORT, Answer, Header, header, read_form
 from daemon.pages.visitor_limits import Visitors
+from daemon.runtime.page_response import (
+    JSON,
+    PRIVATE,
+    STRICT_TRANSPORT,
+    Answer,
+    Header,
+    header,
+    read_form,
+)
 from daemon.wire import ErrorCode
 from parsers.reading import valid_for_any
 
@@ -54,8 +62,9 @@ class PayRoutes:
         if self._assets is None:
             async with self._loading:
                 if self._assets is None:
+                    pages = self._env.config.pages
                     self._assets = await asyncio.to_thread(
-                        Assets.load, self._env.config.pages.languages
+                        Assets.load, pages.languages, pages.logo, pages.colour
                     )
         return self._assets
 

@@ -84,7 +84,8 @@ def receipt(view: View, words: Texts) -> list[tuple[str, str]]:
         ("step_reference", view.code),
         ("transaction_ends", view.telco_last4),
         ("customer", customer),
-        ("order_number", view.reference),
+        ("order_number", view.order),
+        ("receipt_number", view.reference),
     ]
     return [(words[name], text) for name, text in rows if name is not None and text]
 

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from daemon.runtime.private_files import open_own
+
 FILE: Final = "momo.clock"
 _BYTES_MAX: Final = 2_000_000
 
@@ -23,7 +25,8 @@ def write(folder: str, text: str) -> None:
     path = Path(folder) / FILE
     new = path.with_suffix(".new")
     try:
-        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        new.unlink(missing_ok=True)
+        fd = open_own(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with os.fdopen(fd, "w") as file:
             file.write(text)
         new.replace(path)

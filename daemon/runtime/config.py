@@ -5,6 +5,7 @@ conditions on values beyond their types.
 """
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
 
 from daemon.core.errors import MomoError
+from daemon.core.limits import LOGO_BYTES_MAX
 from daemon.core.payments.checkout import LANGUAGES, MENUS
 from daemon.core.payments.payer_texts import (
     CODE_TEXT,
@@ -25,8 +27,18 @@ from daemon.core.payments.payer_texts import (
 )
 from daemon.core.upkeep.keep_awake import CHOICES, OFF
 from daemon.core.webhooks.delivery import SCHEDULE_S
-from daemon.wire import DEFAULT_HTTP, HOME_VARIABLE
+from daemon.runtime.private_files import other_writers
+from daemon.runtime.source_settings import (
+    NO_SIM,
+    SourceSettings,
+    fault_of,
+    name_fault,
+    timezone_fault,
+    with_modems,
+)
+from daemon.wire import DEFAULT_HTTP, HOME_VARIABLE, SourceKind
 from parsers.phone import read_phone
+from parsers.providers import PROVIDERS
 
 SYSTEM_PATH: Final = "/etc/momo/momo.toml"
 """Settings for all shops of a machine; ignored if `MOMO_HOME` is set (cli.md section 1.6)."""
@@ -150,6 +162,8 @@ class Pages:
 
     languages: tuple[str, ...] = ("en",)
     contact: str = ""
+    logo: str = ""
+    colour: str = ""
     redirect_hosts: tuple[str, ...] = ()
     client_header: str = ""
     per_min: int = 60
@@ -177,9 +191,10 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """Second place for backups besides the shop's own folder."""
+    """Second places for backups (`also_to`) and for the message journal (`messages_to`)."""
 
     also_to: str = ""
+    messages_to: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +246,13 @@ class Config:
     access: Access = field(default_factory=Access)
     network: Network = field(default_factory=Network)
     secrets: Secrets = field(default_factory=Secrets)
+    sources: tuple[SourceSettings, ...] = ()
+    """As configured; `enabled_sources` has the AT modems too."""
+
+    @property
+    def enabled_sources(self) -> tuple[SourceSettings, ...]:
+        """Where messages come from: the AT modems first, unless they are disabled."""
+        return with_modems(self.sources)
 
 
 Rule = Callable[[Any], str]
@@ -302,6 +324,34 @@ def _header(value: str) -> str:
 def _contact(value: str) -> str:
     good = len(value) <= 80 and (value.isprintable() or not value)
     return "" if good else "takes one line of at most 80 characters, such as 024 412 4567"
+
+
+def _colour(value: str) -> str:
+    good = not value or re.fullmatch(r"#[0-9A-Fa-f]{6}", value, re.ASCII)
+    return "" if good else "takes # and six hex digits, such as #7a1f5c"
+
+
+def _logo(value: str) -> str:
+    if problem := _file(value):
+        return problem
+    try:
+        data = Path(value).read_bytes() if value else b""
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    if len(data) > LOGO_BYTES_MAX:
+        return f"takes a picture of at most {LOGO_BYTES_MAX} bytes; this one has {len(data)}"
+    return "" if not value or logo_type(data) else "takes a PNG, JPEG, WebP or SVG picture"
+
+
+def logo_type(data: bytes) -> str:
+    """Return the media type of a picture by its first bytes; "" if it is none that browsers show."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return "image/svg+xml" if b"<svg" in data[:500] else ""
 
 
 def _host(value: str) -> str:
@@ -387,6 +437,8 @@ _RULES: Final[dict[str, Rule]] = {
     "sms.steps_at": _steps,
     "pages.languages": _one_of(*LANGUAGES),
     "pages.contact": _contact,
+    "pages.logo": _logo,
+    "pages.colour": _colour,
     "pages.redirect_hosts": _host,
     "pages.client_header": _header,
     "pages.per_min": _between(0, 1_000_000),
@@ -400,14 +452,33 @@ _RULES: Final[dict[str, Rule]] = {
     "retention.deliveries_days": _between(35, 36_500),
     "retention.messages_days": _between(35, 36_500),
     "backup.also_to": _folder,
+    "backup.messages_to": _folder,
     "power.keep_awake": _one_of(*CHOICES),
     "network.probe_hosts": _host,
     "secrets.store": _one_of("auto", "keyring", "file"),
+    "sources.name": name_fault,
+    "sources.kind": _one_of(*SourceKind),
+    "sources.url": _url("https", "http"),
+    "sources.networks": _one_of(NO_SIM, *(each.network for each in PROVIDERS.values())),
+    "sources.phone_url": _url("https", "http"),
+    "sources.ping_s": _between(30, 86_400),
+    "sources.timezone": timezone_fault,
+    "sources.poll_s": _between(0.5, 3600),
+    "sources.timeout_s": _between(1, 120),
 }
 _NEVER_EMPTY: Final = frozenset({"webhooks.retry_schedule_s", "pages.languages"})
 
+SOURCES: Final = "sources"
+"""The one section that is a list: `[[sources]]`."""
+
 Values = dict[str, dict[str, Any]]
-"""Section -> field -> value, for the values that a file sets."""
+"""Section -> field -> value, for the values that a file sets; `sources` has one field, its list."""
+
+
+def sections() -> dict[str, type]:
+    """Return the sections with plain keys, without `[[sources]]`, in the order of docs/configuration.md."""
+    hints = get_type_hints(Config)
+    return {entry.name: hints[entry.name] for entry in fields(Config) if entry.name != SOURCES}
 
 
 def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> Config:
@@ -426,6 +497,21 @@ def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM
     return _config(merged)
 
 
+def check_writers(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> None:
+    """Check that nobody else may write the settings: they name programs that the daemon runs, and who may use it.
+
+    Raises:
+        ConfigError: Somebody may; the text has the command that ends it.
+    """
+    for file in (path, *(() if environ.get(HOME_VARIABLE) else (system_path,))):
+        try:
+            fault = other_writers(file, os.getuid())
+        except OSError:
+            continue  # missing is allowed, and `load_config` names a file that cannot be read
+        if fault:
+            raise ConfigError(f"{fault} (the daemon does not use settings that others may change)")
+
+
 def config_sources(
     path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH
 ) -> dict[str, str]:
@@ -437,7 +523,7 @@ def config_sources(
     found = {}
     for file in _files(path, environ, system_path):
         for section, values in file.values().items():
-            for name in values:
+            for name in () if section == SOURCES else values:
                 key = f"{section}.{name.removesuffix('_')}"
                 found[key] = file.place(key)
     return found
@@ -471,8 +557,9 @@ def parse_config(text: str, path: str = "config.toml") -> Config:
 
 
 def _config(values: Values) -> Config:
-    kinds = get_type_hints(Config)
-    config = Config(**{section: kinds[section](**values[section]) for section in values})
+    kinds = sections()
+    plain = {name: kinds[name](**values[name]) for name in values if name != SOURCES}
+    config = Config(**plain, **values.get(SOURCES, {}))
     check_exposure(config.http, config.http.bind)
     return config
 
@@ -520,17 +607,32 @@ class _File:
             line = re.search(r"at line (\d+)", str(error))
             where = f"{self._path}, line {line.group(1)}" if line else self._path
             raise ConfigError(f"{where}: not valid TOML: {error}") from error
-        kinds = get_type_hints(Config)
+        kinds = sections()
         found: Values = {}
         for section, table in raw.items():
+            if section == SOURCES:
+                found[section] = {SOURCES: self._sources(table)}
+                continue
             if section not in kinds:
-                raise self._unknown("section", section, section, list(kinds))
+                raise self._unknown("section", section, section, [*kinds, SOURCES])
             if not isinstance(table, dict):
                 raise self._error(
                     section, f"{section} is a section: write its keys below a line [{section}]"
                 )
             found[section] = self._section(kinds[section], section, table)
         return found
+
+    def _sources(self, tables: Any) -> tuple[SourceSettings, ...]:
+        if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
+            raise self._error(
+                SOURCES, "sources is a list: begin each source with a line [[sources]]"
+            )
+        read = [self._section(SourceSettings, SOURCES, table) for table in tables]
+        found = [SourceSettings(**values) for values in read]
+        key, why = fault_of([(one, frozenset(keys)) for one, keys in zip(found, read, strict=True)])
+        if why:
+            raise self._error(f"{SOURCES}.{key}" if key else SOURCES, why)
+        return tuple(found)
 
     def _section(self, kind: type, section: str, table: Mapping[str, Any]) -> dict[str, Any]:
         hints = get_type_hints(kind)

@@ -6,9 +6,10 @@ exactly that key has changed. The daemon loads its settings at start, so a chang
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import fields
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -21,6 +22,7 @@ from daemon.runtime.config import (
     load_config,
     parse_config,
     place_of,
+    sections,
 )
 
 
@@ -43,8 +45,8 @@ def show_settings(places: wire.Places, environ: Mapping[str, str]) -> list[dict[
     return [
         {
             "key": key,
-            "value": _value(config, key),
-            "default": _value(defaults, key),
+            "value": value_of(config, key),
+            "default": value_of(defaults, key),
             "origin": set_in.get(key, "default"),
         }
         for key in _kinds()
@@ -62,11 +64,13 @@ def get_setting(places: wire.Places, environ: Mapping[str, str], key: str) -> di
     return next(row for row in show_settings(places, environ) if row["key"] == key)
 
 
-def change_setting(places: wire.Places, key: str, value: str | None) -> dict[str, Any]:
+def change_setting(
+    places: wire.Places, key: str, value: str | None, *, dry_run: bool = False
+) -> dict[str, Any]:
     """Set one setting in the shop's own file, or remove it from the file if `value` is None.
 
     A missing file is created. `value` is as typed: a text, a number, true or false, a list as TOML or separated by
-    commas.
+    commas. With `dry_run` nothing is written.
 
     Returns:
         `{key, value, old, path, changed}`.
@@ -81,11 +85,100 @@ def change_setting(places: wire.Places, key: str, value: str | None) -> dict[str
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     before = _old_value(text, key)
     new = _without(text, key) if value is None else _with(text, key, _literal(kind, value))
-    after = _value(parse_config(new, str(path)), key)
+    after = value_of(parse_config(new, str(path)), key)
     _same_but_for(text, new, key)
-    if new != text:
+    if new != text and not dry_run:
         _write(path, new)
     return {"key": key, "value": after, "old": before, "path": str(path), "changed": new != text}
+
+
+def add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
+    """Add a HiLink source to the shop's own file, unless one with this address is there.
+
+    Returns:
+        `{name, url, path, changed}`.
+
+    Raises:
+        ConfigError: The address is invalid, or the file has another error.
+    """
+    path = Path(places.config)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = parse_config(text, str(path)).sources
+    known = next((one for one in before if one.url == url and one.kind == "hilink"), None)
+    if known is not None:
+        return {"name": known.name, "url": url, "path": str(path), "changed": False}
+    names = {one.name for one in before}
+    named = chain(["stick"], (f"stick-{number}" for number in count(2)))
+    name = next(one for one in named if one not in names)
+    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+    new = f'{text}{gap}[[sources]]\nname = "{name}"\nkind = "hilink"\nurl = {_text(url)}\n'
+    parse_config(new, str(path))
+    _write(path, new)
+    return {"name": name, "url": url, "path": str(path), "changed": True}
+
+
+def add_source(places: wire.Places, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Add an entry of `[[sources]]` to the shop's own file; an equal one that is there changes nothing.
+
+    Args:
+        places: The paths of the shop.
+        entry: Keys and values, such as `{"name": "phone1", "kind": "android", "networks": ["mtn"]}`.
+
+    Returns:
+        `{name, path, changed}`.
+
+    Raises:
+        ConfigError: A value is invalid, the name is taken, or the file has another error.
+    """
+    path = Path(places.config)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items()]
+    done = {"name": entry.get("name"), "path": str(path)}
+    if any(each == dict(entry) for each in tomllib.loads(text).get("sources", ())):
+        return {**done, "changed": False}
+    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+    new = f"{text}{gap}[[sources]]\n{''.join(lines)}"
+    parse_config(new, str(path))
+    _write(path, new)
+    return {**done, "changed": True}
+
+
+def remove_source(places: wire.Places, name: str) -> dict[str, Any]:
+    """Remove the entry of `[[sources]]` with this name from the shop's own file.
+
+    Returns:
+        `{name, path, changed}`.
+
+    Raises:
+        NoSuchKey: There is no such source.
+        ConfigError: The file has an error.
+        CannotEdit: The file must be edited by hand.
+    """
+    path = Path(places.config)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = parse_config(text, str(path))
+    if name not in [each.name for each in before.sources]:
+        names = ", ".join(each.name for each in before.sources) or "none"
+        raise NoSuchKey(f"there is no source {name!r} in {path}; there are: {names}")
+    # A section begins at a line with a bracket; text before the first one belongs to none.
+    blocks = re.split(r"(?m)^(?=[ \t]*\[)", text)
+    kept = [block for block in blocks if not _is_source(block, name)]
+    new = "".join(kept)
+    wanted = tomllib.loads(text)
+    wanted["sources"] = [each for each in wanted["sources"] if each.get("name") != name]
+    if tomllib.loads(new) != {key: value for key, value in wanted.items() if value != []}:
+        raise CannotEdit(f"the source {name} is written in a form that momo cannot edit: {path}")
+    parse_config(new, str(path))
+    _write(path, new)
+    return {"name": name, "path": str(path), "changed": True}
+
+
+def _is_source(block: str, name: str) -> bool:
+    try:
+        found = tomllib.loads(block).get("sources", ())
+    except tomllib.TOMLDecodeError:
+        return False  # a list over several lines
+    return isinstance(found, list) and [each.get("name") for each in found] == [name]
 
 
 def validate_settings(
@@ -109,12 +202,10 @@ def validate_settings(
 
 def _kinds() -> dict[str, Any]:
     """Return `section.key` -> its type, in the order of docs/configuration.md."""
-    sections = get_type_hints(Config)
     found = {}
-    for section in fields(Config):
-        hints = get_type_hints(sections[section.name])
-        for name, hint in hints.items():
-            found[f"{section.name}.{name.removesuffix('_')}"] = hint
+    for section, kind in sections().items():
+        for name, hint in get_type_hints(kind).items():
+            found[f"{section}.{name.removesuffix('_')}"] = hint
     return found
 
 
@@ -129,7 +220,8 @@ def _known(key: str) -> Any:
     return kinds[key]
 
 
-def _value(config: Config, key: str) -> Any:
+def value_of(config: Config, key: str) -> Any:
+    """Return the value of `section.key`; a list where the settings have one."""
     section, _, name = key.partition(".")
     values = getattr(config, section)
     value = getattr(values, name if hasattr(values, name) else f"{name}_")
@@ -139,7 +231,7 @@ def _value(config: Config, key: str) -> Any:
 def _old_value(text: str, key: str) -> Any:
     """Return the old value of a setting, None if the file is invalid: this change may correct it."""
     try:
-        return _value(parse_config(text), key)
+        return value_of(parse_config(text), key)
     except ConfigError:
         return None
 

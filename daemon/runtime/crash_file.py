@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from daemon.runtime.private_files import open_own
 from daemon.runtime.system import VERSION
 from daemon.wire import Places
 from parsers.masking import describe_traceback
@@ -31,7 +32,7 @@ def write(places: Places, error: BaseException, now: datetime) -> Path | None:
     head = f"momo {VERSION}, python {platform.python_version()}, {platform.system()}\n\n"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        fd = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             file.write(head + describe_traceback(error) + "\n")
     except OSError:

@@ -63,3 +63,16 @@ def _fill(fd: int, size: int) -> None:
     block = b"\0" * 65_536
     for begin in range(0, size, len(block)):
         os.write(fd, block[: size - begin])
+
+
+def sync(path: str | os.PathLike[str]) -> None:
+    """Sync a file, or a folder after a file in it was created or renamed, to the disk.
+
+    Raises:
+        OSError: It cannot be synced.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -4,6 +4,7 @@ The lock is advisory; the kernel releases it when the process ends. The search i
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from daemon.core.errors import MomoError
+from daemon.runtime.private_files import open_own
 
 PROC: Final = Path("/proc")
 MODEM_MANAGER: Final = "ModemManager"
@@ -32,9 +34,16 @@ class HomeLock:
 
         Raises:
             Locked: Another process has it; the text names the process.
+            OSError: The file cannot be opened, or is a symbolic link.
         """
         Path(self._path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fd = open_own(self._path, os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            if error.errno != errno.EROFS:
+                raise
+            # On a read-only disk the daemon starts too, to say so; the lock itself needs no write.
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -42,8 +51,11 @@ class HomeLock:
             os.close(fd)
             who = f"process {holder}" if holder else "another process"
             raise Locked(f"{who} already runs this shop ({self._path})") from error
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        with contextlib.suppress(
+            OSError
+        ):  # a full or read-only disk; the number is only for messages
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         self._fd = fd
 
     def release(self) -> None:

@@ -7,6 +7,7 @@ A line that cannot be written to `momo.log` (full disk) is lost and never stops 
 """
 
 import contextlib
+import errno
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, TextIO, cast
 
+from daemon.runtime.private_files import open_own
 from parsers.masking import mask_value
 
 NAME: Final = "momo.log"
@@ -75,7 +77,10 @@ class Log:
             if self._file is not None:
                 self._loggers.append(_structlog(self._file, as_json=True))
         for logger in self._loggers:
-            getattr(logger, level)(event, **facts)
+            with contextlib.suppress(
+                OSError
+            ):  # stderr may be a file on a full disk, or a closed pipe
+                getattr(logger, level)(event, **facts)
 
 
 def _is(stream: TextIO, path: str) -> bool:
@@ -151,7 +156,7 @@ class LogFile:
         While `is_paused` returns True (the disk is nearly full), only the first line is written.
         """
         self._is_paused = is_paused
-        self._was_paused = self._skips = False
+        self._was_paused = self._skips = self._told = False
         self._at_line_start = True
         self._path = Path(folder) / NAME
         self._bytes_max = bytes_max
@@ -187,7 +192,13 @@ class LogFile:
 
     def _open(self) -> None:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            self._fd = open_own(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        except OSError as error:
+            if error.errno == errno.ELOOP and not self._told:
+                self._told = True
+                sys.stderr.write(f"warning: no log is kept: {self._path}: {error.strerror}\n")
+            raise
         self._size = os.fstat(self._fd).st_size
 
     def _rotate(self) -> None:

@@ -21,6 +21,7 @@ from typing import Final, Self
 
 from daemon.core.errors import FieldError, MomoError
 from daemon.core.limits import PASSWORD_CHARACTERS_MAX, PASSWORD_CHARACTERS_MIN
+from daemon.runtime.disk import sync
 from daemon.wire import Places
 
 CREDENTIAL: Final = "momo-master-key"
@@ -200,7 +201,7 @@ class Vault:
                 # link(2) refuses an existing name, which rename(2) would overwrite.
                 os.link(new, self._file)
             new.unlink()
-            _sync_folder(self._file.parent)
+            sync(self._file.parent)
         except OSError as error:
             raise SecretsLocked(f"the key file cannot be written: {error}") from error
 
@@ -275,14 +276,6 @@ def _key_of(text: str, where: str) -> bytes:
         if len(key) == _KEY_BYTES:
             return key
     raise SecretsLocked(f"{where} does not hold a key")
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def password_error(field: str, password: str | None) -> FieldError | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     import asyncio
 
-VERSION: Final = version("momo")
+VERSION: Final = version("momo-shop")
 
 _ID_BYTES: Final = 16
 _POOL_BYTES: Final = 2_048

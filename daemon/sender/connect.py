@@ -1,7 +1,7 @@
 """Connections for webhooks: resolve the name, check every address, connect to a checked one.
 
-`Dialer` implements httpcore's network backend without importing it. The address is checked whenever a connection is made,
-and the connection keeps that address, so a changed DNS answer (DNS rebinding) has no effect. `HostProbe` tests by a TCP
+`Dialer` checks the address whenever a connection is made, and the connection keeps that address, so a changed DNS answer
+(DNS rebinding) has no effect. `HostProbe` tests by a TCP
 connect without data whether a host answers; the delivery loop detects by it that our connection is back.
 """
 
@@ -10,8 +10,8 @@ import contextlib
 import errno
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 from urllib.parse import urlsplit
 
 from daemon.core.webhooks.delivery import DeliveryError
@@ -23,7 +23,7 @@ from daemon.sender.address_guard import (
     check_url,
     parse_address,
 )
-from daemon.sender.tls_streams import TRACE, NetworkError, PlainStream, Trace
+from daemon.sender.tls_streams import NetworkError
 
 Connector = Callable[[str, int], Awaitable[socket.socket]]
 """`await connector(address, port)` returns a connected, non-blocking TCP socket; raises OSError."""
@@ -36,7 +36,7 @@ HTTPS_PORT: Final = 443
 
 
 class Dialer:
-    """httpcore's network backend with the address check."""
+    """Opens TCP connections to checked addresses."""
 
     def __init__(
         self,
@@ -48,16 +48,9 @@ class Dialer:
         self._policy = policy
         self._resolver = resolver
         self._connector = connector
-        self._connect_timeout_s = connect_timeout_s
+        self.connect_timeout_s = connect_timeout_s
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002, ASYNC109 - ours is given once
-        local_address: str | None = None,  # noqa: ARG002 -- httpcore's own signature
-        socket_options: Iterable[Any] | None = None,  # noqa: ARG002 -- httpcore's own signature
-    ) -> PlainStream:
+    async def connect_tcp(self, host: str, port: int) -> socket.socket:
         """Connect to a checked address of `host`.
 
         Raises:
@@ -68,29 +61,18 @@ class Dialer:
         if reason is not None:
             raise NetworkError(DeliveryError.BLOCKED_ADDRESS, f"{host}: {EXPLANATIONS[reason]}")
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._connect_timeout_s
+        deadline = loop.time() + self.connect_timeout_s
         tried = addresses[:ADDRESSES_MAX]
         failures: list[NetworkError] = []
         for index, address in enumerate(tried):
             try:
                 async with asyncio.timeout((deadline - loop.time()) / (len(tried) - index)):
-                    connected = await self._connector(address, port)
+                    return await self._connector(address, port)
             except OSError as error:
                 failures.append(connect_error(host, error))
-            else:
-                TRACE.get().connected = True
-                return PlainStream(connected, self._connect_timeout_s)
         # A missing IPv6 route is less informative than the failures of the other addresses.
         failures.sort(key=lambda failure: failure.code is DeliveryError.NETWORK_UNREACHABLE)
         raise failures[0]
-
-    async def connect_unix_socket(self, *_: object, **__: object) -> PlainStream:
-        """Refuse: webhooks are sent over TCP only."""
-        raise NetworkError(DeliveryError.BLOCKED_ADDRESS, "webhooks go over TCP only")
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait, for httpcore's own retries, which are off."""
-        await asyncio.sleep(seconds)
 
     async def _resolve(self, host: str, port: int) -> Sequence[str]:
         literal = parse_address(host)
@@ -229,13 +211,10 @@ class HostProbe:
 
 
 async def _answers(dialer: Dialer, host: str, port: int) -> bool:
-    token = TRACE.set(Trace())
     try:
-        stream = await dialer.connect_tcp(host, port)
+        connected = await dialer.connect_tcp(host, port)
     except NetworkError as error:
         # A host that refuses the connection was reached.
         return error.code is DeliveryError.CONNECTION_REFUSED
-    finally:
-        TRACE.reset(token)
-    await stream.aclose()
+    connected.close()
     return True

@@ -1,31 +1,25 @@
-"""HTTPS sender of one webhook attempt: POST over TLS, with limits, to a checked address. The only importer of httpx.
+"""HTTPS sender of one webhook attempt: POST over TLS, with limits, to a checked address.
 
-httpx is imported with the first delivery, in a thread, to keep it out of the memory of an idle daemon. One `Sender`
-per worker, because the cost of httpx's connection pool grows with the square of its users.
+httpx (see `transport`) is imported with the first delivery, in a thread, to keep it out of the memory of an idle daemon.
+All workers share one `Sender` and its connections.
 
 The address check (decisions.md section 7) applies to every attempt: the URL's text is checked each time, every
 address of its name is checked for each new connection, and a warm connection (bound to the checked address) is reused
 for a minute at most. So attempts of a busy endpoint do not wait for DNS, and none uses an older check.
-
-A warm connection that the receiver has closed meanwhile is not a failed attempt: if no byte of an answer came on a
-reused connection, the same request is sent again on a new one (RFC 9110 section 9.2.2; a receiver recognises
-repetitions by `webhook-id` in any case).
 """
 
 import asyncio
 import functools
-import http.cookiejar
-import importlib.util
-import logging
-import re
 import ssl
 import sys
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Self, cast
 
+from daemon.core.limits import SECOND_US
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.runtime.config import Webhooks
 from daemon.sender.address_guard import (
     EXPLANATIONS,
     PUBLIC_ONLY,
@@ -34,19 +28,20 @@ from daemon.sender.address_guard import (
     check_url,
 )
 from daemon.sender.connect import Connector, Dialer, SystemResolver, connect_socket
-from daemon.sender.response import Answer, judge_status, retry_after_s
-from daemon.sender.tls_streams import TRACE, NetworkError, Trace
+from daemon.sender.response import USED_FIELDS, Answer, date_us, judge_status, retry_after_s
+from daemon.sender.tls_streams import CLOCK, NetworkError, Trace
+from daemon.sender.tls_time import DatedContext
 
 if TYPE_CHECKING:
-    import httpcore
     import httpx
 
-WARM_CONNECTIONS_MAX: Final = 4
-"""Number per worker, to different receivers."""
+    from daemon.sender.transport import Transport
 
-_OCTETS: Final = re.compile(r"bytearray\(b('.*?'|\".*?\")\)")
+APART_S: Final = 600.0
+"""A wall clock that differs by more from the time of the signature is wrong."""
 _LOADING: Final = threading.Lock()
 _NOT_THERE: Final = cast(ModuleType, None)
+_check_text: Final = functools.lru_cache(maxsize=256)(check_url)  # it only depends on the text
 
 
 class CaFileError(Exception):
@@ -54,7 +49,7 @@ class CaFileError(Exception):
 
 
 @functools.cache
-def ssl_context(ca_file: str | None) -> ssl.SSLContext:
+def ssl_context(ca_file: str | None) -> DatedContext:
     """Return the shared TLS context for these CAs: the system's, and those in `ca_file`.
 
     Building it takes 70 ms, so all workers share it.
@@ -62,8 +57,9 @@ def ssl_context(ca_file: str | None) -> ssl.SSLContext:
     Raises:
         CaFileError: The file cannot be read or holds no certificate.
     """
-    context = ssl.create_default_context()
+    context = DatedContext.make()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
     if ca_file is not None:
         try:
             context.load_verify_locations(cafile=ca_file)
@@ -72,27 +68,19 @@ def ssl_context(ca_file: str | None) -> ssl.SSLContext:
     return context
 
 
-def _load(ca_file: str | None) -> ssl.SSLContext:
-    """Import httpx and build the TLS context, once for all workers."""
+def _load(ca_file: str | None) -> DatedContext:
+    """Import the transport and build the TLS context, once for all senders."""
     with _LOADING:
         # None in place of a module marks it as missing. httpx's own command-line program would import click and
         # rich: 6 MiB and half of the delay of the first delivery.
         sys.modules.setdefault("httpx._main", _NOT_THERE)
-        import httpcore  # noqa: F401, PLC0415 - on first use: see above
-        import httpx  # noqa: F401, PLC0415 -- httpx is heavy: loaded with the first post
+        import daemon.sender.transport  # noqa: F401, PLC0415 - on first use: see above
 
-        if importlib.util.find_spec("sniffio") is None:
-            # httpcore tries to import it four times in each post, and searches the whole path each time: a third
-            # of the cost of a post.
-            sys.modules.setdefault("sniffio", _NOT_THERE)
-        # They log each URL at INFO; an endpoint's URL may hold a token.
-        logging.getLogger("httpx").setLevel(logging.WARNING)
-        logging.getLogger("httpcore").setLevel(logging.WARNING)
         return ssl_context(ca_file)
 
 
 class Sender:
-    """The HTTPS sender of one worker. May be created before the event loop, and is used in one loop."""
+    """The HTTPS sender. May be created before the event loop, and is used in one loop."""
 
     def __init__(
         self,
@@ -107,9 +95,18 @@ class Sender:
         self._ca_file = ca_file
         self._timeout_s = timeout_s
         self._dialer = Dialer(policy, resolver or SystemResolver(), connector, connect_timeout_s)
-        # One client for each worker: a shared one slows down under many connections (76 posts/s against 617 at 64).
-        self._client: httpx.AsyncClient | None = None
-        self._errors: tuple[type[Exception], ...] = ()
+        self._transport: Transport | None = None
+
+    @classmethod
+    def from_settings(cls, settings: Webhooks, resolver: Resolver | None = None) -> Self:
+        """Create a sender with the shop's settings; `resolver` replaces the system's resolver."""
+        return cls(
+            AddressPolicy.from_settings(settings.allow_private_hosts, settings.allow_private_cidrs),
+            settings.ca_file or None,
+            connect_timeout_s=settings.connect_timeout_s,
+            timeout_s=settings.timeout_s,
+            resolver=resolver,
+        )
 
     async def prepare(self) -> None:
         """Load httpx and the TLS context, so that the first delivery does not wait for them. Idempotent.
@@ -117,28 +114,21 @@ class Sender:
         Raises:
             CaFileError: `ca_file` cannot be used.
         """
-        if self._client is not None:
+        if self._transport is not None:
             return
         context = await asyncio.to_thread(_load, self._ca_file)
-        import httpcore  # noqa: PLC0415 - `_load` has imported them
-        import httpx  # noqa: PLC0415 -- httpx is heavy: loaded with the first post
+        from daemon.sender.transport import Transport  # noqa: PLC0415 - `_load` has imported it
 
-        if self._client is None:
-            self._client = _make_client(context, self._dialer)
-            self._errors = (
-                httpcore.ProtocolError,
-                httpcore.NetworkError,
-                httpcore.TimeoutException,
-                httpx.HTTPError,
-                httpx.InvalidURL,
-            )
+        if self._transport is None:
+            self._transport = Transport(context, self._dialer)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
         """Make one attempt.
 
         Args:
             url: The endpoint's URL; it need not have been checked.
-            headers: Signature, event and so on. `Accept-Encoding: identity` is added.
+            headers: Signature, event and so on. `Accept-Encoding: identity` is added. While the wall clock differs much
+                from `webhook-timestamp`, the best known time, certificates are checked at that time.
             body: The body, sent byte for byte.
 
         Returns:
@@ -150,22 +140,15 @@ class Sender:
         code: DeliveryError | None
         message: str | None
         try:
-            await self.prepare()
-            started = loop.time()  # the loading time is not part of the duration
-            reason = check_url(url)
+            if self._transport is None:
+                await self.prepare()
+                started = loop.time()  # the loading time is not part of the duration
+            ssl_context(self._ca_file).at_s = _other_time(headers)
+            trace.deadline = started + self._timeout_s
+            reason = _check_text(url)
             if reason is not None:
                 raise NetworkError(DeliveryError.BLOCKED_ADDRESS, EXPLANATIONS[reason])  # noqa: TRY301 - one place makes the outcome
-            failures: tuple[type[Exception], ...] = (NetworkError, *self._errors)
-            async with asyncio.timeout(self._timeout_s):
-                while True:
-                    trace, answer = Trace(), Answer()
-                    try:
-                        await self._exchange(url, headers, body, trace, answer)
-                        break
-                    except failures:
-                        # Only a reused connection may have been closed unnoticed; the retry is on a new one.
-                        if not trace.reused or trace.received:
-                            raise
+            await self._exchange(url, headers, body, trace, answer)
             assert answer.status_code is not None
             code, message = judge_status(answer.status_code)
         except CaFileError as error:
@@ -175,8 +158,6 @@ class Sender:
             message = f"no whole answer within {self._timeout_s:g} s"
         except NetworkError as error:
             code, message = error.code, error.message
-        except self._errors as error:
-            code, message = _library_error(error, trace)
         return Outcome(
             status_code=answer.status_code,
             response_body=answer.text(),
@@ -185,99 +166,41 @@ class Sender:
             duration_us=round((loop.time() - started) * 1_000_000),
             retry_after_s=retry_after_s(answer.headers),
             connected=trace.connected,
+            date_us=date_us(answer.headers),
         )
 
     async def aclose(self) -> None:
         """Close the warm connections."""
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        if self._transport is not None:
+            await self._transport.aclose()
+            self._transport = None
             await asyncio.sleep(0)  # the transports finish closing in the loop's next turn
 
     async def _exchange(
         self, url: str, headers: Mapping[str, str], body: bytes, trace: Trace, answer: Answer
     ) -> None:
         """Send the request and read the answer into `answer`, which keeps the part read so far."""
-        assert self._client is not None
-        token = TRACE.set(trace)
+        assert self._transport is not None
+        request = self._transport.build_request(url, headers, body, trace)
+        response = await self._transport.handle_async_request(request)
+        stream = cast("httpx.AsyncByteStream", response.stream)
         try:
-            request = self._client.build_request("POST", url, headers=headers, content=body)
-            response = await self._client.send(request, stream=True, follow_redirects=False)
-            try:
-                answer.status_code = response.status_code
-                answer.headers = response.headers
-                # Raw: an answer compressed despite `identity` is not decompressed (zip bomb).
-                async for chunk in response.aiter_raw():
-                    if not answer.take(chunk):
-                        break
-            finally:
-                await response.aclose()
+            answer.status_code = response.status_code
+            answer.headers = {
+                name.decode(): value.decode("latin-1")
+                for raw_name, value in response.headers.raw
+                if (name := raw_name.lower()) in USED_FIELDS
+            }
+            # Not decoded: an answer compressed despite `identity` is not decompressed (zip bomb).
+            async for chunk in stream:
+                if not answer.take(chunk):
+                    break
         finally:
-            TRACE.reset(token)
+            await stream.aclose()
 
 
-def _make_client(context: ssl.SSLContext, dialer: Dialer) -> "httpx.AsyncClient":
-    """Create an httpx client that connects through `dialer` and keeps only connections between two posts."""
-    import httpcore  # noqa: PLC0415 - `_load` has imported it
-    import httpx  # noqa: PLC0415 -- httpx is heavy: loaded with the first post
-
-    pool = httpcore.AsyncConnectionPool(
-        ssl_context=context,
-        max_connections=None,
-        max_keepalive_connections=WARM_CONNECTIONS_MAX,
-        http1=True,
-        http2=False,
-        retries=0,
-        network_backend=cast("httpcore.AsyncNetworkBackend", dialer),
-    )
-
-    class Stream(httpx.AsyncByteStream):
-        def __init__(self, answer: httpcore.Response) -> None:
-            self._answer = answer
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for part in self._answer.aiter_stream():
-                yield part
-
-        async def aclose(self) -> None:
-            await self._answer.aclose()
-
-    class Transport(httpx.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            url = httpcore.URL(
-                scheme=request.url.raw_scheme,
-                host=request.url.raw_host,
-                port=request.url.port,
-                target=request.url.raw_path,
-            )
-            answer = await pool.handle_async_request(
-                httpcore.Request(
-                    request.method, url, headers=request.headers.raw, content=request.stream
-                )
-            )
-            return httpx.Response(answer.status, headers=answer.headers, stream=Stream(answer))
-
-        async def aclose(self) -> None:
-            await pool.aclose()
-
-    # A receiver's cookies are never sent, neither to it nor to another receiver.
-    no_cookies = http.cookiejar.CookieJar(http.cookiejar.DefaultCookiePolicy(allowed_domains=[]))
-    return httpx.AsyncClient(
-        transport=Transport(),
-        headers={"Accept": "*/*", "Accept-Encoding": "identity"},
-        cookies=no_cookies,
-        trust_env=False,
-        timeout=None,  # noqa: S113 - the wall clock in `post` covers everything
-    )
-
-
-def _library_error(error: Exception, trace: Trace) -> tuple[DeliveryError, str]:
-    """Convert an exception of httpx or httpcore to an error code and a message."""
-    if not trace.received:
-        return (
-            DeliveryError.CONNECTION_RESET,
-            "the receiver closed the connection without an answer",
-        )
-    # The library quotes the octets in Python's notation.
-    why = _OCTETS.sub(r"\1", str(error))
-    return DeliveryError.PROTOCOL_ERROR, f"the answer is not proper HTTP: {why}"
+def _other_time(headers: Mapping[str, str]) -> float | None:
+    """Return the time of the signature, in seconds since 1970; None while the wall clock agrees with it."""
+    stamp = headers.get("webhook-timestamp", "")
+    signed_s = int(stamp) if stamp.isdecimal() else 0
+    return signed_s if signed_s and abs(signed_s - CLOCK.now_us() / SECOND_US) > APART_S else None

@@ -1,14 +1,20 @@
 """A receiver's answer, and its conversion to the outcome of an attempt."""
 
+import functools
 from collections.abc import Mapping
+from datetime import UTC
 from email.utils import parsedate_to_datetime
+from typing import Final
 
 from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
 from daemon.core.webhooks.delivery import DeliveryError
+from parsers.times import to_us
+
+USED_FIELDS: Final = frozenset({b"date", b"retry-after"})
 
 
 class Answer:
-    """The part of an answer that arrived before the attempt ended."""
+    """The part of an answer that arrived before the attempt ended; of its headers the used ones, in lower case."""
 
     __slots__ = ("body", "headers", "status_code")
 
@@ -51,11 +57,27 @@ def judge_status(status: int) -> tuple[DeliveryError | None, str | None]:
 def retry_after_s(headers: Mapping[str, str]) -> int | None:
     """Return `Retry-After` in seconds (RFC 9110 section 10.2.3); a date is compared with the answer's own `Date`."""
     text = headers.get("retry-after", "").strip()
+    if not text:
+        return None
     if text.isascii() and text.isdecimal():
         return int(text[:9])
     try:
         then = parsedate_to_datetime(text)
         now = parsedate_to_datetime(headers.get("date", ""))
         return max(0, int((then - now).total_seconds()))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def date_us(headers: Mapping[str, str]) -> int | None:
+    """Return the answer's `Date` (RFC 9110 section 6.6.1) in microseconds since 1970; None without a valid one."""
+    return _parse_date(headers.get("date", ""))
+
+
+@functools.lru_cache(maxsize=8)  # answers within one second have the same
+def _parse_date(text: str) -> int | None:
+    try:
+        said = parsedate_to_datetime(text)
+        return to_us(said if said.tzinfo else said.replace(tzinfo=UTC))
     except (TypeError, ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""Selection of a worker's sender by the scheme of the address."""
+"""Selection of the sender by the scheme of the address."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -20,7 +20,7 @@ class Target(Protocol):
 
 
 class Targets:
-    """Sends https with the worker's own sender, `exec:` and `spool:` on this machine, `listen:` to `momo listen`."""
+    """Sends https with `https`, `exec:` and `spool:` on this machine, `listen:` to `momo listen`."""
 
     def __init__(self, https: Target, live: LiveReceivers, *, home: str, timeout_s: float) -> None:
         self._https = https

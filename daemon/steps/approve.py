@@ -8,6 +8,7 @@ from typing import Any
 
 from daemon.core import json_values
 from daemon.core.errors import Refusal
+from daemon.core.ids import payment_id
 from daemon.core.model import Payment, Review, Transaction
 from daemon.core.payments.reviews import payment_row
 from daemon.env import Env
@@ -60,7 +61,9 @@ def _claim_payment(
             ErrorCode.NETWORK_MISMATCH,
             "The network of the SIM that received this message is not known, so no wallet can be named for the money.",
         )
-    row = payment_row(message, payment_id=env.new_id(), provider=provider)
+    row = payment_row(
+        message, payment_id=payment_id(env.account_key, message.id), provider=provider
+    )
     payment = payments.add(tx, row)
     if payment is None:
         others = payments.with_telco_id(tx, message.mode, row["telco_transaction_id"])

@@ -5,14 +5,13 @@ from datetime import datetime
 from typing import Any, Final, Self
 
 from daemon.core.inputs import Source
-from daemon.core.messages.trust import SHIPPED, SmscSource, is_history
+from daemon.core.messages.trust import SHIPPED, is_history
 from daemon.core.model import Message, PaymentMethod, Sim
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.modem.codec.pdu_fields import Deliver
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
-from daemon.store.messages import balances
 from daemon.store.messages.balances import Chain
 from daemon.wire import MessageState, Mode
 from parsers.times import to_us
@@ -27,7 +26,10 @@ class Context:
         sim: The SIM that received the messages.
         line: The merchant number on the SIM; None if it has none yet.
         homes: The home SMSCs of the SIM: those on the list for its network, and those that it was shown.
-        imported: The messages come from a file, not from a phone. They are history, whatever their time (`steps.imported_message`).
+        expects_test_payment: A test payment was expected on the SIM when the intake began.
+        imported: The messages come from a file, or from a source that the owner has not opted in to. They are history,
+            whatever their time (`steps.imported_message`).
+        recovered: The messages come from the message journal, because the database had lost them.
     """
 
     env: Env
@@ -37,7 +39,9 @@ class Context:
     sim: Sim
     line: PaymentMethod | None
     homes: list[str]
+    expects_test_payment: bool = False
     imported: bool = False
+    recovered: bool = False
 
     @classmethod
     def open(cls, env: Env, tx: Tx, source: Source, times: Times) -> Self:
@@ -47,23 +51,27 @@ class Context:
             Unavailable: The database is damaged. Nothing is stored, and the message stays where it is.
         """
         env.refuse_if_damaged()
-        found = devices.sim_with_line(tx, source.sim_key)
+        found = devices.receiver(tx, source.sim_key)
         assert found is not None, (
             "the loop stores a SIM before it hands over its messages; the schema has those of the sandbox"
         )
-        sim, line = found
-        known = balances.smscs(tx, sim.sim_key)
-        homes = [one.smsc for one in known if one.source is not SmscSource.NOTICED]
-        shipped = SHIPPED.get(sim.network or "", ())
-        return cls(env, tx, source, times, sim, line, [*shipped, *homes])
+        homes = [*SHIPPED.get(found.sim.network or "", ()), *found.homes]
+        return cls(
+            env, tx, source, times, found.sim, found.line, homes, found.expects_test_payment,
+            imported=source.history,
+        )  # fmt: skip
 
     @classmethod
     def for_message(cls, env: Env, tx: Tx, row: Message, times: Times) -> Self:
         """Return the context of a stored message: its SIM, and the number that the SIM had when the message came."""
         test = row.mode is Mode.TEST
-        context = cls.open(
-            env, tx, Source(row.sim_key, row.device_id, row.slot_index, test=test), times
-        )
+        # Of a source with a name, imported is what was handed over as history.
+        history = row.imported and row.source is not None
+        source = Source(
+            row.sim_key, row.device_id, row.slot_index, test=test,
+            name=row.source, level=row.level, history=history,
+        )  # fmt: skip
+        context = cls.open(env, tx, source, times)
         line = row.payment_method_id and payment_methods.get(tx, row.payment_method_id, row.mode)
         return replace(context, line=line or None, imported=row.imported)
 

@@ -43,9 +43,9 @@ from daemon.steps.pay import (
 )
 from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import balances, messages
-from daemon.store.messages.balances import Chain
+from daemon.store.messages.balances import Chain, Known
 from daemon.store.payments import payments, reviews, transactions
-from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus
+from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus, TrustLevel
 from parsers import reading as readings
 from parsers.money import read_money, render
 from parsers.read import PROVIDERS, read
@@ -79,21 +79,29 @@ def judge_message(
     if context.mode is not Mode.LIVE or not is_in_chain(reading):
         _accept_test_message(context, arrived, outcome, reading)
         return
-    home = is_home(arrived.smsc, context.homes)
-    reused = handle_known_id(context, arrived, outcome, reading, home=home)
+    full = context.source.level is TrustLevel.FULL
+    # Only a modem tells the SMSC. What any other source names is not looked at.
+    home = full and is_home(arrived.smsc, context.homes)
+    known = balances.known(context.tx, arrived.chain, context.mode, own_id(reading))
+    reused = handle_known_id(context, arrived, outcome, reading, known, home=home)
     if reused is None:
         return
-    tail = balances.tail(context.tx, arrived.chain)
+    tail = known.tail
     new = _entry(arrived, reading, tail, home=home, reused=reused)
     line = Line(tail)
-    if not line.is_plain(new):
-        line = Line(balances.state(context.tx, arrived.chain, new.time))
+    if not full or not line.is_plain(new):
+        line = Line(balances.state(context.tx, arrived.chain, new.time, foreign=not full))
     if _is_test_payment(context, new, reading):
-        learn_smsc(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
-        line.begin(replace(new, home=True))
+        if full:
+            learn_smsc(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
+        line.begin(replace(new, home=full))
+    elif not full:
+        line.take_without_route(new)
     else:
-        begins = line.end is not None or not balances.expected_test_payment(
-            context.tx, context.sim.sim_key, context.now
+        begins = (
+            line.end is not None
+            or not context.expects_test_payment
+            or not balances.expected_test_payment(context.tx, context.sim.sim_key, context.now)
         )
         line.take(new, claims=isinstance(reading, Claimed), begins=begins)
     apply_line(context, arrived.chain, line, Arrival(arrived, outcome, reading))
@@ -142,6 +150,7 @@ def _is_test_payment(context: Context, new: Entry, reading: readings.Reading) ->
         isinstance(reading, readings.Payment)
         and new.after is not None
         and not new.doubts
+        and context.expects_test_payment
         and balances.take_test_payment(
             context.tx, context.sim.sim_key, reading.amount.minor, context.now
         )
@@ -215,8 +224,8 @@ def _passed(context: Context, chain: Chain, entry: Entry) -> Entry | None:
         return None
     sure = entry.standing is Standing.ACCEPTED
     proved = sure and entry.why not in {Why.NO_BALANCE, Why.FIRST}
-    # A home receipt that is history is shown, and pays nothing by itself.
-    shown = entry.home and entry.pays and context.is_history(entry.at)
+    # A receipt that is history is shown, and pays nothing by itself, if it is home or its source tells no SMSC.
+    shown = entry.pays and context.is_history(entry.at) and (entry.home or entry.why is Why.NO_SMSC)
     if proved or shown or _check(context) is not BalanceCheck.REVIEW:
         return entry
     if not entry.pays or not (sure or entry.standing is Standing.UNCONFIRMED):
@@ -284,7 +293,7 @@ def _hold(outcome: Outcome, reasons: list[str]) -> None:
 
 def _reason(entry: Entry) -> ReviewReason:
     """Return the reason of the review of a held message."""
-    if entry.why is Why.FOREIGN:
+    if entry.why in {Why.FOREIGN, Why.NO_SMSC}:
         return ReviewReason.FOREIGN_SMSC
     if entry.why is Why.FIRST:
         return ReviewReason.FIRST_MESSAGE
@@ -306,7 +315,7 @@ def _details(context: Context, chain: Chain, line: Line, entry: Entry) -> dict[s
         ]
     if entry.doubts:
         details["doubts"] = list(entry.doubts)
-    if entry.why is Why.FOREIGN:
+    if entry.why in {Why.FOREIGN, Why.NO_SMSC}:
         details |= {"smsc": entry.smsc, "joins": line.fits(entry)}
     if entry.standing is Standing.UNCONFIRMED:
         details["limit"] = render(_limit(context, chain), currency)
@@ -441,6 +450,7 @@ def handle_known_id(
     arrived: StoredMessage,
     outcome: Outcome,
     reading: readings.Reading,
+    known: Known,
     *,
     home: bool,
 ) -> list[str] | None:
@@ -457,7 +467,7 @@ def handle_known_id(
         return []
     pays = isinstance(reading, readings.Payment)
     payment = None
-    if pays:
+    if pays and known.has_payment:
         found = payments.with_telco_id(context.tx, context.mode, telco_id)
         payment = next((one for one in found if one.provider == arrived.provider), None)
         if payment is not None and is_imported(context.tx, payment):
@@ -467,7 +477,7 @@ def handle_known_id(
     if reading.amount is not None:
         amount, currency = reading.amount.minor, reading.amount.currency
     claim = Claim(pays, amount, currency, arrived.sim_key)
-    entries = balances.with_id(context.tx, arrived.chain, telco_id)[:_SAME_ID_MAX]
+    entries = known.same_id[:_SAME_ID_MAX]
     after = None if reading.balance is None else reading.balance.minor
     occupying = [one for one in entries if _occupies(one, after)]
     first = _first_claim(context, occupying, claim, payment, home=home)
@@ -521,7 +531,12 @@ def _first_claim(
         if entry.standing in {Standing.ACCEPTED, Standing.UNCONFIRMED}:
             found = earlier
     if found is None and payment is not None and is_proved(context.tx, payment):
-        paid = Claim(True, payment.amount_minor, payment.currency, payment.sim_key)
+        # After a move of the number to another SIM or source, the number is the line.
+        moved = (
+            payment.payment_method_id is not None and payment.payment_method_id == context.line_id
+        )
+        line = claim.line if moved else payment.sim_key
+        paid = Claim(True, payment.amount_minor, payment.currency, line)
         return _FirstClaim(paid, payment.message_id)
     return found
 
@@ -610,6 +625,7 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
     elif line.approve(message_id) and not entry.home:
         learn_smsc(context, chain, entry, SmscSource.APPROVED)
         line.trust(lambda smsc: is_home(smsc, context.homes))
+    line.join_without_route()
     return apply_line(context, chain, line, actor=actor, decided=message_id)
 
 

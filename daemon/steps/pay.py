@@ -4,9 +4,9 @@ A reversal does not change the status of a verified payment: the money was there
 sent, and the owner decides about the consequences (decisions.md section 2, the last row of the table).
 """
 
-from typing import Any
+from typing import Any, Final
 
-from daemon.core.ids import time_ordered
+from daemon.core.ids import payment_id
 from daemon.core.limits import TELCO_CLOCK_AHEAD_US
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
@@ -41,6 +41,11 @@ def pay(
         open_message_review(context, arrived.id, ReviewReason.NO_TELCO_ID, {})
         return
     row = _row(context, arrived, read_as, read_as.telco_id)
+    decision = None
+    if not row["historical"]:
+        # Matched before it is stored, so that its standing is written once.
+        decision = _decide(context, Payment(seq=0, **row))
+        row["standing"] = _STANDINGS.get(type(decision), "open")
     payment = payments.add(context.tx, row)
     if payment is None:
         _handle_known_id(context, arrived, outcome, row)
@@ -48,13 +53,19 @@ def pay(
     outcome.payment_id = payment.id
     outcome.state = MessageState.PAYMENT
     if payment.reversed_at is not None:
+        payments.set_standing(context.tx, payment.id, "open")
         _keep_reversed(context, payment)
         return
-    if payment.historical:
+    if decision is None:
         outcome.state = MessageState.HISTORICAL
-        settle.add_holder(context.tx, context.env.outbox, payment, rejected=False, now=context.now)
+        how = settle.Holding(fresh=True)
+        settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
         return
-    _match(context, outcome, payment)
+    _carry_out(context, outcome, payment, decision, fresh=True)
+
+
+_STANDINGS: Final = {matching.Verify: "used", matching.Hold: "review"}
+"""The standing of a new payment by the decision about it, if it is not open."""
 
 
 def _row(
@@ -63,7 +74,7 @@ def _row(
     """Return the row of a message's payment, with every column but `seq`."""
     printed_at = microseconds(read_as.printed_at)
     return {
-        "id": time_ordered(context.env.new_id(), context.now),
+        "id": payment_id(context.env.account_key, arrived.id),
         "mode": context.mode,
         "provider": arrived.provider,
         "telco_transaction_id": normalize_telco_id(telco_id),
@@ -90,35 +101,49 @@ def _row(
     }
 
 
-def _match(context: Context, outcome: Outcome, payment: Payment) -> None:
-    """Match a payment and carry out the decision."""
+def _carry_out(
+    context: Context,
+    outcome: Outcome,
+    payment: Payment,
+    decision: matching.Decision,
+    *,
+    fresh: bool = False,
+) -> None:
+    """Carry out the decision about a payment; `fresh` is as in `settle.Settlement`."""
     tx, now, outbox = context.tx, context.now, context.env.outbox
-    decision = _decide(context, payment)
+    method = context.line if payment.payment_method_id == context.line_id else None
     if isinstance(decision, matching.Verify):
         how = settle.Settlement(
             decision.verdict,
             decision.matched_by,
             decision.late,
             payer_known_by=decision.payer_known_by,
+            fresh=fresh,
+            method=method,
         )
         settle.verify(tx, outbox, decision.transaction, payment, how, now)
     elif isinstance(decision, matching.Hold):
         outcome.state = MessageState.HELD
         outcome.reasons = [*outcome.reasons, decision.reason]
-        _hold_payment(context, payment)
+        if not fresh:
+            _hold_payment(context, payment)
         settle.open_payment_review(tx, outbox, payment, decision, now)
     else:
-        holder = settle.add_holder(tx, outbox, payment, rejected=decision.rejected, now=now)
+        holding = settle.Holding(rejected=decision.rejected, fresh=fresh, method=method)
+        holder = settle.add_holder(tx, outbox, payment, holding, now)
         if not decision.rejected:
             suggest(context, payment, holder)
 
 
 def _decide(context: Context, payment: Payment) -> matching.Decision:
     codes = svc_code.candidates(payment.reference_text or "")
-    coded = transactions.by_codes_in_use(
-        context.tx, payment.mode, codes, context.times.lower_bound_us
+    coded, expecting = transactions.named_by(
+        context.tx,
+        payment.mode,
+        codes,
+        payment.telco_transaction_id,
+        context.times.lower_bound_us,
     )
-    expecting = transactions.expecting(context.tx, payment.mode, payment.telco_transaction_id)
     return matching.match(
         payment,
         coded,
@@ -147,7 +172,7 @@ def _handle_known_id(
     if payment is not None:
         outcome.payment_id = payment.id
         outcome.state = MessageState.PAYMENT
-        _match(context, outcome, payment)
+        _carry_out(context, outcome, payment, _decide(context, payment))
         return
     same = (
         first.amount_minor == row["amount_minor"]
@@ -207,9 +232,8 @@ def make_live(tx: Tx, first: Payment, row: dict[str, Any]) -> Payment | None:
 
 def _keep_reversed(context: Context, payment: Payment) -> None:
     """Keep a payment that was reversed before it came. It pays no transaction and is not forwarded."""
-    holder = settle.add_holder(
-        context.tx, context.env.outbox, payment, rejected=True, now=context.now
-    )
+    how = settle.Holding(rejected=True, fresh=True)
+    holder = settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
     payments.record_reversal(
         context.tx,
         payment,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from daemon.core import ids, limits
 from daemon.core.errors import Refusal
-from daemon.core.model import Payment, Transaction
+from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
 from daemon.store import journal
 from daemon.store.engine import Tx
@@ -35,6 +35,8 @@ class Settlement:
     Attributes:
         reconciliation_id: Set if an operator reconciled it.
         payer_known_by: How the expected payer was recognised, from `daemon.core.payments.matching.Verify`.
+        fresh: The payment was stored by this job: no other row refers to it, and its message is recorded afterwards.
+        method: The number that received the payment, if it was read already.
     """
 
     verdict: Verdict
@@ -43,6 +45,8 @@ class Settlement:
     actor: str = "momo"
     reconciliation_id: str | None = None
     payer_known_by: str | None = None
+    fresh: bool = False
+    method: PaymentMethod | None = None
 
 
 def verify(
@@ -53,7 +57,7 @@ def verify(
     A holder loses the payment; another transaction that was held for the payment is released; another payment for which
     this transaction was held becomes an extra one; the webhooks are queued and the journal is written.
     """
-    holder = _detach(tx, transaction, payment, actor=how.actor, now=now)
+    holder = _detach(tx, transaction, payment, how, now)
     verified = transactions.verify(
         tx,
         transaction.id,
@@ -67,19 +71,20 @@ def verify(
     )
     assert verified is not None, "the caller has just read the transaction inside this transaction"
     transactions.reserve_code_until(tx, transaction, now + limits.CODE_REST_US)
-    transactions.unindex_names(tx, transaction.id)
-    payments.set_standing(tx, payment.id, "used")
-    messages.mark_paid(tx, payment.message_id)
+    if transaction.customer_name is not None or transaction.expected_payer_name is not None:
+        transactions.unindex_names(tx, transaction.id)
+    if not how.fresh:
+        payments.set_standing(tx, payment.id, "used")
+        messages.mark_paid(tx, payment.message_id)
     if holder is not None:
         outbox.update(tx, verified, payment, now, before=(holder, payment))
     # Webhooks sent under the holder's reference are not sent again: UNIQUE (target, kind, payment) prevents it.
-    claiming = outbox.forward(tx, verified, payment, now)
-    outbox.complete(
+    outbox.verified(
         tx,
         verified,
         payment,
         now,
-        claiming=claiming,
+        method=how.method,
         reconciliation_id=how.reconciliation_id,
         supersedes_reference=None if holder is None else holder.reference,
     )
@@ -107,20 +112,22 @@ def verify(
 
 
 def _detach(
-    tx: Tx, transaction: Transaction, payment: Payment, *, actor: str, now: int
+    tx: Tx, transaction: Transaction, payment: Payment, how: Settlement, now: int
 ) -> Transaction | None:
     """Free a payment from its holder, a transaction held for it and its reviews; return the holder, if any."""
+    if transaction.held_payment_id is not None and transaction.held_payment_id != payment.id:
+        reviews.change_reason(tx, transaction.held_payment_id, ReviewReason.EXTRA_PAYMENT)
+    if how.fresh:
+        return None
     holder = transactions.paid_by(tx, payment.id)
     if holder is not None:
         transactions.merge_holder(tx, holder.id, transaction.id)
     elsewhere = transactions.holding(tx, payment.id)
     if elsewhere is not None and elsewhere.id != transaction.id:
-        release(tx, elsewhere, payment.message_id, payment.id, actor=actor, now=now)
-    if transaction.held_payment_id is not None and transaction.held_payment_id != payment.id:
-        reviews.change_reason(tx, transaction.held_payment_id, ReviewReason.EXTRA_PAYMENT)
+        release(tx, elsewhere, payment.message_id, payment.id, actor=how.actor, now=now)
     for review in reviews.open_for_payment(tx, payment.id):
         state = "approved" if review.transaction_id == transaction.id else "used_elsewhere"
-        reviews.close(tx, review.id, state, by=actor, now=now)
+        reviews.close(tx, review.id, state, by=how.actor, now=now)
     return holder
 
 
@@ -259,22 +266,28 @@ def release(
     )
 
 
-def add_holder(
-    tx: Tx,
-    outbox: Outbox,
-    payment: Payment,
-    *,
-    rejected: bool,
-    now: int,
-    matched_by: str = "none",
-) -> Transaction:
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """How an unmatched payment gets its holder.
+
+    Attributes:
+        matched_by: `review` if an operator approved the payment.
+        fresh, method: As in `Settlement`.
+    """
+
+    rejected: bool = False
+    matched_by: str = "none"
+    fresh: bool = False
+    method: PaymentMethod | None = None
+
+
+def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int) -> Transaction:
     """Give an unmatched payment a holder, and forward it unless it is history or rejected.
 
-    `matched_by` is `review` if an operator approved the payment. An existing holder is kept, and is forwarded now if it
-    never was because it was history.
+    An existing holder is kept, and is forwarded now if it never was because it was history.
     """
-    known = transactions.paid_by(tx, payment.id)
-    if known is not None and rejected:
+    known = None if how.fresh else transactions.paid_by(tx, payment.id)
+    if known is not None and how.rejected:
         return transactions.reject_holder(tx, known)
     if known is not None:
         if (
@@ -284,10 +297,12 @@ def add_holder(
         ):
             outbox.forward(tx, known, payment, now)
         return known
-    row = _holder(ids.time_ordered(outbox.new_id(), now), payment, rejected=rejected, now=now)
-    holder = transactions.add(tx, {**row, "matched_by": matched_by})
-    if not rejected and not payment.historical:
-        outbox.forward(tx, holder, payment, now)
+    row = _holder(
+        ids.holder_id(outbox.account_key, payment.id), payment, rejected=how.rejected, now=now
+    )
+    holder = transactions.add(tx, {**row, "matched_by": how.matched_by})
+    if not how.rejected and not payment.historical:
+        outbox.forward(tx, holder, payment, now, method=how.method)
     journal.add(
         tx,
         type="payment.walk_in",
@@ -296,7 +311,7 @@ def add_holder(
         transaction_id=holder.id,
         payment_id=payment.id,
         message_id=payment.message_id,
-        data={"historical": payment.historical, "rejected": rejected},
+        data={"historical": payment.historical, "rejected": how.rejected},
     )
     return holder
 

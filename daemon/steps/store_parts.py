@@ -4,14 +4,15 @@ Anybody can send a part under the network's name. So parts join only when their 
 that claims a position is kept, and an assembly with rivals waits for a minute (rule 1 of the trust rules, docs/concepts.md).
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from daemon.core import ids
 from daemon.core.inputs import ReadPart
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
+from daemon.core.messages.message_journal import digest
 from daemon.core.messages.trust import is_home
 from daemon.core.model import Message
 from daemon.modem.codec import parts
@@ -50,20 +51,20 @@ class Waiting:
 def store_part(context: Context, part: ReadPart) -> JoinedMessage | Unread | Waiting | None:
     """Store one part; return None if it was stored before or the network delivered it twice."""
     sha256 = _digest(context, part.pdu)
+    value = codec.decode(part.pdu, tpdu_length=part.tpdu_length)
+    key = parts.key_of(context.source.sim_key, value) if isinstance(value, Deliver) else None
+    if key is not None and isinstance(value, Deliver):
+        return _store_one_of_many(context, part, sha256, value, key)
     if _is_known(context, part, sha256):
         return None
-    value = codec.decode(part.pdu, tpdu_length=part.tpdu_length)
     if isinstance(value, Garbled):
         return _store_unread(context, part, sha256, f"garbled: {value.why}")
     if isinstance(value, StatusReport) and _record_report(context, value):
         return None
     if not isinstance(value, Deliver):
         return _store_unread(context, part, sha256, f"not a received SMS: {type(value).__name__}")
-    key = parts.key_of(context.source.sim_key, value)
-    if key is not None:
-        return _store_one_of_many(context, part, sha256, value, key)
     sent_at = microseconds(value.sent_at)
-    message_id = _add_message(context, value, sent_at, total=1)
+    message_id = _add_message(context, part, value, sha256, sent_at, total=1)
     _add_part(context, part, value.pdu, sha256, (message_id, 1, sent_at))
     return JoinedMessage(message_id, value, value.text, sent_at, (value,))
 
@@ -73,33 +74,41 @@ def _store_one_of_many(
 ) -> JoinedMessage | Waiting | None:
     """Store a part of a long message; return the message if it is complete and counts at once."""
     new = parts.part_of(value)
-    stored = _candidates(context, key, value.smsc, new.sent_at_us)
-    if any(
-        one.position == new.position
-        and one.sent_at == new.sent_at_us
-        and parts.is_repeat(parts.part_of(_decode(one.pdu)), new)
-        for one in stored
+    stored = _candidates(context, key, value.smsc, new.sent_at_us, sha256)
+    if (
+        stored is None
+        or _is_read_whole(context, part)
+        or any(
+            one.position == new.position
+            and one.sent_at == new.sent_at_us
+            and parts.is_repeat(parts.part_of(_decode(one.pdu)), new)
+            for one in stored
+        )
     ):
         return None
     taken = {one.message_id for one in stored if one.position == new.position or not one.is_open}
     free = (one.message_id for one in stored if one.message_id not in taken)
-    message_id = next(free, None)
+    joined_to = next(free, None)
+    message_id = joined_to
     if message_id is None:
-        message_id = _add_message(context, value, new.sent_at_us, total=key.total)
-    else:
-        messages.count_part(context.tx, message_id)
+        message_id = _add_message(context, part, value, sha256, new.sent_at_us, total=key.total)
     _add_part(context, part, value.pdu, sha256, (message_id, new.position, new.sent_at_us))
     own = StoredPart(message_id, new.position, value.pdu, new.sent_at_us, context.now, is_open=True)
     group = [own, *(one for one in stored if one.is_open)]
-    if not parts.is_whole(key.total, (one.position for one in group)):
-        return Waiting(message_id)
-    chosen = parts.choose(key.total, [parts.part_of(_decode(one.pdu)) for one in group])
-    if chosen is None:
-        return Waiting(message_id)
-    members = [group[index] for index in chosen.indexes]
-    if _counts_at_once(context, members, chosen):
+    chosen, members = None, list[StoredPart]()
+    if parts.is_whole(key.total, (one.position for one in group)):
+        chosen = parts.choose(key.total, [parts.part_of(_decode(one.pdu)) for one in group])
+    if chosen is not None:
+        members = [group[index] for index in chosen.indexes]
+    at_once = chosen is not None and _counts_at_once(context, members, chosen, joined_to)
+    if at_once and all(one.message_id == joined_to for one in members):
+        return _join(context, members, adds=1)
+    if joined_to is not None:
+        messages.count_part(context.tx, joined_to)
+    if at_once:
         return _join(context, members)
-    messages.assemble_later(context.tx, members[0].message_id, context.now + ASSEMBLE_AFTER_US)
+    if chosen is not None:
+        messages.assemble_later(context.tx, members[0].message_id, context.now + ASSEMBLE_AFTER_US)
     return Waiting(message_id)
 
 
@@ -119,7 +128,7 @@ def assemble(context: Context, row: Message) -> list[JoinedMessage]:
     found: list[JoinedMessage] = []
     while True:
         stored = _candidates(context, key, value.smsc, own[0].sent_at)
-        group = [one for one in stored if one.is_open]
+        group = [one for one in stored or () if one.is_open]
         chosen = parts.choose(key.total, [parts.part_of(_decode(one.pdu)) for one in group])
         if chosen is None:
             return found
@@ -132,9 +141,12 @@ def assemble(context: Context, row: Message) -> list[JoinedMessage]:
 
 
 def _candidates(
-    context: Context, key: parts.PartKey, smsc: str | None, sent_at: int | None
-) -> list[StoredPart]:
-    """Return the parts with this key that may be of one message with a part through this SMSC, the nearest first."""
+    context: Context, key: parts.PartKey, smsc: str | None, sent_at: int | None, sha256: str = ""
+) -> list[StoredPart] | None:
+    """Return the parts with this key that may be of one message with a part through this SMSC, the nearest first.
+
+    None if the part with this digest is stored already.
+    """
     homes = _homes(context)
     return messages.parts_like(
         context.tx,
@@ -150,6 +162,7 @@ def _candidates(
         homes=homes if is_home(smsc, homes) else (),
         sent_at=sent_at,
         span=parts.SPAN_US_MAX,
+        sha256=sha256,
     )
 
 
@@ -158,8 +171,12 @@ def _homes(context: Context) -> Sequence[str]:
 
 
 def _counts_at_once(
-    context: Context, members: Sequence[StoredPart], chosen: parts.Assembly
+    context: Context,
+    members: Sequence[StoredPart],
+    chosen: parts.Assembly,
+    joined_to: str | None,
 ) -> bool:
+    """Return whether an assembly counts at once. `joined_to` got one of its parts, and does not count it yet."""
     if chosen.has_rivals:
         return False
     if context.imported or context.mode is Mode.TEST:
@@ -169,19 +186,19 @@ def _counts_at_once(
         return False
     since = context.now - HOUR_US
     unjoined = messages.count_unjoined(
-        context.tx, context.source.sim_key, _homes(context), since, UNJOINED_MAX + 1
+        context.tx, context.source.sim_key, _homes(context), since, UNJOINED_MAX + 1, joined_to
     )
     return unjoined <= UNJOINED_MAX
 
 
 def _join(
-    context: Context, members: Sequence[StoredPart], *, ambiguous: bool = False
+    context: Context, members: Sequence[StoredPart], *, ambiguous: bool = False, adds: int = 0
 ) -> JoinedMessage:
-    """Put the parts of an assembly into one message."""
+    """Put the parts of an assembly into one message, which has so many parts that it does not count yet."""
     target = members[0].message_id
     values = [_decode(one.pdu) for one in members]
     body = parts.join(values)
-    messages.gather_parts(context.tx, target, members, body)
+    messages.gather_parts(context.tx, target, members, body, adds)
     return JoinedMessage(target, values[-1], body, members[0].sent_at, tuple(values), ambiguous)
 
 
@@ -212,7 +229,7 @@ def _record_report(context: Context, value: StatusReport) -> bool:
 
 
 def _store_unread(context: Context, part: ReadPart, sha256: str, why: str) -> Unread:
-    message_id = _add_message(context, None, None, total=1)
+    message_id = _add_message(context, part, None, sha256, None, total=1)
     _add_part(context, part, part.pdu, sha256, (message_id, 1, None))
     return Unread(message_id, why)
 
@@ -234,21 +251,30 @@ def _add_part(
             "storage": part.storage,
             "slot": part.slot,
             "received_at": context.now,
+            "synthesised": part.synthesised,
         },
     )
 
 
 def _add_message(
-    context: Context, value: Deliver | None, sent_at: int | None, *, total: int
+    context: Context,
+    part: ReadPart,
+    value: Deliver | None,
+    sha256: str,
+    sent_at: int | None,
+    *,
+    total: int,
 ) -> str:
+    """Store the message that the part with this digest opens, and return its id."""
     concat = None if value is None else value.concat
-    message_id = context.env.new_id()
+    message_id = ids.message_id(context.env.account_key, context.source.sim_key, sha256, sent_at)
     messages.add(
         context.tx,
         {
             "id": message_id,
             "mode": context.mode,
             "imported": context.imported,
+            "recovered": context.recovered,
             "sim_key": context.source.sim_key,
             "device_id": context.source.device_id,
             "slot_index": context.source.slot_index,
@@ -272,32 +298,35 @@ def _add_message(
             "payment_id": None,
             "received_at": context.now,
             "created_at": context.now,
+            "source": context.source.name,
+            "level": context.source.level,
+            "synthesised": part.synthesised,
         },
     )
     return message_id
 
 
 def _digest(context: Context, pdu: str) -> str:
-    """Return the digest of a part. An imported part has another digest than a phone's, so it cannot replace it."""
-    return digest(f"{FROM_FILE}{pdu}") if context.imported else digest(pdu)
+    """Return the digest of a part. A part from a file has another digest than a phone's, so it cannot replace it.
+
+    A part that a source handed over as history has the usual one: handed over again, it stays history.
+    """
+    from_file = context.imported and not context.source.history
+    return digest(f"{FROM_FILE}{pdu}") if from_file else digest(pdu)
 
 
 def _is_known(context: Context, part: ReadPart, sha256: str) -> bool:
     """Return whether a part was stored before; for an import also whether a phone has read its complete message."""
-    if messages.has_part(context.tx, context.source.sim_key, sha256):
-        return True
-    return context.imported and messages.has_whole(
-        context.tx, context.source.sim_key, digest(part.pdu)
+    return messages.has_part(context.tx, context.source.sim_key, sha256) or _is_read_whole(
+        context, part
     )
 
 
-def digest(pdu: str) -> str:
-    """Return the SHA-256 of the PDU's octets, or of its text where it is no hex."""
-    try:
-        octets = bytes.fromhex(pdu)
-    except ValueError:
-        octets = pdu.encode()
-    return hashlib.sha256(octets).hexdigest()
+def _is_read_whole(context: Context, part: ReadPart) -> bool:
+    """Return whether a part is of an import, and a phone has read its complete message."""
+    return context.imported and messages.has_whole(
+        context.tx, context.source.sim_key, digest(part.pdu)
+    )
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""The database connections: one writer, owned by one thread, and a few readers.
+"""The database connections: one writer, owned by one thread, a few readers, and one for the event loop's own thread.
 
 SQLite 3.7.0 to 3.51.2 can lose committed transactions when two connections write or checkpoint at the same
 instant (sqlite.org/wal.html, "the WAL-reset bug"), so only one connection here writes and checkpoints. Callers hand
@@ -14,11 +14,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from daemon.core.errors import Unavailable
-from daemon.store import migrate
+from daemon.store.database import Database
+from daemon.store.migrate import DatabaseDamaged
+from daemon.store.sqlite_file import DATABASE_LOST, SqliteFile
+from daemon.wire import FaultCause
 
 GROUP_MAX: Final = 256
 """Largest number of jobs in one commit. Groups of 32 and of 256 were equally fast, so this only bounds the wait."""
@@ -26,8 +28,7 @@ GROUP_MAX: Final = 256
 READERS: Final = 2
 """Number of reading threads; the machine has two cores and reads take microseconds."""
 
-BUSY_MS: Final = 5_000
-"""How long to wait for a foreign lock (for example of a sqlite3 shell) before reporting that the database is busy."""
+STARTING_RETRY_S: Final = 1
 
 Rows = Sequence[Sequence[Any]]
 Params = Mapping[str, Any] | Sequence[Any]
@@ -40,8 +41,13 @@ class Reader:
 
     __slots__ = ("_connection",)
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Any) -> None:
         self._connection = connection
+
+    @property
+    def is_postgresql(self) -> bool:
+        """Whether the database is PostgreSQL, for the few statements that the two do not share."""
+        return not isinstance(self._connection, sqlite3.Connection)
 
     def one(self, sql: str, params: Params | None = None) -> tuple[Any, ...] | None:
         """Return the first row, or None."""
@@ -50,7 +56,8 @@ class Reader:
 
     def all(self, sql: str, params: Params | None = None) -> list[tuple[Any, ...]]:
         """Return all rows."""
-        return self._connection.execute(sql, params or {}).fetchall()
+        rows: list[tuple[Any, ...]] = self._connection.execute(sql, params or {}).fetchall()
+        return rows
 
     def value(self, sql: str, params: Params | None = None) -> Any:
         """Return the first column of the first row, or None."""
@@ -61,26 +68,57 @@ class Reader:
         """Return whether there is a row."""
         return self.one(sql, params) is not None
 
+    def interrupt(self) -> None:
+        """End a running statement of this snapshot from another thread."""
+        self._connection.interrupt()
+
+    def copy_to(self, target: sqlite3.Connection) -> None:
+        """Copy the whole database to another connection (sqlite.org/backup.html)."""
+        self._connection.backup(target)
+
 
 class Tx(Reader):
     """The database transaction of one job. Valid only while the job runs."""
 
-    __slots__ = ("_last", "topics")
+    __slots__ = ("_last", "_shared", "topics")
 
-    def __init__(self, connection: sqlite3.Connection, last: "_Last") -> None:
+    def __init__(self, connection: Any, last: "_Last", shared: "_Shared | None" = None) -> None:
         super().__init__(connection)
         self.topics: set[str] = set()
         self._last = last
+        self._shared = {} if shared is None else shared
 
     def run(self, sql: str, params: Params | None = None) -> int:
         """Execute one statement and return the number of changed rows."""
-        return self._connection.execute(sql, params or {}).rowcount
+        self._drop_shared(sql)
+        return int(self._connection.execute(sql, params or {}).rowcount)
 
     def add(self, sql: str, params: Params) -> int:
-        """Insert one row and return its `seq`. RETURNING would make the insert a sixth slower."""
-        seq = self._connection.execute(sql, params).lastrowid
+        """Insert one row and return its `seq`. In SQLite, RETURNING would make the insert a sixth slower."""
+        self._drop_shared(sql)
+        if self.is_postgresql:
+            row = self._connection.execute(f"{sql} RETURNING seq", params).fetchone()
+            return int(row[0])
+        seq: int | None = self._connection.execute(sql, params).lastrowid
         assert seq is not None, "it inserted a row"
         return seq
+
+    def shared(self, read: Callable[[Reader], T], *tables: str) -> T:
+        """Return `read(self)`, read once for all jobs of this commit, until one of them writes to these tables.
+
+        `read` selects from no other tables, and takes nothing but the reader. After each statement other threads may
+        run, so 30 jobs that read the same rows would each wait for several turns.
+        """
+        if read not in self._shared:
+            self._shared[read] = tables, read(self)
+        found: T = self._shared[read][1]
+        return found
+
+    def _drop_shared(self, sql: str) -> None:
+        for read, (tables, _found) in list(self._shared.items()):
+            # Any mention counts: reading again is harmless.
+            if any(table in sql for table in tables):
+                del self._shared[read]
 
     def write_last(self, write: "Callable[[Tx, Rows], None]", rows: Rows) -> None:
         """Let `write` write these rows at the end of the commit, together with those of the other jobs.
@@ -95,8 +133,14 @@ class Tx(Reader):
         self.topics.add(topic)
 
 
+SQLITE: Final = SqliteFile("")
 _Last = list[tuple[Callable[[Tx, Rows], None], Rows]]
 """Rows that the jobs of one commit postpone to its end."""
+_Shared = dict[Callable[[Reader], Any], tuple[tuple[str, ...], Any]]
+"""What the jobs of one commit have read with `Tx.shared`, with the tables that it came from."""
+
+
+_Connections: TypeAlias = "queue.SimpleQueue[Any]"
 
 
 @dataclass(slots=True)
@@ -112,77 +156,194 @@ class _Job:
 class Store:
     """The only access to the database.
 
-    Use `await store.write(job)` with a function of a `Tx`, and `await store.read(job)` with a function of a `Reader`.
-    A job runs at most once, in another thread, and must not touch anything but the database.
+    Use `await store.write(job)` with a function of a `Tx`, and `await store.read(job)` with a function of a `Reader`;
+    both run it at most once, in another thread. `await store.look(job)` runs a job of a few single rows in this one.
+    A job must not touch anything but the database.
+
+    While the file cannot be used, all raise Unavailable with the cause, and `fault` has it. `connect` may be tried again.
+
+    Attributes:
+        path: The database file.
+        fault: Why the last write failed for a reason of the disk or the file; None once a write has succeeded. Damage
+            stays until `trust_file`.
+        was_left_open: The process before this one did not close the database.
     """
 
-    def __init__(self, path: str, writer: sqlite3.Connection) -> None:
+    def __init__(self, path: str, database: Database | None = None) -> None:
         self.path = path
-        self._writer = writer
+        self._database = database or SqliteFile(path)
+        self.fault: Unavailable | None = Unavailable(
+            "momo is opening the database", STARTING_RETRY_S, cause=FaultCause.STARTING
+        )
+        self.was_left_open = False
+        self._writer: Any = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
         self._listeners: list[tuple[str, asyncio.AbstractEventLoop, Callable[[], None]]] = []
-        self._local = threading.local()
-        self._reader_connections: list[sqlite3.Connection] = []
+        self._reader_connections: list[Any] = []
+        self._idle: _Connections = queue.SimpleQueue()
+        """Reading connections that no thread uses; None once they are closed."""
+        self._at_hand: _Connections = queue.SimpleQueue()
+        """The connection of `look`, while no thread uses it."""
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="momo-read")
-        self._thread = threading.Thread(target=self._serve, name="momo-write", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     @classmethod
     def open(cls, path: str, *, now_us: int) -> Self:
-        """Open the database; create or migrate it as needed.
+        """Open the database; create or migrate it as needed, and check the whole file. See `connect` for the errors."""
+        store = cls(path)
+        store.connect(now_us)
+        try:
+            store.check_sound()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def connect(self, now_us: int, *, create: bool = True) -> None:
+        """Open the file and begin to serve; blocking. Takes the same time for a file of any size.
+
+        Only the header and the schema are read: `check_sound` checks the whole file.
 
         Raises:
-            migrate.DatabaseDamaged: The file is not a sound SQLite database; it is left as it is.
-            migrate.DatabaseNewer: A newer momo wrote it.
-            migrate.DatabaseForeign: A pre-release of momo or another program made it.
-            Unavailable: The disk is full or the file cannot be read or written.
+            DatabaseDamaged: The file is not a SQLite database with a sound schema; it is left as it is.
+            DatabaseNewer: A newer momo wrote it.
+            DatabaseForeign: A pre-release of momo or another program made it.
+            Unavailable: The disk is full, the file cannot be read or written, or is missing and not to be created.
         """
-        unclean = _left_open(path)
+        assert self._writer is None, "it is open"
+        database = self._database
+        refusals: tuple[type[Exception], ...] = (Unavailable, OSError, *database.errors)
+        self.was_left_open = database.was_left_open()
         try:
-            connection = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, cached_statements=512
-            )
-        except sqlite3.DatabaseError as error:
-            raise _unavailable(error) from error
+            writer, self._reader_connections = database.connect(now_us, READERS, create=create)
+        except refusals as error:
+            fault = database.as_unavailable(error)
+            if not isinstance(fault, Unavailable):
+                raise
+            self.fault = fault
+            raise fault from error
+        self._idle, self._at_hand = queue.SimpleQueue(), queue.SimpleQueue()
+        *idle, at_hand = self._reader_connections
+        for connection in idle:
+            self._idle.put(connection)
+        self._at_hand.put(at_hand)
+        self._writer, self.fault = writer, None
+        self._thread = threading.Thread(
+            target=self._serve, args=(writer,), name="momo-write", daemon=True
+        )
+        self._thread.start()
+
+    def check_sound(self) -> None:
+        """Check the whole file for damage, with a connection of its own; blocking.
+
+        Raises:
+            DatabaseDamaged: With the damage that SQLite found; `fault` has it too.
+            Unavailable: The file cannot be read.
+        """
+        refusals: tuple[type[Exception], ...] = (Unavailable, *self._database.errors)
         try:
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-            migrate.check_sound(connection, path, whole=unclean)
-            # Before the first write, so that a file that is refused stays as it is.
-            migrate.schema_version(lambda sql: connection.execute(sql).fetchall())
-            connection.execute("PRAGMA journal_mode = WAL")
-            # NORMAL may lose a commit in a power cut, and the SMS is deleted from the SIM right after the commit.
-            connection.execute("PRAGMA synchronous = FULL")
-            # Savepoints of a group would spill into a file beyond 64 KB; in memory, 8 callers are 20 % faster.
-            connection.execute("PRAGMA temp_store = MEMORY")
-            migrate.migrate(connection, now_us)
-            connection.execute("PRAGMA foreign_keys = ON")
-        except sqlite3.DatabaseError as error:
-            connection.close()
-            raise _unavailable(error) from error
-        except BaseException:
-            connection.close()
-            raise
-        return cls(path, connection)
+            self._database.check_sound()
+        except refusals as error:
+            found = self._noted(error)
+            if found is error:
+                raise
+            raise found from error
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the database is open."""
+        return self._writer is not None
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether the first attempt to open the database has not ended."""
+        return self.fault is not None and self.fault.cause is FaultCause.STARTING
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a statement met a damaged page, or `distrust_file` was called."""
+        return self.fault is not None and self.fault.cause is FaultCause.DATABASE_DAMAGED
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the path no longer leads to the open file."""
+        return self.fault is not None and self.fault.cause in DATABASE_LOST
+
+    def distrust_file(self, damage: str) -> None:
+        """Record damage that a check has found."""
+        self.fault = DatabaseDamaged(damage)
+
+    def trust_file(self) -> None:
+        """Forget the damage: a check has found none."""
+        if self.is_damaged:
+            self.fault = None
 
     async def write(self, job: Callable[[Tx], T]) -> T:
         """Run `job` in a write transaction and return its result once it is durable.
 
         Raises:
-            Unavailable: Disk full or an I/O error; the database is unchanged.
+            Unavailable: The disk is full, the file is damaged or no longer in its place; the database is unchanged.
             Exception: Any error that the job raised; only its own changes were rolled back.
         """
-        if self._closed:
-            raise Unavailable("momo is shutting down")  # the writing thread has ended
+        self._refuse_if_closed()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put(_Job(job, loop, future))
         return await future
 
     async def read(self, job: Callable[[Reader], T]) -> T:
-        """Run `job` on a read-only connection, in one snapshot, and return its result."""
+        """Run `job` on a read-only connection, in one snapshot, and return its result.
+
+        Raises:
+            Unavailable: The database is not open, or cannot be read.
+        """
+        self._refuse_if_closed()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, self._read, job)
+        return await loop.run_in_executor(self._readers, self._read, job, self._idle)
+
+    async def look(self, job: Callable[[Reader], T]) -> T:
+        """Run `job` on a read-only connection, in one snapshot, in this thread, and return its result.
+
+        For a few rows that a key or a unique index finds: handing such a job to another thread and back takes several
+        times as long as the job. Lists, searches and counts need `read`; they would hold up every other call.
+
+        The snapshot is taken now, so it has every write whose `write` has returned. Nothing is waited for: if the file
+        is locked, the job is run again, by `read`.
+
+        Raises:
+            Unavailable: The database is not open, or cannot be read.
+        """
+        self._refuse_if_closed()
+        try:
+            return self._read(job, self._at_hand, wait=False)
+        except queue.Empty:  # it is being closed
+            return await self.read(job)
+        except Unavailable as error:
+            if error.cause is not FaultCause.DATABASE_BUSY:
+                raise
+            return await self.read(job)
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise Unavailable("momo is shutting down")  # the writing thread has ended
+        if self._writer is None:
+            raise self.fault or Unavailable("the database is closed")
+
+    async def check_writable(self) -> None:
+        """Try a write, which notices a hung writer, and a file that was removed or replaced.
+
+        While there is a fault the write changes a page, so that it succeeds only if the fault is over.
+
+        Raises:
+            Unavailable: A write is not possible now.
+        """
+
+        def job(tx: Tx) -> None:
+            if self.fault is not None and not self.is_damaged:
+                tx.run("UPDATE shop SET name = name WHERE id = 1")
+
+        await self.write(job)
 
     def subscribe(self, topic: str, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` in the running loop after each commit that woke `topic`; return a function that unsubscribes."""
@@ -195,17 +356,30 @@ class Store:
 
         return unsubscribe
 
-    def close(self) -> None:
-        """Finish the queued jobs, then checkpoint and close all connections."""
-        self._closed = True
+    def disconnect(self) -> None:
+        """Finish the queued jobs, then checkpoint and close all connections; blocking. `connect` opens it again."""
+        if self._writer is None or self._thread is None:
+            return
+        writer, self._writer = self._writer, None
+        self.fault = self.fault or Unavailable("the database is closed")
         self._jobs.put(None)
         self._thread.join()
-        self._readers.shutdown()
-        for connection in self._reader_connections:
-            connection.close()
-        self._writer.close()
+        for _ in range(READERS):
+            self._idle.get()  # waits for the job that uses it
+        self._at_hand.get()
+        for connection in [*self._reader_connections, writer]:
+            with contextlib.suppress(*self._database.errors):
+                connection.close()
+        self._reader_connections = []
+        self._idle.put(None)  # for the jobs that have not begun
 
-    def _serve(self) -> None:
+    def close(self) -> None:
+        """Disconnect for good."""
+        self._closed = True
+        self.disconnect()
+        self._readers.shutdown()
+
+    def _serve(self, writer: Any) -> None:
         while (first := self._jobs.get()) is not None:
             group = [first]
             stop = False
@@ -218,48 +392,46 @@ class Store:
                     stop = True
                     break
                 group.append(job)
-            self._commit(group)
+            self._commit(writer, group)
             self._answer(group)
             if stop:
                 return
 
-    def _commit(self, group: list[_Job]) -> None:
+    def _commit(self, connection: Any, group: list[_Job]) -> None:
         """Run the jobs in one transaction; afterwards each has its result or its error."""
-        connection = self._writer
         last: _Last = []
+        shared: _Shared = {}
+        changes = self._database.changes(connection)
         try:
+            self._database.check_in_place()
             connection.execute("BEGIN IMMEDIATE")
             for job in group:
-                self._run(job, last, alone=len(group) == 1)
+                run_job(
+                    connection, job, last, shared, alone=len(group) == 1, database=self._database
+                )
             if connection.in_transaction:
                 _write_last(connection, last)
                 connection.execute("COMMIT")
+            if self._database.changes(connection) != changes and not self.is_damaged:
+                self.fault = None
         except Exception as error:  # noqa: BLE001 -- passed on to the callers
             # SQLITE_FULL has rolled back already; a second ROLLBACK would raise.
             if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            shared = _unavailable(error) if isinstance(error, sqlite3.Error) else error
+                with contextlib.suppress(*self._database.errors):
+                    connection.execute("ROLLBACK")
+            refused = self._noted(error)
             for job in group:
-                job.error = job.error or shared
+                job.error = job.error or refused
                 job.topics.clear()
 
-    def _run(self, job: _Job, last: _Last, *, alone: bool) -> None:
-        connection = self._writer
-        tx, before = Tx(connection, last), len(last)
-        if not alone:
-            connection.execute("SAVEPOINT job")
-        try:
-            job.result = job.work(tx)
-            job.topics = tx.topics
-        except sqlite3.OperationalError:
-            raise
-        except BaseException as error:  # noqa: BLE001 -- passed on to the caller
-            job.error = error
-            del last[before:]
-            if connection.in_transaction:
-                connection.execute("ROLLBACK" if alone else "ROLLBACK TO job")
-        if not alone and connection.in_transaction:
-            connection.execute("RELEASE job")
+    def _noted(self, error: Exception) -> Exception:
+        """Return the error for the callers; remember it if the disk or the file is the cause."""
+        refused = isinstance(error, self._database.errors)
+        found = self._database.as_unavailable(error) if refused else error
+        if isinstance(found, Unavailable) and found.cause not in (None, FaultCause.DATABASE_BUSY):
+            # Damage is reported until a check finds the file sound.
+            self.fault = self.fault if self.is_damaged else found
+        return found
 
     def _answer(self, group: list[_Job]) -> None:
         topics = set[str]().union(*(job.topics for job in group))
@@ -275,28 +447,59 @@ class Store:
                 with contextlib.suppress(RuntimeError):
                     loop.call_soon_threadsafe(wake)
 
-    def _read(self, job: Callable[[Reader], T]) -> T:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+    def _read(self, job: Callable[[Reader], T], idle: "_Connections", *, wait: bool = True) -> T:
+        connection = idle.get(block=wait)
         if connection is None:
-            connection = sqlite3.connect(
-                f"file:{_uri(self.path)}?mode=ro",
-                uri=True,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=256,
-            )
-            connection.execute("PRAGMA query_only = ON")
-            connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-            self._local.connection = connection
-            self._reader_connections.append(connection)
-        connection.execute("BEGIN")
+            idle.put(None)
+            raise self.fault or Unavailable("the database is closed")
         try:
+            connection.execute("BEGIN")
             return job(Reader(connection))
+        except self._database.errors as error:
+            if self._database.is_forbidden_write(error):
+                raise  # a bug
+            found = self._noted(error)
+            if found is error:
+                raise
+            raise found from error
         finally:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                with contextlib.suppress(*self._database.errors):
+                    connection.execute("ROLLBACK")
+            idle.put(connection)
 
 
-def _write_last(connection: sqlite3.Connection, last: _Last) -> None:
+def run_job(
+    connection: Any,
+    job: _Job,
+    last: _Last,
+    shared: _Shared,
+    *,
+    alone: bool,
+    database: Database = SQLITE,
+) -> None:
+    """Run one job of a commit; afterwards it has its result or its error."""
+    tx, before = Tx(connection, last, shared), len(last)
+    if not alone:
+        connection.execute("SAVEPOINT job")
+    try:
+        job.result = job.work(tx)
+        job.topics = tx.topics
+    except BaseException as error:
+        if isinstance(error, database.errors) and isinstance(
+            database.as_unavailable(error), Unavailable
+        ):
+            raise  # it concerns every job
+        job.error = error
+        del last[before:]
+        shared.clear()  # it may have read what is now rolled back
+        if connection.in_transaction:
+            connection.execute("ROLLBACK" if alone else "ROLLBACK TO job")
+    if not alone and connection.in_transaction:
+        connection.execute("RELEASE job")
+
+
+def _write_last(connection: Any, last: _Last) -> None:
     together: dict[Callable[[Tx, Rows], None], list[Sequence[Any]]] = {}
     for write, rows in last:
         together.setdefault(write, []).extend(rows)
@@ -314,30 +517,3 @@ def _settle(jobs: list[_Job], wakes: list[Callable[[], None]]) -> None:
             job.future.set_result(job.result)
     for wake in wakes:
         wake()
-
-
-def _unavailable(error: sqlite3.Error) -> BaseException:
-    """Turn a refusal by the disk or the database into an error that a shop owner understands."""
-    text = str(error)
-    name = getattr(error, "sqlite_errorname", "")
-    if name.startswith("SQLITE_FULL") or "disk is full" in text:
-        return Unavailable("the disk is full; free some space and momo goes on by itself", 30)
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return Unavailable("another program has locked the database; close it", 5)
-    if name.startswith(("SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")):
-        return Unavailable(f"the database cannot be written: {text}", 30)
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return migrate.DatabaseDamaged(text)
-    return error
-
-
-def _left_open(path: str) -> bool:
-    """Return whether the last process did not close the database: closing removes the write-ahead log."""
-    try:
-        return Path(f"{path}-wal").stat().st_size > 0
-    except OSError:
-        return False
-
-
-def _uri(path: str) -> str:
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -95,6 +95,42 @@ def _same_call(reader: Reader, claim: Idempotency) -> tuple[Answer, bool] | None
     return answer, sealed
 
 
+def reserve(tx: Tx, claim: Idempotency, now: int) -> Answer | None:
+    """Reserve a key before its effect; return the answer of the earlier call if there was one, with status 0 if unfinished.
+
+    For effects of several commits: after a crash the effect is not tried again.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_REUSED if the key was used with another body.
+    """
+    earlier = _same_call(tx, claim)
+    if earlier is not None:
+        return earlier[0]
+    _keep(tx, claim, Answer(0, b""), sealed=False, now=now)
+    return None
+
+
+def settle(tx: Tx, claim: Idempotency, answer: Answer) -> None:
+    """Store the answer of a reserved key."""
+    tx.run(
+        "UPDATE idempotency_keys SET status = :status, body = :body WHERE scope = :scope AND key = :key",
+        {
+            "status": answer.status,
+            "body": answer.body.decode(),
+            "scope": claim.scope,
+            "key": claim.key,
+        },
+    )
+
+
+def release(tx: Tx, claim: Idempotency) -> None:
+    """Free a reserved key, because its effect was refused and changed nothing."""
+    tx.run(
+        "DELETE FROM idempotency_keys WHERE scope = :scope AND key = :key AND status = 0",
+        {"scope": claim.scope, "key": claim.key},
+    )
+
+
 def shift_ages(tx: Tx, by_us: int, now: int) -> None:
     """Correct the ages of the answers after the clock was set by `by_us`: unchanged or younger, never older.
 

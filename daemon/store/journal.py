@@ -12,7 +12,7 @@ from typing import Any
 from daemon.core import json_values
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Rows, Tx
-from daemon.store.rows import columns, load_all, table, values
+from daemon.store.rows import Conditions, columns, load_all, table, values
 from daemon.wire import Mode
 
 TOPIC = "events"
@@ -153,6 +153,49 @@ def of_transaction(
         {"id": transaction_id, "limit": limit, "offset": offset},
     )
     return load_all(Event, rows), int(total)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalFilter:
+    """The filters of the list; None filters nothing.
+
+    Attributes:
+        people: Only entries of people and programs, not those of the daemon itself.
+        actor: Exactly this actor, such as `user:ama`.
+        things: First words of the types, such as `user` of `user.added`.
+        since: First time, microseconds.
+        until: End of the time, excluded.
+        before: The number of the entry after which the page starts.
+    """
+
+    people: bool = False
+    actor: str | None = None
+    things: Sequence[str] = ()
+    since: int | None = None
+    until: int | None = None
+    before: int | None = None
+
+
+def listed(reader: Reader, wanted: JournalFilter, *, limit: int) -> tuple[list[Event], bool]:
+    """Return one page, newest first, and whether more entries follow."""
+    conditions = Conditions()
+    if wanted.people:
+        # As written in the index.
+        conditions.always("actor <> 'momo'")
+    conditions.by("actor = :actor", actor=wanted.actor)
+    conditions.by("at >= :since", since=wanted.since)
+    conditions.by("at < :until", until=wanted.until)
+    conditions.by("seq < :before", before=wanted.before)
+    if wanted.things:
+        tests = [f"type LIKE :thing{number}" for number in range(len(wanted.things))]
+        conditions.always(f"({' OR '.join(tests)})")
+        for number, thing in enumerate(wanted.things):
+            conditions.params[f"thing{number}"] = f"{thing}.%"
+    rows = reader.all(
+        f"SELECT {columns(Event)} FROM events WHERE {conditions.where} ORDER BY seq DESC LIMIT :limit",
+        {**conditions.params, "limit": limit + 1},
+    )
+    return load_all(Event, rows[:limit]), len(rows) > limit
 
 
 def last_seq(reader: Reader) -> int:

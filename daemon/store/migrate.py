@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
 
-from daemon.core.errors import MomoError
+from daemon.core.errors import MomoError, Unavailable
+from daemon.core.upkeep.self_check import RETRY_AFTER_S
+from daemon.wire import FaultCause
 
 _FILE: Final = re.compile(r"^(\d{4})_(\w+)\.sql$", re.ASCII)
 
@@ -20,8 +22,18 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 """
 
 
-class DatabaseDamaged(MomoError):
+class DatabaseDamaged(Unavailable):
     """The file is not a sound database. It is left untouched and must never be replaced by an empty one."""
+
+    def __init__(self, damage: str) -> None:
+        self.damage = damage
+        super().__init__(
+            f"the database is damaged ({damage}): no payments are stored until a backup is restored "
+            "(momo restore --stop); payment messages wait on the SIM",
+            RETRY_AFTER_S,
+            cause=FaultCause.DATABASE_DAMAGED,
+            next_step="momo restore --stop",
+        )
 
 
 class DatabaseNewer(MomoError):
@@ -59,9 +71,7 @@ def migrations() -> list[Migration]:
 
 
 def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = False) -> None:
-    """Check the whole file for damage.
-
-    Takes 0.4 s for a million messages, so it is done at every start.
+    """Check the whole file for damage. The time grows with the file.
 
     Args:
         connection: To the file.

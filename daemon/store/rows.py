@@ -115,6 +115,7 @@ def select_page(
     limit: int,
     offset: int,
     behind: Conditions | None = None,
+    total: int | None = None,
 ) -> tuple[list[Row], int]:
     """Return one page of rows and the total number of rows.
 
@@ -127,9 +128,13 @@ def select_page(
         limit: Rows on a page.
         offset: Rows before it.
         behind: Further conditions of the page, the position of a cursor; the total counts without them.
+        total: The total, if it is known; else the rows are counted.
     """
     where, params = conditions.where, conditions.params
-    total = int(reader.value(f"SELECT COUNT(*) FROM {source} WHERE {where}", params))
+    if total is None:
+        total = int(reader.value(f"SELECT COUNT(*) FROM {source} WHERE {where}", params))
+    if offset >= total:
+        return [], total
     if behind is not None:
         where, params = f"{where} AND {behind.where}", params | behind.params
     rows = reader.all(

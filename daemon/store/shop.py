@@ -13,13 +13,12 @@ def get(reader: Reader) -> Shop | None:
 def add(tx: Tx, shop: Shop) -> None:
     """Store the shop; the primary key prevents a second one."""
     tx.run(
-        "INSERT INTO shop (id, name, timezone, owner_email, password_hash, account_key, created_at) "
-        "VALUES (1, :name, :timezone, :owner_email, :password_hash, :account_key, :created_at)",
+        "INSERT INTO shop (id, name, timezone, owner_email, account_key, created_at) "
+        "VALUES (1, :name, :timezone, :owner_email, :account_key, :created_at)",
         {
             "name": shop.name,
             "timezone": shop.timezone,
             "owner_email": shop.owner_email,
-            "password_hash": shop.password_hash,
             "account_key": shop.account_key,
             "created_at": shop.created_at,
         },
@@ -29,8 +28,3 @@ def add(tx: Tx, shop: Shop) -> None:
 def schema_version(reader: Reader) -> int:
     """Return the number of the newest migration that was applied."""
     return int(reader.value("PRAGMA user_version"))
-
-
-def set_password(tx: Tx, password_hash: str) -> None:
-    """Store a new password, as its argon2id hash."""
-    tx.run("UPDATE shop SET password_hash = :hash WHERE id = 1", {"hash": password_hash})

@@ -4,14 +4,16 @@ import inspect
 from collections.abc import Callable
 from dataclasses import replace
 from types import FunctionType, ModuleType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from momo_cli import exit_codes, system
 from momo_cli.show import render
 from momo_cli.show.answer import NOTHING, Answer, Call, View
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import DEFAULT_TIMEOUT_S, Client
-from momo_cli.socket.trace import Trace
+
+if TYPE_CHECKING:
+    from momo_cli.socket.trace import Trace
 
 Function = TypeVar("Function", bound=Callable[..., Answer])
 _MARK: Final = "momo_command"
@@ -87,6 +89,12 @@ def parser_of(marked: Marked) -> Callable[..., Call]:
     return parse
 
 
+def _trace(terminal: Terminal) -> "Trace":
+    from momo_cli.socket.trace import Trace  # noqa: PLC0415  # only `-v` and `--debug` need it
+
+    return Trace(terminal.complain, whole=terminal.flags.debug)
+
+
 def run_call(terminal: Terminal, call: Call) -> int:
     """Run a command and write its answer; return the exit code, or raise the failure of the command."""
     flags = terminal.flags
@@ -95,11 +103,14 @@ def run_call(terminal: Terminal, call: Call) -> int:
         terminal.located,
         timeout_s=DEFAULT_TIMEOUT_S if flags.timeout_s is None else flags.timeout_s or None,
         warn=terminal.note,
-        trace=Trace(terminal.complain, whole=flags.debug) if flags.debug or flags.verbose else None,
+        trace=_trace(terminal) if flags.debug or flags.verbose else None,
         pause=system.sleep,
     )
     terminal = replace(terminal, shop_zone=client.zone_name)
     answer = call.run(client, terminal)
+    view = answer.view or call.view
+    if answer.view:
+        render.check_fields(terminal, view)
     chosen = flags.output or flags.get or flags.fields
     if answer.faults is not None and flags.quiet and not chosen:
         # Print nothing, or the faults: cron mails them (docs/cron.md).
@@ -107,8 +118,13 @@ def run_call(terminal: Terminal, call: Call) -> int:
             terminal.complain(f"error: {'; '.join(answer.faults)}")
             terminal.complain(f"next:  {next(iter(answer.next), 'momo doctor')}")
         return answer.exit_code
-    render.write_answer(terminal, call.view, answer)
+    render.write_answer(terminal, view, answer)
     terminal.stdout.flush()
+    if answer.faults and answer.exit_code != exit_codes.OK:
+        # Whoever runs it by a timer sees stderr alone, in whatever form the answer is.
+        noted = "\n".join(answer.notes) if not flags.quiet else ""
+        if missing := [fault for fault in answer.faults if fault not in noted]:
+            terminal.complain(f"error: {'; '.join(missing)}")
     exit_code = answer.exit_code if answer.ended is None else answer.ended()
     if answer.empty and not answer.rows:
         terminal.note(answer.empty)

@@ -29,7 +29,9 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx watch": Info("payments.transactions", "Show changes of transactions as they happen", DAY),
     "tx wait": Info("payments.transactions", "Wait until a transaction is paid", DAY),
     "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
-    "open": Info("payments.transactions", "Open the checkout page of a transaction", DAY),
+    "open": Info(
+        "payments.transactions", "Open the dashboard, or the checkout page of a transaction", DAY
+    ),
     "review list": Info("payments.review", "List the payments held for review", DAY),
     "review show": Info("payments.review", "Show one review with its evidence", DAY),
     "review approve": Info("payments.review", "Approve a held payment", DAY),
@@ -55,7 +57,13 @@ COMMANDS: Final[dict[str, Info]] = {
     "modems show": Info("lines.modems", "Show one modem and its troubles", LINES),
     "modems test": Info("lines.modems", "Check a modem now", LINES),
     "modems release": Info("lines.modems", "Make ModemManager release a modem", LINES),
+    "modems udev-rule": Info("lines.modems", "Print the udev rule for modems", LINES),
     "modems name": Info("lines.modems", "Give a modem a name", LINES),
+    "modems password": Info("lines.modems", "Store the password of a HiLink stick's page", LINES),
+    "sources list": Info("lines.sources", "List the sources besides AT modems", LINES),
+    "sources add": Info("lines.sources", "Add an Android phone or a HiLink stick", LINES),
+    "sources remove": Info("lines.sources", "Remove a source", LINES),
+    "sources rotate-key": Info("lines.sources", "Make a signing key for an Android phone", LINES),
     "sims list": Info("lines.sims", "List the phones and their SIMs", LINES),
     "sims show": Info("lines.sims", "Show which service centres are home, and why", LINES),
     "sims trust": Info("lines.sims", "Accept a held message, and all that waits for it", LINES),
@@ -107,6 +115,9 @@ COMMANDS: Final[dict[str, Info]] = {
     ),
     "dead-letters show": Info("webhooks.dead_letters", "Show one dead letter", HOOKS),
     "dead-letters replay": Info("webhooks.dead_letters", "Send one dead letter again", HOOKS),
+    "dead-letters dismiss": Info(
+        "webhooks.dead_letters", "Close dead letters without sending them again", HOOKS
+    ),
     "dead-letters replay-batch": Info(
         "webhooks.dead_letters", "Send many dead letters again", HOOKS
     ),
@@ -124,6 +135,17 @@ COMMANDS: Final[dict[str, Info]] = {
     "keys rotate": Info("access.keys", "Replace an API key by a new one", CARE),
     "keys revoke": Info("access.keys", "End an API key at once", CARE),
     "password set": Info("access.password", "Set a new owner's password", CARE),
+    "certificate create": Info("access.certificate", "Make a certificate for the network", CARE),
+    "certificate show": Info("access.certificate", "Show the shop's own certificate", CARE),
+    "certificate export": Info("access.certificate", "Export the CA for phones to trust", CARE),
+    "dash share": Info("access.share", "Open the dashboard to the shop's phones", CARE),
+    "users list": Info("access.users", "List the users of the dashboard", CARE),
+    "users add": Info("access.users", "Add a user of the dashboard", CARE),
+    "users role": Info("access.users", "Give a user another role", CARE),
+    "users disable": Info("access.users", "Disable a user, or enable the user again", CARE),
+    "users reset": Info(
+        "access.users", "Set a new password of a user, or switch the second factor off", CARE
+    ),
     "templates list": Info("messages.templates", "List your own wordings", CARE),
     "templates check": Info("messages.templates", "Check a file of wordings", CARE),
     "templates learn": Info("messages.templates", "Propose a wording from messages", CARE),
@@ -133,6 +155,10 @@ COMMANDS: Final[dict[str, Info]] = {
         "books.statement", "Compare a network's statement with the messages", CARE
     ),
     "export": Info("books.export", "Export a whole table", CARE),
+    "db tables": Info("upkeep.db", "List the tables of the shop's database", CARE),
+    "db schema": Info("upkeep.db", "List the columns of a table", CARE),
+    "db query": Info("upkeep.db", "Read the shop's database with SQL", CARE),
+    "db export": Info("upkeep.db", "Copy the tables into an SQLite file for other programs", CARE),
     "forget": Info("upkeep.erasure", "Erase the data of a payer", CARE),
     "prune": Info("upkeep.erasure", "Erase old data", CARE),
     "doctor": Info("upkeep.doctor", "Check this machine and this shop", CARE),
@@ -176,6 +202,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "messages": ("The received SMS: list, show, reparse, import, sample", DAY),
     "templates": ("Your own wordings: list, check, learn, confirm", CARE),
     "modems": ("Modems: list, show, test, release, name", LINES),
+    "sources": ("Sources besides AT modems: list, add, remove, rotate-key", LINES),
     "sims": (
         "SIM cards: list, show, trust, test-payment, assign, clear, ignore, pin, acknowledge",
         LINES,
@@ -188,12 +215,19 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
         "Webhooks sent to endpoints: list, watch, show, attempts, redeliver, curl, gap",
         HOOKS,
     ),
-    "dead-letters": ("Deliveries that failed for good: list, show, replay, replay-batch", HOOKS),
+    "dead-letters": (
+        "Deliveries that failed for good: list, show, replay, replay-batch, dismiss",
+        HOOKS,
+    ),
     "simulate": ("The sandbox: payment, sms, endpoint", CARE),
+    "certificate": ("HTTPS on the shop's network: create, show, export", CARE),
     "backup": ("Backups of the whole shop: create, list, verify, prune", CARE),
+    "db": ("The database, read-only: tables, schema, query, export", CARE),
     "keys": ("API keys: create, list, show, rotate, revoke", CARE),
     "statement": ("Statements of a network: import", CARE),
     "password": ("The owner's password: set", CARE),
+    "dash": ("The dashboard on the shop's network: share", CARE),
+    "users": ("Users of the dashboard: list, add, role, disable, reset", CARE),
     "notices": ("Messages for you: list, seen, test, password", DAY),
     "config": ("The settings: show, get, set, edit, validate, path", CARE),
     "service": ("momo as a service: install, uninstall, status, start, stop, restart, logs", CARE),

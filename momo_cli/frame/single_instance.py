@@ -5,6 +5,7 @@ does no harm. The kernel releases the lock when its process ends.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
@@ -49,8 +50,12 @@ def hold_lock(terminal: Terminal, name: str, command: str) -> Iterator[None]:
     folder = f"{terminal.located.places.state}/lock"
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
-        descriptor = os.open(f"{folder}/{name}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
+        descriptor = system.open_own(f"{folder}/{name}", os.O_RDWR | os.O_CREAT)
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            raise Failure(
+                ErrorCode.NOT_PERMITTED, f"{problem.filename}: {problem.strerror}"
+            ) from None
         # A folder that cannot be written must not stop a backup; the daemon itself prevents harmful overlaps.
         yield
         return

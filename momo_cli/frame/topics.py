@@ -65,6 +65,7 @@ With MOMO_HOME, one folder holds everything:
   run/momo.sock the socket            log/          the daemon's log
   state/        crash files, locks    master.key    key of the sealed secrets, mode 0600
   momo.ballast  16 MB that are freed when the disk is full
+  messages/     the message journal: every SMS as it came, a file per month
   state/idem.ndjson             idempotency keys of the last 100 payment requests, to repeat a call safely
 
 Without it, for each user and profile (NAME is "default" unless --profile is given):
@@ -84,6 +85,9 @@ line, and they never ask a question without a terminal.
   */10 * * * *  momo status --fail-if-unhealthy --quiet
   0 * * * *     momo deliveries list --status failed --fail-if-any --quiet
   0 * * * *     momo review list --fail-if-any --quiet
+
+Cron finds programs in /usr/bin and /bin only. If the program is elsewhere (command -v momo), begin the crontab with
+a line such as PATH=/usr/local/bin:/usr/bin:/bin, with the folder of momo; cron expands neither ~ nor $HOME.
 
 In a script:
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import SWITCHES, VALUED
 
-_EXTRA: Final = re.compile(r"unexpected extra arguments?(?:\(s\))? \((.*)\)", re.DOTALL)
-_NUMBER: Final = re.compile(r"-\d[\d.,]*", re.ASCII)
+_EXTRA: Final = r"(?s)unexpected extra arguments?(?:\(s\))? \((.*)\)"
+_NUMBER: Final = r"-[0-9][0-9.,]*"
 _LIKE: Final = 0.6
 """How similar two words must be for a suggestion; the value of Python's own suggestions."""
 
@@ -65,7 +65,7 @@ def check_words(command: Any, context: Any, words: Sequence[str]) -> None:  # th
 
 def _no_such_flag(problem: Any, command: str) -> str:
     word = str(problem.option_name)
-    if _NUMBER.fullmatch(word):
+    if re.fullmatch(_NUMBER, word):
         return f"there is no flag {word}; put -- before a value that begins with -"
     own = [name for each in _params(problem) for name in _names(each)]
     meant = _alike(word, [*own, *SWITCHES, *VALUED]) if word.startswith("--") else ""
@@ -111,7 +111,7 @@ def _wrong_use(problem: Any, command: str) -> str:
 
 
 def _misused(problem: Any, command: str) -> str:
-    extra = _EXTRA.search(str(problem.message))
+    extra = re.search(_EXTRA, str(problem.message))
     if extra is None:
         return _as_it_is(problem, command)
     taken = [_name(each) for each in _params(problem) if each.param_type_name == "argument"]

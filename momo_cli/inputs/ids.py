@@ -154,6 +154,13 @@ def endpoint_id(client: Client, typed: str) -> str:
     return id_of(client, ENDPOINTS, typed)
 
 
+def endpoint_name(row: Row, rows: Iterable[Row]) -> str:
+    """Return what to type for an endpoint: its host, or its id if several of the rows have that host."""
+    host = _host(row)
+    alone = sum(_host(other) == host for other in rows) == 1
+    return host if host and alone else clean(row.get("id"))
+
+
 def rule_id(client: Client, endpoint: str, typed: str) -> str:
     """Return the id of a rule of one endpoint, given in whole or in part, or by its name or position."""
     kind = IdKind(

@@ -40,10 +40,19 @@ MessagesFile = Annotated[str, argument("FILE|-", "The messages; - reads them fro
 Label = Annotated[str | None, option("A label.")]
 Network = Annotated[str | None, option("mtn|telecel", "The network of the SIM; default: mtn.")]
 
+HttpAddress = Annotated[
+    str | None,
+    option(
+        "--http",
+        "HOST:PORT|loopback|lan|off",
+        "The address of the API, with port 8420 unless given.",
+    ),
+]
+
 # What is shown, and what is done.
 DryRun = Annotated[bool, option("-n", "--dry-run", "Show the result; change nothing.")]
 Payload = Annotated[bool, option("--payload", "Also the body of the webhook.")]
-SandboxOnly = Annotated[bool, option("--sandbox", "The simulated payments of the sandbox.")]
+SandboxOnly = Annotated[bool, option("--sandbox", "Those of the sandbox, without real money.")]
 ShowBody = Annotated[
     bool, option("--show-body", "With the texts: names, numbers, balances; noted in the journal.")
 ]

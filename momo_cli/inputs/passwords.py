@@ -32,13 +32,15 @@ def owners_password(
     return terminal.ask_secret(question, "--password-file FILE") if given is None else given
 
 
-def new_password(terminal: Terminal, path: str | None) -> str:
+def new_password(
+    terminal: Terminal, path: str | None, asks: str = "Choose a password for the owner"
+) -> str:
     """Return a new password in the file or stdin, else ask for it twice; fail (exit 2) if neither is possible."""
     given = _given_password(terminal, path)
     if given is not None:
         return given
     while True:
-        question = f"Choose a password for the owner ({_CHARACTERS_MIN} characters or more): "
+        question = f"{asks} ({_CHARACTERS_MIN} characters or more): "
         first = terminal.ask_secret(question, "--password-file FILE")
         if len(first) < _CHARACTERS_MIN:
             terminal.complain(f"That has {len(first)} characters; {_CHARACTERS_MIN} are needed.")

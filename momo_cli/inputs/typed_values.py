@@ -15,6 +15,9 @@ _AMOUNT: Final = re.compile(
     r"(?:([A-Za-z]{3}|GH[₵¢]|₵)\s*)?(\d{1,3}(?:,\d{3})+|\d{1,9})(\.\d{1,2})?", re.ASCII
 )
 _COMMA: Final = re.compile(r"\d+,\d{1,2}", re.ASCII)
+HTTP_NAMES: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
+"""The names that stand for an address in `--http`."""
+_PORT_MAX: Final = 65_535
 _CEDI: Final = ("GH₵", "GH¢", "₵")
 
 
@@ -55,6 +58,19 @@ def check_choice(value: str | None, flag: str, choices: Collection[str]) -> None
     """Check that a value, if it was given, is one of the choices; fail (exit 2) if not."""
     if value is not None and value not in choices:
         raise usage(f"{flag}: {value!r} is not one of {', '.join(choices)}")
+
+
+def http_address(text: str) -> str:
+    """Parse the value of `--http`: `HOST:PORT`, `off`, or `loopback` or `lan` for port 8420; fail (exit 2) if it is none."""
+    if text in HTTP_NAMES:
+        return HTTP_NAMES[text]
+    host, _, port = text.rpartition(":")
+    if not host or not (port.isascii() and port.isdecimal()) or int(port) > _PORT_MAX:
+        names = ", ".join(HTTP_NAMES)
+        raise usage(
+            f"--http: {text!r} is not HOST:PORT, such as 127.0.0.1:8420, and none of {names}"
+        )
+    return text
 
 
 def only_given(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Three kinds: the user's systemd, the system's systemd, and launchd on a Mac (unt
 called with the flags of their manuals: systemctl(1), loginctl(1), journalctl(1), launchctl(1).
 """
 
+import glob
 import os
 import subprocess
 import sys
@@ -18,10 +19,14 @@ from momo_cli.service import unit_files
 from momo_cli.service.unit_files import Shop, UnitFile
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
+from momo_cli.socket.connect import SYSTEM_ENVIRONMENT, SYSTEM_HOME
 
 _LABEL: Final = "gh.momo.daemon"
 _CONTROL_S: Final = 120.0
 _SYSTEM_UNITS: Final = "/etc/systemd/system"
+_PACKAGE_UNITS: Final = "/usr/lib/systemd/system"
+_BOOTED: Final = "/run/systemd/system"
+"""It exists if systemd runs this machine (sd_booted(3))."""
 _PASSED_ON: Final = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "MOMO_PROFILE")
 _PRIVATE: Final = ("/home/", "/root/")
 """Folders that ProtectHome= hides from a system service."""
@@ -70,8 +75,16 @@ class Service:
         """The current text of the unit file, "" if there is none."""
         return read_unit(self.path)
 
+    @property
+    def packaged(self) -> bool:
+        """Return whether the files belong to the Debian package, which installs and removes them."""
+        return self.folder == _PACKAGE_UNITS
+
     def files(self, *, with_timers: bool) -> list[UnitFile]:
-        """Return every file that an installation writes."""
+        """Return every file that an installation writes; of a package the files that are there."""
+        if self.packaged:
+            timers = sorted(glob.glob(f"{self.folder}/momo-*")) if with_timers else []  # noqa: PTH207  # no pathlib here
+            return [UnitFile(path, read_unit(path)) for path in (self.path, *timers)]
         if self.kind is Kind.LAUNCHD:
             return [unit_files.launch_agent(self.shop, self.folder, _LABEL)]
         system = self.kind is Kind.SYSTEM
@@ -99,17 +112,17 @@ class Service:
 def service_for(terminal: Terminal, *, system: bool) -> Service:
     """Return the service that this shop has, or would have, on this machine."""
     places, environ = terminal.located.places, terminal.located.environ
-    if system:
-        shop = Shop(
-            f"{unit_files.SYSTEM_HOME}/default", unit_files.SYSTEM_ENVIRONMENT, sys.executable
-        )
-        return Service(Kind.SYSTEM, shop, _SYSTEM_UNITS, f"{_SYSTEM_UNITS}/momo.service")
+    if system or terminal.located.machine:
+        shop = Shop(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
+        packaged = os.path.exists(f"{_PACKAGE_UNITS}/momo.service")  # noqa: PTH110  # no pathlib here
+        folder = _PACKAGE_UNITS if packaged else _SYSTEM_UNITS
+        return Service(Kind.SYSTEM, shop, folder, f"{folder}/momo.service")
     passed = {name: environ[name] for name in _PASSED_ON if environ.get(name)}
     profile = environ.get("MOMO_PROFILE") or "default"
     if places.self_contained:
         passed, profile = {HOME_VARIABLE: places.home}, "default"
     name = "momo" if profile == "default" else f"momo-{profile}"
-    shop = Shop(places.home, passed, sys.executable, name, places.log)
+    shop = Shop(places.home, passed, name, places.log)
     user = environ.get("HOME", "")
     if sys.platform == "darwin":
         folder = f"{user}/Library/LaunchAgents"
@@ -129,14 +142,31 @@ def installed_service(terminal: Terminal) -> Service | None:
     return None
 
 
-def check_python(service: Service) -> None:
-    """Reject a system service with a Python in a home folder, which ProtectHome= hides from it."""
-    if service.kind is Kind.SYSTEM and service.shop.python.startswith(_PRIVATE):
-        raise usage(
-            f"a system service cannot read {service.shop.python}: install momo for all users, "
-            "for example under /usr/local, and run the command there",
-            "momo service install",
-        )
+def check_program(service: Service) -> None:
+    """Reject a system service whose program is in a home folder, which ProtectHome= hides from it."""
+    if service.kind is not Kind.SYSTEM:
+        return
+    for path in (sys.executable, os.path.abspath(unit_files.__file__)):  # noqa: PTH100  # no pathlib here
+        if path.startswith(_PRIVATE):
+            raise usage(
+                f"a system service cannot read {path}: install momo for all users, "
+                "for example with the .deb, and run the command there",
+                "momo service install",
+            )
+
+
+def runs_systemd() -> bool:
+    """Return whether systemd runs this machine; in containers and chroots it does not."""
+    return os.path.isdir(_BOOTED)  # noqa: PTH112  # no pathlib here
+
+
+def is_enabled(terminal: Terminal, service: Service) -> bool:
+    """Return whether the machine starts the service."""
+    try:
+        run_control(terminal, service.control("is-enabled"))
+    except Failure:
+        return False
+    return True
 
 
 def run_control(terminal: Terminal, words: Sequence[str]) -> str:
@@ -152,7 +182,7 @@ def run_control(terminal: Terminal, words: Sequence[str]) -> str:
             timeout=_CONTROL_S,
             check=False,
         )
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):  # also in a folder of PATH that may not be read
         raise _refused(words, "there is no such program on this machine") from None
     except subprocess.TimeoutExpired:
         raise _refused(words, f"it did not finish within {_CONTROL_S:g} s") from None
@@ -222,20 +252,32 @@ def _launchctl(verb: str, path: str) -> list[str]:
 
 
 def confirm_files(terminal: Terminal, files: list[UnitFile]) -> bool:
-    """Show the files and ask for consent; of a timer show only its summary and time."""
+    """Show what the files do, in three lines, and ask for consent."""
     if terminal.flags.yes:
         return True
     if not terminal.can_ask():
         why = "--yes is missing, and there is no terminal to ask on"
         raise usage(why, "momo service install --print")
-    for file in files:
-        terminal.complain(terminal.style(f"── {file.path}", "bold", message=True))
-        terminal.complain(f"   {file.what}" if file.what else file.text)
-    if any(file.what for file in files):
-        show = "momo service install --timers --print"
-        terminal.complain(f"To see the full files of the timers: {show}\n")
-    answer = terminal.ask("Write these files and start the service? [y/N] ", "--yes")
-    return answer.lower() in ("y", "yes")
+    for line in _summary(files):
+        terminal.complain(line)
+    return terminal.confirm("  Write these files and start the service?")
+
+
+def _summary(files: Sequence[UnitFile]) -> list[str]:
+    """Return three lines: the service, its timers, and the command that prints every file."""
+    jobs = [file for file in files if file.what]
+    first, *others = [file.path for file in files if not file.what] or [files[0].path]
+    name = first.rpartition("/")[2]
+    more = f", and {', '.join(others)}" if others else ""
+    timers = [file.path for file in jobs if file.path.endswith(".timer")]
+    stem = name.removesuffix(".service")
+    names = [path.rpartition("/")[2].removeprefix(f"{stem}-")[:-6].rstrip("@") for path in timers]
+    show = "momo service install --print" + (" --timers" if jobs else "")
+    return [
+        f"  {name} starts momo with this machine{more}",
+        f"  {len(names)} timers: {', '.join(names)}" if names else "  no timers",
+        f"  To read the files first: {show}",
+    ]
 
 
 def enable_service(

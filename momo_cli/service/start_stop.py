@@ -10,10 +10,11 @@ from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure
 from momo_cli.service.daemon_program import spawn_daemon
-from momo_cli.service.manager import installed_service, run_control
+from momo_cli.service.manager import installed_service, run_control, runs_systemd
 from momo_cli.show.answer import Answer, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
+from momo_cli.socket.connect import may_exist
 
 PAUSE_S: Final = 0.05
 DAEMON_VIEW: Final = view_of("status pid log", id="pid")
@@ -33,7 +34,7 @@ class Started:
     """The result of a start.
 
     Attributes:
-        status: `started`, `already_running`, or `starting` if it did not answer in time.
+        status: `started`, `already_running`, or `starting` if it was not ready in time.
         supervisor: The service that keeps it running; `none` without one.
     """
 
@@ -45,47 +46,74 @@ class Started:
 
 
 def start_daemon(
-    client: Client, terminal: Terminal, flags: Sequence[str], wait_s: float
+    client: Client,
+    terminal: Terminal,
+    flags: Sequence[str],
+    wait_s: float,
+    *,
+    by_service: bool = True,
 ) -> Started:
-    """Start the daemon unless it runs, and wait until its socket answers.
+    """Start the daemon unless it runs, and wait until it has opened the database, or knows why it cannot.
 
-    `flags` are those of `daemon run`; a service has its own flags, so with any the daemon is started directly. `wait_s`
-    is the time limit in seconds; 0 is no limit. Fails with NOT_SET_UP, or the error with which the daemon ended.
+    `flags` are those of `daemon run`; a service has its own flags, so with any, or with `by_service=False`, the daemon is
+    started directly. `wait_s` is the time limit in seconds; 0 is no limit. Fails with NOT_SET_UP, or the error with which the daemon ended.
     """
     log = f"{terminal.located.places.log}/daemon.log"
-    if client.alive():
-        status = client.get(Path.LOCAL_STATUS).data or {}
-        return Started("already_running", status.get("pid"), log, 0.0)
+    began, runs = system.monotonic(), client.alive()
+    keeper, child = ("none", None) if runs else _launch(terminal, log, flags, by_service=by_service)
+    while (status := _status(client, fails=runs)) is None:
+        code = None if child is None else child.poll()
+        if code is not None:
+            raise _died(code, log)
+        if wait_s and system.monotonic() - began >= wait_s:
+            return Started("starting", _detach(child), log, wait_s, keeper)
+        client.pause(PAUSE_S)
+    pid = _detach(child) or status.get("pid")
+    if runs:
+        return Started("already_running", pid, log, 0.0)
+    return Started("started", pid, log, system.monotonic() - began, keeper)
+
+
+def _launch(
+    terminal: Terminal, log: str, flags: Sequence[str], *, by_service: bool
+) -> tuple[str, subprocess.Popen[bytes] | None]:
+    """Start the daemon; return the service that keeps it running, or `none` and its process."""
     _check_set_up(terminal)
-    started = system.monotonic()
-    service = None if flags else installed_service(terminal)
-    child: subprocess.Popen[bytes] | None = None
+    service = installed_service(terminal) if by_service and not flags else None
+    if service is not None and service.packaged and not runs_systemd():
+        service = None
     if service is not None:
         try:
             run_control(terminal, service.control("start"))
         except Failure as failure:
             # Started directly, it reports its own error, or runs on a machine without systemd.
             terminal.note(f"! {failure.message}")
-            service = None
-    if service is None:
-        try:
-            child = spawn_daemon(terminal, log, flags)
-        except OSError as problem:
-            raise Failure(ErrorCode.INTERNAL_ERROR, f"{log}: {problem.strerror}") from None
-    keeper = "none" if service is None else str(service.kind)
-    while not client.alive():
-        code = None if child is None else child.poll()
-        if code is not None:
-            raise _died(code, log)
-        if wait_s and system.monotonic() - started >= wait_s:
-            return Started("starting", _detach(child), log, wait_s, keeper)
-        client.pause(PAUSE_S)
-    pid = _detach(child) or (client.get(Path.LOCAL_STATUS).data or {}).get("pid")
-    return Started("started", pid, log, system.monotonic() - started, keeper)
+        else:
+            return str(service.kind), None
+    try:
+        return "none", spawn_daemon(terminal, log, flags)
+    except OSError as problem:
+        raise Failure(ErrorCode.INTERNAL_ERROR, f"{log}: {problem.strerror}") from None
+
+
+def _status(client: Client, *, fails: bool) -> dict[str, Any] | None:
+    """Return the daemon's status; None while it does not answer, or still opens the database.
+
+    Without `fails`, a connection that breaks is no answer: the daemon may have ended, and then says why.
+    """
+    if not client.alive():
+        return None
+    try:
+        found: dict[str, Any] = client.get(Path.LOCAL_STATUS).data or {}
+    except Failure as failure:
+        if fails or failure.http_status:
+            raise
+        return None
+    return None if found.get("state") == "starting" else found
 
 
 def start_answer(started: Started, terminal: Terminal, *, again: bool = False) -> Answer:
-    """Return the answer for a start, or with `again` for a restart; exit 8 if it does not answer yet."""
+    """Return the answer for a start, or with `again` for a restart; exit 8 if it is not ready yet."""
     waits = started.status == "starting"
     status = "restarted" if again and not waits else started.status
     pid, took_s = started.pid, started.took_s
@@ -93,7 +121,7 @@ def start_answer(started: Started, terminal: Terminal, *, again: bool = False) -
     done = f"{terminal.tick} Daemon {status} (pid {pid}) in {took_s:.1f} s."
     lines = {
         "already_running": f"The daemon is already running (pid {pid}).",
-        "starting": f"! The daemon did not answer within {took_s:g} s. Its log: {started.log}",
+        "starting": f"! The daemon is not ready after {took_s:g} s. Its log: {started.log}",
     }
     return Answer(
         document=dumps({"success": not waits, "data": row}),
@@ -105,7 +133,7 @@ def start_answer(started: Started, terminal: Terminal, *, again: bool = False) -
 
 
 def stop_daemon(client: Client, terminal: Terminal, wait_s: float) -> str:
-    """Ask the daemon to stop and wait until its socket is closed; return `stopped`, `already_stopped` or `stopping`.
+    """Ask the daemon to stop and wait until it has closed the database; return `stopped`, `already_stopped` or `stopping`.
 
     A service then ends with success, so its supervisor does not restart it. Fails if there is no shop (NOT_SET_UP).
     """
@@ -114,15 +142,38 @@ def stop_daemon(client: Client, terminal: Terminal, wait_s: float) -> str:
         return "already_stopped"
     client.call("POST", Path.LOCAL_SHUTDOWN)
     started = system.monotonic()
-    while client.alive():
+    while client.alive() or _is_locked(terminal):
         if wait_s and system.monotonic() - started >= wait_s:
             return "stopping"
         client.pause(PAUSE_S)
     return "stopped"
 
 
+def _is_locked(terminal: Terminal) -> bool:
+    """Return whether a daemon still holds the shop's lock, which it releases once the database is closed.
+
+    False for the socket of another shop, whose lock is not known.
+    """
+    import fcntl  # noqa: PLC0415  # only a stop needs it
+
+    places = terminal.located.places
+    if terminal.located.socket != places.socket:
+        return False
+    try:
+        lock = os.open(places.lock, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
 def _check_set_up(terminal: Terminal) -> None:
-    if not os.path.exists(terminal.located.places.database):  # noqa: PTH110  # no pathlib needed
+    if not may_exist(terminal.located.places.database):
         raise Failure(ErrorCode.NOT_SET_UP)
 
 

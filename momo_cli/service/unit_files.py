@@ -11,15 +11,8 @@ from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
 
 from daemon.wire import DATABASE_NAME
+from momo_cli import system
 
-SYSTEM_HOME: Final = "/var/lib/momo"
-SYSTEM_ENVIRONMENT: Final[Mapping[str, str]] = {
-    "XDG_DATA_HOME": "/var/lib",
-    "XDG_STATE_HOME": "/var/lib",
-    "XDG_CONFIG_HOME": "/etc",
-    "XDG_RUNTIME_DIR": "/run",
-}
-"""Results in /var/lib/momo, /etc/momo and /run/momo/momo.sock, where `momo` looks for a system service."""
 _TEMPLATES: Final = "momo_cli.service.units"
 
 
@@ -81,14 +74,12 @@ class Shop:
     Attributes:
         home: The folder of the database; it marks the shop to which a file belongs.
         environment: The environment variables with which the service finds that shop.
-        python: The Python in which momo is installed.
         name: The unit's name without `.service`.
         log: The folder of the log.
     """
 
     home: str
     environment: Mapping[str, str]
-    python: str
     name: str = "momo"
     log: str = ""
 
@@ -109,14 +100,22 @@ def user_service(shop: Shop, folder: str) -> UnitFile:
 
 
 def system_files(shop: Shop, root: str = "") -> list[UnitFile]:
-    """Return the files of a system service: the unit, its user, the modem drivers, and the user's permissions."""
+    """Return the files of a system service: the unit, its user, the modem drivers and rule, the user's permissions."""
     unit = f"{root}/etc/systemd/system/{shop.name}.service"
     return [
         UnitFile(unit, _service("system.service", shop)),
         UnitFile(f"{root}/etc/sysusers.d/momo.conf", _template("sysusers.conf").template),
         UnitFile(f"{root}/etc/modules-load.d/momo.conf", _template("modules.conf").template),
+        udev_rule(root),
         UnitFile(f"{root}/etc/polkit-1/rules.d/50-momo.rules", _template("polkit.rules").template),
     ]
+
+
+def udev_rule(root: str) -> UnitFile:
+    """Return the udev rule for modems."""
+    path = f"{root}/etc/udev/rules.d/77-momo-modems.rules"
+    # Not a template: `$` and `%` are udev's.
+    return UnitFile(path, _template("77-momo-modems.rules").template, "the udev rule for modems")
 
 
 def timers(shop: Shop, folder: str, *, system: bool) -> list[UnitFile]:
@@ -127,7 +126,7 @@ def timers(shop: Shop, folder: str, *, system: bool) -> list[UnitFile]:
             "shop": shop.home,
             "what": job.what,
             "when": job.when,
-            "commands": "\n".join(_command(shop, words) for words in job.commands),
+            "commands": "\n".join(_command(words) for words in job.commands),
             "environment": _environment(shop),
             "identity": "User=momo\nGroup=momo" if system else "",
             "database": _plain(f"{shop.home}/{DATABASE_NAME}"),
@@ -152,7 +151,7 @@ def timer_names(shop: Shop, endpoints: Sequence[str]) -> list[str]:
 
 def launch_agent(shop: Shop, folder: str, label: str) -> UnitFile:
     """Return the launchd agent of a Mac. Untested: written from Apple's manual, never run."""
-    words = [shop.python, "-P", "-m", "daemon", "run"]
+    words = system.python_argv("daemon", "run")
     text = _template("launchd.plist").substitute(
         shop=escape(shop.home),
         label=escape(label),
@@ -177,14 +176,18 @@ def shop_of_unit(text: str) -> str:
 
 
 def _service(template: str, shop: Shop) -> str:
-    daemon = f"{_word(shop.python)} -P -m daemon"
+    daemon = _program("daemon")
     environment = _environment(shop)
     return _template(template).substitute(shop=shop.home, daemon=daemon, environment=environment)
 
 
-def _command(shop: Shop, words: Sequence[str]) -> str:
-    # systemd replaces `%i`, so these words are not escaped; the path of Python is.
-    return " ".join([f"ExecStart={_word(shop.python)} -P -m momo_cli", *words])
+def _command(words: Sequence[str]) -> str:
+    # systemd replaces `%i`, so these words are not escaped; the path of the program is.
+    return " ".join([f"ExecStart={_program('momo_cli')}", *words])
+
+
+def _program(module: str) -> str:
+    return " ".join(_word(word) for word in system.python_argv(module))
 
 
 def _environment(shop: Shop) -> str:

@@ -9,6 +9,7 @@ service = "user"
 keep_awake = "plugged"
 pin_file = "pin.txt"
 backup_to = "/media/stick/momo"
+hilink = "http://192.168.8.1"
 """
 
 import difflib
@@ -18,9 +19,8 @@ from typing import Any, Final
 
 from momo_cli.errors import usage
 from momo_cli.inputs.ids import split_sim
-from momo_cli.inputs.typed_values import check_choice
+from momo_cli.inputs.typed_values import check_choice, http_address
 
-BINDS: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
 SERVICES: Final = ("user", "system", "none")
 AWAKE: Final = ("off", "plugged", "always")
 
@@ -40,11 +40,12 @@ KEYS: Final[dict[str, type]] = {
     "first_payment": bool,
     "pin_file": str,
     "backup_to": str,
+    "hilink": str,
 }
 """Every key and its type; lists contain texts."""
 _PLAIN: Final = (
     "http", "public_url", "endpoint", "service", "keep_awake",
-    "practice", "first_payment", "pin_file", "backup_to",
+    "practice", "first_payment", "pin_file", "backup_to", "hilink",
 )  # fmt: skip
 """The keys of the steps whose values are taken as they are."""
 
@@ -81,6 +82,7 @@ class SetupAnswers:
     sims: tuple[tuple[str, str], ...] = ()
     """`DEVICE:SLOT` and its number."""
     http: str | None = None
+    """An address, or `off`."""
     public_url: str | None = None
     endpoint: str | None = None
     service: str | None = None
@@ -89,6 +91,7 @@ class SetupAnswers:
     first_payment: bool | None = None
     pin_file: str | None = None
     backup_to: str | None = None
+    hilink: str | None = None
     modems: tuple[str, ...] = ()
     again: bool = False
     """Ask again about postponed steps."""
@@ -102,7 +105,9 @@ class SetupAnswers:
 
 def setup_answers(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) -> SetupAnswers:
     """Return the answers that the flags and the file give; fail (exit 2) if a value does not have its form."""
-    forms = (("http", tuple(BINDS)), ("service", SERVICES), ("keep_awake", AWAKE))
+    if (http := said.get("http")) is not None:
+        said = {**said, "http": http_address(http)}
+    forms = (("service", SERVICES), ("keep_awake", AWAKE))
     for name, choices in forms:
         check_choice(said.get(name), f"--{name.replace('_', '-')}", choices)
     return SetupAnswers(

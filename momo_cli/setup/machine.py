@@ -4,18 +4,21 @@ import json
 import os
 from typing import Final
 
+from momo_cli import system
 from momo_cli.errors import Failure
 from momo_cli.service import manager
-from momo_cli.service.daemon_program import run_verb
+from momo_cli.service.daemon_program import MACHINE_USER, run_verb
 from momo_cli.service.start_stop import start_daemon
-from momo_cli.setup.answer_file import BINDS
 from momo_cli.setup.step import Setup, outcome
 from momo_cli.show.answer import Row, dumps
 from momo_cli.text import at, clean
 
 START_S: Final = 30.0
+_PORTS_TRIED: Final = 20
+"""The number of ports after a taken one that are tried."""
 _PORTS: Final = "modems.ports"
 _AWAKE: Final = "power.keep_awake"
+_USERS: Final = "access.socket_users"
 _SLEEPS: Final = {
     "off": "This machine may sleep, and reads no payment meanwhile",
     "plugged": "Kept awake while it is plugged in; keep its lid open",
@@ -27,13 +30,20 @@ def http(setup: Setup) -> Row:
     """Set the address of the API, and the public address of the checkout pages."""
     answers = setup.answers
     bind, public = setup.get("http.bind"), setup.get("http.public_base_url")
-    wanted = bind if answers.http is None else BINDS[answers.http]
+    wanted = bind if answers.http is None else answers.http
     if setup.looks and (wanted, answers.public_url or public) != (bind, public):
         flag = f"--http {answers.http}" if wanted != bind else "--public-url URL"
         fix = f"momo setup {flag}"
         return outcome("needs_action", f"The address is {bind}, with {public or 'none'}", fix)
     if not setup.looks:
         bind = setup.set("http.bind", wanted)
+    if (free := _other_port(setup, bind)) is not None:
+        if not (setup.asks and _takes_other_port(setup, bind, free)):
+            setup.port_taken = True
+            detail = f"Another program uses {bind}, so the daemon cannot start"
+            return outcome("needs_action", detail, f"momo config set http.bind {free}")
+        bind = free
+    if not setup.looks:
         public = _public(setup, public)
     if bind == "off":
         return outcome("done", "HTTP is off; momo itself uses the socket")
@@ -42,6 +52,28 @@ def http(setup: Setup) -> Row:
         return outcome("done", f"{detail}; customers see {public}")
     fix = "momo config set http.public_base_url https://pay.example.com"
     return outcome("done", f"{detail}; no public address yet", fix)
+
+
+def _other_port(setup: Setup, bind: str) -> str | None:
+    """Return an address with a free port if another program uses the one of `bind`; else None."""
+    host, _, port = bind.rpartition(":")
+    plain = host.strip("[]")
+    if not (host and port.isdecimal() and int(port)) or setup.client.alive():
+        return None  # off, any port, or the daemon itself listens there
+    if not system.port_in_use(plain, int(port)):
+        return None
+    others = range(int(port) + 1, min(int(port) + _PORTS_TRIED, 65_535) + 1)
+    free = (other for other in others if not system.port_in_use(plain, other))
+    return f"{host}:{next(free, 0)}"
+
+
+def _takes_other_port(setup: Setup, bind: str, free: str) -> bool:
+    """Offer another port, and set it if it is accepted."""
+    setup.warn(f"Another program uses {bind}.")
+    if setup.declined(f"Use {free} instead?", "--http HOST:PORT"):
+        return False
+    setup.set("http.bind", free)
+    return True
 
 
 def _public(setup: Setup, public: str) -> str:
@@ -58,19 +90,40 @@ def service(setup: Setup) -> Row:
     """Install the service that starts momo with the machine, and the timers for backups."""
     wanted = setup.answers.service
     found = manager.service_for(setup.terminal, system=wanted == "system")
-    fix = f"momo service install --timers {'--system' if wanted == 'system' else '--linger'}"
-    if found.installed:
+    system = found.kind is manager.Kind.SYSTEM
+    fix = f"momo service install --timers {'--system' if system else '--linger'}"
+    if found.packaged and not manager.runs_systemd():
+        return outcome("skipped", "momo does not start with this machine: it runs no systemd")
+    if found.installed and not (found.packaged and not manager.is_enabled(setup.terminal, found)):
         return outcome("done", f"momo is a service: {found.path}")
     if setup.looks:
         status = "skipped" if wanted in (None, "none") else "needs_action"
         return outcome(status, "momo does not start with the machine; you start it", fix)
     if wanted is None and setup.may_ask("service"):
         question = "Start momo with this machine, and make a backup each night?"
-        wanted = "none" if setup.declined(question, "--service user") else "user"
+        yes = "system" if system else "user"
+        wanted = "none" if setup.declined(question, f"--service {yes}") else yes
         setup.note("service", later=wanted == "none")
     if wanted in (None, "none"):
         return outcome("skipped", "momo does not start with the machine; you start it", fix)
     return _install(setup, found, wanted)
+
+
+def let_caller_in(setup: Setup) -> Row | None:
+    """Let the user of `sudo momo setup` use the machine's shop without sudo; None if there is nothing to do."""
+    terminal = setup.terminal
+    name = terminal.located.environ.get("SUDO_USER", "")
+    if not terminal.located.machine or os.getuid() != 0 or name in ("", "root", MACHINE_USER):
+        return None
+    users = json.loads(setup.get(_USERS))
+    if name not in users:
+        if setup.looks:
+            return outcome("needs_action", f"{name} may not use momo without sudo", "momo setup")
+        setup.set(_USERS, dumps([*users, name]))
+    detail = f"{clean(name)} may use momo without sudo"
+    if setup.restart:
+        return outcome("needs_action", f"{detail}, after a restart", "momo daemon restart")
+    return outcome("done", detail)
 
 
 def keep_awake(setup: Setup) -> Row:
@@ -81,10 +134,10 @@ def keep_awake(setup: Setup) -> Row:
         if wanted not in (None, place):
             return outcome("needs_action", _SLEEPS.get(place, place), fix)
     elif wanted is None and place == "off" and setup.may_ask("awake"):
+        lid = "unless /etc/systemd/logind.conf has HandleLidSwitch=ignore"
         setup.say(
-            "  A machine that sleeps reads no payment. A laptop with a closed lid sleeps anyway,"
+            f"  A laptop with a closed lid sleeps, {lid}. A machine that sleeps reads no payment."
         )
-        setup.say("  unless /etc/systemd/logind.conf has HandleLidSwitch=ignore.")
         question = "Keep it awake while it is plugged in?"
         wanted = "off" if setup.declined(question, "--keep-awake plugged") else "plugged"
         setup.note("awake", later=wanted == "off")
@@ -101,11 +154,25 @@ def _keep_ports(setup: Setup) -> None:
         setup.set(_PORTS, dumps([os.path.abspath(port) for port in setup.answers.modems]))  # noqa: PTH100  # no pathlib here
 
 
+def _keep_stick(setup: Setup) -> str:
+    """Save the given HiLink stick as a source, if it answers; return what is wrong."""
+    url = setup.answers.hilink
+    if url is None:
+        return ""
+    try:
+        added = run_verb(setup.terminal, "config", "--json", "add-hilink", url).data
+    except Failure as failure:
+        return failure.message
+    setup.restart |= bool(added["changed"]) and setup.client.alive()
+    return ""
+
+
 def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
     _keep_ports(setup)
-    manager.check_python(found)
+    manager.check_program(found)
     files = found.files(with_timers=True)
-    if setup.answers.service is None and not manager.confirm_files(setup.terminal, files):
+    asked = setup.answers.service is not None or found.packaged
+    if not asked and not manager.confirm_files(setup.terminal, files):
         return outcome("skipped", "No file was written", "momo service install --timers")
     for file in files:
         if manager.read_unit(file.path) != file.text:
@@ -114,6 +181,7 @@ def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
     client, terminal = setup.client, setup.terminal
     problems = manager.enable_service(client, terminal, found, linger=linger, timers=True)
     if problems:
+        setup.service_failed = True
         detail = f"Written, but not enabled: {problems[0]}"
         return outcome("needs_action", detail, "momo service status")
     return outcome("done", f"momo starts with this machine: {found.path}")
@@ -121,23 +189,36 @@ def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
 
 def daemon(setup: Setup) -> Row:
     """Start the daemon, or check that it runs with the current settings."""
-    if setup.looks:
-        if setup.client.alive():
-            return outcome("done", "Running")
-        return outcome("needs_action", "It is not running", "momo daemon start")
+    if setup.looks or setup.port_taken:
+        return _looked_at(setup)
     _keep_ports(setup)
+    fault = _keep_stick(setup)
     try:
-        started = start_daemon(setup.client, setup.terminal, (), START_S)
+        started = start_daemon(
+            setup.client, setup.terminal, (), START_S, by_service=not setup.service_failed
+        )
     except Failure as failure:
         if manager.service_for(setup.terminal, system=False).installed is False:
             raise
         return outcome("needs_action", failure.message, "momo service status")
     if started.status == "starting":
-        return outcome("failed", f"It does not answer: {started.log}", "momo logs")
-    if setup.restart and started.status == "already_running":
-        return outcome("needs_action", "It runs with the old settings", "momo daemon restart")
+        return outcome("failed", f"It is not ready yet: {started.log}", "momo logs")
+    fix = f"momo setup --hilink {setup.answers.hilink}"
+    if not fault and setup.restart and started.status == "already_running":
+        fault, fix = "It runs with the old settings", "momo daemon restart"
+    if fault:
+        return outcome("needs_action", clean(fault), fix)
     word = "Running" if started.status == "already_running" else "Started"
     return outcome("done", f"{word} (pid {started.pid}){_only_ports(setup)}")
+
+
+def _looked_at(setup: Setup) -> Row:
+    """Return whether the daemon runs, without starting it."""
+    if setup.port_taken:
+        return outcome("skipped", "Not started, because its port is in use: see The address")
+    if setup.client.alive():
+        return outcome("done", "Running")
+    return outcome("needs_action", "It is not running", "momo daemon start")
 
 
 def _only_ports(setup: Setup) -> str:

@@ -5,17 +5,19 @@ from typing import Any, Final
 from daemon.wire import ErrorCode, Path
 from momo_cli import system
 from momo_cli.errors import Failure
-from momo_cli.inputs.ids import sim_object, split_sim
+from momo_cli.inputs.ids import endpoint_name, sim_object, split_sim
 from momo_cli.setup.phone import all_sims, sim_text
 from momo_cli.setup.step import Setup, outcome
 from momo_cli.show.answer import Row
 from momo_cli.show.words import phone
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
-from momo_cli.views.lines import ignore_sim
+from momo_cli.views.lines import agrees_to_network, ignore_sim
 from momo_cli.views.simulated_payment import simulate_sms
 
 PROVIDERS: Final = {"mtn": "momo_mtn", "telecel": "momo_telecel", "at": "momo_at"}
+_WRONG_URL: Final = (ErrorCode.URL_NOT_ALLOWED, ErrorCode.VALIDATION_ERROR)
+_LOCAL: Final = "momo listen --forward-to http://127.0.0.1:3000/hook"
 _PRACTICE_NUMBER: Final = "0244000000"
 
 
@@ -29,7 +31,7 @@ def number(setup: Setup) -> Row:
         setup.note("number", later=True)
     taken = setup.client.get(Path.PAYMENT_METHODS).data or ()
     placed = [method for method in taken if method.get("sim")]
-    fix = "momo methods add --provider momo_mtn --phone NUMBER --name NAME --sim DEVICE:0"
+    fix = "momo setup --again"
     if setup.looks and (missing := len(wanted) - len(taken)) > 0:
         return outcome("needs_action", f"{missing} of the numbers are not registered yet", fix)
     if placed:
@@ -41,7 +43,7 @@ def number(setup: Setup) -> Row:
         return outcome("done", detail, "momo lines" if without else None)
     if taken:
         detail = "The number is on no SIM yet"
-        return outcome("needs_action", detail, "momo sims assign DEVICE:0")
+        return outcome("needs_action", detail, "momo sims list")
     status = "needs_action" if setup.looks else "skipped"
     return outcome(status, "No number receives payments yet", fix)
 
@@ -70,6 +72,8 @@ def _ask_number(setup: Setup, sim: Row) -> bool:
         network = str(sim.get("network") or "").lower()
         while network not in PROVIDERS:
             network = setup.ask("Its network: mtn, telecel or at? ", flag).lower()
+        if not agrees_to_network(setup.terminal, its, PROVIDERS[network]):
+            continue
         body = {"provider": PROVIDERS[network], "phone_number": its, "account_name": name or its}
         try:
             _add_number(setup.client, body, f"{sim['device_id']}:{sim['slot_index']}")
@@ -101,11 +105,29 @@ def endpoint(setup: Setup) -> Row:
     if setup.looks and url:
         return outcome("needs_action", f"Payments are not sent to {clean(url)} yet", fix)
     if url is None and setup.may_ask("endpoint"):
-        question = "URL that gets a webhook for each payment, https://... (Enter: none) "
-        url = setup.ask(question, "--endpoint URL")
-        setup.note("endpoint", later=not url)
-    if not url:
-        return outcome("skipped", "No program of yours gets webhooks", fix)
+        url = _ask_url(setup)
+    while url:
+        try:
+            return _made_endpoint(setup, url)
+        except Failure as failure:
+            if not (setup.asks and failure.code in _WRONG_URL):
+                raise
+            setup.warn_of(failure)
+            setup.say("  For a program on this machine, leave it empty and type later:")
+            setup.say(f"      {_LOCAL}")
+            url = _ask_url(setup)
+    return outcome("skipped", "No program of yours gets webhooks", fix)
+
+
+def _ask_url(setup: Setup) -> str:
+    question = "URL that gets a webhook for each payment, https://... (Enter: none) "
+    url = setup.ask(question, "--endpoint URL")
+    setup.note("endpoint", later=not url)
+    return url
+
+
+def _made_endpoint(setup: Setup, url: str) -> Row:
+    """Add an endpoint; first ask for the numbers of SIMs without one, if it is refused because of them."""
     try:
         reply = setup.client.post_once(Path.ENDPOINTS, {"url": url})
     except Failure as failure:
@@ -117,8 +139,8 @@ def endpoint(setup: Setup) -> Row:
             detail = f"No endpoint yet: {sim_text(lacking[0])} has no number"
             return outcome("needs_action", detail, "momo lines")
         reply = setup.client.post_once(Path.ENDPOINTS, {"url": url})
-    made = f"Payments are sent to {clean(url)}"
-    return outcome("done", made, f"momo endpoints reveal {at(reply.body, 'data.id')}")
+    name = endpoint_name(reply.data, setup.client.find(Path.ENDPOINTS) or [reply.data])
+    return outcome("done", f"Payments are sent to {clean(url)}", f"momo endpoints reveal {name}")
 
 
 def practice(setup: Setup) -> Row:

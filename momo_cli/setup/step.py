@@ -44,6 +44,8 @@ class Setup:
         asks: Questions may be asked on the terminal.
         looks: Only check, change nothing; a difference from the answers is `needs_action` (`--check`).
         restart: A setting was changed while the daemon was running.
+        service_failed: The service was written in this run, but the service manager did not take it.
+        port_taken: The daemon cannot start, because another program uses the port of `http.bind`.
     """
 
     client: Client
@@ -52,6 +54,8 @@ class Setup:
     asks: bool
     looks: bool = False
     restart: bool = False
+    port_taken: bool = False
+    service_failed: bool = False
     _settings: dict[str, Any] = field(default_factory=dict)
 
     def may_ask(self, name: str) -> bool:
@@ -71,12 +75,12 @@ class Setup:
         return self.terminal.ask(f"  {question}", flag)
 
     def agreed(self, question: str, flag: str) -> bool:
-        """Ask a yes/no question; any answer but yes is a no."""
-        return self.ask(f"{question} [y/N] ", flag).lower() in ("y", "yes")
+        """Ask a yes/no question; Enter is a no."""
+        return self.terminal.yes_or_no(f"  {question}", flag, default=False)
 
     def declined(self, question: str, flag: str) -> bool:
-        """Ask a yes/no question; any answer but no is a yes."""
-        return self.ask(f"{question} [Y/n] ", flag).lower() in ("n", "no")
+        """Ask a yes/no question and return whether the answer is no; Enter is a yes."""
+        return not self.terminal.yes_or_no(f"  {question}", flag, default=True)
 
     def say(self, text: str) -> None:
         """Write a line, if there is a person to read it."""

@@ -31,7 +31,7 @@ STEPS: Final[Mapping[str, tuple[str, Callable[[Setup], Row]]]] = {
 }
 """Each step by its id; creating the shop is the first one, before these."""
 TOTAL: Final = len(STEPS) + 1
-_ASK_THE_DAEMON: Final = frozenset({"modem", "number", "first_payment", "endpoint"})
+_ASK_THE_DAEMON: Final = frozenset({"modem", "number", "practice", "first_payment", "endpoint"})
 MARKS: Final = {
     "done": ("✓", "green"),
     "skipped": ("—", "dim"),
@@ -56,9 +56,12 @@ class Wizard:
             self.tell(self.steps[-1])
 
     def _done(self, name: str, step: Callable[[Setup], Row]) -> Row:
-        if self.setup.looks and name in _ASK_THE_DAEMON and not self.setup.client.alive():
-            detail = "Not known while the daemon does not run"
-            return outcome("skipped", detail, "momo daemon start")
+        if name in _ASK_THE_DAEMON and not self.setup.client.alive():
+            if self.setup.looks:
+                detail = "Not known while the daemon does not run"
+                return outcome("skipped", detail, "momo daemon start")
+            # The step before has said why it does not run, and what to type.
+            return outcome("skipped", "Not done, because the daemon does not run")
         try:
             return step(self.setup)
         except Failure as failure:

@@ -47,6 +47,8 @@ class Head(NamedTuple):
     right: bool = False
     cut: bool = False
     """May be shortened in its middle if the terminal is narrow; for ids."""
+    short: bool = False
+    """Is shortened at its end if the terminal is narrow, not wrapped; for texts that another command shows in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,8 @@ class View:
     fields: tuple[Field, ...]
     heads: tuple[Head, ...] = ()
     id: str = "id"
+    by_result: bool = False
+    """The columns are known only with the result: `Answer.view` has them."""
 
 
 def view_of(*parts: str | Field | Head, id: str = "id") -> View:  # noqa: A002  # named as the attribute
@@ -77,6 +81,8 @@ def view_of(*parts: str | Field | Head, id: str = "id") -> View:  # noqa: A002  
 
 NOTHING = View(fields=())
 """The view of a command without rows."""
+BY_RESULT = View(fields=(), by_result=True)
+"""The view of a command whose columns are known only with the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,7 @@ class Answer:
         ended: Returns the exit code after the rows are written, if only they decide it; it may still add to `notes`.
         faults: The problems that a command run by cron found. With `--quiet` and no output form chosen, it prints
             nothing if there are none, else one error line and one next line. None: always print the rows.
+        view: The view of the rows, if the command's is `BY_RESULT`.
     """
 
     document: str = ""
@@ -117,6 +124,7 @@ class Answer:
     text: Iterable[str] | None = None
     ended: Callable[[], int] | None = None
     faults: Sequence[str] | None = None
+    view: View | None = None
 
     def next_lines(self) -> list[str]:
         """Return the lines with the commands to type next, each command once."""

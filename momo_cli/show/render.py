@@ -32,6 +32,8 @@ def check_fields(terminal: Terminal, view: View) -> None:
         return
     if terminal.output in (Output.JSON, Output.ID):
         raise usage(f"--fields does not go with -o {terminal.output}; use -o ndjson, csv or plain")
+    if view.by_result:
+        return
     names = [field.name for field in view.fields]
     unknown = [name for name in wanted if name not in names]
     if unknown:

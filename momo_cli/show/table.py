@@ -29,6 +29,7 @@ class _Column(NamedTuple):
     title: str
     right: bool = False
     cut: bool = False
+    short: bool = False
 
 
 def table_lines(
@@ -41,7 +42,7 @@ def table_lines(
     columns = (
         [_Column(field.name.upper()) for field in fields]
         if fields
-        else [_Column(head.title, head.right, head.cut) for head in view.heads]
+        else [_Column(head.title, head.right, head.cut, head.short) for head in view.heads]
     )
     rows, widths = iter(answer.rows), [text_width(column.title) for column in columns]
     upright, first = False, True
@@ -95,7 +96,7 @@ def _floors(columns: Sequence[_Column], cells: Sequence[Sequence[Cell]]) -> list
         for i in range(len(columns))
     )
     return [
-        max(_WRAP_WIDTH_MIN, text_width(column.title), min(word, _WORD_MAX))
+        max(_WRAP_WIDTH_MIN, text_width(column.title), 0 if column.short else min(word, _WORD_MAX))
         for column, word in zip(columns, longest, strict=True)
     ]
 
@@ -112,11 +113,13 @@ def _fitted(
             widths[i] -= given
             over -= given
     while over > 0:
-        left = [
-            (widths[i], i)
+        texts = [
+            (column.short, widths[i], i)
             for i, column in enumerate(columns)
             if not column.right and not column.cut and widths[i] > floors[i]
         ]
+        # Texts that may be shortened give first, so that the others need no second line.
+        left = [(width, i) for short, width, i in texts if short or not any(t[0] for t in texts)]
         if not left:
             return widths, False
         widths[max(left)[1]] -= 1
@@ -153,6 +156,9 @@ def _row(
 def _parts(terminal: Terminal, column: _Column, room: int, text: str) -> list[str]:
     if text_width(text) <= room or column.right:
         return [text]
+    if column.short:
+        kept = next(text[:n] for n in range(len(text), -1, -1) if text_width(text[:n]) < room)
+        return [f"{kept.rstrip()}{'…' if terminal.symbols else '~'}"]
     return [_middle_cut(terminal, text, room)] if column.cut else wrap_words(text, room)
 
 
@@ -179,7 +185,7 @@ def _records(
                 yield f"{space}{terminal.style(cell.text, cell.style)}"
                 continue
             title += " " * (edge - text_width(column.title))
-            upright = column._replace(right=False, cut=False)
+            upright = column._replace(right=False, cut=False, short=False)
             for text in _parts(terminal, upright, room, cell.text) if cell.text else ():
                 yield f"{title}{_GAP}{terminal.style(text, cell.style)}"
                 title = " " * edge

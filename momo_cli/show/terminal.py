@@ -28,7 +28,8 @@ _ANSI: Final[Mapping[str, str]] = {
 _ASCII: Final[Mapping[str, str]] = {
     "✓": "+", "✗": "x", "…": "...", "—": "-", "·": "-", "→": "->", "─": "-",
 }  # fmt: skip
-_COMMANDS: Final = ("next:  ", "  next:  ", "       momo ", "         momo ")
+_YES_OR_NO: Final[Mapping[str, bool]] = {"y": True, "yes": True, "n": False, "no": False}
+_COMMANDS: Final = ("next:  ", "  next:  ", "      momo ", "       momo ", "         momo ")
 """Beginnings of lines with a command to type."""
 ERASE: Final = "\r\x1b[K"
 """Return to the beginning of the line and clear it."""
@@ -158,8 +159,19 @@ class Terminal:
         return answer.strip()
 
     def confirm(self, question: str) -> bool:
-        """Ask a yes/no question, unless `--yes` is given; any answer but yes is a no."""
-        return self.flags.yes or self.ask(f"{question} [y/N] ", "--yes").lower() in ("y", "yes")
+        """Ask a yes/no question, unless `--yes` is given; Enter is a no."""
+        return self.flags.yes or self.yes_or_no(question, "--yes", default=False)
+
+    def yes_or_no(self, question: str, flag: str, *, default: bool) -> bool:
+        """Ask a yes/no question until the answer is one of them, or Enter for the default; without a terminal, as `ask`."""
+        choices = "[Y/n]" if default else "[y/N]"
+        while True:
+            answer = self.ask(f"{question} {choices} ", flag).lower()
+            if not answer:
+                return default
+            if answer in _YES_OR_NO:
+                return _YES_OR_NO[answer]
+            self.complain("Type y for yes or n for no.")
 
     def ask_key(self, question: str, flag: str) -> str:
         """Read one key, without Enter; without a terminal, fail and name the flag for it (exit 2)."""

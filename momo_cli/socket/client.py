@@ -6,27 +6,29 @@ an idempotency key.
 """
 
 import contextlib
-import http.client
 import json
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 from daemon import wire
 from momo_cli import system
 from momo_cli.errors import Failure, usage
 from momo_cli.socket.connect import RETRY_S, Located, connect, unreachable
-from momo_cli.socket.trace import Trace
+from momo_cli.socket.http import MalformedAnswerError, Response, request
+
+if TYPE_CHECKING:
+    from momo_cli.socket.trace import Trace
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 _SILENCE_S_MAX: Final = 45.0
 """The daemon sends a comment every 15 s; after three missing ones the stream is dead."""
 _IDEMPOTENCY: Final = wire.IDEMPOTENCY_HEADER.lower()
 _READ_S_MIN: Final = 0.01
-_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
+_OK, _BAD_REQUEST = 200, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,15 @@ class Client:
         warn: Writes a line to stderr.
         trace: Receives each call and answer (`-v`, `--debug`).
         pause: Waits for a number of seconds.
+        retry_s: For how long a refused connection is tried again, in seconds.
     """
 
     located: Located
     timeout_s: float | None = DEFAULT_TIMEOUT_S
     warn: Callable[[str], None] = print
-    trace: Trace | None = None
+    trace: "Trace | None" = None
     pause: Callable[[float], None] = system.sleep
+    retry_s: float = RETRY_S
     _warned: bool = field(default=False, init=False)
     _zone: str | None = field(default=None, init=False)
 
@@ -164,21 +168,21 @@ class Client:
             started = system.monotonic()
             try:
                 with self._exchange(method, target, sent, headers) as (response, _):
-                    status, said = response.status, tuple(response.getheaders())
-                    kind = response.getheader("Content-Type", "")
+                    status, said = response.status, response.headers
+                    kind = response.header("Content-Type") or ""
                     if kind.startswith("text/event-stream"):
                         read = "read it with momo tx watch --json"
                         raise usage(f"{target} is an event stream; {read}")
-                    text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+                    text = response.read().decode("utf-8", "replace")
             except TimeoutError:
                 raise _timed_out(self.timeout_s, asked=method == "GET") from None
-            except (OSError, http.client.HTTPException) as problem:
+            except OSError as problem:
                 if last:
                     raise _lost(problem, safe=safe) from None
                 continue
             if self.trace is not None:
                 self.trace.got(status, said, text, system.monotonic() - started)
-            if any_text and status < http.client.BAD_REQUEST and "json" not in kind:
+            if any_text and status < _BAD_REQUEST and "json" not in kind:
                 return Reply(status, text, {}, said)
             return replace(self._reply(status, text), headers=said)
         raise AssertionError("the second attempt returns or raises")
@@ -220,8 +224,8 @@ class Client:
         headers = {"Accept": "text/event-stream", **(headers or {})}
         try:
             with self._exchange(method, target, None, headers) as (response, transport):
-                if response.status != http.client.OK:
-                    text = response.read(_ANSWER_BYTES_MAX).decode("utf-8", "replace")
+                if response.status != _OK:
+                    text = response.read().decode("utf-8", "replace")
                     self._reply(response.status, text)
                 yield None
 
@@ -233,7 +237,7 @@ class Client:
                     if event is not None and self.trace is not None:
                         self.trace.heard(event.kind, event.data)
                     yield event
-        except (OSError, http.client.HTTPException):
+        except OSError:
             return
 
     def alive(self) -> bool:
@@ -256,8 +260,9 @@ class Client:
     @contextmanager
     def _exchange(
         self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> Iterator[tuple[http.client.HTTPResponse, socket.socket]]:
+    ) -> Iterator[tuple[Response, socket.socket]]:
         sent = {
+            "Host": wire.SOCKET_HOST,
             wire.PROTOCOL_HEADER: wire.PROTOCOL,
             "Connection": "close",
             "User-Agent": "momo-cli",
@@ -265,27 +270,25 @@ class Client:
         sent |= headers
         if body is not None:
             sent["Content-Type"] = "application/json"
+        whole = request(method, target, sent, body)
         if self.trace is not None:
             self.trace.sent(method, target, sent, body)
         try:
-            transport = connect(self.located.socket, retry_s=RETRY_S, pause=self.pause)
+            transport = connect(self.located.socket, retry_s=self.retry_s, pause=self.pause)
         except OSError as problem:
             raise unreachable(self.located, problem) from None
-        transport.settimeout(self.timeout_s)
-        connection = _UnixConnection(transport)
-        response = None
-        try:
-            # The answer may come before the whole body was sent.
-            with contextlib.suppress(BrokenPipeError):
-                connection.request(method, target, body=body, headers=sent)
-            response = connection.getresponse()
-            self._compare(response.getheader(wire.PROTOCOL_HEADER))
-            self._zone = response.getheader(wire.TIMEZONE_HEADER) or self._zone
-            yield response, transport
-        finally:
-            if response is not None:
-                response.close()
-            transport.close()
+        with transport:
+            transport.settimeout(self.timeout_s)
+            try:
+                # The answer may come before the whole body was sent.
+                with contextlib.suppress(BrokenPipeError):
+                    transport.sendall(whole)
+                response = Response(transport.recv)
+                self._compare(response.header(wire.PROTOCOL_HEADER))
+                self._zone = response.header(wire.TIMEZONE_HEADER) or self._zone
+                yield response, transport
+            except MalformedAnswerError as problem:
+                raise self._stranger(str(problem)) from None
 
     def _compare(self, theirs: str | None) -> None:
         if theirs is None or theirs == wire.PROTOCOL or self._warned:
@@ -302,9 +305,8 @@ class Client:
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            what = f"the program that answers on {self.located.socket} is not a momo daemon"
-            raise Failure(wire.ErrorCode.DAEMON_DOWN, f"{what} (status {status})")
-        if status < http.client.BAD_REQUEST:
+            raise self._stranger(f"status {status}")
+        if status < _BAD_REQUEST:
             return Reply(status, text, body)
         error = body.get("error")
         error = error if isinstance(error, dict) else {}
@@ -312,24 +314,16 @@ class Client:
             str(error.get("code", "")), str(error.get("message", "")), http_status=status, body=body
         )
 
-
-class _UnixConnection(http.client.HTTPConnection):
-    """An HTTP connection over a given, open socket."""
-
-    def __init__(self, transport: socket.socket) -> None:
-        super().__init__(wire.SOCKET_HOST)
-        self.sock = transport
-
-    def connect(self) -> None:
-        """Do nothing: the socket is already open, and no other is ever opened."""
+    def _stranger(self, why: str) -> Failure:
+        what = f"the program that answers on {self.located.socket} is not a momo daemon"
+        return Failure(wire.ErrorCode.DAEMON_DOWN, f"{what} ({why})")
 
 
-def read_events(
-    response: http.client.HTTPResponse, before_read: Callable[[], None]
-) -> Iterator[Event | None]:
+def read_events(response: Response, before_read: Callable[[], None]) -> Iterator[Event | None]:
     """Read the stream by the rules of the HTML standard, section 9.2.6.
 
-    `before_read` is called before each line is read, and sets the timeout. Yields each event; None for each comment.
+    `before_read` is called before each line is read, and sets the timeout. Yields each event; None for each comment. An id
+    without data, from which a later connection continues, is an event with an empty kind.
     """
     seen: dict[str, str] = {}
     data: list[str] = []
@@ -357,6 +351,8 @@ def read_events(
                 said = None
             body = said if isinstance(said, dict) else {"value": said}
             yield Event(seen.get("id", ""), seen.get("event", "message"), body)
+        elif "id" in seen:
+            yield Event(seen["id"], "", {})
         seen, data = {}, []
 
 

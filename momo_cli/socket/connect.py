@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from daemon import wire
@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     import socket
 
 _SYSTEM_SOCKET: Final = f"/run/momo/{wire.SOCKET_NAME}"
+SYSTEM_HOME: Final = "/var/lib/momo"
+"""The folder of the machine's shop, which belongs to the user `momo`; the Debian package creates it."""
+SYSTEM_ENVIRONMENT: Final[Mapping[str, str]] = {
+    "XDG_DATA_HOME": "/var/lib",
+    "XDG_STATE_HOME": "/var/lib",
+    "XDG_CONFIG_HOME": "/etc",
+    "XDG_RUNTIME_DIR": "/run",
+}
+"""Results in /var/lib/momo, /etc/momo and /run/momo/momo.sock, where `momo` looks for the machine's shop."""
 _UNKNOWN_FOLDER: Final = "\0"
 """Placeholder for the temporary directory until it is needed: `tempfile` is slow to import."""
 RETRY_S: Final = 2.0
@@ -28,15 +37,20 @@ class Located:
         places: The folders and files.
         socket: The socket to connect to: the first candidate that exists, else the first candidate.
         environ: The environment for child processes.
+        machine: It is the machine's shop, which runs as the user `momo`.
     """
 
     places: wire.Places
     socket: str
     environ: dict[str, str]
+    machine: bool = False
 
 
 def locate(flags: Flags, environ: Mapping[str, str], uid: int) -> Located:
-    """Find the shop: `--socket`, `MOMO_SOCKET`, `MOMO_HOME`, then the XDG places (cli.md 1.6)."""
+    """Find the shop: `--socket`, `MOMO_SOCKET`, `MOMO_HOME`, then the XDG places (cli.md 1.6).
+
+    A user without an own shop gets the machine's shop, if there is one.
+    """
     own = dict(environ)
     if flags.profile:
         own["MOMO_PROFILE"] = flags.profile
@@ -52,9 +66,23 @@ def locate(flags: Flags, environ: Mapping[str, str], uid: int) -> Located:
         bare = {key: value for key, value in own.items() if key != "XDG_RUNTIME_DIR"}
         candidates.append(_places(bare, uid).socket)
         if own.get("MOMO_PROFILE", "default") in ("", "default"):
+            if _uses_machine(places):
+                return _machine(places, own, uid)
             candidates.append(_SYSTEM_SOCKET)
     found = next((path for path in candidates if may_exist(path)), candidates[0])
     return Located(places, found, own)
+
+
+def _uses_machine(places: wire.Places) -> bool:
+    exists = os.path.exists
+    return exists(SYSTEM_HOME) and not exists(places.database)
+
+
+def _machine(own: wire.Places, environ: dict[str, str], uid: int) -> Located:
+    """Return the machine's shop; what the command line itself stores stays in the caller's own folder."""
+    environ = {**environ, **SYSTEM_ENVIRONMENT}
+    places = replace(_places(environ, uid), state=own.state)
+    return Located(places, places.socket, environ, machine=True)
 
 
 def may_exist(path: str) -> bool:
@@ -100,7 +128,11 @@ def unreachable(located: Located, problem: OSError) -> Failure:
     """Return the failure for a failed connection: NOT_SET_UP if there is no database, else DAEMON_DOWN."""
     if not may_exist(located.places.database) and not isinstance(problem, PermissionError):
         return Failure(wire.ErrorCode.NOT_SET_UP)
-    return Failure(wire.ErrorCode.DAEMON_DOWN, _why(located.socket, problem))
+    next_: tuple[str, ...] = ()
+    if located.machine and os.getuid() != 0:
+        # setup adds the caller to `[access] socket_users`.
+        next_ = ("sudo momo setup", "sudo momo daemon start")
+    return Failure(wire.ErrorCode.DAEMON_DOWN, _why(located.socket, problem), next=next_)
 
 
 def _why(path: str, problem: OSError) -> str:

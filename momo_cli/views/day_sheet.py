@@ -1,19 +1,25 @@
 """The day sheet, of a day or a longer period, as text for the terminal and mail, as HTML, and as rows."""
 
 from collections.abc import Iterator, Sequence
-from datetime import timedelta, tzinfo
+from datetime import time, timedelta, tzinfo
 from typing import Final
 
 from daemon.wire import Path
 from momo_cli.show.answer import Answer, Cell, Field, Head, Row, View, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import money, payer_text, phone
+from momo_cli.show.words import clock, money, payer_text, phone
 from momo_cli.socket.client import Client, Reply
 from momo_cli.text import at, clean
 from momo_cli.times import parse_stamp
 
 ROWS_MAX: Final = 1000
 """The most rows by hour, day or payer that are shown."""
+_REVIEWS_MAX: Final = 200
+_HELD_MAX: Final = 5
+"""The held payments that are named for each wallet."""
+_UNCOUNTED: Final = ("held", "refuted")
+"""The standings in the balance chain with which a payment is not counted."""
+_ID_SHOWN: Final = 8
 _LABEL: Final = 27
 _COUNT: Final = 6
 _AMOUNT: Final = 13
@@ -221,14 +227,68 @@ def sheet_answer(reply: Reply, client: Client, terminal: Terminal, by: str) -> A
         more = f", the first {len(found)} of {total}" if total and total > len(found) else ""
         return Answer(reply.text, found, heading=heading + more, empty=nothing)
     wrong = balance_differences(data)
+    held = _held(data, client, terminal) if wrong and terminal.human else []
     return Answer(
         reply.text,
         list(sheet_rows(data)),
         lines=sheet_lines(data, terminal),
         empty=nothing,
-        notes=[f"! {what}" for what in wrong] if terminal.human else (),
-        next=[*_unmatched(data, client, terminal), *(["momo lines"] if wrong else [])],
+        notes=[*(f"! {what}" for what in wrong), *held] if terminal.human else (),
+        next=[
+            *_unmatched(data, client, terminal),
+            *(["momo review list"] if held else []),
+            *(["momo lines"] if wrong else []),
+        ],
     )
+
+
+def _held(data: Row, client: Client, terminal: Terminal) -> list[str]:
+    """Return the open reviews of payments that the wallets have and the sheet does not count, a line each."""
+    found: list[str] = []
+    rows = client.find(Path.REVIEWS, limit=_REVIEWS_MAX) or ()
+    for sheet in data.get("sheets") or ():
+        for line in sheet["lines"]:
+            wallet = line["wallet"]
+            if wallet is None or not wallet["difference"].startswith("-"):
+                continue
+            held = [row for row in rows if _is_held(row, data, line, sheet["currency"])]
+            found += [_held_text(row, terminal) for row in held[:_HELD_MAX]]
+            if len(held) > _HELD_MAX:
+                found.append(f"  and {len(held) - _HELD_MAX} more that are held")
+            total = sum(_minor(row["amount"]) for row in held)
+            if held and total == _minor(wallet["difference"].lstrip("-")):
+                found.append("  Together they are the difference.")
+    return found
+
+
+def _is_held(row: Row, data: Row, line: Row, currency: str) -> bool:
+    """Return whether a review is about money on this line and in this period that the sheet does not count."""
+    when = clean(at(row, "message.smsc_ts") or at(row, "message.received_at"))
+    counted = row.get("payment") and at(row, "balance_chain.standing") not in _UNCOUNTED
+    return (
+        not counted
+        and at(row, "message.kind") == "payment_received"
+        and bool(row.get("test")) is bool(data.get("test"))
+        and (row.get("currency"), at(row, "line.payment_method_id"))
+        == (currency, line["payment_method_id"])
+        and clean(data.get("from")) <= when < clean(data.get("to"))
+    )
+
+
+def _held_text(row: Row, terminal: Terminal) -> str:
+    fields = at(row, "message.fields") or {}
+    number = clean(fields.get("payer_phone"))
+    number = f"+{number}" if number.startswith("233") else number  # receipts print no plus
+    payer = payer_text(fields.get("payer_name"), number)
+    amount = money(row.get("amount"), row.get("currency"))
+    when = clock(at(row, "message.received_at"), terminal)
+    who = f" from {payer}" if payer else ""
+    return f"  {amount}{who}, {when}, is held: momo review show {clean(row.get('id'))[:_ID_SHOWN]}"
+
+
+def _minor(amount: str) -> int:
+    """Return an amount with two decimals in the smallest unit."""
+    return int(amount.replace(".", ""))
 
 
 def _unmatched(data: Row, client: Client, terminal: Terminal) -> list[str]:
@@ -241,7 +301,19 @@ def _unmatched(data: Row, client: Client, terminal: Terminal) -> list[str]:
         return []  # the sheet itself was printed
     if waits:
         return ["momo review list"]
-    return [f"momo tx list --origin open --from {clean(data['from'])} --to {clean(data['to'])}"]
+    sandbox = " --sandbox" if data.get("test") else ""
+    return [f"momo tx list --origin open {_window(data, terminal)}{sandbox}"]
+
+
+def _window(data: Row, terminal: Terminal) -> str:
+    """Return the flags for the period of a sheet; whole days as dates, which are short to type."""
+    texts = {"--from": clean(data["from"]), "--to": clean(data["to"])}
+    for flag, text in texts.items():
+        found = parse_stamp(text)
+        local = None if found is None else found.astimezone(terminal.zone)
+        if local is not None and local.time() == time():
+            texts[flag] = f"{local:%Y-%m-%d}"
+    return " ".join(f"{flag} {text}" for flag, text in texts.items())
 
 
 def sheet_html(data: Row, zone: tzinfo) -> Iterator[str]:

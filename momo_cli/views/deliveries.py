@@ -15,17 +15,22 @@ DELIVERY_FIELDS: Final = fields(
 DELIVERY_VIEW: Final = view_of(*DELIVERY_FIELDS)
 """The view of one delivery, which is shown as lines instead of a table."""
 
+_WAITS: Final = {
+    "clock": "for the right time: your receiver's clock and ours may differ (momo doctor clock); a 4xx is final after 24 h"
+}
+
 
 def answer_text(row: Row) -> str:
     """Return the receiver's status code, or the reason why there is none."""
     code = row.get("response_status_code")
-    return clean(code if code is not None else at(row, "error.code") or row.get("waiting"))
+    said = clean(code if code is not None else at(row, "error.code") or row.get("waiting"))
+    return f"{said} (waits: clock)" if row.get("waiting") == "clock" and code is not None else said
 
 
 def delivery_lines(row: Row, terminal: Terminal) -> list[str]:
     """Return the lines of one delivery."""
     said = (answer_text(row), clean(at(row, "error.message")))
-    waits = clean(row.get("waiting")).replace("_", " ")
+    waits = _WAITS.get(str(row.get("waiting")), clean(row.get("waiting")).replace("_", " "))
     facts = (
         ("id", clean(row.get("id"))),
         ("webhook", clean(row.get("webhook_id"))),
@@ -35,7 +40,12 @@ def delivery_lines(row: Row, terminal: Terminal) -> list[str]:
         ("answer", " — ".join(part for part in said if part)),
         ("arrived", clock(row.get("delivered_at"), terminal)),
         ("waits", waits),
-        ("next", "" if waits else ago(row.get("next_attempt_at"), terminal)),
+        (
+            "next",
+            ""
+            if waits and row.get("waiting") != "clock"
+            else ago(row.get("next_attempt_at"), terminal),
+        ),
     )
     head = f"{styled(state(row.get('status')), terminal)}  {clean(row.get('event'))}"
     return [head, *fact_lines(facts, 8)]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from daemon.wire import ErrorCode, Path
+from daemon.wire import ErrorCode, Path, SourceKind
 from momo_cli.errors import Failure, usage
 from momo_cli.inputs.ids import method_id, sim_name
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
@@ -34,6 +34,25 @@ def change_method(client: Client, method: str, changes: Row) -> Reply:
     return client.call("PATCH", path, body=changes)
 
 
+def agrees_to_network(terminal: Terminal, number: str, provider: str) -> bool:
+    """Ask whether a number is right if another network than the provider's issued it; False if it is not.
+
+    Without a terminal nothing is asked: the daemon's answer has a warning.
+    """
+    from parsers.phone import NETWORK_NAMES, network_of_number, read_phone  # noqa: PLC0415  # few calls need them
+    from parsers.read import PROVIDERS, provider_of  # noqa: PLC0415  # the same
+
+    known = provider_of(provider if provider.startswith("momo_") else f"momo_{provider}")
+    theirs = network_of_number(read_phone(number) or "")
+    ours = PROVIDERS[known].network if known else None
+    if theirs in (None, ours) or ours is None or not terminal.can_ask():
+        return True
+    shown = " ".join(
+        (phone(read_phone(number)), "is in the number range of", NETWORK_NAMES[theirs])
+    )
+    return terminal.confirm(f"{shown}, not of {NETWORK_NAMES[ours]}. Is it right?")
+
+
 def assign_sim(client: Client, method: str, sim: Row | None) -> Reply:
     """Assign a number to a SIM, or to none."""
     return change_method(client, method, {"sim": sim})
@@ -52,15 +71,12 @@ def method_answer(reply: Reply, terminal: Terminal, verb: str) -> Answer:
     name, number = clean(row.get("account_name")), phone(row.get("phone_number"))
     place = f"on SIM {where}" if where else "on no SIM now"
     said = f"{verb} {number} ({name}), {place}" if verb else f"{number} ({name}) is {place}"
-    typed = number.replace(" ", "") or clean(row.get("id"))
     return Answer(
         document=reply.text,
         rows=[row],
         lines=[f"{terminal.tick} {said}"],
         notes=warnings_of(reply.body),
-        next=["momo lines"]
-        if where
-        else ["momo sims list", f"momo sims assign DEVICE:SLOT --method {typed}"],
+        next=["momo lines"] if where else ["momo sims list"],
     )
 
 
@@ -190,6 +206,7 @@ def modem_lines(row: Row, terminal: Terminal) -> list[str]:
     made = " ".join(clean(row.get(part)) for part in ("manufacturer", "model") if row.get(part))
     facts = (
         ("port", clean(row.get("port"))),
+        ("source", _source(row)),
         ("make", made),
         ("IMEI", clean(row.get("imei"))),
         ("signal", signal(row, terminal)),
@@ -201,6 +218,15 @@ def modem_lines(row: Row, terminal: Terminal) -> list[str]:
     found += [f"  {name:<9} {value}" for name, value in facts if value and value != "—"]
     found += [f"  {'SIM':<9} {_sim(sim)}" for sim in row.get("sims") or ()]
     return found + list(trouble_lines(row, terminal))
+
+
+def _source(row: Row) -> str:
+    """Return the source of a phone that is no AT modem, and how far it is trusted."""
+    kind = at(row, "source.kind")
+    if kind in {None, SourceKind.MODEM}:
+        return ""
+    name, level = clean(at(row, "source.name")), clean(at(row, "source.trust_level"))
+    return f"{name} ({clean(kind)}, trust level {level})"
 
 
 def _sim(sim: Row) -> str:

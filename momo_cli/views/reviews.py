@@ -104,9 +104,13 @@ def review_question(row: Row) -> str:
     fields = at(row, "message.fields")
     balance = money(at(fields, "balance") or row.get("amount"), row.get("currency"))
     if row.get("reason") == ReviewReason.FOREIGN_SMSC:
-        return (
-            f"A service centre that this SIM never used. Does the wallet hold {balance}? Type YES"
+        unknown = at(row, "details.smsc") is None and at(row, "message.smsc") is None
+        what = (
+            "Its service centre is not told"
+            if unknown
+            else "A service centre that this SIM never used"
         )
+        return f"{what}. Does the wallet hold {balance}? Type YES"
     return "Have you seen this money in the wallet itself, on the phone? Type YES"
 
 
@@ -129,7 +133,7 @@ def review_next(row: Row) -> list[str]:
         *suggested,
         f"momo messages show {message} --show-body",
         f"momo review approve {review}{order}",
-        f'momo review reject {review} --notes "WHY"',
+        f'momo review reject {review} --notes "not paid"',
     ]
 
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from itertools import chain
 from typing import Final
 
 from daemon.wire import Path, TransactionStatus
@@ -23,10 +22,9 @@ from momo_cli.show.words import (
     with_test_mark,
 )
 from momo_cli.socket.client import Client, Event, Reply, path_of
+from momo_cli.socket.outage import PAUSE_S, Outage
 from momo_cli.text import at, clean
 
-_RECONNECTS_MAX: Final = 60
-_RECONNECT_PAUSE_S: Final = 1.0
 _CODE: Final = re.compile(r"[0-9A-Za-z]{6}", re.ASCII)
 _PARTIAL: Final = re.compile(r"svc_(?!trx_[0-9a-f]{32}$).*", re.ASCII | re.IGNORECASE | re.DOTALL)
 """The beginning of a reference, or both its ends."""
@@ -44,6 +42,8 @@ SHOW_VIEW: Final = view_of(
     "payer_phone_source=payer_source.phone_number payer_name_source=payer_source.name held_review_id",
     id="reference",
 )
+_ARRIVED: Final = "momo messages list --since 24h"
+"""Shows the network's IDs, for `momo reconcile`."""
 PAID: Final = (TransactionStatus.SUCCESS, TransactionStatus.OVERPAID)
 FINAL: Final = (
     *PAID,
@@ -182,11 +182,11 @@ def _payment(row: Row) -> str:
 def _next(row: Row) -> list[str]:
     status, reference = row.get("status"), clean(row.get("reference"))
     if status == TransactionStatus.PENDING:
-        return [f"momo tx wait {reference}", f"momo reconcile {reference} TRANSACTION_ID"]
+        return [f"momo tx wait {reference}", _ARRIVED]
     if status == TransactionStatus.MANUAL_REVIEW:
-        return ["momo review list", f"momo reconcile {reference} TRANSACTION_ID"]
+        return ["momo review list"]
     if status == TransactionStatus.EXPIRED:
-        return [f"momo reconcile {reference} TRANSACTION_ID"]
+        return [_ARRIVED]
     return []
 
 
@@ -210,28 +210,37 @@ def follow_events(
     client: Client,
     reference: str | None,
     since: str | None = None,
+    *,
+    resume: str = "",
+    outage: Outage | None = None,
     left: Callable[[], float] | None = None,
 ) -> Iterator[Event | None]:
-    """Read the event stream without end, and reconnect as needed; fail if that is impossible for a minute.
+    """Read the event stream without end; while the daemon is away, wait for it and continue after the last event.
 
-    Yields each event once, and None at each keep-alive, so that the caller can check the time.
+    Yields each event once, and None at each keep-alive and lost connection, so that the caller can check the time.
+    The command to go on with is `resume`, with `--since-event` added. If the caller handles the end of an outage
+    itself, it gives its own `outage`.
+
+    Raises:
+        Failure: As `Outage.missed`.
     """
-    patience, first = _RECONNECTS_MAX, True
+    own = Outage(client, resume)
     while True:
+        failure = None
         try:
             for event in client.events(since=since, reference=reference, left=left):
-                patience, first = _RECONNECTS_MAX, False
+                if outage is None:
+                    own.over()
                 if event is not None and event.id:
                     since = event.id
-                yield event
-        except Failure:
-            if first or patience == 0:
-                raise
+                    own.resume = f"{resume} --since-event {since}" if resume else ""
+                if event is None or event.kind:
+                    yield event
+        except Failure as problem:
+            failure = problem
         yield None
-        if patience == _RECONNECTS_MAX:
-            client.warn("connection to the daemon lost; trying again")
-        patience -= 1
-        client.pause(_RECONNECT_PAUSE_S)
+        (outage or own).missed(failure)
+        client.pause(PAUSE_S if left is None else max(0.0, min(PAUSE_S, left())))
 
 
 def wait_for(
@@ -240,30 +249,45 @@ def wait_for(
     *,
     goal: Goal,
     limit_s: float,
+    answered: bool = False,
     monotonic: Callable[[], float] = system.monotonic,
 ) -> tuple[Reply, int]:
     """Wait until a transaction reaches the goal or another final status, or the time is over.
 
     The status is read before the event stream is opened, again when it is open (so that no change is missed), and
-    again at each event and keep-alive.
+    again at each event and keep-alive. The wait goes on while the daemon restarts, and while it answers 503.
 
-    `limit_s` is the time limit in seconds, 0 is no limit; `monotonic` is a monotonic clock. Returns the transaction,
-    and the exit code: 0 goal met, 6 another final status, 8 timed out.
+    `limit_s` is the time limit in seconds, 0 is no limit; `answered` is whether the daemon has answered this command;
+    `monotonic` is a monotonic clock. Returns the transaction as it was last read, and the exit code: 0 goal met, 6
+    another final status, 8 timed out.
+
+    Raises:
+        Failure: The daemon refused, or was away for too long; exit code 8 if the time is over and no call succeeded.
     """
     deadline = monotonic() + limit_s if limit_s else float("inf")
 
     def left() -> float:
         return deadline - monotonic()
 
-    told = ""
-    for _ in chain((None,), follow_events(client, reference, left=left)):
-        reply = find_transaction(client, reference)
-        code = wait_exit_code(reply.data.get("status"), goal)
-        if code is not None:
-            return reply, code
-        if (held := held_text(reply.data)) and held != told:
-            client.warn(held)
-            told = held
-        if left() <= 0:
-            break
-    return reply, exit_codes.PENDING
+    outage = Outage(client, f"momo tx wait {reference}", answered)
+    events = follow_events(client, reference, outage=outage, left=left)
+    reply, told = None, ""
+    while True:
+        try:
+            reply = find_transaction(client, reference)
+        except Failure as failure:
+            outage.missed(failure)
+            if left() <= 0 and reply is None:
+                failure.exit_code, failure.next = exit_codes.PENDING, (outage.resume,)
+                raise
+        else:
+            outage.over()
+            code = wait_exit_code(reply.data.get("status"), goal)
+            if code is not None:
+                return reply, code
+            if (held := held_text(reply.data)) and held != told:
+                client.warn(held)
+                told = held
+        if left() <= 0 and reply is not None:
+            return reply, exit_codes.PENDING
+        next(events)

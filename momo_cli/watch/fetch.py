@@ -16,13 +16,13 @@ from momo_cli import errors
 from momo_cli.errors import Failure
 from momo_cli.show.words import money
 from momo_cli.socket.client import Client, path_of
+from momo_cli.socket.outage import PAUSE_S, Outage
 from momo_cli.text import at
 from momo_cli.watch.model import Approve, Connection, DayData, LookupResult, Result, ScreenMessage
 from parsers.svc_code import is_valid_code
 
 RECENT: Final = 20
 REVIEWS_MAX: Final = 20
-_PAUSE_S: Final = 1.0
 
 
 def fetch_day(client: Client, *, sandbox: bool) -> DayData:
@@ -44,6 +44,7 @@ class Fetcher:
         self._jobs: queue.SimpleQueue[Callable[[], Result]] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._asked = threading.Event()
+        self._failed: Failure | None = None
         self.woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
 
@@ -53,8 +54,10 @@ class Fetcher:
             threading.Thread(target=work, daemon=True).start()
 
     def results(self) -> list[Result]:
-        """Return the new results without waiting."""
+        """Return the new results without waiting, or fail if the daemon has been away for too long (`Outage`)."""
         os.read(self.woken, 4096)
+        if self._failed is not None:
+            raise self._failed
         found: list[Result] = []
         while not self._results.empty():
             found.append(self._results.get())
@@ -88,18 +91,27 @@ class Fetcher:
 
     def _read_events(self) -> None:
         since: str | None = None
+        outage = Outage(self._client, "momo watch", answered=True)
         while True:
+            failure = None
             try:
                 for event in self._client.events(since=since):
+                    outage.over()
                     if event is None:
                         self._put(Connection(up=True))
                     else:
                         since = event.id or since
                     self.refresh()
-            except Failure:
-                pass  # reported below as a lost connection
+            except Failure as problem:
+                failure = problem
             self._put(Connection(up=False))
-            self._client.pause(_PAUSE_S)
+            try:
+                outage.missed(failure)
+            except Failure as final:
+                self._failed = final
+                self.wake()
+                return
+            self._client.pause(PAUSE_S)
 
     def _work(self) -> None:
         while True:

@@ -1,6 +1,6 @@
 """One shop of real programs for each test: a phone on a pty, a receiver over TLS, and the daemon."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +21,9 @@ class Scene:
     phone: PhoneProcess
     receiver: Receiver
 
-    def open_for_business(self) -> None:
+    def open_for_business(self, prefix: Sequence[str] = ()) -> None:
         """Start the daemon, put the shop's number on the SIM and give the receiver its secrets."""
-        self.shop.start()
+        self.shop.start(prefix=prefix)
         self.shop.assign(SHOP_NUMBER)
         secret = self.shop.add_endpoint(self.receiver.url())
         self.receiver.secrets = [secret, self.shop.keys.webhook_secret]

@@ -175,3 +175,29 @@ def announced_too_early(
         if durable is None or durable >= write.begun:
             early.append((write, text))
     return early
+
+
+def journaled_too_late(
+    trace: Iterable[Call], folder: str, announced: Iterable[tuple[Call, bytes]]
+) -> list[tuple[Call, bytes]]:
+    """Return those of `announced` whose write began before the message journal held their text durably.
+
+    `folder` is the journal's folder. A line is durable when a sync of its file that began after the line was written has
+    returned 0.
+    """
+    calls_there = [call for call in trace if call.path.startswith(f"{folder}/")]
+    writes = [call for call in calls_there if not call.is_sync and call.done is not None]
+    syncs = [call for call in calls_there if call.is_sync and call.result == 0]
+    late = []
+    for write, text in announced:
+        first = next((one for one in writes if text in one.data), None)
+        durable = first is not None and any(
+            sync.path == first.path
+            and sync.begun > (first.done or 0)
+            and sync.done is not None
+            and sync.done < write.begun
+            for sync in syncs
+        )
+        if not durable:
+            late.append((write, text))
+    return late

@@ -1,4 +1,7 @@
-"""Stored first, announced after: system calls show that nothing is deleted or promised before `fdatasync`."""
+"""Stored first, announced after: system calls show that nothing is deleted or promised before `fdatasync`.
+
+An SMS is durable twice: in the database and in the message journal.
+"""
 
 import os
 import shutil
@@ -10,7 +13,13 @@ import pytest
 
 from daemon import wire
 from tests.acceptance.conftest import SHOP_NUMBER, Scene
-from tests.acceptance.strace_log import ARGUMENTS, Call, announced_too_early, calls
+from tests.acceptance.strace_log import (
+    ARGUMENTS,
+    Call,
+    announced_too_early,
+    calls,
+    journaled_too_late,
+)
 from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 
@@ -62,7 +71,10 @@ def _run(scene: Scene, tmp_path: Path, *, receipts: int) -> None:
         b"AT+CMGD=%d\r" % entry["index"] for entry in deleted
     ]
     answers = [_answer(trace, text) for text in promised]
-    assert announced_too_early(trace, wal, [*announced, *answers]) == []
+    # The database holds a part as octets, the message journal as hex.
+    stored = [(call, bytes.fromhex(pdu.decode())) for call, pdu in announced]
+    assert announced_too_early(trace, wal, [*stored, *answers]) == []
+    assert journaled_too_late(trace, f"{shop.places.home}/messages", announced) == []
 
 
 def _orders(shop: RealShop, url: str) -> list[bytes]:

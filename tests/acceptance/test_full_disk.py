@@ -1,9 +1,5 @@
 """A full disk: SMS stay on the phone, the API says so, and everything continues when there is room again."""
 
-import contextlib
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,38 +11,25 @@ from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
 from tests.fakes.receiver import Receiver
+from tests.fakes.small_disk import fill, small_disk
 
 DISK_BYTES = 64 << 20
 """More than the free space that initialize requires (operations.md), so that writes meet the end of the disk itself."""
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path: Path) -> Iterator[Path]:
     """A small disk of its own."""
-    if os.getuid() != 0 or shutil.which("mount") is None:
-        pytest.skip("only root can mount a small disk")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)],
-        capture_output=True, text=True, timeout=20, check=False,
-    )  # fmt: skip
-    if made.returncode != 0:
-        pytest.skip(f"mounting is not permitted here: {made.stderr.strip()}")
-    try:
+    with small_disk(tmp_path / "disk", DISK_BYTES) as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], timeout=20, check=True)
 
 
-def test_a_full_disk_loses_nothing_and_heals(
-    small_disk: Path, tmp_path: Path, fresh: RealShop
-) -> None:
+def test_a_full_disk_loses_nothing_and_heals(disk: Path, tmp_path: Path, fresh: RealShop) -> None:
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty") as phone,
         RealShop(
-            small_disk / "shop", phone=phone.link, ca_file=receiver.ca_file, like=fresh,
+            disk / "shop", phone=phone.link, ca_file=receiver.ca_file, like=fresh,
             short_schedule=True,
         ) as shop,
     ):  # fmt: skip
@@ -56,7 +39,7 @@ def test_a_full_disk_loses_nothing_and_heals(
         shop.assign(SHOP_NUMBER)
         receiver.secrets = [shop.add_endpoint(receiver.url())]
         order = shop.request("25.00")
-        ballast = _fill(small_disk)
+        ballast = fill(disk)
 
         status, answer = shop.api(
             "POST", wire.Path.INITIALIZE, {"amount": "1.00", "phone_number": "0244123456"}
@@ -90,19 +73,6 @@ def test_a_full_disk_loses_nothing_and_heals(
         # If the check of the minute fell into that time, new transactions wait for the next one.
         wait_until(lambda: _takes_orders(shop), 90, "orders are taken again")
         shop.stop()
-
-
-def _fill(disk: Path) -> list[Path]:
-    """Fill the disk to the last byte."""
-    made: list[Path] = []
-    for size in (16 << 20, 1 << 20, 4096, 1):
-        with contextlib.suppress(OSError):
-            while True:
-                path = disk / f"ballast-{len(made)}"
-                made.append(path)
-                with path.open("wb") as file:
-                    file.write(b"x" * size)
-    return [path for path in made if path.exists()]
 
 
 def _takes_orders(shop: RealShop) -> bool:

@@ -115,7 +115,7 @@ echo not reached
 @pytest.mark.slow
 def test_a_guide_with_a_wrong_command_fails_and_leaves_no_daemon(clone: Path, home: Path) -> None:
     done = run(BREAKS_OFF, clone, home)
-    assert done.returncode == 2
+    assert done.returncode == 2, done.stdout + done.stderr
     assert "not reached" not in done.stdout
     # The home folder's path may be too long for a socket, which is then elsewhere.
     places = wire.places({"MOMO_HOME": str(home / "momo-x")}, os.getuid(), "/tmp")

@@ -10,6 +10,7 @@ import pytest
 from daemon import wire
 from tests.acceptance.conftest import Scene
 from tests.fakes.invariants import check_invariants
+from tests.fakes.message_journal import journal_of
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop, pause, utc_now, wait_until
 from tests.fakes.receipts import Receipt, mtn_receipts
@@ -103,7 +104,7 @@ def _play_and_kill(scene: Scene, parts: Sequence[str], rng: random.Random) -> No
 
 
 class _Deletions:
-    """Every part that the phone deleted must be in the database, at whatever moment the daemon was killed."""
+    """Every part that the phone deleted must be in the database and in the message journal, at whatever moment the daemon was killed."""
 
     def __init__(self, phone: PhoneProcess) -> None:
         self._phone = phone
@@ -112,8 +113,10 @@ class _Deletions:
     def were_all_durable(self, shop: RealShop) -> None:
         deleted = self._phone.state(self._checked, 0)["deleted"]
         self._checked += len(deleted)
-        stored = {pdu for (pdu,) in shop.rows("SELECT pdu FROM sms_parts")}
+        stored = {octets.hex().upper() for (octets,) in shop.rows("SELECT pdu FROM sms_parts")}
         assert [entry for entry in deleted if entry["pdu"] not in stored] == []
+        journaled = {record.pdu for record in journal_of(shop).backward()}
+        assert [entry for entry in deleted if entry["pdu"] not in journaled] == []
 
 
 def _wait_until_quiet(scene: Scene, deliveries: int) -> None:

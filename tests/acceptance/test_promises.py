@@ -47,18 +47,20 @@ class _Client:
     def __init__(self, shop: RealShop) -> None:
         self._shop = shop
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._pool = ThreadPoolExecutor(1)
         self.answered: dict[str, str] = {}
 
     def __enter__(self) -> None:
-        self._thread.start()
+        self._work = self._pool.submit(self._run)
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(60)
-        assert not self._thread.is_alive()
+        self._pool.shutdown()
+        self._work.result()
 
     def has(self, count: int) -> bool:
+        if self._work.done():
+            self._work.result()  # it ended by itself: raise its error
         return len(self.answered) >= count
 
     def _run(self) -> None:
@@ -75,6 +77,10 @@ class _Client:
                     "POST", wire.Path.INITIALIZE, body, headers={wire.IDEMPOTENCY_HEADER: key}
                 )
             except (OSError, http.client.HTTPException, ValueError):
+                pause(0.01)
+                continue
+            if status == 503 and answer["error"]["cause"] == wire.FaultCause.STARTING:
+                # The hint is to repeat it; the same key may be used, because nothing was done.
                 pause(0.01)
                 continue
             assert status == 201, answer

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.real_shop import ROOT, NotStarted, RealShop
+from daemon import wire
+from tests.fakes.real_shop import ROOT, SOON_S, NotStarted, RealShop, wait_until
 
 
 def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> None:
@@ -68,16 +69,65 @@ def test_bad_settings_are_named_by_line(shop: RealShop, text: str, said: str) ->
     assert done.stderr.splitlines()[-1] == f"next:  edit {shop.places.config}"
 
 
-def test_a_damaged_database_is_left_as_it_is(shop: RealShop) -> None:
+def test_setup_refuses_a_damaged_database_and_leaves_it_as_it_is(shop: RealShop) -> None:
     database = Path(shop.places.database)
     whole = database.read_bytes()
     broken = whole[:4096] + b"\xff" * 4096 + whole[8192:]
     database.write_bytes(broken)
-    done = shop.program("run", "--http", "127.0.0.1:0")
+    done = shop.program("setup", "--shop", "Another")
     assert done.returncode == 74
     assert "error: the database is damaged and was not changed:" in done.stderr
     assert "[DATABASE_DAMAGED]\nnext:  copy the file to another" in done.stderr
     assert database.read_bytes() == broken
+
+
+@pytest.mark.slow
+def test_with_a_file_that_is_no_database_the_daemon_starts_says_so_and_leaves_it(
+    shop: RealShop,
+) -> None:
+    database = Path(shop.places.database)
+    broken = b"no database" + database.read_bytes()[11:]
+    database.write_bytes(broken)
+    shop.start()
+    status = shop.ask("GET", wire.Path.LOCAL_STATUS)
+    assert (status["state"], status["shop"]) == ("degraded", None)
+    (problem,) = status["problems"]
+    assert problem["cause"] == wire.FaultCause.DATABASE_DAMAGED
+    assert problem["next"] == "momo restore --stop"
+    assert shop.api("GET", wire.Path.TRANSACTIONS)[1]["error"]["cause"] == problem["cause"]
+    shop.stop()
+    assert database.read_bytes() == broken
+
+
+@pytest.mark.slow
+def test_damage_in_the_middle_of_the_file_is_found_behind_the_start(shop: RealShop) -> None:
+    database = Path(shop.places.database)
+    whole = database.read_bytes()
+    # A page that no statement of the start reads.
+    place = len(whole) - 4096
+    database.write_bytes(whole[:place] + b"\xff" * 4096)
+    shop.start()
+    wait_until(
+        lambda: shop.ask("GET", wire.Path.LOCAL_STATUS)["db"]["last_check"] == "damaged",
+        SOON_S, "the check behind the start finds it",
+    )  # fmt: skip
+    shop.stop()
+
+
+@pytest.mark.slow
+def test_a_shop_whose_database_was_removed_is_not_taken_for_a_new_one(shop: RealShop) -> None:
+    assert shop.momo("backup", "create").returncode == 0
+    Path(shop.places.database).unlink()
+    shop.start()
+    (problem,) = shop.ask("GET", wire.Path.LOCAL_STATUS)["problems"]
+    assert problem["cause"] == wire.FaultCause.DATABASE_MISSING
+    assert not Path(shop.places.database).exists()
+    done = shop.momo("restore", "--stop", "--confirm", "Ama Provisions")
+    assert done.returncode == 0, done.stderr
+    shop.kill()
+    shop.start()
+    assert shop.ask("GET", wire.Path.LOCAL_STATUS)["state"] == "ok"
+    shop.stop()
 
 
 @pytest.mark.parametrize(

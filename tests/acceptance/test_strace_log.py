@@ -8,6 +8,7 @@ from tests.acceptance.strace_log import (
     calls,
     commits,
     durable_at,
+    journaled_too_late,
 )
 
 WAL = "/shop/momo.db-wal"
@@ -72,6 +73,30 @@ def test_an_announcement_before_the_sync_is_found(lines: tuple[list[str], ...]) 
 def test_a_later_sync_does_not_excuse_the_first_commit() -> None:
     again = _frame(PDU + b"again", last=True)
     assert not _verdict(STORED, DELETE, again, SYNC)
+
+
+JOURNALED = [f'12 write(7</shop/messages/2026-11.journal>, "{PDU.decode()}", 16) = 16']
+JOURNAL_SYNC = ["12 fdatasync(7</shop/messages/2026-11.journal>) = 0"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "late"),
+    [
+        pytest.param((JOURNALED, JOURNAL_SYNC, DELETE), False, id="in order"),
+        pytest.param((JOURNALED, DELETE, JOURNAL_SYNC), True, id="delete before the sync"),
+        pytest.param(
+            (JOURNAL_SYNC, JOURNALED, DELETE), True, id="the sync was of what came before"
+        ),
+        pytest.param((JOURNALED, SYNC, DELETE), True, id="another file"),
+        pytest.param((STORED, SYNC, DELETE), True, id="not journaled"),
+    ],
+)
+def test_a_delete_before_the_message_journal_is_durable_is_found(
+    lines: tuple[list[str], ...], late: bool
+) -> None:
+    trace = calls([line for part in lines for line in part])
+    (delete,) = [call for call in trace if call.data.startswith(b"AT+CMGD")]
+    assert bool(journaled_too_late(trace, "/shop/messages", [(delete, PDU)])) is late
 
 
 def test_each_commit_has_its_own_sync() -> None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,12 +24,73 @@ async def read_one(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     return head.partition(b"\r\n")[0], body
 
 
-async def test_what_is_not_http_is_400_in_our_envelope(api: FakeApi) -> None:
-    for nonsense in (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"GET / FTP/9\r\n\r\n"):
-        answer = await answer_to(api, nonsense)
-        assert answer.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-        assert b'"code":"INVALID_JSON"' in answer
-        assert b"X-Request-Id: req_" in answer
+async def connect_by(api: FakeApi, way: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    if way == "tcp":
+        return await connect(api)
+    return await asyncio.open_unix_connection(api.socket_path)
+
+
+async def answer_by(api: FakeApi, way: str, request: bytes) -> tuple[int, dict[str, Any]]:
+    """Send bytes over TCP or the Unix socket; return the status and the body of the answer."""
+    reader, writer = await connect_by(api, way)
+    writer.write(request)
+    async with asyncio.timeout(10):
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert b"x-request-id: req_" in head.lower()
+    return int(head.split()[1]), json.loads(body)
+
+
+@pytest.mark.parametrize("way", ["tcp", "unix"])
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+        b"GET / FTP/9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
+    ],
+    ids=["tls", "another protocol", "a wrong length"],
+)
+async def test_what_is_not_http_is_400_in_our_envelope(
+    api: FakeApi, way: str, nonsense: bytes
+) -> None:
+    status, body = await answer_by(api, way, nonsense)
+    assert (status, body["error"]["code"]) == (400, "MALFORMED_REQUEST")
+    assert body["success"] is False
+
+
+@pytest.mark.parametrize("way", ["tcp", "unix"])
+@pytest.mark.parametrize(
+    "large",
+    [
+        b"X-Pad: " + b"a" * 33_000 + b"\r\n\r\n",
+        b"X-Pad: " + b"a" * 3_000_000 + b"\r\n\r\n",
+        b"".join(b"X-%d: %d\r\n" % (i, i) for i in range(3_000)) + b"\r\n",
+        b"Cookie: " + b"a" * 600_000,
+    ],
+    ids=["one header", "a huge header", "many headers", "no end"],
+)
+async def test_headers_above_the_limit_are_431_and_the_client_gets_the_answer(
+    api: FakeApi, way: str, large: bytes
+) -> None:
+    request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + large
+    status, body = await answer_by(api, way, request)
+    assert (status, body["error"]["code"]) == (431, "HEADERS_TOO_LARGE")
+    assert body["error"]["hint"].startswith("Send fewer")
+
+
+@pytest.mark.parametrize("way", ["tcp", "unix"])
+async def test_headers_within_the_limit_are_taken_in_pieces_too(api: FakeApi, way: str) -> None:
+    reader, writer = await connect_by(api, way)
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n")
+    for number in range(30):
+        writer.write(b"X-%d: " % number + b"a" * 1000 + b"\r\n")
+        await writer.drain()
+        await asyncio.sleep(0)
+    writer.write(b"\r\n")
+    async with asyncio.timeout(10):
+        assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+    writer.close()
 
 
 async def test_endless_headers_are_cut_off(api: FakeApi) -> None:
@@ -41,7 +104,7 @@ async def test_endless_headers_are_cut_off(api: FakeApi) -> None:
             await writer.drain()
         async with asyncio.timeout(10):
             answer = await reader.read()
-    assert answer.startswith(b"HTTP/1.1 400 ") or answer == b""
+    assert answer.startswith(b"HTTP/1.1 431 ") or answer == b""
     writer.close()
 
 
@@ -138,7 +201,7 @@ async def test_one_who_says_no_more_is_still_answered(api: FakeApi) -> None:
     writer.close()
 
 
-async def test_a_request_line_of_100_kilobytes_is_400(api: FakeApi) -> None:
+async def test_a_request_line_of_100_kilobytes_is_431(api: FakeApi) -> None:
     reader, writer = await connect(api)
     answer = b""
     # What was on its way when the other side closed may turn its answer into a reset.
@@ -146,7 +209,7 @@ async def test_a_request_line_of_100_kilobytes_is_400(api: FakeApi) -> None:
         writer.write(b"GET /v1/transactions?phone_number=" + b"2" * 100_000 + b" HTTP/1.1\r\n\r\n")
         async with asyncio.timeout(10):
             answer = await reader.read()
-    assert answer.startswith(b"HTTP/1.1 400 ") or answer == b""
+    assert answer.startswith(b"HTTP/1.1 431 ") or answer == b""
     assert (await api.local.get("/healthz")).status_code == 200
     writer.close()
 

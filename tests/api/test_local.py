@@ -55,6 +55,9 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
     assert data.pop("disk_free_bytes") == 80_000_000_000
     assert data["db"].pop("bytes") > 0
     assert data == {
+        "state": "ok",
+        "problems": [],
+        "message_journal": {"recovering": False, "second_folder": None, "why": None},
         "version": VERSION,
         "pid": os.getpid(),
         "uptime_s": 90,
@@ -85,7 +88,13 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         },
         "secrets": "unlocked",
         "awake": {"hold": "off", "why": None},
-        "clock": {"state": "ok", "why": None, "ahead_s": None, "skew_s": -30},
+        "clock": {
+            "state": "ok",
+            "why": None,
+            "ahead_s": None,
+            "skew_s": -30,
+            "witness": "messages",
+        },
         "disk": {"room": "plenty"},
     }
 
@@ -127,6 +136,10 @@ async def test_messages_are_shown_without_their_texts(api: FakeApi) -> None:
         "payment_id": payment_id,
         "slot_index": 0,
         "parts": {"total": 2, "seen": 2},
+        "recovered": False,
+        "source": "modem",
+        "trust_level": "full",
+        "synthesised": False,
         "test": False,
     }
     one = await api.local.get(f"/local/v1/messages/{shown['id']}", params={"show_body": 1})

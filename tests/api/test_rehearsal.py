@@ -159,7 +159,9 @@ async def deliveries(call: Rehearsal, api: FakeApi, endpoint_id: str) -> None:
     await call("POST", Path.DEAD_LETTER_REPLAY, id=first["id"])
     batch = await call("POST", Path.DEAD_LETTERS_REPLAY, {"dead_letter_ids": [second["id"]]})
     assert batch["replayed"] == 1
-    await attempt(api, answered(200), answered(200))
+    await attempt(api, answered(410), answered(200))
+    [again] = (await call("GET", Path.DEAD_LETTERS))["data"]
+    await call("POST", Path.DEAD_LETTER_DISMISS, {"notes": "practice"}, id=again["id"])
     await call("POST", Path.REDELIVER, id=first["delivery_id"])
     window = {"endpoint_id": endpoint_id, **DAY}
     assert (await call("GET", Path.GAP, params=window))["data"]

@@ -15,6 +15,7 @@ CLAIMED = Says(
     {"success": True, "claimed": 0, "dry_run": False, "from": None, "to": None},
 )
 MODEM = f"/local/v1/modems/{samples.DEVICE}"
+USER = "/local/v1/users/ama"
 KEY = f"/v1/keys/{samples.KEY['id']}"
 DELIVERY = f"/v1/open-collections/deliveries/{samples.DELIVERY['id']}"
 LETTER = f"/v1/webhooks/dead-letters/{samples.DEAD_LETTER['id']}"
@@ -335,6 +336,33 @@ CASES = {
     "notices test": Case(
         ("notices", "test"), ("POST", wire.Path.LOCAL_NOTICES_TEST), ok({"queued": ["email"]}), DOES
     ),
+    "sources list": Case(
+        ("sources", "list"),
+        ("GET", wire.Path.LOCAL_SOURCES),
+        ok([samples.SOURCE]),
+        ok([]),
+    ),
+    "sources rotate-key": Case(
+        ("sources", "rotate-key", "phone1"),
+        ("POST", wire.Path.LOCAL_SOURCE_KEY.format(name="phone1")),
+        ok(
+            {
+                "name": "phone1",
+                "key": "ab" * 20,
+                "url": "https://192.168.1.5:8420/v1/sources/android/phone1",
+                "phone_url": "",
+                "user": "sms",
+                "ping_s": 300.0,
+            }
+        ),
+        DOES,
+    ),
+    "modems password": Case(
+        ("modems", "password", "stick", "--forget"),
+        ("POST", wire.Path.LOCAL_SOURCE_PASSWORD),
+        ok({"name": "stick", "set": False}),
+        DOES,
+    ),
     "notices password": Case(
         ("notices", "password", "--forget"),
         ("POST", wire.Path.LOCAL_SMTP_PASSWORD),
@@ -348,6 +376,28 @@ CASES = {
         DOES,
     ),
     "keys list": Case(("keys", "list"), ("GET", wire.Path.KEYS), ok([samples.KEY]), ok([])),
+    "users list": Case(
+        ("users", "list"),
+        ("GET", wire.Path.LOCAL_USERS),
+        ok([samples.USER]),
+        "the owner is always there",
+    ),
+    "users add": Case(
+        ("users", "add", "ama", "cashier", "--password-file", "pw.txt"),
+        ("POST", wire.Path.LOCAL_USERS),
+        ok(samples.USER),
+        DOES,
+    ),
+    "users role": Case(
+        ("users", "role", "ama", "manager"), ("PATCH", USER), ok(samples.USER), DOES
+    ),
+    "users disable": Case(("users", "disable", "ama"), ("PATCH", USER), ok(samples.USER), DOES),
+    "users reset": Case(
+        ("users", "reset", "ama", "--second-factor"),
+        ("POST", f"{USER}/reset"),
+        ok(samples.USER),
+        DOES,
+    ),
     "keys show": Case(
         ("keys", "show", samples.KEY["id"]), ("GET", KEY), ok(samples.KEY), ONE_THING
     ),

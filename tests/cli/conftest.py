@@ -5,7 +5,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from daemon import wire
+from momo_cli import system
 from momo_cli.frame.run import main
 from tests.cli.sample_files import FILES, write_files
 from tests.fakes.fake_api import FakeApi, serving
@@ -121,14 +121,15 @@ def in_process(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     real = subprocess.run
 
     def run(words: list[str], **how: Any) -> Any:
-        if words[:3] != [sys.executable, "-m", "daemon"]:
+        program = system.python_argv("daemon")
+        if words[: len(program)] != program:
             return real(words, **how)
         out, err = io.StringIO(), io.StringIO()
         typed = io.TextIOWrapper(io.BytesIO(how.get("input") or b""), encoding="utf-8")
         with monkeypatch.context() as here:
             here.setattr("sys.stdin", typed)
             with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = __main___module.main(words[3:])
+                code = __main___module.main(words[len(program) :])
         return subprocess.CompletedProcess(
             words, code, out.getvalue().encode(), err.getvalue().encode()
         )

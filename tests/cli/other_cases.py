@@ -32,6 +32,16 @@ COPY = {
     "verified": True,
     "rows": {"payments": 1},
 }
+OWN_CERTIFICATE = {
+    "given": ["shop.lan"],
+    "names": ["shop.lan", "till.local", "192.168.1.5", "localhost"],
+    "begins_at": "2026-11-20T08:00:00.000Z",
+    "ends_at": "2027-12-22T08:00:00.000Z",
+    "ca_ends_at": "2036-11-20T08:00:00.000Z",
+    "ca_fingerprint": "AB:CD",
+    "path": "/tmp/momo/tls/server.pem",
+    "certificate": "-----BEGIN CERTIFICATE-----",
+}
 SETTING = {
     "key": "http.bind",
     "value": "127.0.0.1:0",
@@ -138,10 +148,16 @@ def _wrong(*argv: str) -> Cell:
     return Cell(2, ErrorCode.USAGE, argv)
 
 
+def _no_one(code: ErrorCode, call: tuple[str, str]) -> Cell:
+    """Make the situation in which the daemon refuses one item of a batch."""
+    return Cell(9, api={call: refusal(ERRORS[code].http_status, code)})
+
+
 E = ErrorCode
 GAP = ("GET", wire.Path.GAP)
 LISTEN = ("POST", wire.Path.LOCAL_LISTEN)
 LISTENER = samples.ENDPOINT["id"]
+DISMISS = ("POST", f"/v1/webhooks/dead-letters/{samples.DEAD_LETTER['id']}/dismiss")
 LETTERS = ("POST", wire.Path.DEAD_LETTERS_REPLAY)
 NOT_DONE = {"id": samples.DEAD_LETTER["id"], "code": E.DEAD_LETTER_NOT_FOUND, "message": "no"}
 MESSAGE = ("GET", f"/local/v1/messages/{samples.MESSAGE}")
@@ -149,6 +165,14 @@ EXPORT = ("GET", wire.Path.LOCAL_EXPORT.format(what="transactions"))
 IMPORT = ("POST", wire.Path.LOCAL_IMPORT)
 STATEMENT = ("POST", wire.Path.LOCAL_STATEMENT)
 NO_FILE = "no-such-file"
+LINK = ("POST", wire.Path.LOCAL_DASHBOARD_LINK)
+SHARED = {
+    "config get": says({**SETTING, "value": "0.0.0.0:8420"}),
+    "certificate show": says(OWN_CERTIFICATE),
+}
+"""The settings of a shop that other devices reach; each of them has this value."""
+
+NO_ROWS: Document = {"success": True, "data": [], "meta": {"columns": [], "more": False}}
 
 ENDLESS = "it waits for what comes, and nothing is no end"
 ONE_THING = "it names one thing, which is there or is not found"
@@ -170,6 +194,33 @@ def _backup(verb: str, *argv: str, missing: Tried, refused: Cell, empty: Tried =
     data = [COPY] if verb == "list" else {"removed": [], "kept": [COPY]}
     answer = says(data if verb in ("list", "prune") else COPY)
     return Other(argv, 0, empty, missing, refused, program={f"backup {verb}": answer}, down=0)
+
+
+def _database(verb: str, data: Any, *argv: str) -> Other:
+    """Make the row of a command that reads the database; it needs no daemon."""
+    return Other(
+        ("db", verb, *argv),
+        0,
+        "there is always a schema",
+        _says_no(E.USAGE, 2, f"db {verb}"),
+        _says_no(E.UNAVAILABLE, 1, f"db {verb}"),
+        program={f"db {verb}": says(data)},
+        down=0,
+    )
+
+
+def _certificate(verb: str, *argv: str, missing: Tried) -> Other:
+    program = {f"certificate {verb}": says(OWN_CERTIFICATE), "config get": says(SETTING)}
+    program["certificate --der export"] = says({**OWN_CERTIFICATE, "certificate": "3082"})
+    return Other(
+        ("certificate", verb, *argv),
+        0,
+        DOES,
+        missing,
+        _says_no(E.UNAVAILABLE, 1, f"certificate {verb}"),
+        program=program,
+        down=0,
+    )
 
 
 def _setting(verb: str, *argv: str, missing: Tried = OWN_FILE) -> Other:
@@ -273,6 +324,19 @@ OTHERS = {
         {LETTERS: ok({"replayed": [samples.DEAD_LETTER["id"]], "failed": []})},
         stream=True,
     ),
+    "dead-letters dismiss": Other(
+        ("dead-letters", "dismiss", samples.DEAD_LETTER["id"], "--notes", "a test"),
+        0,
+        Cell(
+            0,
+            argv=("dead-letters", "dismiss", "--sandbox", "--notes", "tests"),
+            api={("GET", wire.Path.DEAD_LETTERS): ok([])},
+        ),
+        _no_one(E.DEAD_LETTER_NOT_FOUND, DISMISS),
+        _no_one(E.DEAD_LETTER_ALREADY_REPLAYED, DISMISS),
+        {DISMISS: ok(samples.DEAD_LETTER)},
+        stream=True,
+    ),
     "listen": Other(
         ("listen", "--print"),
         Elsewhere("acceptance/test_listening.py::test_a_made_up_payment_reaches_the_program_and_its_answer_is_in_the_log"),
@@ -317,6 +381,7 @@ OTHERS = {
     "help": _alone(
         "help", "exit-codes", empty=TEXT, missing=_wrong("help", "cooking"), refused=NOBODY
     ),
+    "modems udev-rule": _alone("modems", "udev-rule", empty=TEXT, missing=TEXT, refused=NOBODY),
     "version": _alone("version", empty=TEXT, missing=TEXT, refused=NOBODY),
     "verify": _alone(
         "verify", "request.txt", "--secret-file", "hook.secret",
@@ -388,6 +453,21 @@ OTHERS = {
         program={"backup restore": says(COPY)},
         down=0,
     ),
+    "db tables": _database("tables", [{"table": "shop", "rows": 1, "columns": 5}]),
+    "db schema": _database(
+        "schema", [{"table": "shop", "column": "id", "type": "INTEGER", "shown": "yes"}], "shop"
+    ),
+    "db query": Other(
+        ("db", "query", "SELECT 1 AS n"),
+        0,
+        Cell(0, program={"db query": (NO_ROWS, 0)}),
+        _says_no(E.USAGE, 2, "db query"),
+        _says_no(E.USAGE, 2, "db query"),
+        {("POST", wire.Path.LOCAL_PHONES_SHOWN): ok({"noted": True})},
+        {"db query": ({**NO_ROWS, "data": [{"n": 1}], "meta": {"columns": ["n"], "more": False}}, 0)},
+        down=0,
+    ),
+    "db export": _database("export", {"file": "shop.db", "tables": 53, "rows": 12}, "shop.db"),
     "password set": Other(
         ("password", "set", "--password-file", "pw.txt"),
         0,
@@ -423,6 +503,49 @@ OTHERS = {
         _no(E.VALIDATION_ERROR, 2, ("POST", wire.Path.LOCAL_SETUP)),
         {("POST", wire.Path.LOCAL_SETUP): ok(SETUP)},
         {"setup": says(SETUP)},
+        down=0,
+    ),
+    "certificate create": _certificate(
+        "create", "shop.lan", missing=_says_no(E.USAGE, 2, "certificate create")
+    ),
+    "certificate show": _certificate(
+        "show", missing=_says_no(E.CERTIFICATE_NOT_FOUND, 3, "certificate show")
+    ),
+    "certificate export": _certificate(
+        "export", "-", missing=_says_no(E.CERTIFICATE_NOT_FOUND, 3, "certificate export")
+    ),
+    "sources add": Other(
+        ("sources", "add", "android", "phone1", "--network", "mtn"),
+        0,
+        DOES,
+        _wrong("sources", "add", "pigeon", "bird"),
+        _says_no(E.CONFIG_INVALID, 78, "config add-source"),
+        program={"config add-source": says({"name": "phone1", "path": "c", "changed": True})},
+        down=0,
+    ),
+    "sources remove": Other(
+        ("sources", "remove", "phone1"),
+        0,
+        DOES,
+        _says_no(E.USAGE, 2, "config remove-source"),
+        _says_no(E.UNAVAILABLE, 1, "config remove-source"),
+        {("DELETE", wire.Path.LOCAL_SOURCE.format(name="phone1")): ok({"forgotten": True})},
+        program={"config remove-source": says({"name": "phone1", "path": "c", "changed": True})},
+        down=0,
+    ),
+    "dash share": Other(
+        ("dash", "share", "--yes"),
+        0,
+        DOES,
+        Cell(
+            3,
+            E.USER_NOT_FOUND,
+            ("dash", "share", "--user", "nobody"),
+            {LINK: refusal(404, E.USER_NOT_FOUND)},
+            SHARED,
+        ),
+        _says_no(E.UNAVAILABLE, 1, "config set"),
+        program={"config get": says(SETTING), "config set": says(SETTING)},
         down=0,
     ),
     "config show": _setting("show"),

@@ -414,6 +414,9 @@ DEAD_LETTER: dict[str, Any] = {
     "replayed_at": None,
     "replay_count": 0,
     "resolved_at": None,
+    "dismissed_at": None,
+    "dismissed_by": None,
+    "notes": None,
     "cause": "no_such_address",
     "failed_at": "2026-11-20T09:14:00.000Z",
     "failing_since": "2026-11-20T09:14:00.000Z",
@@ -605,6 +608,17 @@ STATUS: dict[str, Any] = {
     "disk": {"room": "plenty"},
 }
 
+USER = {
+    "name": "ama",
+    "role": "cashier",
+    "second_factor": False,
+    "disabled_at": None,
+    "created_at": "2026-11-20T08:00:00.000Z",
+    "password_at": "2026-11-20T08:00:00.000Z",
+    "sessions": 1,
+    "seen_at": "2026-11-20T09:00:00.000Z",
+}
+
 KEY: dict[str, Any] = {
     "id": "9c1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f22",
     "name": "till",
@@ -644,6 +658,20 @@ SIMULATED: dict[str, Any] = {
     "review": None,
 }
 
+SOURCE: dict[str, Any] = {
+    "name": "phone1",
+    "kind": "android",
+    "enabled": True,
+    "trust_level": "reported",
+    "may_pay": True,
+    "state": "app_silent",
+    "detail": "the app was not heard for 16 min",
+    "next": "open the app",
+    "url": "https://192.168.1.5:8420/v1/sources/android/phone1",
+    "heard_at": "2026-11-20T09:14:00.000Z",
+    "refused": 3,
+    "refused_at": None,
+}
 MODEM: dict[str, Any] = {
     "port": "/dev/serial/by-id/usb-ZTE-if01",
     "state": "ready",

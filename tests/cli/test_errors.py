@@ -1,6 +1,9 @@
 """The table of errors is complete, and every command in it can be typed."""
 
+import ast
+import re
 import shlex
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +19,12 @@ from momo_cli.show.answer import Call
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok, refusal
+from tests.house.markdown import ROOT
+
+PLACEHOLDER = re.compile(r"(?<![\w.$])[A-Z][A-Z_]+(?![\w])")
+"""A word that stands for a value."""
+NOT_TYPED = ("momo config set backup.also_to /media/STICK/momo", "momo tx list --status PENDING")
+"""A setting that the step of setup explains, and a status of the API."""
 
 
 def parses(command: str) -> bool:
@@ -42,6 +51,29 @@ def test_every_next_command_is_taken_by_the_program(code: ErrorCode) -> None:
     commands = next_of(Failure(code, facts=facts))
     assert commands
     assert all(map(parses, commands)), commands
+    assert not any(map(PLACEHOLDER.search, commands)), commands
+
+
+def hints() -> Iterator[tuple[str, str]]:
+    """Yield each text of the program that is a command, with the place where it is written."""
+    for path in sorted((ROOT / "momo_cli").rglob("*.py")):
+        if path.name in ("topics.py", "reference.py"):
+            continue  # help pages, which show forms
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.expr):
+                continue
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            texts = [one.value for one in parts if isinstance(one, ast.Constant)]
+            if texts and isinstance(texts[0], str) and texts[0].startswith("momo "):
+                yield f"{path.name}:{node.lineno}", " ".join(map(str, texts))
+
+
+def test_no_command_to_type_next_has_a_placeholder() -> None:
+    found = list(hints())
+    assert len(found) > 100
+    wrong = [(place, text) for place, text in found if PLACEHOLDER.search(text)]
+    assert not [one for one in wrong if one[1] not in NOT_TYPED], wrong
 
 
 @pytest.mark.parametrize("code", ErrorCode)
@@ -64,8 +96,12 @@ def test_unknown_code_goes_by_its_http_status(status: int, expected: int) -> Non
 
 def test_hints_are_filled_and_quoted_from_what_is_known() -> None:
     body = {"success": False, "error": {"code": "X", "message": "m", "provider": "a; rm -rf /"}}
-    failure = Failure(ErrorCode.AMBIGUOUS_TRANSACTION_ID, body=body, facts={"reference": "R"})
-    assert next_of(failure) == ["momo reconcile R TRANSACTION_ID --provider 'a; rm -rf /'"]
+    facts = {"reference": "R", "transaction_id": "0012"}
+    failure = Failure(ErrorCode.AMBIGUOUS_TRANSACTION_ID, body=body, facts=facts)
+    assert next_of(failure) == ["momo reconcile R 0012 --provider 'a; rm -rf /'"]
+    # Nobody can type a command with a gap: the one that shows what belongs there stands in its place.
+    failure.facts.pop("transaction_id")
+    assert next_of(failure) == ["momo messages list --since 24h"]
 
 
 def test_document_keeps_the_body_and_adds_to_it() -> None:
@@ -121,8 +157,8 @@ def test_reason_is_told_once_behind_what_happened(api: FakeApi, momo: Momo) -> N
     told = momo("endpoints", "add", "http://shop.example/hook").err.splitlines()
     assert told == [
         "error: that address may not receive webhooks: a webhook URL starts with https://  [URL_NOT_ALLOWED]",
-        "  next:  momo endpoints add https://HOST/PATH",
-        "         momo config set webhooks.allow_private_hosts '[\"HOST\"]'",
+        "  next:  momo endpoints add --help",
+        "         momo config get webhooks.allow_private_hosts",
     ]
 
 

@@ -79,7 +79,7 @@ def steps(line: str) -> Iterator[Step]:
             words, reads = [], None
         elif token == "<":
             reads = next(tokens)
-        elif token == ">":
+        elif token in (">", "<<"):
             next(tokens)
         else:
             words.append(token)
@@ -114,6 +114,8 @@ class Agreeable(FakeApi):
         self.on("GET", wire.Path.HEALTH, Says({"success": True}))
         self.on("GET", f"/local/v1/messages/{samples.MESSAGE}", ok(MESSAGE))
         self.on("GET", f"/v1/reviews/{samples.REVIEW['id']}", ok(REVIEW))
+        link = {"url": "http://127.0.0.1:8420/dash/enter?link=ab", "expires_in_s": 60}
+        self.on("POST", wire.Path.LOCAL_DASHBOARD_LINK, ok(link))
         self.on("POST", wire.Path.LOCAL_PAYER, ok(samples.PAYER_DATA))
         self.on("POST", wire.Path.LOCAL_PAYER_FORGET, ok(samples.FORGETTABLE))
         self.on("POST", wire.Path.LOCAL_PRUNE, ok({**samples.PRUNABLE, "more": False}))

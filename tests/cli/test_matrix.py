@@ -15,7 +15,7 @@ from tests.cli.other_cases import OTHERS
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("sample_folder")
-AS_IT_IS = ("api", "deliveries curl")
+AS_IT_IS = ("api", "deliveries curl", "sources rotate-key")
 """What they write is there to be copied, or was written by somebody else."""
 EACH = pytest.mark.parametrize("name", CASES)
 

@@ -158,6 +158,10 @@ def test_a_message_shows_its_text_only_when_asked() -> None:
         "slot_index": 0,
         "parts": {"total": 2, "seen": 2},
         "test": False,
+        "recovered": False,
+        "source": "modem",
+        "trust_level": "full",
+        "synthesised": False,
     }
     line = "+233244124567"
     assert read(message_json.message(rows.message(), line, show_body=False)) == shape

@@ -361,6 +361,7 @@ def test_a_restore_onto_a_full_disk_changes_nothing_and_leaves_nothing_behind(
 KILLED = """
 import os, signal, sqlite3, sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from daemon import wire
 from daemon.flows.upkeep import backups
@@ -373,9 +374,20 @@ places = wire.places(os.environ, os.getuid(), "/tmp")
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
-def half(source, draft):
-    draft.write_bytes(Path(source).read_bytes()[:5000])
-    die()
+def die_half(status, remaining, total):
+    if 2 * remaining <= total:
+        die()
+
+class DiesInTheCopy(sqlite3.Connection):
+    def backup(self, target, **_):
+        # With one page in memory, half of the copy is in its file.
+        target.execute("PRAGMA cache_size = 1")
+        super().backup(target, pages=1, progress=die_half)
+
+class DiesAfterTheCopy(sqlite3.Connection):
+    def backup(self, target, **how):
+        super().backup(target, **how)
+        die()
 
 def afterwards(real):
     def run(*args):
@@ -388,9 +400,9 @@ def swapping(self, target, real=Path.replace):
 
 match where:
     case "half":
-        backup._copy = half
+        sqlite3.connect = partial(sqlite3.connect, factory=DiesInTheCopy)
     case "copied":
-        backup._copy = afterwards(backup._copy)
+        sqlite3.connect = partial(sqlite3.connect, factory=DiesAfterTheCopy)
     case "synced":
         backup.sync = afterwards(backup.sync)
     case "renamed":

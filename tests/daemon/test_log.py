@@ -1,3 +1,4 @@
+import errno
 import importlib
 import io
 import json
@@ -106,3 +107,13 @@ def test_a_package_that_an_import_is_not_to_find_is_found_again_afterwards(
     with _as_if_missing("colorsys"):
         assert importlib.import_module("colorsys") is not None
     assert "colorsys" in sys.modules
+
+
+def test_a_stream_that_cannot_be_written_stops_nothing_and_not_the_other_one() -> None:
+    class Full(io.StringIO):
+        def write(self, _text: str, /) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    file = io.StringIO()
+    Log(Full(), file=file).error("api.unavailable", why="the disk is full")
+    assert json.loads(file.getvalue())["event"] == "api.unavailable"

@@ -50,8 +50,8 @@ async def shop(home: Path) -> AsyncIterator[FakeShop]:
     made = await FakeShop.make(home)
     await made.env.store.write(
         lambda tx: tx.run(
-            "INSERT INTO shop (id, name, timezone, password_hash, account_key, created_at) "
-            "VALUES (1, 'Ama Provisions', 'Africa/Accra', 'x', 'ab', 1)"
+            "INSERT INTO shop (id, name, timezone, account_key, created_at) "
+            "VALUES (1, 'Ama Provisions', 'Africa/Accra', 'ab', 1)"
         )
     )
     for end in ("", "-wal", "-shm"):
@@ -371,6 +371,23 @@ def test_backups_that_are_old_or_missing_are_said(patient: System, home: Path) -
     assert bad(patient, "backup") == {}
 
 
+def test_a_second_folder_of_the_message_journal_that_is_away_or_behind_is_said(
+    patient: System, home: Path, tmp_path: Path
+) -> None:
+    (home / "backups").mkdir()
+    (home / "backups" / f"momo-{backup.stamp(from_us(patient.now_us))}.db").touch()
+    stick = tmp_path / "stick"
+    (home / "config.toml").write_text(f'[backup]\nmessages_to = "{stick}"\n')
+    assert "is not available" in found(patient, "backup")["backup.messages"][1]
+    stick.mkdir()
+    (home / "messages").mkdir()
+    (home / "messages" / "2026-11.journal").write_text("two lines")
+    (stick / "momo-01234567-2026-11.journal").write_text("one")
+    assert found(patient, "backup")["backup.messages"][1].endswith("is behind: 2026-11.journal")
+    (stick / "momo-01234567-2026-11.journal").write_text("two lines")
+    assert "backup.messages" not in bad(patient, "backup")
+
+
 def test_a_second_place_that_is_away_old_or_on_our_own_disk_is_said(
     patient: System, home: Path, tmp_path: Path
 ) -> None:
@@ -401,6 +418,18 @@ def test_files_that_others_may_read_are_shut(patient: System, home: Path) -> Non
     assert bad(patient, "permissions") == {}
     stranger = replace(patient, user=User(54_321, frozenset()))
     assert bad(stranger, "permissions") == {"permissions.owner": "fail"}
+
+
+@pytest.mark.parametrize("name", ["config.toml", ""])
+def test_settings_that_others_may_change_are_a_fault(
+    patient: System, home: Path, name: str
+) -> None:
+    (home / "config.toml").touch(mode=0o600)
+    (home / name).chmod(0o777 if name == "" else 0o666)
+    status, detail = found(patient, "permissions")["permissions.settings"][:2]
+    assert (status, detail) == ("fail", f"every user may write {home / name}")
+    fixes = [check.fix for check in run_checks(patient, ["permissions"])]
+    assert f"chmod go-w {home / name}" in fixes
 
 
 async def test_a_finding_of_the_ledger_is_a_check_of_its_own(

@@ -95,6 +95,17 @@ def test_a_hilink_stick_is_a_network_card(machine: Machine, usb: str) -> None:
     assert "HiLink" in detail
 
 
+def test_a_hilink_stick_without_a_source_is_told_how_to_configure_it(machine: Machine) -> None:
+    machine.plug("1-1", "12d1:14dc", "HUAWEI_MOBILE", "HUAWEI_MOBILE")
+    machine.interface("1-1", 0, "02/06/00", driver="cdc_ether", network="eth1")
+    assert bad(machine)["modem.hilink"][2].startswith("momo setup --hilink http://192.168.8.1")
+    read = Phone("stick", "http://192.168.8.1", "ready")
+    every = found(machine, phones=(read,))
+    assert bad(machine, phones=(read,)) == {}
+    assert every["modem.hilink"][1].endswith("read at http://192.168.8.1")
+    assert "modem.permission" not in every
+
+
 @pytest.mark.parametrize(
     ("kind", "module", "fix"),
     [

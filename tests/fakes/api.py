@@ -18,17 +18,20 @@ from daemon.api.http.resource import Application
 from daemon.api.http.service import Hooks
 from daemon.core.access.callers import KEY_SCOPES, KeyKind, hash_key, make_key
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.messages.android import PostedSource
 from daemon.core.model import Shop
+from daemon.dash.entry import Dashboard, Machine
 from daemon.pages.routes import PayRoutes
 from daemon.runtime.config import Config
 from daemon.store import shop as shops
-from daemon.store.access import api_keys
+from daemon.store.access import api_keys, users
 from daemon.store.engine import Tx
-from daemon.wire import Mode, Scope
+from daemon.wire import Mode, Role, Scope
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.openapi_check import OpenApiCheck, openapi_check
 from tests.fakes.shop import FakeShop
 
+OWNER_ID = "11111111-1111-4111-8111-111111111111"
 PUBLIC = "93.184.215.14"
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Shared by all clients: httpx otherwise makes a context per client, which takes longer than the test."""
@@ -83,6 +86,7 @@ class FakeApi:
         self.resolver = FakeResolver()
         self.stops = 0
         self.phones: list[ModemHealth] = []
+        self.posted: dict[str, PostedSource] = {}
         self.inspected: list[str] = []
         self._entropy = FakeEntropy(7)
         self._stack = AsyncExitStack()
@@ -173,14 +177,20 @@ async def running(
         made.stops += 1
 
     await listeners.bind()
+    channels = ("email",) if shop.env.config.smtp.host else ()
     hooks = Hooks(
         on_shutdown=stop,
         phone_states=lambda: made.phones,
         inspect=made.inspect,
         resolver=made.resolver,
         log=made.log,
-        channels=("email",) if shop.env.config.smtp.host else (),
+        channels=channels,
         pages=PayRoutes(shop.env),
+        dash=Dashboard(
+            shop.env,
+            Machine(made.log, lambda: made.phones, places, channels, made.resolver, made.inspect),
+        ),
+        posted=made.posted.get,
     )
     application = routes.build(shop.env, hooks)
     made.application = application
@@ -198,4 +208,5 @@ async def running(
 
 
 def _open_shop(tx: Tx, now: int) -> None:
-    shops.add(tx, Shop("Ama Provisions", "Africa/Accra", None, "hash", "6b" * 32, now))
+    shops.add(tx, Shop("Ama Provisions", "Africa/Accra", None, "6b" * 32, now))
+    users.add(tx, users.new_row(OWNER_ID, "owner", Role.OWNER, "hash", now))

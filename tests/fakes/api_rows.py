@@ -20,6 +20,9 @@ ELSEWHERE: Final = {
     ErrorCode.NO_CHECKOUT_PAGE,
     ErrorCode.NOT_SET_UP,
     ErrorCode.PAYER_STILL_OPEN,
+    # Errors of the dashboard, which are pages.
+    ErrorCode.FORM_REFUSED,
+    ErrorCode.ROLE_REQUIRED,
 }
 
 

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
+from momo_cli import system
+
 Document = dict[str, Any]
 
 
@@ -19,7 +21,7 @@ class FakeProgram:
     """Replacement for `subprocess.run`, `subprocess.Popen` and `os.execve`.
 
     Attributes:
-        says: Command (its first words) -> document and exit code.
+        says: Command (its first words, or all of them with their flags but --json) -> document and exit code.
         asked: The command line of each call.
     """
 
@@ -30,10 +32,12 @@ class FakeProgram:
     def run(self, words: Sequence[str], **kwargs: Any) -> subprocess.CompletedProcess[Any]:
         """Answer as the program does."""
         self.asked.append(list(words))
-        if "daemon" not in words:
+        before = system.python_argv("daemon")
+        if list(words[: len(before)]) != before:
             return subprocess.CompletedProcess(words, 0, "", "")
-        plain = [word for word in words[words.index("daemon") + 1 :] if not word.startswith("-")]
-        names = [" ".join(plain[:2]), *plain[:1]]
+        plain = [word for word in words[len(before) :] if not word.startswith("-")]
+        flagged = " ".join(word for word in words[len(before) :] if word != "--json")
+        names = [flagged, " ".join(plain[:2]), *plain[:1]]
         found = next((self.says[name] for name in names if name in self.says), None)
         if found is None:
             raise AssertionError(f"no answer was scripted for {plain}")

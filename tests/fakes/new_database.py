@@ -1,8 +1,11 @@
 """A quick new database: the migrations run once per test process, and each shop gets a copy of the result."""
 
+import sqlite3
 import tempfile
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from daemon.store.engine import Store
 from tests.fakes.clock import FakeClock
@@ -21,3 +24,33 @@ def _migrated() -> bytes:
         path = Path(folder, "momo.db")
         Store.open(str(path), now_us=FakeClock().now_us()).close()
         return path.read_bytes()
+
+
+_ON_POSTGRESQL = False
+
+
+def on_postgresql() -> bool:
+    """Return whether the tests' shops are on PostgreSQL now, as a hub's are."""
+    return _ON_POSTGRESQL
+
+
+def use_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the shops of one test on the tests' server."""
+    monkeypatch.setattr(f"{__name__}._ON_POSTGRESQL", True)
+
+
+def open_store(path: Path, now_us: int) -> Store:
+    """Return the open store of a new shop: the file at `path`, or a database of the tests' server."""
+    if _ON_POSTGRESQL:
+        from tests.fakes import postgresql
+
+        return postgresql.empty_store(now_us)
+    lay(path)
+    return Store.open(str(path), now_us=now_us)
+
+
+def writer(store: Store) -> sqlite3.Connection:
+    """Return the writing connection of an open store."""
+    writing: sqlite3.Connection | None = store._writer
+    assert writing is not None, "it is open"
+    return writing

@@ -79,3 +79,7 @@ async def only(shop: FakeShop) -> Delivery:
 
 async def fail(shop: FakeShop, leased: Leased, status: int = 500) -> None:
     await delivering.record_outcome(shop.env, leased, outcome(status), link=LINK, policy=POLICY)
+
+
+async def deliver(shop: FakeShop, leased: Leased) -> None:
+    await delivering.record_outcome(shop.env, leased, outcome(200), link=LINK, policy=POLICY)

@@ -11,7 +11,7 @@ In a test:
 As a program, for benchmarks and kill tests, one JSON object a line:
 
     python -m tests.fakes.receiver --directory DIR [--port N] [--secret whsec_...]... [--answers 503,200]
-        [--random 200=7,503=2,hang=1 --seed 3] [--output FILE] [--bodies]
+        [--random 200=7,503=2,hang=1 --seed 3] [--delay-s 0.1] [--output FILE] [--bodies]
 
 The first line is `{"ready": true, "url": ..., "ca_file": ..., "pid": ...}`; each request is one line, written before it
 is answered. `at_ns` is CLOCK_MONOTONIC, which all processes of a machine share. A restart reuses the CA in DIR.
@@ -382,6 +382,7 @@ def _flags() -> argparse.Namespace:
     parser.add_argument("--answers", help="503,200: in turn, the last for ever; also hang, drop")
     parser.add_argument("--random", help="200=7,503=2,hang=1: by weight")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--delay-s", type=float, default=0.0, help="of each other answer")
     parser.add_argument("--output", type=Path, help="append here instead of stdout")
     parser.add_argument("--bodies", action="store_true", help="put the body into each line")
     return parser.parse_args()
@@ -417,6 +418,7 @@ def main() -> None:
         options.directory,
         secrets=options.secret,
         port=options.port,
+        default=Answer(delay_s=options.delay_s),
         choose=_chooser(options),
         on_request=record,
         keep=False,

@@ -12,7 +12,7 @@ def answered(status: int) -> Outcome:
 
 
 class FakeSender:
-    """The sender of one worker."""
+    """A sender with scripted answers."""
 
     def __init__(self, answer: Callable[[str], Outcome], posts: list[str]) -> None:
         self._answer = answer

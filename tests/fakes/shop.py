@@ -25,8 +25,10 @@ from daemon.flows.payments import initialize
 from daemon.flows.payments import reconcile as flows_reconcile
 from daemon.runtime.config import Config, Trust
 from daemon.runtime.secrets import Vault
-from daemon.store.engine import Store
+from daemon.steps.intake import Ingested
+from daemon.store.engine import Reader
 from daemon.store.rows import columns, load_all
+from daemon.store.webhooks import bodies
 from tests.fakes import new_database
 from tests.fakes.chain import begin_chain
 from tests.fakes.clock import FakeClock
@@ -60,8 +62,7 @@ class FakeShop:
     ) -> "FakeShop":
         clock, entropy = FakeClock(), FakeEntropy()
         places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
-        new_database.lay(folder / "momo.db")
-        store = Store.open(str(folder / "momo.db"), now_us=clock.now_us())
+        store = new_database.open_store(folder / "momo.db", clock.now_us())
         # Most tests' receipts name balances of their own, which do not join; the limit is tested in `test_balance`.
         config = config or Config(trust=Trust(unconfirmed_limit=1_000_000))
         env = Env(
@@ -136,11 +137,11 @@ class FakeShop:
         self._wallet_minor += amount_minor
         return self._wallet_minor
 
-    async def read(self, *receipts: Receipt) -> ingest.Ingested:
+    async def read(self, *receipts: Receipt) -> Ingested:
         """Read the parts of these receipts from the phone in one go."""
         return await self.read_pdus(pdu for receipt in receipts for pdu in receipt.pdus)
 
-    async def read_pdus(self, pdus: Iterable[str]) -> ingest.Ingested:
+    async def read_pdus(self, pdus: Iterable[str]) -> Ingested:
         parts = []
         for pdu in pdus:
             self._slot += 1
@@ -170,6 +171,15 @@ class FakeShop:
     async def rows(self, model: type, table: str, where: str = "1 = 1") -> list[Any]:
         sql = f"SELECT {columns(model)} FROM {table} WHERE {where} ORDER BY seq"
         return load_all(model, await self.env.store.read(lambda reader: reader.all(sql)))
+
+    async def bodies(self, where: str = "1 = 1") -> list[str]:
+        """Return the bodies of deliveries, in the order in which they were queued."""
+
+        def job(reader: Reader) -> list[str]:
+            seqs = [row[0] for row in reader.all(f"SELECT seq FROM deliveries WHERE {where}")]
+            return [body.decode() for _seq, body in sorted(bodies.of(reader, seqs).items())]
+
+        return await self.env.store.read(job)
 
     async def values(self, sql: str) -> list[Any]:
         """Return the rows of a query; plain values if it has one column."""

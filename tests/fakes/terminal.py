@@ -30,7 +30,11 @@ def at_terminal(
             start_new_session=True,
         ) as process:
             os.close(slave)
-            yield process, master
+            try:
+                yield process, master
+            except BaseException:
+                process.kill()  # it waits for an answer that a failed test does not type
+                raise
     finally:
         os.close(master)
 

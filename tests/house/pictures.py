@@ -21,6 +21,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from daemon.demo.picture import picture
 from daemon.demo.shop import Shop
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn_receipt
@@ -44,7 +45,6 @@ SALES: Final = (
     (2550, 2550, "SELASI KONADU NARH", True),
 )
 _NOT_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-ln-z]|\x1b[=>78]|\x07")
-_FONT: Final = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
 
 
 def draw(into: Path) -> None:
@@ -124,7 +124,7 @@ def svg(shown: str, title: str, columns: int) -> str:
     with Path(os.devnull).open("w") as nowhere:
         console = Console(file=nowhere, record=True, width=columns, force_terminal=True)
         console.print(Text.from_ansi(shown), highlight=False)
-        return _FONT.sub("", console.export_svg(title=title))
+        return picture(console, title)
 
 
 if __name__ == "__main__":

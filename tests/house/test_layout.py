@@ -96,7 +96,7 @@ def test_a_contract_covers_all_of_the_daemon_but_those_allowed(
 
 @pytest.mark.parametrize(
     ("folder", "impure"),
-    [("modem", {"port", "discovery"}), ("emulator", {"pty", "__main__"})],
+    [("modem", {"port", "discovery", "hilink"}), ("emulator", {"pty", "__main__"})],
 )
 def test_only_the_modules_with_ports_are_not_pure(folder: str, impure: set[str]) -> None:
     pure = contract("pure")["source_modules"]

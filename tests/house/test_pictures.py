@@ -21,6 +21,20 @@ def test_each_picture_is_there_is_shown_and_loads_nothing(name: str) -> None:
     assert path in shown
 
 
+@pytest.mark.parametrize("name", ["demo", *pictures.PICTURES])
+def test_each_character_of_a_screen_has_its_place_in_every_viewer(name: str) -> None:
+    # Viewers that ignore textLength would move the columns.
+    text = (pictures.FOLDER / f"{name}.svg").read_text()
+    assert "textLength" not in text
+    lines = [one for one in ET.fromstring(text).iter() if one.get("clip-path", "").count("-line-")]
+    written = [one for one in lines if one.tag.endswith("text")]
+    assert len(written) > 3
+    for one in written:
+        places = [float(place) for place in one.get("x", "").split(" ")]
+        assert len(places) == len(one.text or "")
+        assert places == sorted(places)
+
+
 def test_last_screen_of_a_terminal_is_what_a_picture_shows() -> None:
     said = "\x1b[?1049h\x1b[?25l\x1b[Hold\r\n\x1b[H\x1b[32mnew\x1b[0m\x1b[K\r\nline\x1b[?25h\x1b[?1049l"
     assert pictures.last_screen(said) == "\x1b[32mnew\x1b[0m\nline"

@@ -16,6 +16,8 @@ ONLY_SQLITE = re.compile(
     re.IGNORECASE,
 )
 GREATEST = re.compile(r"\b(?:MAX|MIN)\s*\(", re.IGNORECASE)
+# The form of the search's index that SQLite has.
+OWN_FORM = "daemon/store/payments/search_index.py"
 LIMITED = re.compile(r"\bORDER BY ((?:[^()]|\((?:[^()]|\([^()]*\))*\))*?) LIMIT\b")
 UNIQUE = {
     "seq",
@@ -71,7 +73,7 @@ def test_the_store_speaks_what_postgresql_speaks_too(file: str) -> None:
     for text in statements(file):
         if not re.search(r"\b(?:SELECT|UPDATE|INSERT|DELETE|CASE|WHERE)\b|MAX\(", text):
             continue
-        assert ONLY_SQLITE.search(text) is None, text
+        assert file == OWN_FORM or ONLY_SQLITE.search(text) is None, text
         for found in GREATEST.finditer(text):
             assert arguments(text, found.end()) == 1, f"GREATEST and LEAST in PostgreSQL: {text}"
 

@@ -18,6 +18,16 @@ NEVER = {
     "daemon.app", "daemon.core", "daemon.flows", "daemon.store",
 }  # fmt: skip
 NOT_FOR_HELP = {"http.client", "rich", "ssl", "email", "csv", "zoneinfo", "momo_cli.socket.client"}
+NOT_FOR_LINES = {
+    "rich",
+    "http",
+    "email",
+    "ssl",
+    "random",
+    "zoneinfo",
+    "parsers",
+    "momo_cli.socket.trace",
+}
 ROOT = Path(__file__).parents[2]
 PROBE = """
 import json, runpy, sys
@@ -66,7 +76,7 @@ def test_lines_imports_nothing_heavy(form: list[str], tmp_path: Path) -> None:
     api.on("GET", wire.Path.LINES, ok(samples.LINES))
     with serving(api, tmp_path / "run" / wire.SOCKET_NAME):
         loaded = imported_by("lines", *form, home=str(tmp_path))
-    assert not loaded & (NEVER | {"rich"})
+    assert not loaded & (NEVER | NOT_FOR_LINES)
     assert {m for m in loaded if m.startswith("momo_cli.commands.")} == {
         "momo_cli.commands.lines",
         "momo_cli.commands.lines.lines",

@@ -1,4 +1,4 @@
-"""The udev rule in packaging/ has valid syntax and names exactly the modem makers that momo supports."""
+"""The udev rule has valid syntax and names exactly the modem makers that momo supports."""
 
 import re
 import shutil
@@ -9,8 +9,9 @@ import pytest
 
 from daemon.doctor.modem import RULES
 from daemon.modem.discovery import MODEM_VENDORS
+from momo_cli.service import unit_files
 
-FILE = Path(__file__).parents[2] / RULES
+FILE = Path(unit_files.__file__).parent / "units" / Path(RULES).name
 PAIR = re.compile(
     r"""(?P<key>[A-Z]+)(?:\{(?P<attribute>[^{}"]+)\})?(?P<operator>==|!=|\+=|-=|:=|=)"(?P<value>[^"]*)\""""
 )
@@ -37,6 +38,13 @@ def test_every_line_is_made_of_pairs_that_udev_knows() -> None:
             compares = pair["operator"] in ("==", "!=")
             assert pair["key"] in (MATCHES if compares else ASSIGNS), pair
             assert bool(pair["attribute"]) == (pair["key"] in ("ATTRS", "ATTR", "ENV")), pair
+
+
+def test_the_command_the_doctor_and_the_system_service_name_the_same_file() -> None:
+    shop = unit_files.Shop("/var/ama", {})
+    assert unit_files.udev_rule("").path == RULES
+    assert unit_files.udev_rule("").text == FILE.read_text()
+    assert RULES in [file.path for file in unit_files.system_files(shop)]
 
 
 def test_every_jump_has_its_label_further_down() -> None:

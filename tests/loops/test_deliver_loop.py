@@ -39,10 +39,10 @@ async def add_endpoint(shop: FakeShop, endpoint_id: str) -> None:
     await outbox.add_endpoint(shop, endpoint_id, url=url, url_normalised=url)
 
 
-async def owe(shop: FakeShop, count: int) -> None:
+async def owe(shop: FakeShop, count: int, first: int = 0) -> None:
     receipts = [
         mtn(100 + number, "KOFI ANTWI BADU", shop.wallet(100 + number), "food", f"9321450{number:04d}", concatenation=number % 256)
-        for number in range(count)
+        for number in range(first, first + count)
     ]  # fmt: skip
     await shop.read(*receipts)
 
@@ -61,17 +61,11 @@ async def at_work(loop: DeliverLoop) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def running(
     shop: FakeShop, answer: Callable[[str], Outcome]
-) -> AsyncIterator[tuple[DeliverLoop, list[str], list[FakeSender]]]:
+) -> AsyncIterator[tuple[DeliverLoop, list[str]]]:
     posts: list[str] = []
-    senders: list[FakeSender] = []
-
-    def make() -> Any:
-        senders.append(FakeSender(answer, posts))
-        return senders[-1]
-
-    loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
+    loop = DeliverLoop(shop.env, FakeSender(answer, posts), Log(io.StringIO()))
     async with at_work(loop):
-        yield loop, posts, senders
+        yield loop, posts
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
@@ -95,7 +89,7 @@ async def all_delivered(shop: FakeShop) -> None:
 
 async def test_a_new_delivery_goes_out_at_once(shop: FakeShop) -> None:
     await add_endpoint(shop, "e1")
-    async with running(shop, lambda url: answered(200)) as (_loop, posts, _senders):
+    async with running(shop, lambda url: answered(200)) as (_loop, posts):
         await owe(shop, 1)
 
         async def done() -> bool:
@@ -110,7 +104,7 @@ async def test_a_retry_is_made_when_it_is_due_and_not_at_the_next_look(tmp_path:
     shop = await FakeShop.make(tmp_path, config)
     await add_endpoint(shop, "e1")
     answers = iter([answered(503), answered(200)])
-    async with running(shop, lambda url: next(answers)) as (_loop, _posts, _senders):
+    async with running(shop, lambda url: next(answers)) as (_loop, _posts):
         await owe(shop, 1)
 
         async def failed() -> bool:
@@ -152,7 +146,7 @@ async def test_each_delivery_is_sent_once_when_all_is_well(shop: FakeShop) -> No
     await add_endpoint(shop, "e1")
     await add_endpoint(shop, "e2")
     await owe(shop, 30)
-    async with running(shop, lambda url: answered(200)) as (_loop, posts, _senders):
+    async with running(shop, lambda url: answered(200)) as (_loop, posts):
         await all_delivered(shop)
     assert len(posts) == len(set(posts)) == 60
 
@@ -169,10 +163,8 @@ async def test_a_hanging_endpoint_takes_only_its_own_places(shop: FakeShop) -> N
                 await never.wait()
             return await super().post(url, headers, body)
 
-    def make() -> Any:
-        return Hanging(lambda url: answered(200), [])
-
-    loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
+    sender = Hanging(lambda url: answered(200), [])
+    loop = DeliverLoop(shop.env, sender, Log(io.StringIO()))
 
     async def quick_done() -> bool:
         rows = await shop.rows(Delivery, "deliveries", "endpoint_id = 'quick'")
@@ -186,23 +178,38 @@ async def test_a_hanging_endpoint_takes_only_its_own_places(shop: FakeShop) -> N
         never.set()
 
 
-async def test_what_is_sent_again_in_bulk_has_senders_of_its_own(shop: FakeShop) -> None:
+async def test_the_next_webhook_does_not_wait_for_the_answer_to_the_one_before(
+    shop: FakeShop,
+) -> None:
+    """The next payment comes when the receiver has read a webhook, before it answers; a free place then sends it."""
     await add_endpoint(shop, "e1")
-    await owe(shop, 4)
-    await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1 WHERE seq <= 3"))
-    live: list[str] = []
-    bulk: list[str] = []
-    loop = DeliverLoop(
-        shop.env,
-        lambda: FakeSender(lambda url: answered(200), live),
-        Log(io.StringIO()),
-        make_bulk_sender=lambda: FakeSender(lambda url: answered(200), bulk),
-    )
+    answers = asyncio.Semaphore(0)
+
+    class Slow(FakeSender):
+        async def post(self, url: str, headers: Any, body: bytes) -> Outcome:
+            await super().post(url, headers, body)
+            await answers.acquire()
+            return Outcome(200, "", None, None, 100_000, connected=True)
+
+    posts: list[str] = []
+    loop = DeliverLoop(shop.env, Slow(lambda url: answered(200), posts), Log(io.StringIO()))
+
+    async def came(count: int) -> None:
+        async def have_come() -> bool:
+            return len(posts) == count
+
+        await until(have_come)
+
     async with at_work(loop):
+        for answered_before in range(8):
+            # One receipt at a time: with one webhook unanswered, the next one is sent beside it.
+            await owe(shop, 1, 2 * answered_before)
+            await came(2 * answered_before + 1)
+            await owe(shop, 1, 2 * answered_before + 1)
+            await came(2 * answered_before + 2)
+            answers.release()
+            answers.release()
         await all_delivered(shop)
-    rows = await shop.rows(Delivery, "deliveries")
-    assert bulk == [row.webhook_id for row in rows[:3]]
-    assert live == [rows[3].webhook_id]
 
 
 async def test_a_replay_is_one_line_a_turn_in_the_log(shop: FakeShop) -> None:
@@ -211,7 +218,7 @@ async def test_a_replay_is_one_line_a_turn_in_the_log(shop: FakeShop) -> None:
     await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
     written = io.StringIO()
     loop = DeliverLoop(
-        shop.env, lambda: FakeSender(lambda url: answered(200), []), Log(written, as_json=True)
+        shop.env, FakeSender(lambda url: answered(200), []), Log(written, as_json=True)
     )
     async with at_work(loop):
         await all_delivered(shop)
@@ -238,6 +245,29 @@ async def test_a_third_endpoint_in_bulk_need_not_wait_until_the_first_two_have_e
     async with running(shop, answer):
         await all_delivered(shop)
     assert hosts.index("c") < 80
+    shop.close()
+
+
+async def test_a_worker_that_changes_to_another_endpoint_sends_what_is_leased_first(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(workers=4)))  # two in bulk
+    for endpoint_id in ("a", "b", "c"):
+        await add_endpoint(shop, endpoint_id)
+    await owe(shop, 40)
+    await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
+    # An attempt that does not begin is deleted again.
+    await shop.env.store.write(lambda tx: tx.run("CREATE TABLE undone (id TEXT)"))
+    watch = "CREATE TRIGGER watch AFTER DELETE ON attempts BEGIN INSERT INTO undone VALUES (OLD.delivery_id); END"
+    await shop.env.store.write(lambda tx: tx.run(watch))
+
+    def answer(_url: str) -> Outcome:
+        shop.clock.advance(0.02)
+        return replace(answered(200), duration_us=20_000)
+
+    async with running(shop, answer):
+        await all_delivered(shop)
+    assert await shop.values("SELECT COUNT(*) FROM undone") == [0]
     shop.close()
 
 
@@ -276,12 +306,9 @@ async def test_a_graceful_stop_lets_attempts_in_flight_finish(shop: FakeShop) ->
     gate = asyncio.Event()
     posts: list[str] = []
 
-    def make() -> Any:
-        sender = FakeSender(lambda url: answered(200), posts)
-        sender.gate = gate
-        return sender
-
-    loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
+    sender = FakeSender(lambda url: answered(200), posts)
+    sender.gate = gate
+    loop = DeliverLoop(shop.env, sender, Log(io.StringIO()))
     task = asyncio.create_task(loop.run())
 
     async def sending() -> bool:
@@ -317,10 +344,8 @@ async def test_a_stop_while_deliveries_are_leased_sends_and_keeps_none_of_them(
 
     monkeypatch.setattr(deliver, "turn", turn)
 
-    def make() -> Any:
-        return FakeSender(lambda url: answered(200), posts)
-
-    loop = DeliverLoop(shop.env, make, Log(io.StringIO()))
+    sender = FakeSender(lambda url: answered(200), posts)
+    loop = DeliverLoop(shop.env, sender, Log(io.StringIO()))
     await asyncio.wait_for(loop.run(), 10)
     await asyncio.wait_for(stops[0], 10)
     rows = await shop.rows(Delivery, "deliveries")
@@ -350,9 +375,7 @@ async def test_what_was_leased_ahead_does_not_begin_once_its_endpoint_is_paused(
                 paused_at.append(len(posts))
             return outcome
 
-    loop = DeliverLoop(
-        shop.env, lambda: Pausing(lambda url: answered(200), posts), Log(io.StringIO())
-    )
+    loop = DeliverLoop(shop.env, Pausing(lambda url: answered(200), posts), Log(io.StringIO()))
 
     async def idle() -> bool:
         rows = await shop.rows(Delivery, "deliveries")
@@ -380,7 +403,6 @@ async def test_a_failure_ends_what_was_leased_ahead_and_nothing_else_is_counted(
     async with running(shop, lambda url: answered(503 if next(numbers) >= 2 else 200)) as (
         _loop,
         posts,
-        _senders,
     ):
 
         async def out() -> bool:
@@ -419,7 +441,7 @@ async def test_nothing_in_bulk_or_of_a_backlog_begins_while_something_live_is_on
     await owe(shop, 1)
     old, new = await shop.rows(Delivery, "deliveries")
     await shop.env.store.write(lambda tx: tx.run(behind))
-    async with running(shop, lambda url: answered(200)) as (_loop, posts, _senders):
+    async with running(shop, lambda url: answered(200)) as (_loop, posts):
 
         async def delivered(count: int) -> bool:
             return (await statuses(shop)).count(DeliveryStatus.DELIVERED) == count
@@ -448,7 +470,7 @@ async def test_a_stop_begins_nothing_more_in_bulk(shop: FakeShop) -> None:
     await add_endpoint(shop, "e1")
     await owe(shop, 1)
     await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
-    async with running(shop, lambda url: answered(200)) as (loop, posts, _senders):
+    async with running(shop, lambda url: answered(200)) as (loop, posts):
         await asyncio.wait_for(asked.wait(), 10)
         await loop.stop()
         assert posts == []
@@ -462,7 +484,7 @@ async def test_what_did_not_begin_is_due_again_also_when_something_else_cannot_b
     await add_endpoint(shop, "e1")
     await owe(shop, 2)
     poison, good = await outbox.lease(shop)
-    loop = DeliverLoop(shop.env, lambda: FakeSender(lambda url: answered(200), []), Log(io.StringIO()))  # fmt: skip
+    loop = DeliverLoop(shop.env, FakeSender(lambda url: answered(200), []), Log(io.StringIO()))  # fmt: skip
     broken: Any = None
     loop._ended = [
         EndedAttempt(poison, broken, outbox.LINK, outbox.POLICY, shop.clock.now_us(), 0.5)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from daemon.core.upkeep.self_check import DatabaseState
 from daemon.loops.modems import PortLoop
 from daemon.modem.session import events as said
 from daemon.runtime.log import Log
@@ -106,14 +105,14 @@ async def test_on_a_damaged_shop_messages_stay_on_their_sim_until_it_is_sound(
     monkeypatch.setattr("daemon.loops.modems.STORE_RETRY_S", 0.01)
     loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
     link: Any = Listening()
-    shop.env.self_check.found = DatabaseState.DAMAGED
+    shop.env.store.distrust_file("a bad page")
     loop._heard([identified(ICCID), said.Ready(), read(1, FIRST)])
     task = asyncio.create_task(loop._store(link, link))
     await until(lambda: loop.state.state == "not_storing")
     assert "the database is damaged" in loop.state.detail
     assert link.parts == []
     assert await shop.values("SELECT slot FROM sms_parts") == []
-    shop.env.self_check.found = DatabaseState.OK
+    shop.env.store.trust_file()
     await until(lambda: bool(link.parts))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from daemon.emulator.phone import Phone
 from daemon.emulator.pty import PhonePort
 from daemon.emulator.quirks import FAMILIES
@@ -230,3 +232,38 @@ async def test_of_a_stick_with_several_ttys_the_one_that_answers_is_served(tmp_p
         shop.close()
     assert set(b"".join(heard).replace(b"\x1b", b"").split(b"\r")) <= {b"AT", b""}
     assert heard
+
+
+async def test_a_phone_that_returns_is_served_at_once_however_long_the_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.loops.modems.BACK_OFF_S", (60.0,))
+    with PhonePort(Phone(), link=tmp_path / "phone") as phone:
+        async with running(tmp_path, phone) as (ports, _):
+            await until(lambda: all_are(ports, "ready"))
+            phone.unplug()
+            await until(lambda: all_are(ports, "unreachable"))
+            phone.plug()
+            async with asyncio.timeout(10):
+                await until(lambda: all_are(ports, "ready"))
+
+
+async def test_a_phone_that_cannot_be_used_is_told_once_and_once_that_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.modem.session.start.BUSY_TRIES_MAX", 0)
+    kinds = ("modem.unusable", "modem.usable")
+    with PhonePort(Phone(), link=tmp_path / "phone") as phone:
+        phone.fault(error_on="+CMGF", error_count=1_000_000, error_line="+CME ERROR: 100")
+        async with running(tmp_path, phone) as (ports, env):
+            await until(lambda: all_are(ports, "unusable"))
+            said = ports.states()[0]
+            assert "refuses PDU mode" in said.detail
+            assert said.next_step
+            asked = phone.call(lambda it: [*it.commands].count("AT+CMGF=0"))
+            await until(lambda: phone.call(lambda it: [*it.commands].count("AT+CMGF=0")) > asked)
+            assert all_are(ports, "unusable"), "a new try does not look like a start"
+            await journal_has(env, kinds, "modem.unusable")
+            phone.fault(error_count=0)
+            await until(lambda: all_are(ports, "ready"))
+            await journal_has(env, kinds, *kinds)

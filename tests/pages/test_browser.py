@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Error, Route
 
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.flows.lines import receiving
+from daemon.flows.lines.receiving import Watch
 from daemon.runtime.config import Config, Pages
 from daemon.store import journal
 from daemon.wire import Mode
@@ -34,6 +38,15 @@ IPHONE = (
 WINDOWS = ((360, "light", True), (320, "dark", True), (360, "light", False), (1280, "light", False))
 """Width, colours, and whether scripts run. 320 is what a zoom of 400 % leaves of a desk's screen (WCAG 1.4.10)."""
 EVIL = "\"'><img src=x onerror=alert(1)><script>alert(2)</script>"
+
+
+def make_logo(folder: Path) -> Path:
+    """Write a small picture of the shop."""
+    file = folder / "logo.svg"
+    file.write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><rect width="60" height="40" fill="#c60"/></svg>'
+    )
+    return file
 
 
 @pytest.fixture
@@ -86,6 +99,29 @@ async def test_an_open_page_changes_to_paid_by_itself(api: FakeApi, browser: Bro
         assert clean(visit)
 
 
+async def test_an_open_page_says_that_it_takes_longer_when_the_line_stops_receiving(
+    api: FakeApi, browser: Browser
+) -> None:
+    shop = api.shop
+    order = await Orders(shop).make("waiting")
+    gone = ModemHealth("/dev/x", "no_sim", "there is no SIM", device_id=shop.source.device_id)
+    async with visiting(browser, api.base_url) as visit:
+        await stop_the_clock(visit)
+        async with visit.page.expect_response(lambda answer: answer.url.endswith("/events")):
+            await visit.page.goto(f"/pay/{order.public_slug}")
+        longer = visit.page.get_by_text("The confirmation may take longer")
+        assert not await longer.is_visible()
+        seen_so_far = Watch()
+        await receiving.watch(shop.env, [gone], seen_so_far)
+        shop.clock.advance(120)
+        await receiving.watch(shop.env, [gone], seen_so_far)
+        await longer.wait_for(timeout=AT_LAST_MS)
+        assert await visit.page.get_by_text("Dial *170#").is_visible(), "nobody is told not to pay"
+        await receiving.watch(shop.env, [replace(gone, state="ready")], seen_so_far)
+        await longer.wait_for(state="detached", timeout=AT_LAST_MS)
+        assert clean(visit)
+
+
 async def next_news(visit: Visit) -> asyncio.Future[Any]:
     """Return what is done when the page's stream has told it something again."""
     devtools = await visit.context.new_cdp_session(visit.page)
@@ -131,6 +167,50 @@ async def test_the_largest_amount_and_the_longest_words_fit_a_small_phone(
         async with visiting(browser, api.base_url, width=width) as visit:
             await visit.page.goto(f"/pay/{order.public_slug}")
             assert await visit.width() <= width
+
+
+@pytest.mark.parametrize("kind", ["plain", "logo"])
+async def test_amount_number_and_code_are_on_the_first_screen_of_a_phone(
+    tmp_path: Path, browser: Browser, kind: str
+) -> None:
+    logo = str(make_logo(tmp_path)) if kind == "logo" else ""
+    config = Config(pages=Pages(languages=("en", "fr"), logo=logo, contact="Ama, 024 412 4567"))
+    async with running(tmp_path, config) as api:
+        shop = api.shop
+        live = await shop.request(2500, description="2 bags rice", client_reference="INV-77")
+        # A phone of 390 x 844 pixels shows 664 of them under and above the bars of its browser.
+        for width, height, path in ((390, 664, ""), (390, 664, "?lang=fr"), (360, 560, "")):
+            async with visiting(browser, api.base_url, width=width, height=height) as visit:
+                await visit.page.goto(f"/pay/{live.public_slug}{path}")
+                main = visit.page.locator("main")
+                for text in ("GHS\xa025.00", "024 412 4567", str(live.svc_code)):
+                    value = main.locator("output", has_text=text).first
+                    box = await value.bounding_box()
+                    assert box is not None
+                    assert box["y"] + box["height"] <= height, (text, box)
+                    assert box["x"] + box["width"] <= width
+                assert await visit.width() <= width
+                assert await violations(visit) == []
+                assert clean(visit)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("colour", ["#7a1f5c", "#ffee00", "#ffffff", "#000000", "#3366ff"])
+async def test_every_colour_of_a_shop_can_be_read(
+    tmp_path: Path, browser: Browser, colour: str
+) -> None:
+    config = Config(pages=Pages(colour=colour, logo=str(make_logo(tmp_path))))
+    async with running(tmp_path, config) as api:
+        orders = Orders(api.shop)
+        for state in ("waiting", "paid"):
+            order = await orders.make(state, client_reference="INV-77")
+            for scheme in ("light", "dark"):
+                async with visiting(browser, api.base_url, color_scheme=scheme) as visit:
+                    await visit.page.goto(f"/pay/{order.public_slug}")
+                    assert await violations(visit) == []
+                    drawn = "document.querySelector('.logo').naturalWidth"
+                    assert await visit.page.evaluate(drawn) == 60
+                    assert clean(visit)
 
 
 @pytest.mark.slow
@@ -194,7 +274,7 @@ async def test_what_a_screen_reader_says(api: FakeApi, browser: Browser) -> None
         # With the keyboard alone, in the order in which it is read.
         await visit.page.reload()
         names = []
-        for _ in range(9):
+        for _ in range(8):
             await visit.page.keyboard.press("Tab")
             names.append(
                 await visit.page.evaluate(
@@ -202,8 +282,8 @@ async def test_what_a_screen_reader_says(api: FakeApi, browser: Browser) -> None
                 )
             )
         assert names == [
-            "Copy the amount", "MTN", "Telecel", "AT", "Dial now", "Copy the number",
-            "Copy the amount", "Copy the reference", "I have paid but it still says waiting",
+            "Copy the amount", "Copy the number", "Copy the reference", "MTN", "Telecel", "AT",
+            "Dial now", "I have paid but it still says waiting",
         ]  # fmt: skip
 
 
@@ -399,12 +479,16 @@ async def test_a_receipt_that_is_opened_again_stays(tmp_path: Path, browser: Bro
 async def test_a_receipt_prints_without_what_cannot_be_pressed(
     api: FakeApi, browser: Browser
 ) -> None:
-    order = await Orders(api.shop).make("paid", redirect_url="https://shop.example/x")
+    order = await Orders(api.shop).make(
+        "paid", redirect_url="https://shop.example/x", client_reference="INV-77"
+    )
     async with visiting(browser, api.base_url) as visit:
         await visit.page.goto(f"/pay/{order.public_slug}")
         await visit.page.emulate_media(media="print")
         text = await visit.page.locator("main").inner_text()
         assert order.reference in text
+        assert "INV-77" in text
+        assert "Ama Provisions" in text
         assert "GHS\xa025.00" in text
         for gone in ("Print this receipt", "Return to"):
             assert gone not in text

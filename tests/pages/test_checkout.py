@@ -424,6 +424,24 @@ async def test_page_says_when_payments_are_not_seen(api: FakeApi) -> None:
     assert "cannot see payments" in (await client.get(f"/pay/{order.public_slug}")).text
 
 
+@pytest.mark.parametrize(
+    ("language", "longer"), [("en", "may take longer"), ("fr", "peut prendre plus de temps")]
+)
+async def test_page_of_a_line_that_cannot_receive_says_that_it_takes_longer_and_still_how_to_pay(
+    tmp_path: Path, language: str, longer: str
+) -> None:
+    async with running(tmp_path, Config(pages=Pages(languages=("en", "fr")))) as api:
+        order = await Orders(api.shop).make("waiting")
+        client = await api.client()
+        path = f"/pay/{order.public_slug}?lang={language}"
+        assert longer not in (await client.get(path)).text
+        sql = "UPDATE sims SET not_receiving_since = 1"
+        await api.shop.env.store.write(lambda tx: tx.run(sql))
+        text = (await client.get(path)).text
+        assert longer in text
+        assert "data-dial" in text.partition("<script>")[0], "the steps stay"
+
+
 async def test_a_shop_without_a_number_says_so(api: FakeApi) -> None:
     order = await Orders(api.shop).make("waiting")
     await api.shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET deleted_at = 1"))

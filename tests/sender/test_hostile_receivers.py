@@ -81,7 +81,7 @@ async def test_each_malformed_answer_is_judged_and_hurts_no_later_one(
     "answer",
     [
         HANG,
-        Answer(raw=b"", drip=b"H", drip_s=0.02),
+        Answer(raw=b"", drip=b"\r\n", drip_s=0.02),
         Answer(raw=b"HTTP/1.1 200 OK\r\nX: ", drip=b"y", drip_s=0.02),
         Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", drip=b"y", drip_s=0.02),
     ],

@@ -75,6 +75,18 @@ async def test_warm_connections_are_reused(receiver: Receiver, make_sender: Make
     assert [request.connection for request in receiver.requests] == [1, 1, 1, 1, 1]
 
 
+async def test_each_post_on_a_warm_connection_has_the_whole_time_limit(
+    receiver: Receiver, make_sender: MakeSender
+) -> None:
+    sender = make_sender(timeout_s=0.5)
+    receiver.script(*(Answer(200, delay_s=delay_s) for delay_s in (0.0, 0.3, 0.3, 2.0)))
+    outcomes = [await post(sender, receiver.url()) for _ in range(4)]
+    assert [outcome.status_code for outcome in outcomes] == [200, 200, 200, None]
+    assert outcomes[3].error_code is DeliveryError.TIMEOUT
+    assert 450_000 <= outcomes[3].duration_us < 1_500_000
+    assert {request.connection for request in receiver.requests} == {1}
+
+
 async def test_a_connection_whose_check_is_old_is_not_reused(
     receiver: Receiver, make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +154,7 @@ async def test_cancelling_an_attempt_cancels_it(
 def test_httpx_is_not_loaded_before_the_first_attempt() -> None:
     code = (
         "import sys, daemon.sender.https as s; s.Sender(); "
-        "print([m for m in ('httpx', 'httpcore', 'h11', 'anyio') if m in sys.modules])"
+        "print([m for m in ('httpx', 'httpcore', 'anyio') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"

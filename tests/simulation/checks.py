@@ -93,7 +93,7 @@ def _digest(shop: Shop) -> str:
 
 
 def _rows(shop: Shop, sql: str) -> list[tuple[Any, ...]]:
-    return shop.store.look(lambda reader: reader.all(sql))
+    return shop.store.peek(lambda reader: reader.all(sql))
 
 
 def _messages(shop: Shop, truth: Truth) -> list[str]:

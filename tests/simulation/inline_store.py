@@ -2,11 +2,13 @@
 
 import asyncio
 import random
+import sqlite3
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from daemon.core.errors import Unavailable
 from daemon.store.engine import Reader, Store, Tx, _Job
+from tests.fakes.new_database import writer
 
 T = TypeVar("T")
 KILLED = "this daemon was killed"
@@ -28,7 +30,7 @@ class InlineStore(Store):
         await asyncio.sleep(self.rng.uniform(*COMMIT_S) / 2)
         loop = asyncio.get_running_loop()
         entry = _Job(job, loop, loop.create_future())
-        self._commit([entry])
+        self._commit(writer(self), [entry])
         self.commits += 1
         if entry.error is not None:
             raise entry.error
@@ -37,11 +39,14 @@ class InlineStore(Store):
         return result
 
     async def read(self, job: Callable[[Reader], T]) -> T:
-        return self.look(job)
+        return self.peek(job)
 
-    def look(self, job: Callable[[Reader], T]) -> T:
+    async def look(self, job: Callable[[Reader], T]) -> T:
+        return self.peek(job)
+
+    def peek(self, job: Callable[[Reader], T]) -> T:
         """Read the committed state now."""
-        return job(Reader(self._writer))
+        return job(Reader(writer(self)))
 
 
 class WakingStore(InlineStore):
@@ -88,12 +93,12 @@ class FaultyStore(WakingStore):
             self._die()
         return result
 
-    def _commit(self, group: list[_Job]) -> None:
+    def _commit(self, connection: sqlite3.Connection, group: list[_Job]) -> None:
         if self.dead:
             for job in group:
                 job.error = Unavailable(KILLED)
         else:
-            super()._commit(group)
+            super()._commit(connection, group)
 
     def _die(self) -> NoReturn:
         """Simulate the kill, once; the caller gets no answer."""

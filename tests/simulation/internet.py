@@ -16,7 +16,7 @@ from typing import Final
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
 from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import Dialer
-from daemon.sender.tls_streams import TRACE, NetworkError, Trace
+from daemon.sender.tls_streams import NetworkError
 from tests.fakes.receiver import verify
 from tests.simulation.simulated_time import SimulatedClock
 
@@ -73,7 +73,7 @@ class Receiver:
 
 
 class Receivers:
-    """A worker's sender to the receivers, by host."""
+    """The sender to the receivers, by host."""
 
     def __init__(
         self,
@@ -91,14 +91,13 @@ class Receivers:
         self._rng = rng or random.Random(0)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
-        TRACE.set(Trace())
         host = url.split("/")[2]
         self.came.append((self._clock.monotonic(), url, headers["X-Svc-Sequence"]))
         try:
-            stream = await self._dialer.connect_tcp(host, 443)
+            connected = await self._dialer.connect_tcp(host, 443)
         except NetworkError as error:
             return Outcome(None, "", error.code, error.message, 1, connected=False)
-        await stream.aclose()
+        connected.close()
         way: int | str = 200
         if self._receivers is not None:
             receiver = self._receivers[host]

@@ -42,6 +42,7 @@ from daemon.store import migrate
 from daemon.store.lines import devices
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.invariants import check_invariants
+from tests.fakes.new_database import writer
 from tests.simulation.initial_state import set_up
 from tests.simulation.inline_store import FaultyStore
 from tests.simulation.internet import Internet, Receiver, Receivers
@@ -148,7 +149,7 @@ class Shop:
             self._migrate_on()
         self.store = self._open_store(self._steps)
         # Writes lost in a power cut are not simulated, and a simulated day has no time to wait for a disk.
-        self.store._writer.execute("PRAGMA synchronous = OFF")
+        writer(self.store).execute("PRAGMA synchronous = OFF")
         self.store.rng = self._disk
         self.store.on_kill = self._on_kill
         self.env = Env(
@@ -195,7 +196,7 @@ class Shop:
         reach = HostProbe(
             PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect
         )
-        self._deliver = DeliverLoop(self.env, lambda: self.posts, log, reach)
+        self._deliver = DeliverLoop(self.env, self.posts, log, reach)
         ports = Ports(self.env, log, (), find=self.usb_ports.find, opener=self.usb_ports.open)
         self._loops = [
             asyncio.create_task(work)
@@ -308,13 +309,13 @@ class Shop:
     async def look(self, sql: str) -> list[tuple[Any, ...]]:
         """Return committed rows; wait while the shop is closed."""
         await self._open.wait()
-        return self.store.look(lambda reader: reader.all(sql))
+        return self.store.peek(lambda reader: reader.all(sql))
 
     # --- the phones --------------------------------------------------------------------------------
 
     def _deleted(self, phone: SimulatedPhone, deletion: Deletion) -> None:
         """Check that a message is durable at the moment it leaves its slot."""
-        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).hexdigest()
+        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).digest()
         with contextlib.closing(sqlite3.connect(self.database)) as file:
             sql = "SELECT count(*) FROM sms_parts WHERE sha256 = ?"
             if not file.execute(sql, (sha256,)).fetchone()[0]:

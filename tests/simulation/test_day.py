@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.inputs import PhoneIdentity, Source
+from daemon.core.messages import message_journal
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.loops import modems as loops_modems
@@ -50,7 +51,7 @@ def test_an_hour_with_four_modems_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 def test_a_day_with_four_modems_loses_nothing(tmp_path: Path) -> None:
     world = live(tmp_path, Day(seed()))
     assert len(world.sent) >= 5_000
@@ -156,7 +157,7 @@ def test_a_daemon_that_stores_a_message_again_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "has_part", lambda *_: False)
-    digest = store_parts.digest
+    digest = message_journal.digest
     taken: list[str] = []
 
     def unlike(pdu: str) -> str:

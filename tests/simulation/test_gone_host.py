@@ -49,7 +49,7 @@ class Gone(Day):
         reach = HostProbe(
             PUBLIC_ONLY, resolver=self.internet.look_up, connector=self.internet.connect
         )
-        loop = DeliverLoop(self.env, lambda: self.receivers, Log(io.StringIO()), reach)
+        loop = DeliverLoop(self.env, self.receivers, Log(io.StringIO()), reach)
         task = asyncio.create_task(loop.run())
         await asyncio.sleep(1)
         await self.pay(1)
@@ -58,7 +58,7 @@ class Gone(Day):
         await task
 
     def notices(self) -> list[tuple[str, float]]:
-        rows = self.store.look(
+        rows = self.store.peek(
             lambda reader: reader.all("SELECT type, at FROM events ORDER BY seq")
         )
         (began,) = {row.created_at for row in self.rows(Delivery, "deliveries")}

@@ -24,7 +24,7 @@ from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import HostProbe
 from daemon.store.engine import Tx
 from daemon.store.rows import columns, load_all
-from daemon.store.webhooks import secrets
+from daemon.store.webhooks import bodies, secrets
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.tiers import share
 from tests.simulation.inline_store import WakingStore
@@ -90,8 +90,8 @@ class Day:
             for endpoint in range(1, self.endpoints + 1):
                 tx.run(
                     "INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, "
-                    "test, body, status, attempt_count, run, next_attempt_at, created_at) VALUES (:id, :id, :endpoint, "
-                    "'transaction.forwarded', :subject, 0, 't', 0, '{}', 'pending', 0, 1, :now, :now)",
+                    "test, status, attempt_count, run, next_attempt_at, created_at) VALUES (:id, :id, :endpoint, "
+                    "'transaction.forwarded', :subject, 0, 't', 0, 'pending', 0, 1, :now, :now)",
                     {
                         "id": f"d{number}-{endpoint}",
                         "endpoint": f"e{endpoint}",
@@ -99,20 +99,21 @@ class Day:
                         "now": now,
                     },
                 )
+                bodies.add(tx, [(f"d{number}-{endpoint}", b"{}")])
             tx.wake("deliveries")
 
         await self.store.write(job)
 
     def rows(self, model: type, table: str) -> list[Any]:
         sql = f"SELECT {columns(model)} FROM {table} ORDER BY seq"
-        return load_all(model, self.store.look(lambda reader: reader.all(sql)))
+        return load_all(model, self.store.peek(lambda reader: reader.all(sql)))
 
 
 async def live(day: Day) -> float:
     """Run the day; return the seconds from the link's return to the last delivery."""
     await day.open()
     reach = HostProbe(PUBLIC_ONLY, resolver=day.internet.look_up, connector=day.internet.connect)
-    loop = DeliverLoop(day.env, lambda: day.receivers, Log(io.StringIO()), reach)
+    loop = DeliverLoop(day.env, day.receivers, Log(io.StringIO()), reach)
     task = asyncio.create_task(loop.run())
     for number in range(3):  # the link works, until the middle of a payment
         await day.pay(number)
@@ -139,10 +140,10 @@ def test_eight_hours_without_a_link_count_as_no_failure(tmp_path: Path, payments
         took = run(day.clock, live(day))
         deliveries = day.rows(Delivery, "deliveries")
         endpoints = day.rows(Endpoint, "endpoints")
-        counted = day.store.look(
+        counted = day.store.peek(
             lambda reader: reader.value("SELECT COUNT(*) FROM attempts WHERE counted = 1")
         )
-        paused = day.store.look(
+        paused = day.store.peek(
             lambda reader: reader.value("SELECT COUNT(*) FROM events WHERE type LIKE 'endpoint.%'")
         )
     finally:

@@ -5,6 +5,7 @@ a fault into the daemon each, to show that the simulation detects it.
 """
 
 import os
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
@@ -15,7 +16,7 @@ import pytest
 from daemon.core.messages import trust
 from daemon.core.webhooks import delivery
 from daemon.core.webhooks.delivery import AttemptResult, Outcome
-from daemon.store.engine import _Job
+from daemon.store.engine import _Job, run_job
 from tests.fakes.tiers import LONG, share
 from tests.simulation.__main__ import play
 from tests.simulation.checks import run_day
@@ -76,14 +77,14 @@ def test_a_daemon_whose_commits_do_not_last_is_caught(
 ) -> None:
     commit = FaultyStore._commit
 
-    def forgetful(store: FaultyStore, group: list[_Job]) -> None:
+    def forgetful(store: FaultyStore, connection: sqlite3.Connection, group: list[_Job]) -> None:
         if store.kill_chance and store.rng.random() < 0.03:
-            store._writer.execute("BEGIN")
+            connection.execute("BEGIN")
             for job in group:
-                store._run(job, [], alone=True)
-            store._writer.execute("ROLLBACK")
+                run_job(connection, job, [], {}, alone=True)
+            connection.execute("ROLLBACK")
         else:
-            commit(store, group)
+            commit(store, connection, group)
 
     monkeypatch.setattr(FaultyStore, "_commit", forgetful)
     with pytest.raises(AssertionError, match=r"lost|gone|before it was stored|has two answers"):

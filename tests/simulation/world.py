@@ -372,15 +372,15 @@ class World:
 
     def _deleted(self, phone: SimulatedPhone, deletion: Deletion) -> None:
         """Check that a message is durable at the moment it leaves its slot."""
-        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).hexdigest()
+        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).digest()
         sql = "SELECT count(*) FROM sms_parts WHERE sha256 = :sha"
-        if not self.store.look(lambda reader: reader.value(sql, {"sha": sha256})):
+        if not self.store.peek(lambda reader: reader.value(sql, {"sha": sha256})):
             self.verdict.too_early.append(f"{phone.name} {deletion}")
 
     def _judge(self) -> Verdict:
         verdict = self.verdict
         sql = "SELECT sim_key, payment_method_id, body, state FROM messages WHERE body <> '' ORDER BY seq"
-        self.store_rows = self.store.look(lambda reader: reader.all(sql))
+        self.store_rows = self.store.peek(lambda reader: reader.all(sql))
         lines = {number.sim.iccid: number.line_id for number in self.numbers}
         found = Counter[tuple[str, str | None]]()
         expected = {(message.iccid, message.body) for message in self.sent}

@@ -1,7 +1,6 @@
 """The writing thread: what a caller was told is on the disk, and one caller's failure is nobody else's."""
 
 import asyncio
-import shutil
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
@@ -11,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from daemon.core.errors import Unavailable
-from daemon.store.engine import Rows, Store, Tx
+from daemon.store.engine import READERS, Reader, Rows, Store, Tx
 from daemon.store.migrate import DatabaseDamaged
-from tests.fakes.corrupt_index import corrupt
+from daemon.store.upkeep import backup
+from daemon.wire import FaultCause
+from tests.fakes.new_database import writer
 
 NOW = 1_760_000_000_000_000
 
@@ -31,6 +32,11 @@ def add_code(tx: Tx, code: str) -> None:
     )
 
 
+def add_many(tx: Tx) -> None:
+    for n in range(200):
+        add_code(tx, f"{n}" + "x" * 300)
+
+
 def codes(store_path: str) -> list[str]:
     with closing(sqlite3.connect(store_path)) as other:
         rows = other.execute("SELECT key FROM idempotency_keys ORDER BY rowid").fetchall()
@@ -39,6 +45,21 @@ def codes(store_path: str) -> list[str]:
 
 def count(store_path: str) -> int:
     return len(codes(store_path))
+
+
+def overwrite_root(path: str, table: str) -> None:
+    """Overwrite the root page of a table."""
+    with closing(sqlite3.connect(path)) as base:
+        found = base.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,))
+        (root,) = found.fetchone()
+    with Path(path).open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xff" * 4096)
+
+
+def overwrite_header(path: str) -> None:
+    with Path(path).open("r+b") as file:
+        file.write(b"no database")
 
 
 @asynccontextmanager
@@ -156,7 +177,7 @@ async def test_a_unique_violation_is_the_callers_own(path: str) -> None:
 
 async def test_a_full_database_refuses_and_heals(path: str) -> None:
     store = Store.open(path, now_us=NOW)
-    store._writer.execute("PRAGMA max_page_count = 1")  # SQLite clamps it to the present size
+    writer(store).execute("PRAGMA max_page_count = 1")  # SQLite clamps it to the present size
 
     def much(tx: Tx) -> None:
         for n in range(2000):
@@ -165,7 +186,7 @@ async def test_a_full_database_refuses_and_heals(path: str) -> None:
     with pytest.raises(Unavailable, match="disk is full"):
         await store.write(much)
     assert count(path) == 0
-    store._writer.execute("PRAGMA max_page_count = 1000000")
+    writer(store).execute("PRAGMA max_page_count = 1000000")
     await store.write(lambda tx: add_code(tx, "a"))
     assert count(path) == 1
     store.close()
@@ -252,22 +273,132 @@ async def test_a_torn_page_is_found_at_start(path: str) -> None:
         Store.open(path, now_us=NOW)
 
 
-async def test_an_index_that_lies_is_found_after_an_end_that_was_none(
-    path: str, tmp_path: Path
+async def test_connecting_does_not_read_the_whole_file(path: str) -> None:
+    """The daemon checks the file after its start, so that a large one starts as fast as a small one."""
+    store = Store.open(path, now_us=NOW)
+    await store.write(add_many)
+    store.close()
+    raw = bytearray(Path(path).read_bytes())
+    raw[-4096:] = b"\xff" * 4096
+    Path(path).write_bytes(raw)
+    store = Store(path)
+    store.connect(NOW)
+    with pytest.raises(DatabaseDamaged):
+        store.check_sound()
+    store.close()
+
+
+async def test_a_check_of_a_file_whose_header_was_overwritten_says_damaged(path: str) -> None:
+    Store.open(path, now_us=NOW).close()
+    overwrite_header(path)
+    store = Store(path)
+    with pytest.raises(DatabaseDamaged):
+        store.check_sound()
+    assert store.is_damaged
+
+
+async def test_a_store_that_is_not_open_answers_with_the_cause(path: str) -> None:
+    store = Store(path)
+    with pytest.raises(Unavailable) as refused:
+        await store.read(lambda reader: reader.value("SELECT 1"))
+    assert refused.value.cause is FaultCause.STARTING
+    before = store.is_starting
+    with pytest.raises(Unavailable) as refused:
+        store.connect(NOW, create=False)
+    assert refused.value.cause is FaultCause.DATABASE_MISSING
+    assert (before, store.is_starting) == (True, False)
+    assert not Path(path).exists()
+    with pytest.raises(Unavailable) as refused:
+        await store.write(lambda tx: add_code(tx, "a"))
+    assert refused.value.cause is FaultCause.DATABASE_MISSING
+    store.connect(NOW)
+    await store.write(lambda tx: add_code(tx, "a"))
+    assert store.fault is None
+    store.close()
+
+
+async def test_a_store_can_be_disconnected_and_connected_again(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    await store.write(lambda tx: add_code(tx, "a"))
+    store.disconnect()
+    with pytest.raises(Unavailable):
+        await store.write(lambda tx: add_code(tx, "b"))
+    store.connect(NOW)
+    assert (
+        await store.read(lambda reader: reader.value("SELECT COUNT(*) FROM idempotency_keys")) == 1
+    )
+    store.close()
+
+
+async def test_reads_that_have_not_begun_when_the_store_closes_are_refused(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(_reader: Reader) -> None:
+        begun.set()
+        go_on.wait(10)
+
+    held = [asyncio.ensure_future(store.read(wait)) for _ in range(READERS)]
+    late = asyncio.ensure_future(store.read(lambda reader: reader.value("SELECT 1")))
+    await asyncio.to_thread(begun.wait, 10)
+    closing = asyncio.ensure_future(asyncio.to_thread(store.close))
+    await asyncio.to_thread(go_on.wait, 0.2)
+    go_on.set()
+    await asyncio.wait_for(closing, 10)
+    await asyncio.gather(*held)
+    # Whether it came before the close or after it: it has an answer.
+    assert isinstance((await asyncio.gather(late, return_exceptions=True))[0], int | Unavailable)
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+async def test_nothing_is_written_into_a_file_that_is_not_in_its_place(
+    path: str, tmp_path: Path, *, replaced: bool
 ) -> None:
     store = Store.open(path, now_us=NOW)
     await store.write(lambda tx: add_code(tx, "a"))
+    kept = tmp_path / "kept.db"
+    Path(path).rename(kept)
+    if replaced:
+        Path(path).write_bytes(b"")
+    with pytest.raises(Unavailable) as refused:
+        await store.write(lambda tx: add_code(tx, "b"))
+    cause = FaultCause.DATABASE_REPLACED if replaced else FaultCause.DATABASE_MISSING
+    assert refused.value.cause is cause
+    assert store.is_lost
+    # Reading goes on, and what was written is rescued.
+    count = "SELECT COUNT(*) FROM idempotency_keys"
+    assert await store.read(lambda reader: reader.value(count)) == 1
+    rescued = tmp_path / "rescued.db"
+    await backup.rescue(store, rescued)
+    assert rescued.stat().st_mode & 0o777 == 0o600
+    copy = sqlite3.connect(rescued)
+    assert copy.execute(count).fetchone() == (1,)
+    copy.close()
+    # Back in its place, it is written again.
+    kept.replace(path)
+    await store.write(lambda tx: add_code(tx, "c"))
+    assert store.fault is None
     store.close()
-    corrupt(Path(path), "idempotency_keys_by_age", "UPDATE idempotency_keys SET created_at = 2")
-    # A start that follows an end looks at the pages alone, which are sound.
+
+
+async def test_a_statement_that_meets_damage_says_so_and_the_fault_stays(path: str) -> None:
     store = Store.open(path, now_us=NOW)
-    await store.write(lambda tx: add_code(tx, "b"))
-    left = str(tmp_path / "left.db")
-    for end in ("", "-wal"):  # what a power cut leaves
-        shutil.copy(f"{path}{end}", f"{left}{end}")
+    await store.write(add_many)
     store.close()
-    with pytest.raises(DatabaseDamaged, match="idempotency_keys_by_age"):
-        Store.open(left, now_us=NOW)
+    overwrite_root(path, "idempotency_keys")
+    store = Store(path)
+    store.connect(NOW)
+    with pytest.raises(DatabaseDamaged):
+        await store.read(lambda reader: reader.all("SELECT * FROM idempotency_keys"))
+    with pytest.raises(DatabaseDamaged):
+        await store.write(lambda tx: add_code(tx, "b"))
+    assert store.is_damaged
+    # A write elsewhere succeeds, and the file is damaged all the same.
+    await store.write(lambda tx: tx.run("CREATE TABLE other (x INTEGER)"))
+    assert store.is_damaged
+    store.trust_file()
+    assert store.fault is None
+    store.close()
 
 
 async def test_durability_settings_are_what_the_promise_needs(path: str) -> None:
@@ -309,3 +440,36 @@ async def test_what_was_added_has_the_number_that_the_writer_was_told(path: str)
     seqs, rows = await store.write(work)
     store.close()
     assert [(seq,) for seq in seqs] == rows == [(1,), (2,)]
+
+
+async def test_jobs_of_a_commit_share_what_they_read_until_one_of_them_changes_it(
+    path: str,
+) -> None:
+    store = Store.open(path, now_us=NOW)
+    reads: list[None] = []
+
+    def all_codes(reader: Reader) -> list[str]:
+        reads.append(None)
+        return [code for (code,) in reader.all("SELECT key FROM idempotency_keys ORDER BY rowid")]
+
+    def look(tx: Tx) -> list[str]:
+        return tx.shared(all_codes, "idempotency_keys")
+
+    def add_and_fail(tx: Tx) -> None:
+        add_code(tx, "never")
+        assert look(tx)[-1] == "never"
+        raise ValueError("no")
+
+    async with blocked(store):
+        jobs = [
+            asyncio.ensure_future(store.write(job))
+            for job in (look, look, lambda tx: add_code(tx, "a"), look, add_and_fail, look, look)
+        ]
+        await asyncio.sleep(0)
+    results = await asyncio.gather(*jobs, return_exceptions=True)
+    assert [result for result in results if isinstance(result, list)] == [[], [], *[["a"]] * 3]
+    assert len(reads) == 4
+    # Another program may have written before the next commit.
+    await store.write(look)
+    assert len(reads) == 5
+    store.close()

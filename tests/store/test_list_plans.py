@@ -12,6 +12,7 @@ from daemon.store.payments import transaction_list
 from daemon.store.webhooks import dead_letters, delivery_log
 from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import Mode
+from tests.fakes.new_database import writer
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
@@ -42,7 +43,7 @@ async def test_a_replay_and_each_narrowed_list_are_found_by_an_index(tmp_path: P
     await add_endpoint(shop)
     asked = ReplayRequest("e1", now - DAY_US, now + DAY_US)
     statements: set[str] = set()
-    shop.env.store._writer.set_trace_callback(statements.add)
+    writer(shop.env.store).set_trace_callback(statements.add)
     await replay.replay(shop.env, OWNER, asked, CallMeta("req_" + "0" * 32))
     ((delivery, webhook),) = await shop.values("SELECT id, webhook_id FROM deliveries")
 
@@ -64,7 +65,7 @@ async def test_a_replay_and_each_narrowed_list_are_found_by_an_index(tmp_path: P
         assert isinstance(tx, Reader)
 
     await shop.env.store.write(read)
-    shop.env.store._writer.set_trace_callback(None)
+    writer(shop.env.store).set_trace_callback(None)
     shop.close()
     assert len(statements) > 15
     assert scans(tmp_path / "momo.db", statements) == []
@@ -80,9 +81,9 @@ async def test_the_request_that_has_or_had_a_code_is_found_by_it(tmp_path: Path)
     def read(tx: Any) -> list[Any]:
         return [transaction_list.by_code(tx, code, mode) for mode in (None, Mode.LIVE, Mode.TEST)]
 
-    shop.env.store._writer.set_trace_callback(statements.add)
+    writer(shop.env.store).set_trace_callback(statements.add)
     found = await shop.env.store.write(read)
-    shop.env.store._writer.set_trace_callback(None)
+    writer(shop.env.store).set_trace_callback(None)
     shop.close()
     assert [one is not None and one[0].id == request.id for one in found] == [
         True,

@@ -104,7 +104,7 @@ async def get_one(call: Call) -> Reply:
     """Return one key."""
     needs_operator(call.caller)
     key_id = call.uuid(ErrorCode.KEY_NOT_FOUND)
-    row = await call.env.store.read(lambda reader: api_keys.get(reader, key_id))
+    row = await call.env.store.look(lambda reader: api_keys.get(reader, key_id))
     if row is None:
         raise Refusal(ErrorCode.KEY_NOT_FOUND)
     return ok(_shape(call, row))

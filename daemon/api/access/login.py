@@ -18,6 +18,14 @@ def read(fields: Fields) -> str | None:
     return given
 
 
+def read_login(fields: Fields) -> tuple[str | None, str | None]:
+    """Read the password, and the code of the second factor if one is on."""
+    given = fields.secret("password", required=True)
+    code = fields.secret("totp")
+    fields.done()
+    return given, code
+
+
 def read_change(fields: Fields) -> tuple[str | None, str | None]:
     """Read the old password and the new one."""
     current = fields.secret("current_password", required=True)
@@ -29,19 +37,23 @@ def read_change(fields: Fields) -> tuple[str | None, str | None]:
 @described(
     "Log in",
     "session",
-    reads=read,
+    reads=read_login,
     errors=(
         ErrorCode.INVALID_PASSWORD,
+        ErrorCode.SECOND_FACTOR_REQUIRED,
         ErrorCode.TOO_MANY_ATTEMPTS,
         ErrorCode.NOT_SET_UP,
     ),
     example={"password": "correct horse battery"},
 )
 async def login(call: Call) -> Reply:
-    """Exchange the account password for a session token, valid for one hour. Limit: 5 attempts in 15 minutes per address."""
-    given = read(Fields(await read_object(call.scope, call.receive)))
+    """Exchange the owner's password for a session token, valid for one hour. Limit: 5 attempts in 15 minutes per address.
+
+    While the owner has a second factor on, `totp` is needed too.
+    """
+    given, code = read_login(Fields(await read_object(call.scope, call.receive)))
     client, actor = _client(call)
-    await password.check(call.env, client, actor, given)
+    await password.check(call.env, client, actor, given, code=code, login=True)
     token, ends = await password.open_session(call.env, actor)
     body = ok({"token": token, "expires_at": timestamp(ends)}).body
     return Reply(200, body, (NO_STORE,))

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from daemon.api.http.auth import needs_owner
+from daemon.api.http.body import read_object
+from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
 from daemon.core.books import export_rows
 from daemon.core.errors import Refusal
 from daemon.core.ids import reference_of
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
-from daemon.flows.books.audit import note_export
+from daemon.flows.books import audit
 from daemon.store.books import exports
 from daemon.store.books.exports import DeliveryRow, TablePage
 from daemon.store.engine import Reader
@@ -22,6 +24,7 @@ from daemon.wire import ErrorCode
 
 LIMIT: Final = 500
 LIMIT_MAX: Final = 1000
+_COMMAND_CHARACTERS_MAX: Final = 40
 SEQ_MAX: Final = 1 << 62
 
 Rows = list[tuple[int, Json]]
@@ -59,11 +62,22 @@ async def get(call: Call) -> Reply:
     if not after or show_body:
         facts = {"what": what, "after": after, "show_body": show_body}
         times = {"from": timestamp_or_none(since), "to": timestamp_or_none(until)}
-        await note_export(call.env, call.caller, {**facts, **times})
+        await audit.note_export(call.env, call.caller, {**facts, **times})
     rows = await call.env.store.read(lambda reader: KINDS[what](reader, wanted))
     more, rows = len(rows) > limit, rows[:limit]
     meta = {**(query.meta() or {}), "next": rows[-1][0] if more else None}
     return ok([row for _, row in rows], meta)
+
+
+async def note_phones(call: Call) -> Reply:
+    """Record in the journal that `momo db` is about to show whole phone numbers to this caller."""
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    command = fields.text("command", required=True, most=_COMMAND_CHARACTERS_MAX)
+    fields.done()
+    assert command is not None
+    await audit.note_phones(call.env, call.caller, command)
+    return ok({"noted": True})
 
 
 def _transactions(reader: Reader, wanted: ExportQuery) -> Rows:

@@ -3,7 +3,6 @@
 On the Unix socket only.
 """
 
-from dataclasses import replace
 from datetime import UTC, date, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -14,11 +13,11 @@ from daemon.api.http.fields import Fields, Query
 from daemon.api.http.service import Call, Reply, ok
 from daemon.core.books import day_sheet
 from daemon.core.json_values import Json, timestamp
-from daemon.core.limits import BODY_BYTES_MAX, DAY_US, HOUR_US
-from daemon.core.model import Shop
+from daemon.core.limits import BODY_BYTES_MAX
 from daemon.core.names import network_of
 from daemon.core.payments import transaction_json
 from daemon.flows.upkeep import notices
+from daemon.steps.day_sheet import read_buckets, read_sheet
 from daemon.store import shop
 from daemon.store.books import day_sheet as sheet_rows
 from daemon.store.books.day_sheet import Period, Recent
@@ -31,7 +30,6 @@ LIMIT: Final = 100
 LIMIT_MAX: Final = 1000
 RECENT_MAX: Final = 50
 SUBJECT_CHARACTERS_MAX: Final = 200
-_SIZES: Final = {"hour": HOUR_US, "day": DAY_US}
 
 
 async def get(call: Call) -> Reply:
@@ -61,7 +59,7 @@ async def get(call: Call) -> Reply:
             period = Period(
                 *day_sheet.day(local_date or from_us(now).astimezone(zone).date(), zone), mode
             )
-        found = _sheet(reader, period, owner)
+        found = read_sheet(reader, period, owner)
         found["rows"] = _rows(reader, period, zone, by, limit, offset) if by else None
         found["recent"] = [_recent(one, now) for one in sheet_rows.recent(reader, mode, recent)]
         return found
@@ -105,29 +103,6 @@ def _date(query: Query) -> date | None:
         return None
 
 
-def _sheet(reader: Reader, period: Period, owner: Shop | None) -> Json:
-    sums = sheet_rows.sums(reader, period)
-    wallets = []
-    if period.mode is Mode.LIVE:
-        for sim_key, provider in sorted({(entry.sim_key, entry.provider) for entry in sums}):
-            fees = sum(
-                entry.fee_minor
-                for entry in sums
-                if (entry.sim_key, entry.provider) == (sim_key, provider)
-                and entry.kind in day_sheet.COUNTED
-            )
-            found = sheet_rows.wallet(reader, period, sim_key, provider, fees)
-            if found is not None:
-                wallets.append(found)
-    return {
-        "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
-        "from": timestamp(period.since),
-        "to": timestamp(period.until),
-        "test": period.mode is Mode.TEST,
-        "sheets": day_sheet.sheets(sums, wallets, sheet_rows.lines(reader, period)),
-    }
-
-
 def _rows(
     reader: Reader, period: Period, zone: tzinfo, by: str, limit: int, offset: int
 ) -> tuple[list[Json], int]:
@@ -143,17 +118,7 @@ def _rows(
             }
             for number, name, currency, count, minor in payers
         ], total
-    found = [
-        bucket
-        for span in day_sheet.spans(period.since, period.until, zone)
-        for bucket in sheet_rows.by_time(
-            reader,
-            replace(period, since=span.since, until=span.until),
-            size=_SIZES[by],
-            offset=span.offset,
-        )
-    ]
-    rows = day_sheet.buckets(found, by, zone)
+    rows = read_buckets(reader, period, zone, by)
     return rows[offset : offset + limit], len(rows)
 
 

@@ -160,7 +160,7 @@ class KeyCallers:
             self._listening = True
             self._store.subscribe(api_keys.TOPIC, self._forget)
         before = self._changes
-        key = await self._store.read(lambda reader: api_keys.with_hash(reader, sha256))
+        key = await self._store.look(lambda reader: api_keys.with_hash(reader, sha256))
         if key is None:
             return None
         found = key, _caller(key)

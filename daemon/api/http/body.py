@@ -37,6 +37,16 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
     return parse(await _read(scope, receive))
 
 
+async def read_bytes(scope: Scope, receive: Receive) -> bytes:
+    """Return the body as sent, for a signature; `parse` reads it afterwards.
+
+    Raises:
+        Refusal: PAYLOAD_TOO_LARGE.
+        ClientGoneError: The connection ended first.
+    """
+    return await _read(scope, receive)
+
+
 async def read_object_if_any(scope: Scope, receive: Receive) -> dict[str, Any]:
     """Return the body as one JSON object, an empty one for an empty body, where every member is optional.
 

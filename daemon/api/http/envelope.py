@@ -93,7 +93,7 @@ class Envelope:
         if not self._timezone:
             found = None
             with suppress(Unavailable):  # the call itself reports the error
-                found = await self._service.env.store.read(shop.get)
+                found = await self._service.env.store.look(shop.get)
             if found is not None:
                 self._timezone = ((TIMEZONE_HEADER.lower().encode(), found.timezone.encode()),)
         return self._timezone
@@ -106,8 +106,11 @@ class Envelope:
             return Refusal(
                 ErrorCode.UNAVAILABLE,
                 f"The service cannot take this right now: {error.why}.",
+                hint=f"On the shop's machine: {error.next_step}" if error.next_step else None,
                 headers={"Retry-After": str(error.retry_after_s)},
                 retry_after=error.retry_after_s,
+                cause=error.cause,
+                **({"next": [error.next_step]} if error.next_step else {}),
             )
         # Do not log the message: it may quote the caller's data.
         frames = traceback.extract_tb(error.__traceback__)
@@ -126,10 +129,12 @@ class Envelope:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         if len(hosts) != 1:  # RFC 9112, section 3.2
             why = "The request is not valid HTTP/1.1: it must have exactly one Host header."
-            raise Refusal(ErrorCode.INVALID_JSON, why)
+            raise Refusal(ErrorCode.MALFORMED_REQUEST, why)
         host = host_of(hosts[0].decode("latin-1"))
         server = scope.get("server")
         if host in self._hosts or (server is not None and host == server[0]):
+            return
+        if host in self._service.env.certificate_names:
             return
         raise Refusal(ErrorCode.MISDIRECTED_REQUEST)
 

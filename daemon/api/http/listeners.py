@@ -12,6 +12,7 @@ import os
 import socket
 import ssl
 import stat
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -33,7 +34,6 @@ HANDSHAKE_S: Final = 10.0
 """Timeout of a TLS handshake; a phone on 2G needs three seconds."""
 GRACE_S: Final = 5.0
 """Time for running calls to end when the daemon stops."""
-_REASONS: Final = {400: b"Bad Request", 503: b"Service Unavailable"}
 
 
 class ListenError(MomoError):
@@ -74,7 +74,12 @@ class Listeners:
         self._tls: ssl.SSLContext | None = None
         self._open_to_all = open_to_all
         self._entropy = entropy or SystemEntropy()
-        self._limits = Limits(connections, self._busy, self._malformed)
+        self._limits = Limits(
+            connections,
+            self._busy,
+            lambda: self._raw(Refusal(ErrorCode.MALFORMED_REQUEST)),
+            lambda: self._raw(Refusal(ErrorCode.HEADERS_TOO_LARGE)),
+        )
         self._sockets: list[socket.socket] = []
         self._inode = 0
         self._app: Application | None = None
@@ -147,6 +152,17 @@ class Listeners:
             self._close_sockets()
             await self._drain()
             self._stopped.set()
+
+    def reload_certificate(self) -> None:
+        """Use the present certificate files for new connections; those that are open keep theirs.
+
+        Raises:
+            ListenError: The files cannot be used; the certificate of before stays in use.
+        """
+        # Tried first in a context of its own: a key that does not fit would spoil the one in use.
+        if self._tls is not None and tls_context(*self._tls_files) is not None:
+            certificate, key = self._tls_files
+            self._tls.load_cert_chain(certificate, key or None, password=_no_password)
 
     async def ready(self) -> None:
         """Wait until both addresses answer."""
@@ -234,9 +250,6 @@ class Listeners:
             )
         )
 
-    def _malformed(self) -> bytes:
-        return self._raw(Refusal(ErrorCode.INVALID_JSON, "The request is not valid HTTP/1.1."))
-
     def _raw(self, refusal: Refusal) -> bytes:
         name = request_id(self._entropy.bytes(16))
         body = json_values.failure(refusal, name)
@@ -249,7 +262,7 @@ class Listeners:
             **refusal.headers,
         }
         status = refusal.spec.http_status
-        head = b"HTTP/1.1 %d %b\r\n" % (status, _REASONS[status])
+        head = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())
         lines = "".join(f"{key}: {value}\r\n" for key, value in headers.items())
         return head + lines.encode() + b"\r\n" + body
 

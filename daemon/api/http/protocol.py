@@ -18,6 +18,9 @@ REQUEST_S_MAX: Final = 15.0
 """Timeout from a request's first byte to its last; long enough for 64 KB over a 2G link."""
 HEAD_BYTES_MAX: Final = 32 * 1024
 """Limit for request line and headers, as in common servers; uvicorn sets no limit."""
+LINGER_S: Final = 1.0
+"""After a refusal without the application, what the client still sends is read for this long: closing a connection with
+unread data resets it, and the client would lose the answer (RFC 9112, section 9.6)."""
 _CREDENTIALS: Final = struct.Struct("3i")
 
 
@@ -30,6 +33,7 @@ class Limits:
             that TCP clients cannot lock the shop's own users out.
         busy: Builds the complete response, with status line, for a connection above the maximum.
         malformed: Builds the complete response for data that is not HTTP.
+        too_large: Builds the complete response for a request line and headers above the limit (RFC 6585, section 5).
         connections: The open connections.
         emptied: Set when the last connection closes.
     """
@@ -37,6 +41,7 @@ class Limits:
     tcp_max: int
     busy: Callable[[], bytes]
     malformed: Callable[[], bytes]
+    too_large: Callable[[], bytes]
     request_s_max: float = REQUEST_S_MAX
     tcp_now: int = 0
     connections: "set[HttpProtocol]" = field(default_factory=set)
@@ -52,7 +57,10 @@ class HttpProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._counted = False
         self._head_bytes = 0
+        self._unfinished_bytes = 0
         self._in_head = True
+        self._too_large = False
+        self._refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # asyncio.Protocol takes any transport
         """Register the connection and read the peer's user id on the Unix socket (unix(7), SO_PEERCRED)."""
@@ -86,25 +94,44 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Receive bytes, within the request timeout and the limit for the head."""
-        if self.transport.is_closing():
+        if self._refused or self.transport.is_closing():
             return
         self._start_timer()
+        was_in_head = self._in_head
         super().data_received(data)
-        if self._in_head and not self.transport.is_closing():
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES_MAX:
+        if was_in_head and self._in_head and not self._refused:
+            # A header without an end: the parser reports it only when it is complete.
+            self._unfinished_bytes += len(data)
+            self._too_large = self._unfinished_bytes > HEAD_BYTES_MAX
+            if self._too_large:
                 self.send_400_response("")
 
     def on_message_begin(self) -> None:
         """Handle the begin of a request."""
         self._in_head = True
+        self._head_bytes = self._unfinished_bytes = 0
         self._start_timer()
         super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Handle a part of the request line."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Handle one header."""
+        self._count(len(name) + len(value) + len(": \r\n"))
+        super().on_header(name, value)
+
+    def _count(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > HEAD_BYTES_MAX:
+            self._too_large = True
+            raise ValueError("too large")  # the parser stops, and `send_400_response` is called
 
     def on_headers_complete(self) -> None:
         """Handle the end of the headers."""
         self._in_head = False
-        self._head_bytes = 0
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -113,9 +140,14 @@ class HttpProtocol(HttpToolsProtocol):
         self._stop_timer()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 -- uvicorn's signature
-        """Answer malformed HTTP with the API's own error format."""
-        self.transport.write(self._limits.malformed())
-        self.transport.close()
+        """Answer malformed HTTP, and too large headers, with the API's own error format."""
+        self._refused = True
+        answer = self._limits.too_large if self._too_large else self._limits.malformed
+        self.transport.write(answer())
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._stop_timer()
+        self._timer = self.loop.call_later(LINGER_S, self._too_slow)
 
     def _start_timer(self) -> None:
         if self._timer is None:

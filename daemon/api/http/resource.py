@@ -103,6 +103,8 @@ class Resource:
 
 def _query_members(scope: Scope) -> Mapping[str, str]:
     text = scope["query_string"].decode("latin-1")
+    if not text:
+        return {}
     return dict(parse_qsl(text, keep_blank_values=True, errors="replace"))
 
 
@@ -156,5 +158,6 @@ class Application:
     def close_streams(self) -> None:
         """End every open stream, because the listeners are about to close."""
         self._service.stopping.set()
-        if self._service.hooks.pages is not None:
-            self._service.hooks.pages.close_streams()
+        for pages in (self._service.hooks.pages, self._service.hooks.dash):
+            if pages is not None:
+                pages.close_streams()

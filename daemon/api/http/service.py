@@ -13,12 +13,14 @@ from daemon.api.http.body import header
 from daemon.api.http.fields import Query, read_uuid
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
+from daemon.core.access.rate_limit import Rates
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency, Source
 from daemon.core.limits import IDEMPOTENCY_WAIT_S
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.messages.android import PostedSource
 from daemon.env import Env
-from daemon.sender.address_guard import AddressPolicy, Resolver
+from daemon.sender.address_guard import Resolver
 from daemon.wire import IDEMPOTENCY_REPLAYED_HEADER, ErrorCode
 
 JSON_TYPE = b"application/json"
@@ -97,6 +99,7 @@ class Hooks:
     Attributes:
         on_shutdown: Starts the shutdown of the daemon; returns at once.
         phone_states: Returns the current state of each modem.
+        receiving: Returns whether every line receives and the id of the problem; (None, None) before the first look.
         inspect: Queries the health of a modem by its device id; False if it does not answer.
         deliver: Sends an SMS to the simulated phone of a network, part by part, and returns the source that it was read
             from; None while no simulated phone is attached.
@@ -105,10 +108,13 @@ class Hooks:
         log: The log for internal errors.
         log_folder: The folder of the log files.
         pages: Serves everything below `/pay/`; None for no pages.
+        dash: Serves the dashboard, `/dash` and everything below; None for none.
+        posted: Returns the running source of a name that gets its messages by POST; None if there is none.
     """
 
     on_shutdown: Callable[[], None]
     phone_states: Callable[[], Sequence[ModemHealth]] = tuple
+    receiving: Callable[[], tuple[bool | None, str | None]] = lambda: (None, None)
     inspect: Callable[[str], Awaitable[bool]] = no_modem_answers
     deliver: Callable[[str, Sequence[str]], Awaitable[Source]] | None = None
     resolver: Resolver | None = None
@@ -116,6 +122,8 @@ class Hooks:
     log: ErrorLog = field(default_factory=PlainLog)
     log_folder: str = ""
     pages: PagesApp | None = None
+    dash: PagesApp | None = None
+    posted: Callable[[str], PostedSource | None] = lambda _name: None
 
 
 class InFlight:
@@ -156,12 +164,13 @@ class Service:
 
     env: Env
     hooks: Hooks
-    policy: AddressPolicy
     resolver: Resolver
     started_us: int
     inflight: InFlight = field(default_factory=InFlight)
     test_sends: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
     """Limits simultaneous test sends: each may wait as long as a webhook, and real webhooks need the bandwidth."""
+    refused_posts: Rates = field(default_factory=lambda: Rates(2, 20))
+    """Posts of Android phones with a wrong signature, by address: 20 at once, then 2 a minute; more are 429, not 401."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the listeners begin to close; open streams end then."""
 

@@ -1,6 +1,5 @@
 """The status of the lines, and payment methods (merchant numbers) with their SIMs (interface.md, Payment methods and lines)."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from daemon.api.http.body import read_object, read_object_if_any
@@ -12,21 +11,13 @@ from daemon.core.errors import Refusal
 from daemon.core.json_values import warnings_meta
 from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, MERCHANT_CODE_CHARACTERS_MAX
 from daemon.core.lines import line_json
-from daemon.core.lines.modem_health import ModemHealth, without_simulated
-from daemon.core.lines.readiness import (
-    UNACCOUNTED_WINDOW_US,
-    UNPLACED_WINDOW_US,
-    line_status,
-    with_problems,
-)
-from daemon.core.messages.line_history import unaccounted
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines import sims as sim_flow
 from daemon.flows.lines.payment_methods import MethodChanges, NewMethod, Slot
+from daemon.steps.line_status import line_status
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
-from daemon.store.messages import balances
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode
 
 METHOD_FIELDS: Final = ("provider", "phone_number", "account_name", "merchant_code", "sim")
 SLOT_MAX: Final = 15
@@ -39,23 +30,7 @@ async def get_status(call: Call) -> Reply:
     """Return the line status: the shop's numbers and their payments; for a test key those of the sandbox."""
     now, mode = call.env.clock.now_us(), call.caller.lines_mode
     phones = call.service.hooks.phone_states()
-    return ok(await call.env.store.read(lambda reader: status(reader, now, phones, mode)))
-
-
-def status(
-    reader: Reader, now: int, phones: Sequence[ModemHealth], mode: Mode = Mode.LIVE
-) -> dict[str, Any]:
-    """Read the line status object; `phones` is the current state of the ports."""
-    gaps = balances.gaps_since(reader, now - UNACCOUNTED_WINDOW_US)
-    found = line_status(
-        devices.known(reader, mode),
-        devices.sims_in_phones(reader, mode),
-        payment_methods.in_use(reader, mode),
-        payment_methods.unplaced_by_sim(reader, now - UNPLACED_WINDOW_US, mode),
-        now,
-        {sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
-    )
-    return with_problems(found, without_simulated(phones))
+    return ok(await call.env.store.read(lambda reader: line_status(reader, now, phones, mode)))
 
 
 @described("List payment methods", "payment methods")
@@ -100,6 +75,13 @@ def read_slot(fields: Fields) -> Slot | None:
     return Slot(device_id, slot_index)
 
 
+def _number(fields: Fields, *, required: bool) -> str | None:
+    number = fields.phone("phone_number", required=required)
+    if number is not None and not number.startswith(_GHANA):
+        fields.fail("phone_number", "invalid", "must be a Ghanaian number (+233)")
+    return number
+
+
 def read_new_method(fields: Fields) -> NewMethod:
     """Read the body of a new payment method.
 
@@ -107,9 +89,7 @@ def read_new_method(fields: Fields) -> NewMethod:
         Refusal: VALIDATION_ERROR, naming every wrong field.
     """
     provider = fields.provider("provider", required=True)
-    phone_number = fields.phone("phone_number", required=True)
-    if phone_number is not None and not phone_number.startswith(_GHANA):
-        fields.fail("phone_number", "invalid", "must be a Ghanaian number (+233)")
+    phone_number = _number(fields, required=True)
     account_name = fields.text("account_name", required=True, most=ACCOUNT_NAME_CHARACTERS_MAX)
     merchant_code = fields.text("merchant_code", most=MERCHANT_CODE_CHARACTERS_MAX)
     slot = read_slot(fields)
@@ -159,8 +139,9 @@ def read_method_changes(fields: Fields) -> MethodChanges:
     """Read the body of a change."""
     slot = read_slot(fields)
     name = fields.text("account_name", most=ACCOUNT_NAME_CHARACTERS_MAX, blank=False)
+    number = _number(fields, required=False)
     fields.done()
-    return MethodChanges("sim" in fields.body, slot, name)
+    return MethodChanges("sim" in fields.body, slot, name, number)
 
 
 @described(
@@ -169,6 +150,7 @@ def read_method_changes(fields: Fields) -> MethodChanges:
     reads=read_method_changes,
     errors=(
         ErrorCode.PAYMENT_METHOD_NOT_FOUND,
+        ErrorCode.PAYMENT_METHOD_EXISTS,
         ErrorCode.SIM_NOT_FOUND,
         ErrorCode.NETWORK_MISMATCH,
         ErrorCode.SIM_ALREADY_ASSIGNED,
@@ -176,15 +158,16 @@ def read_method_changes(fields: Fields) -> MethodChanges:
     example={"sim": {"device_id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", "slot_index": 0}},
 )
 async def update_method(call: Call) -> Reply:
-    """Change the account name of a number, or move it to another SIM; a field that is absent does not change.
+    """Correct a number or its account's name, or move it to another SIM; a field that is absent does not change.
 
     An object in `sim` names the SIM; null removes the number from its SIM.
     """
     fields = Fields(await read_object(call.scope, call.receive))
     changes = read_method_changes(fields)
     method_id = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-    meta = warnings_meta(ignored(fields.unknown(("sim", "account_name"))))
-    return ok(await method_flow.change(call.env, call.caller, method_id, changes), meta)
+    unknown = ignored(fields.unknown(("sim", "account_name", "phone_number")))
+    record, doubts = await method_flow.change(call.env, call.caller, method_id, changes)
+    return ok(record, warnings_meta([*unknown, *doubts]))
 
 
 @described(

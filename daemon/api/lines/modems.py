@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields, read_uuid
+from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
 from daemon.core import json_values
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, Unavailable
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.lines import modem_health
 from daemon.core.lines.modem_health import ModemHealth
@@ -19,7 +19,7 @@ from daemon.core.lines.silence import Rhythm
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_name
 from daemon.core.payments.payer_texts import TextKind
-from daemon.flows.lines import modems, sims
+from daemon.flows.lines import modems, sims, source_passwords
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods, sms_rhythms
 from daemon.store.payments import texts
@@ -27,9 +27,11 @@ from daemon.store.payments.texts import Text
 from daemon.wire import ErrorCode
 from parsers.money import render
 
-NAME_CHARACTERS_MAX: Final = 40
-_NOT_IN_NAMES: Final = ":/"
-"""Reserved: `NAME:SLOT` names a SIM, and a path names a port."""
+PASSWORD_CHARACTERS_MAX: Final = 128
+_NAME_PROBLEMS: Final = {
+    "characters": "may not hold `:`, `/` or control characters",
+    "id": "may not look like an id",
+}
 _DEVICE_CHARACTERS_MAX: Final = 200
 _NOTES_CHARACTERS_MAX: Final = 500
 _PIN: Final = re.compile(r"[0-9]{4,8}", re.ASCII)
@@ -47,6 +49,10 @@ class Known(NamedTuple):
     rhythms: dict[str, Rhythm]
 
 
+NOTHING_KNOWN: Final = Known((), (), (), {})
+"""While the database cannot be read."""
+
+
 async def get_list(call: Call) -> Reply:
     """List the known modems, and ports with an unidentified modem."""
     return ok(await all_modems(call))
@@ -60,11 +66,10 @@ async def get_one(call: Call) -> Reply:
 async def rename(call: Call) -> Reply:
     """PATCH `{name}`: rename the modem."""
     fields = Fields(await read_object(call.scope, call.receive))
-    name = fields.text("name", required=True, most=NAME_CHARACTERS_MAX)
-    if name is not None and any(c in name for c in _NOT_IN_NAMES):
-        fields.fail("name", "invalid", "may not hold `:` or `/`")
-    if name is not None and read_uuid(name) is not None:
-        fields.fail("name", "invalid", "may not look like an id")
+    name = fields.text("name", required=True, most=modems.NAME_CHARACTERS_MAX)
+    problem = None if name is None else modems.name_problem(name)
+    if problem in _NAME_PROBLEMS:
+        fields.fail("name", "invalid", _NAME_PROBLEMS[problem])
     fields.refuse_unknown(("name",))
     fields.done()
     assert name is not None
@@ -105,7 +110,7 @@ async def get_test_text(call: Call) -> Reply:
     """Return the SMS: `status` is `queued`, `sending`, or finally `sent`, `failed`, `unknown` or `expired`."""
     device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
     await one(call, device_id)
-    found = await call.env.store.read(lambda reader: texts.find(reader, call.path("text_id")))
+    found = await call.env.store.look(lambda reader: texts.find(reader, call.path("text_id")))
     if found is None or found.kind is not TextKind.TEST:
         raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
     return ok(_text_json(found))
@@ -185,8 +190,11 @@ async def one(call: Call, device_id: str) -> Json:
 
 
 async def all_modems(call: Call) -> list[Json]:
-    """Build the list of modems."""
-    known = await call.env.store.read(read)
+    """Build the list of modems; those on a port now while the database cannot be read."""
+    try:
+        known = await call.env.store.read(read)
+    except Unavailable:
+        known = NOTHING_KNOWN
     return listed(known, call.service.hooks.phone_states(), call.env.clock.now_us())
 
 
@@ -287,3 +295,19 @@ def _text_json(text: Text) -> Json:
         "created_at": timestamp(text.created_at),
         "ended_at": timestamp_or_none(text.ended_at),
     }
+
+
+async def set_password(call: Call) -> Reply:
+    """Store the password of a source's own web page; null deletes it."""
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    name, password = fields.value("name"), fields.value("password")
+    if not isinstance(name, str):
+        fields.fail("name", "invalid", "must be the name of a source")
+    if password is not None and (
+        not isinstance(password, str) or not 0 < len(password) <= PASSWORD_CHARACTERS_MAX
+    ):
+        fields.fail("password", "invalid", "must be text of 1 to 128 characters, or null")
+    fields.done()
+    await source_passwords.store_source_password(call.env, call.caller, str(name), password)
+    return ok({"name": name, "set": password is not None})

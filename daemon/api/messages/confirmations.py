@@ -58,7 +58,7 @@ async def list_approved_payers(call: Call) -> Reply:
 async def get_approved_payer(call: Call) -> Reply:
     """Return one approval, also a revoked one."""
     payer_id, mode = call.uuid(ErrorCode.APPROVED_PAYER_NOT_FOUND), call.caller.mode
-    found = await call.env.store.read(
+    found = await call.env.store.look(
         lambda reader: payments.approved_payer(reader, payer_id, mode)
     )
     if found is None:

@@ -82,7 +82,7 @@ async def get_one(call: Call) -> Reply:
     show_body = query.flag("show_body")
     query.done()
     message_id = call.uuid(ErrorCode.MESSAGE_NOT_FOUND)
-    found = await call.env.store.read(lambda reader: messages.with_line(reader, message_id))
+    found = await call.env.store.look(lambda reader: messages.with_line(reader, message_id))
     if found is None:
         raise Refusal(ErrorCode.MESSAGE_NOT_FOUND)
     if show_body:
@@ -129,12 +129,15 @@ async def import_batch(call: Call) -> Reply:
     line = fields.text("line", required=True, blank=False) or ""
     given = fields.value("messages", required=True)
     dry_run = fields.boolean("dry_run", default=False)
+    pasted = fields.boolean("pasted", default=False)
     listed = given if isinstance(given, list) and len(given) <= BATCH else [None]
     entries = [entry for one in listed if (entry := _entry(one)) is not None]
     if given is not None and len(entries) != len(listed):
         fields.fail("messages", "invalid", _MEMBERS)
     fields.done()
-    taken = await import_messages(call.env, call.caller, line.strip(), entries, dry_run=dry_run)
+    taken = await import_messages(
+        call.env, call.caller, line.strip(), entries, dry_run=dry_run, pasted=pasted
+    )
     found = [
         {"fate": one.fate, "state": one.state, "id": one.message_id, "why": one.why or None}
         for one in taken

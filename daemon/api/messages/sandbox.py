@@ -16,7 +16,7 @@ from daemon.core.limits import MESSAGE_CHARACTERS_MAX
 from daemon.core.messages import message_json, sandbox
 from daemon.core.payments import review_json
 from daemon.core.payments.transaction_json import single
-from daemon.flows.messages.ingest import Ingested, ingest
+from daemon.flows.messages.ingest import ingest
 from daemon.flows.messages.simulate import (
     SimulatedSms,
     SimulateRequest,
@@ -24,6 +24,7 @@ from daemon.flows.messages.simulate import (
     simulate_sms,
 )
 from daemon.modem.codec.pdu_fields import write_address, write_time
+from daemon.steps.intake import Ingested
 from daemon.store import idempotency
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
@@ -124,7 +125,7 @@ async def create(call: Call) -> Reply:
     asked = claim(call, body)
     wanted = read(Fields(body))
     async with call.service.inflight.alone(asked):
-        answer = await call.env.store.read(lambda reader: idempotency.answered(reader, asked))
+        answer = await call.env.store.look(lambda reader: idempotency.answered(reader, asked))
         if answer is None:
             simulated = await simulate_sms(call.env, wanted)
             meta = warnings_meta(ignored(Fields(body).unknown(KNOWN)))

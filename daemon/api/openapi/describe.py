@@ -77,6 +77,12 @@ _REFERENCE: Final = "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"
 # A note and an example for each request field and parameter, by field name, or by operation and field name if a name has
 # several meanings. A test fails for a field without an entry here.
 NOTES: Final[dict[str, tuple[str, Any]]] = {
+    "postAndroidMessage.name": ("the source, as named in `[[sources]]`", "phone1"),
+    "postAndroidMessage.event": ("`sms:received`, `sms:batch:received` or `system:ping`; others are ignored", "sms:received"),
+    "postAndroidMessage.payload": ("the message; the app's documentation describes it", {}),
+    "postAndroidMessage.deviceId": ("ignored", "ffffffffceb0b1db"),
+    "postAndroidMessage.id": ("ignored: it identifies no message", "Ey6ECgOkVVFjz3CL48B8C"),
+    "postAndroidMessage.webhookId": ("ignored", "LreFUt-Z3sSq0JufY9uWB"),
     # transactions
     "amount": ("a decimal, 0.01 to 1000000.00, at most 2 decimals", "25.00"),
     "reconcileTransaction.amount": ("the expected amount: the call fails if the payment has another one", "25.00"),
@@ -116,6 +122,10 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
         ("a complete payment code, network ID or client reference; or a part of one of these, of a name, a number or the "
         "description; or both ends of a reference, `svc_trx_01…e85`"),
         "kofi",
+    ),
+    "listTransactions.mode": (
+        "only live or only test transactions, for a caller that sees both: a session, or the socket; default: both",
+        "live",
     ),
     "listTransactions.sort": ("the order; default: newest first", "newest"),
     "listTransactions.after": (
@@ -157,6 +167,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "expires_in_days": ("the expiry in days from now", 365),
     "overlap_hours": ("hours for which the old key stays valid; default 24; 0 ends it at once", 24),
     "password": ("the account password", "correct horse battery"),
+    "logIn.totp": ("the code of the second factor, if the owner has one", "492039"),
     "changePassword.password": ("the new password, at least 8 characters", "staple the correct horse"),
     "current_password": ("the current password", "correct horse battery"),
     "expire_previous": ("expire all old secrets at once, for example after a leak", False),
@@ -190,7 +201,9 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "include_failed": ("include deliveries that failed for good; default true", True),
     "include_historical": ("include messages from before the line was set up", False),
     "cursor": ("the `next_cursor` of the previous answer, with the same window", None),
-    "include_replayed": ("include replayed dead letters", False),
+    "include_replayed": ("include dead letters that were replayed or dismissed", False),
+    "listDeadLetters.mode": ("only live money, or only the sandbox; default both", "live"),
+    "listDeliveries.mode": ("only live money, or only the sandbox; default both", "live"),
     "error_code": ("only this error code", "timeout"),
     "dead_letter_ids": ("1 to 100 ids", [_ID]),
 }  # fmt: skip

@@ -33,6 +33,7 @@ TAGS: Final = (
     ("/v1/approved-payers", "Reviews", ""),
     ("/v1/payment-methods", "Payment methods", "The merchant's numbers and their SIMs."),
     ("/v1/sims", "Payment methods", ""),
+    ("/v1/sources", "Sources", "Posts of Android phones."),
     ("/v1/open-collections/lines", "Payment methods", ""),
     ("/v1/open-collections", "Open collections", "Webhook endpoints, their deliveries, and replay."),
     ("/v1/webhooks/dead-letters", "Dead letters", "Deliveries that failed for good."),
@@ -41,8 +42,10 @@ TAGS: Final = (
     ("/v1/keys", "Access", ""),
 )  # fmt: skip
 _ALWAYS: Final = (
+    ErrorCode.MALFORMED_REQUEST,
     ErrorCode.ROUTE_NOT_FOUND,
     ErrorCode.MISDIRECTED_REQUEST,
+    ErrorCode.HEADERS_TOO_LARGE,
     ErrorCode.INTERNAL_ERROR,
     ErrorCode.UNAVAILABLE,
 )

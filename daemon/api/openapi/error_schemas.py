@@ -28,7 +28,7 @@ from daemon.api.openapi.response_schemas import (
     TIME,
 )
 from daemon.error_table import ERRORS
-from daemon.wire import DeliveryStatus, ErrorCode, Path, Scope, TransactionStatus
+from daemon.wire import DeliveryStatus, ErrorCode, FaultCause, Path, Scope, TransactionStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
     ),
     ErrorCode.SECRET_KEY_REQUIRED: Extras({}, {"fields": list_of(text("meta"))}),
     ErrorCode.INVALID_PASSWORD: Extras({"attempts_remaining": whole(4)}),
+    ErrorCode.SECOND_FACTOR_REQUIRED: Extras({"attempts_remaining": whole(4)}),
     ErrorCode.NO_MATCHING_TRANSACTION: Extras(
         {}, {"reason": text("reversed", "the network took the payment back")}
     ),
@@ -104,7 +105,10 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
     ),
     ErrorCode.TOO_MANY_ATTEMPTS: _RETRY,
     ErrorCode.RATE_LIMITED: _RETRY,
-    ErrorCode.UNAVAILABLE: _RETRY,
+    ErrorCode.UNAVAILABLE: Extras(
+        {**_RETRY.always, "cause": nullable(one_of(FaultCause, FaultCause.DISK_FULL))},
+        {"next": list_of(text("momo backup prune"), "to type on the shop's machine")},
+    ),
 }
 
 

@@ -30,6 +30,7 @@ from daemon.wire import (
     ReviewReason,
     Scope,
     TransactionStatus,
+    TrustLevel,
 )
 
 ID: Final = text("0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", format="uuid")
@@ -85,6 +86,9 @@ _SIM: Final = {
     "available": flag("no number is assigned to it", example=True),
     "ignored": flag("it is not for payments"),
 }
+_NOT_RECEIVING: Final = nullable(
+    text("its modem is not connected"), "why no message can come", shown=False
+)
 LIST_ITEM: Final = {
     "reference": REFERENCE,
     "svc_code": nullable(CODE),
@@ -200,7 +204,14 @@ DELIVERY: Final = {
     ),
     "run": whole(1, "rises with each redelivery and replay"),
     "next_attempt_at": nullable(TIME, shown=False),
-    "waiting": nullable(text("endpoint_paused", "reason of the wait"), shown=False),
+    "waiting": nullable(
+        text(
+            "endpoint_paused",
+            "reason of the wait: `endpoint_paused`, `secrets_locked`, `shutdown`, or `clock` for a 4xx while our clock and "
+            "the receiver's differ",
+        ),
+        shown=False,
+    ),
     "error": ERROR,
     "sequence": whole(17, "rises within an endpoint; `X-Svc-Sequence`"),
     "test": TEST,
@@ -230,6 +241,9 @@ DEAD_LETTER: Final = {
     "replayed_at": nullable(TIME, shown=False),
     "replay_count": whole(0),
     "resolved_at": nullable(TIME, shown=False),
+    "dismissed_at": nullable(TIME, "when an operator closed it without a replay", shown=False),
+    "dismissed_by": nullable(text("socket:1000"), shown=False),
+    "notes": nullable(text("a test with momo listen"), shown=False),
     "cause": text("not_found", "for programs; new values may be added"),
     "failed_at": TIME,
     "failing_since": nullable(TIME),
@@ -465,6 +479,8 @@ SHAPES: Final[dict[str, Schema]] = {
     "LineStatus": shape(
         {
             "ready": flag("every SIM has a number", example=True),
+            "receiving": flag("messages can come to every line now", example=True),
+            "receiving_reason": _NOT_RECEIVING,
             "unplaced_payments": whole(0, "of the last 30 days: they matched none of the numbers"),
             "phones": list_of(
                 shape(
@@ -477,6 +493,8 @@ SHAPES: Final[dict[str, Schema]] = {
                                 {
                                     "slot_index": whole(0),
                                     "network": text("MTN"),
+                                    "receiving": flag(example=True),
+                                    "receiving_reason": _NOT_RECEIVING,
                                     "unplaced_payments": whole(0),
                                     "line": nullable(
                                         shape(
@@ -637,6 +655,12 @@ SHAPES: Final[dict[str, Schema]] = {
             "slot_index": nullable(whole(0)),
             "parts": shape({"total": whole(1), "seen": whole(1)}),
             "test": TEST,
+            "recovered": flag(
+                "it was lost with the database, and read again from the message journal"
+            ),
+            "source": text("modem", "its source in [[sources]]"),
+            "trust_level": one_of(TrustLevel, TrustLevel.FULL),
+            "synthesised": flag("its source gave a text, and momo made the PDU"),
             "body": nullable(text("Payment received for GHS 25.00 from AMA MENSAH ...")),
         }
     ),
@@ -711,6 +735,7 @@ ANSWERS: Final[dict[str, Schema]] = {
             }
         ),
     ),
+    "android post": answer(shape({"result": one_of(("stored", "heard", "ignored"), "stored")})),
     "transaction": answer(ref("Transaction")),
     "found transaction": answer(ref("FoundTransaction")),
     "transaction by client reference": answer(
@@ -901,6 +926,7 @@ ANSWERS: Final[dict[str, Schema]] = {
     ),
     "dead letters": page("DeadLetter", cursor=True),
     "dead letter": answer(ref("DeadLetterInFull")),
+    "dismissed dead letter": answer(ref("DeadLetter")),
     "replayed dead letter": answer(ref("DeadLetter"), delivery=ref("Delivery")),
     "replayed dead letters": answer(
         shape(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from daemon.api.http import webhook_url
 from daemon.api.http.body import compact, read_object
 from daemon.api.http.fields import Fields
 from daemon.api.http.idempotency import FIELD, claim
@@ -21,6 +20,7 @@ from daemon.core.limits import (
 from daemon.core.names import CURRENCIES
 from daemon.core.payments.checkout import may_return_to
 from daemon.flows.payments import initialize as initialize_flow
+from daemon.flows.webhooks import addresses
 from daemon.sender.address_guard import URL_CHARACTERS_MAX
 from daemon.store import idempotency as stored_answers
 from daemon.wire import ErrorCode
@@ -167,13 +167,16 @@ async def initialize(call: Call) -> Reply:
     request = read(Fields(body))
     async with call.service.inflight.alone(idempotency):
         if request.webhook_url is not None and not await _answered(call, idempotency):
-            await webhook_url.check(call.service, request.webhook_url, offline_too=True)
+            await addresses.check(
+                call.env, request.webhook_url, call.service.resolver, offline_too=True
+            )
         answer = await initialize_flow.initialize(
             call.env,
             call.caller,
             request,
             request_id=call.request_id,
             idempotency=idempotency,
+            phones=call.service.hooks.phone_states(),
         )
     return finished(answer)
 
@@ -193,6 +196,6 @@ async def _answered(call: Call, idempotency: Idempotency | None) -> bool:
         return False
     # A repeat must get the stored answer, even if the address of its webhook no longer passes the check.
     return (
-        await call.env.store.read(lambda reader: stored_answers.find(reader, idempotency))
+        await call.env.store.look(lambda reader: stored_answers.find(reader, idempotency))
         is not None
     )

@@ -12,7 +12,7 @@ from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, ReconcileRequest
 from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
-from daemon.core.model import Event, Payment
+from daemon.core.model import Event, Payment, Transaction
 from daemon.core.payments import checkout, timeline, transaction_json
 from daemon.flows.payments import cancel_expire
 from daemon.flows.payments import reconcile as reconcile_flow
@@ -34,6 +34,8 @@ LIMIT: Final = 100
 LIMIT_MAX: Final = 500
 CANCEL_FIELDS: Final = ("reason",)
 RECONCILE_FIELDS: Final = ("transaction_id", "amount", "notes", "provider")
+_Shown = tuple[Transaction, Payment | None, str | None]
+"""A transaction, the payment that verified it, and the id of its open review."""
 
 
 def read_list_query(query: Query, mode: Mode | None = None) -> tuple[int, int, TransactionFilter]:
@@ -42,7 +44,7 @@ def read_list_query(query: Query, mode: Mode | None = None) -> tuple[int, int, T
     per_page = query.number("per_page", PER_PAGE, high=PER_PAGE_MAX)
     status = query.word("status", list(TransactionStatus))
     wanted = TransactionFilter(
-        mode=mode,
+        mode=_mode(query, mode),
         origin=query.word("origin", ("request", "open", "all")) or "request",
         status=None if status is None else TransactionStatus(status),
         since=query.time("from"),
@@ -54,6 +56,16 @@ def read_list_query(query: Query, mode: Mode | None = None) -> tuple[int, int, T
     )
     query.done()
     return page, per_page, wanted
+
+
+def _mode(query: Query, bound: Mode | None) -> Mode | None:
+    """Read the mode; a caller that is `bound` to one cannot list the other."""
+    word = query.word("mode", list(Mode))
+    if word is None or bound is None:
+        return bound if word is None else Mode(word)
+    if word != bound:
+        query.fail("mode", "invalid", f"a {bound} key cannot use the other mode")
+    return bound
 
 
 def _after(query: Query) -> str | None:
@@ -91,10 +103,10 @@ async def get_one(call: Call) -> Reply:
     if transaction_id is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     mode = call.caller.mode
-    found = await call.env.store.read(
-        lambda reader: transaction_list.by_id(reader, transaction_id, mode)
+    found = await call.env.store.look(
+        lambda reader: _with_review(reader, transaction_list.by_id(reader, transaction_id, mode))
     )
-    return await _one(call, found)
+    return _one(call, found)
 
 
 @described(
@@ -105,8 +117,10 @@ async def get_one(call: Call) -> Reply:
 async def get_by_code(call: Call) -> Reply:
     """Return the newest transaction that has or had this payment code."""
     code, mode = normalize_code(call.path("svc_code")), call.caller.mode
-    found = await call.env.store.read(lambda reader: transaction_list.by_code(reader, code, mode))
-    return await _one(call, found)
+    found = await call.env.store.look(
+        lambda reader: _with_review(reader, transaction_list.by_code(reader, code, mode))
+    )
+    return _one(call, found)
 
 
 @described(
@@ -118,18 +132,25 @@ async def get_by_client_reference(call: Call) -> Reply:
     """Return the best match among the transactions with this client reference; `meta.matches` counts them."""
     reference, mode = call.path("client_ref"), call.caller.mode
     now = call.env.clock.now_us()
-    found, matches = await call.env.store.read(
-        lambda reader: transaction_list.by_client_reference(reader, reference, mode, now=now)
-    )
-    return await _one(call, found, matches)
+
+    def look(reader: Reader) -> tuple[_Shown | None, int]:
+        found, matches = transaction_list.by_client_reference(reader, reference, mode, now=now)
+        return _with_review(reader, found), matches
+
+    # Not `look`: any number of transactions may have this reference, and all are counted.
+    shown, matches = await call.env.store.read(look)
+    return _one(call, shown, matches)
 
 
-async def _one(call: Call, found: Found | None, matches: int | None = None) -> Reply:
+def _with_review(reader: Reader, found: Found | None) -> _Shown | None:
+    return None if found is None else (*found, reviews.held_for(reader, found[0].id))
+
+
+def _one(call: Call, found: _Shown | None, matches: int | None = None) -> Reply:
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    transaction, payment = found
+    transaction, payment, held = found
     meta = None if matches is None else {"matches": matches}
-    held = await call.env.store.read(lambda reader: reviews.held_for(reader, transaction.id))
     shown = transaction_json.single(transaction, payment, call.env.clock.now_us())
     return ok({**shown, "held_review_id": held}, meta)
 
@@ -261,7 +282,7 @@ async def get_checkout_page(call: Call) -> Reply:
     if transaction_id is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     mode = call.caller.mode
-    found = await env.store.read(
+    found = await env.store.look(
         lambda reader: transaction_list.by_id(reader, transaction_id, mode)
     )
     if found is None:

@@ -50,8 +50,15 @@ async def forget(call: Call) -> Reply:
             "total": sum(done.counts.values()),
             "open": done.still_open,
             "dry_run": dry_run,
+            "second_folder_waits": _second_folder(call),
         }
     )
+
+
+def _second_folder(call: Call) -> str | None:
+    """Return why the second folder of the message journal still has the payer's messages; None if it follows at once."""
+    message_journal = call.env.message_journal
+    return None if message_journal is None else message_journal.second.why or None
 
 
 async def _read_body(call: Call) -> tuple[str, bool]:

@@ -47,7 +47,7 @@ async def get(call: Call) -> "Stream":
     after, reference = read(query, call.header(b"last-event-id"))
     transaction_id = await _transaction(call, reference)
     if after is None:
-        start = await call.env.store.read(journal.last_seq)
+        start = await call.env.store.look(journal.last_seq)
     else:
         start = int(after)
     return Stream(call.service, start, transaction_id, _sees(call.caller))
@@ -64,7 +64,7 @@ async def _transaction(call: Call, reference: str | None) -> str | None:
     if reference is None:
         return None
     transaction_id = split_reference(reference)
-    if transaction_id is None or not await call.env.store.read(
+    if transaction_id is None or not await call.env.store.look(
         lambda reader: transaction_list.by_id(reader, transaction_id, call.caller.mode)
     ):
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
@@ -92,7 +92,8 @@ class Stream:
         unsubscribe = self._service.env.store.subscribe(journal.TOPIC, wake.set)
         try:
             async with sse.opened(receive, send, self._service.stopping) as stream:
-                await stream.send(b": open\n\n")
+                # The id alone makes no event, and a client that loses the connection now continues from here.
+                await stream.send(b": open\nid: %d\n\n" % self._after)
                 while not stream.over:
                     # Cleared before the query, so that a later event wakes the stream again.
                     wake.clear()

@@ -6,20 +6,23 @@ the same port to the internet, and a shop's sales are confidential. The library 
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from daemon.api.http.body import header
 from daemon.api.http.envelope import host_of
 from daemon.api.http.service import Call, Reply
-from daemon.api.lines import lines, modems
-from daemon.core.errors import Refusal
+from daemon.api.lines import modems
+from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import SECOND_US
 from daemon.core.lines import modem_health
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.upkeep.clock_check import Witness
 from daemon.env import Env
 from daemon.runtime.system import VERSION
+from daemon.steps.line_status import line_status
 from daemon.store.engine import Reader
 from daemon.store.upkeep import backup
 from daemon.store.webhooks import backlog
@@ -34,15 +37,17 @@ class _Facts:
     """The values of one call."""
 
     conditions: Sequence[ModemHealth]
-    known: modems.Known
-    ready: bool
-    queue: dict[str, int]
     uptime_s: int
     now: int
     clock_suspect: bool
-    disk_free: int
+    clock_witness: Witness | None
+    faults: tuple[str, ...]
+    disk_free: int | None
     database_bytes: int
     backed_up_at: float | None
+    known: modems.Known = modems.NOTHING_KNOWN
+    lines: dict[str, Any] | None = None
+    queue: dict[str, int] = field(default_factory=dict)
 
 
 async def get(call: Call) -> Reply:
@@ -53,21 +58,26 @@ async def get(call: Call) -> Reply:
     now = times.wall_us
     conditions = call.service.hooks.phone_states()
 
+    facts = _Facts(
+        conditions,
+        (now - call.service.started_us) // SECOND_US,
+        now,
+        times.doubt is not None,
+        times.witness,
+        tuple(fault.cause for fault in call.env.faults.all()),
+        **await asyncio.to_thread(_on_disk, call.env),
+    )
+
     def read(reader: Reader) -> _Facts:
-        return _Facts(
-            conditions,
-            modems.read(reader),
-            bool(lines.status(reader, now, conditions)["ready"]),
-            backlog.queue_counts(reader),
-            (now - call.service.started_us) // SECOND_US,
-            now,
-            times.doubt is not None,
-            0,
-            0,
-            None,
+        return replace(
+            facts,
+            known=modems.read(reader),
+            lines=line_status(reader, now, conditions),
+            queue=backlog.queue_counts(reader),
         )
 
-    facts = replace(await call.env.store.read(read), **await asyncio.to_thread(_on_disk, call.env))
+    with suppress(Unavailable):  # the metrics of the database are missing then
+        facts = await call.env.store.read(read)
     body, kind = await asyncio.to_thread(_render, facts)
     return Reply(200, body, content_type=kind)
 
@@ -77,8 +87,11 @@ def _on_disk(env: Env) -> dict[str, Any]:
     home = Path(env.home)
     files = [home / Path(env.store.path).name, Path(f"{env.store.path}-wal")]
     made = backup.entries_in(home / backup.FOLDER)
+    free: int | None = None
+    with suppress(OSError):
+        free = env.free_bytes(env.home)
     return {
-        "disk_free": env.free_bytes(env.home),
+        "disk_free": free,
         "database_bytes": sum(file.stat().st_size for file in files if file.exists()),
         "backed_up_at": made[0].made_at.timestamp() if made else None,
     }
@@ -123,9 +136,24 @@ def _shop(facts: _Facts) -> Iterator[Any]:
         "1 while the machine's clock is in doubt",
         int(facts.clock_suspect),
     )
-    yield GaugeMetricFamily(
-        "momo_disk_free_bytes", "Free bytes on the disk of the database", facts.disk_free
+    witness = GaugeMetricFamily(
+        "momo_clock_witness",
+        "1 for what tells the time beside the machine's clock",
+        labels=["witness"],
     )
+    for one in Witness:
+        witness.add_metric([one.value], int(facts.clock_witness is one))
+    yield witness
+    problem = GaugeMetricFamily(
+        "momo_problem", "1 for each reason why no payment can be recorded", labels=["cause"]
+    )
+    for cause in facts.faults:
+        problem.add_metric([cause], 1)
+    yield problem
+    if facts.disk_free is not None:
+        yield GaugeMetricFamily(
+            "momo_disk_free_bytes", "Free bytes on the disk of the database", facts.disk_free
+        )
     yield GaugeMetricFamily(
         "momo_database_bytes", "Size of the database and its WAL", facts.database_bytes
     )
@@ -133,9 +161,10 @@ def _shop(facts: _Facts) -> Iterator[Any]:
         yield GaugeMetricFamily(
             "momo_backup_timestamp_seconds", "Time of the newest backup", facts.backed_up_at
         )
-    yield GaugeMetricFamily(
-        "momo_lines_ready", "1 if every SIM has a merchant number", int(facts.ready)
-    )
+    if facts.lines is not None:
+        yield GaugeMetricFamily(
+            "momo_lines_ready", "1 if every SIM has a merchant number", int(facts.lines["ready"])
+        )
     queue = GaugeMetricFamily("momo_deliveries", "Webhook deliveries by state", labels=["state"])
     for state, count in facts.queue.items():
         queue.add_metric([state], count)
@@ -184,7 +213,12 @@ def _sims(facts: _Facts) -> Iterator[Any]:
         silent.add_metric(label, int(rhythm.silent_since is not None))
         if rhythm.last_at is not None:
             last.add_metric(label, rhythm.last_at / SECOND_US)
-    yield from (silent, last)
+    receiving = _gauge("line_receiving", "1 if messages can come to the SIM now", "slot")
+    for phone in () if facts.lines is None else facts.lines["phones"]:
+        for shown in phone["sims"]:
+            label = [phone["device_id"], str(shown["slot_index"])]
+            receiving.add_metric(label, int(shown["receiving"]))
+    yield from (silent, last, receiving)
 
 
 def _gauge(name: str, text: str, *more: str) -> Any:

@@ -6,7 +6,8 @@ from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.upkeep.faults import as_notice
 from daemon.core.upkeep.notice_rules import notice
 from daemon.flows.upkeep import notices
 from daemon.store.engine import Tx
@@ -24,14 +25,21 @@ async def get_list(call: Call) -> Reply:
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     unseen = not query.flag("all")
     query.done()
-    rows, total = await call.env.store.read(
-        lambda reader: store_notices.page(reader, unseen=unseen, limit=limit, offset=offset)
-    )
-    failed = await call.env.store.read(store_notices.last_failed)
-    meta = query.meta(limit=limit, offset=offset, total=total) or {}
+    # Present faults stand first. They are not in the database, which may be what has failed.
+    faults = [notice(as_notice(fault)) for fault in call.env.faults.all()]
+    try:
+        rows, total = await call.env.store.read(
+            lambda reader: store_notices.page(reader, unseen=unseen, limit=limit, offset=offset)
+        )
+        failed = await call.env.store.read(store_notices.last_failed)
+    except Unavailable:
+        if not faults:
+            raise
+        rows, total, failed = [], 0, None
+    meta = query.meta(limit=limit, offset=offset, total=total + len(faults)) or {}
     if failed is not None:
         meta["not_sent"] = {"channel": failed.channel, "error": failed.error}
-    return ok([notice(row) for row in rows], meta)
+    return ok([*([] if offset else faults), *(notice(row) for row in rows)], meta)
 
 
 async def see(call: Call) -> Reply:
@@ -40,6 +48,9 @@ async def see(call: Call) -> Reply:
     notice_id = fields.uuid("id")
     fields.done()
     now = call.env.clock.now_us()
+
+    if notice_id in [fault.id for fault in call.env.faults.all()]:
+        return ok({"seen": 0})  # a present fault leaves the list when it ends
 
     def job(tx: Tx) -> int:
         if notice_id is not None and not store_notices.exists(tx, notice_id):
@@ -51,7 +62,9 @@ async def see(call: Call) -> Reply:
 
 async def test(call: Call) -> Reply:
     """Queue a test message on each channel in the settings."""
-    return ok({"queued": await notices.queue_test(call.env, call.service.hooks.channels)})
+    return ok(
+        {"queued": await notices.queue_test(call.env, call.caller, call.service.hooks.channels)}
+    )
 
 
 async def set_password(call: Call) -> Reply:

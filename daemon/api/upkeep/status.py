@@ -9,17 +9,21 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from daemon.api.http.service import Call, Reply, ok
-from daemon.api.lines import lines, modems
+from daemon.api.lines import modems
 from daemon.api.messages import confirmations
+from daemon.core.errors import Unavailable
 from daemon.core.json_values import timestamp
 from daemon.core.limits import SECOND_US
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Shop
 from daemon.core.upkeep import disk_space
+from daemon.core.upkeep.faults import fault_json
+from daemon.core.upkeep.self_check import DatabaseState
 from daemon.core.webhooks import endpoint_json
 from daemon.env import Env
 from daemon.runtime.config import Http, is_inside
 from daemon.runtime.system import VERSION
+from daemon.steps.line_status import line_status
 from daemon.store import shop
 from daemon.store.books import day_sheet
 from daemon.store.engine import Reader
@@ -37,31 +41,68 @@ _COUNTED: Final = {
 }
 
 
+_FROM_DATABASE: Final = (
+    "shop",
+    "lines",
+    "today",
+    "endpoints",
+    "queue",
+    "messages",
+    "notices",
+    "schema",
+)
+
+
 async def get(call: Call) -> Reply:
     """Return the status."""
     env = call.env
     now = env.clock.now_us()
     conditions = call.service.hooks.phone_states()
+    faults = env.faults.all()
     data: dict[str, Any] = {
+        "state": _state(env),
+        "problems": [fault_json(fault) for fault in faults],
         "version": VERSION,
         "pid": os.getpid(),
         "uptime_s": (now - call.service.started_us) // SECOND_US,
         "http": env.http_address or None,
         "http_security": _security(env.config.http, env.http_address),
-        **await env.store.read(lambda reader: _read(reader, now, conditions)),
+        **await _from_database(env, now, conditions),
         "hung": list(env.hanging_workers()),
+        "message_journal": _message_journal(env),
         "templates": confirmations.summary(env.own_wordings),
         "clock": _clock(env),
         "awake": {"hold": env.awake.hold, "why": env.awake.why or None},
     }
+    if faults:
+        counted = data["notices"] or {"unseen": 0, "urgent": 0}
+        data["notices"] = {name: count + len(faults) for name, count in counted.items()}
     data["phones"] = modems.on_ports(data.pop("known"), conditions, now)
     data["db"] = await asyncio.to_thread(_on_disk, env, data.pop("schema"))
-    data["disk_free_bytes"] = env.free_bytes(env.home)
-    data["disk"] = {"room": disk_space.space_step(data["disk_free_bytes"], env.disk.room)}
+    try:
+        data["disk_free_bytes"] = env.free_bytes(env.home)
+        data["disk"] = {"room": disk_space.space_step(data["disk_free_bytes"], env.disk.room)}
+    except OSError:
+        data["disk_free_bytes"], data["disk"] = None, {"room": None}
     # In a thread: a keyring may be slow to answer.
     locked = await asyncio.to_thread(env.vault.locked)
     data["secrets"] = "locked" if locked else "unlocked"
     return ok(data)
+
+
+def _state(env: Env) -> str:
+    """Return `starting` until the database is open or known to be unusable, then `ok` or `degraded`."""
+    if env.store.is_starting:
+        return "starting"
+    return "degraded" if env.faults.all() or not env.store.is_open else "ok"
+
+
+async def _from_database(env: Env, now: int, conditions: Sequence[ModemHealth]) -> dict[str, Any]:
+    """Return the part of the status that the database has; its members are null while it cannot be read."""
+    try:
+        return await env.store.read(lambda reader: _read(reader, now, conditions))
+    except Unavailable:
+        return {**dict.fromkeys(_FROM_DATABASE), "known": modems.NOTHING_KNOWN}
 
 
 def _security(http: Http, address: str) -> str | None:
@@ -76,11 +117,24 @@ def _security(http: Http, address: str) -> str | None:
 def _clock(env: Env) -> dict[str, Any]:
     times = env.times()
     doubt = times.doubt
-    skew = {"skew_s": None if times.skew_us is None else round(times.skew_us / SECOND_US)}
+    skew = {
+        "skew_s": None if times.skew_us is None else round(times.skew_us / SECOND_US),
+        "witness": times.witness,
+    }
     if doubt is None:
         return {"state": "ok", "why": None, "ahead_s": None, **skew}
     ahead = None if doubt.ahead_us is None else doubt.ahead_us // SECOND_US
     return {"state": "suspect", "why": doubt.why, "ahead_s": ahead, **skew}
+
+
+def _message_journal(env: Env) -> dict[str, Any]:
+    """Return whether messages are being taken in again, and whether the second folder is up to date (`why` not)."""
+    second = None if env.message_journal is None else env.message_journal.second
+    return {
+        "recovering": env.recovering,
+        "second_folder": second.path or None if second else None,
+        "why": second.why or None if second else None,
+    }
 
 
 def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[str, Any]:
@@ -88,7 +142,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
     waiting = backlog.waiting_by_endpoint(reader)
     return {
         "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
-        "lines": lines.status(reader, now, conditions),
+        "lines": line_status(reader, now, conditions),
         "today": _today(day_sheet.today(reader, _midnight(owner, now), now)),
         "endpoints": [
             {**endpoint_json.endpoint(endpoint), "queued": waiting.get(endpoint.id, 0)}
@@ -122,7 +176,7 @@ def _today(day: day_sheet.Today) -> dict[str, Any]:
     return {**counts, "review": day.review, "waiting": day.waiting}
 
 
-def _on_disk(env: Env, schema: int) -> dict[str, Any]:
+def _on_disk(env: Env, schema: int | None) -> dict[str, Any]:
     path, size = env.store.path, 0
     for name in (path, f"{path}-wal"):
         try:
@@ -136,6 +190,6 @@ def _on_disk(env: Env, schema: int) -> dict[str, Any]:
         "bytes": size,
         "schema": schema,
         "sqlite": sqlite,
-        "last_check": env.self_check.found,
+        "last_check": DatabaseState.DAMAGED if env.store.is_damaged else env.self_check.found,
         "backed_up_at": timestamp(to_us(made[0].made_at)) if made else None,
     }

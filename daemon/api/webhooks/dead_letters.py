@@ -13,9 +13,10 @@ from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
 from daemon.core.json_values import cursor
-from daemon.core.limits import DEAD_LETTERS_AT_ONCE
+from daemon.core.limits import DEAD_LETTERS_AT_ONCE, NOTES_CHARACTERS_MAX
 from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
+from daemon.flows.webhooks import dismiss as dismiss_flow
 from daemon.flows.webhooks import redeliver
 from daemon.store.webhooks import dead_letters
 from daemon.wire import ErrorCode, Mode
@@ -31,6 +32,9 @@ def read_list(
     """Read the query: the page and the filter."""
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     after = query.after(2)
+    asked = query.word("mode", list(Mode))
+    if mode is None and asked is not None:
+        mode = Mode(asked)
     wanted = dead_letters.DeadLetterFilter(
         mode=mode,
         include_replayed=query.flag("include_replayed"),
@@ -74,7 +78,7 @@ async def get_list(call: Call) -> Reply:
 async def get_one(call: Call) -> Reply:
     """Return one dead letter with its payload."""
     letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    found = await call.env.store.read(lambda reader: dead_letters.one(reader, letter_id))
+    found = await call.env.store.look(lambda reader: dead_letters.one(reader, letter_id))
     if found is None:
         raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
     if found[2].mode is Mode.LIVE:
@@ -105,6 +109,37 @@ async def replay(call: Call) -> Reply:
         answer = await redeliver.replay_dead_letter(
             call.env, call.caller, call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND), meta
         )
+    return finished(answer)
+
+
+def read_notes(fields: Fields) -> str:
+    """Read the notes."""
+    notes = fields.text("notes", required=True, most=NOTES_CHARACTERS_MAX, lines=True)
+    fields.done()
+    assert notes is not None
+    return notes
+
+
+@described(
+    "Dismiss a dead letter",
+    "dismissed dead letter",
+    reads=read_notes,
+    errors=(
+        ErrorCode.DEAD_LETTER_NOT_FOUND,
+        ErrorCode.LIVE_KEY_REQUIRED,
+        ErrorCode.DEAD_LETTER_ALREADY_REPLAYED,
+    ),
+    example={"notes": "a test with momo listen"},
+    idempotent=True,
+)
+async def dismiss(call: Call) -> Reply:
+    """Close a dead letter without sending it again. It leaves the list, and can still be replayed."""
+    body = await read_object(call.scope, call.receive)
+    notes = read_notes(Fields(body))
+    meta = _meta(call, body, ("notes",))
+    letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    async with call.service.inflight.alone(meta.idempotency):
+        answer = await dismiss_flow.dismiss(call.env, call.caller, letter_id, notes, meta)
     return finished(answer)
 
 

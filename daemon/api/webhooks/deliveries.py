@@ -15,7 +15,7 @@ from daemon.core.inputs import CallMeta
 from daemon.core.json_values import cursor
 from daemon.core.webhooks import endpoint_json
 from daemon.flows.webhooks import redeliver as redeliver_flow
-from daemon.store.webhooks import delivery_log
+from daemon.store.webhooks import bodies, delivery_log
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
 LIMIT: Final = 50
@@ -31,6 +31,9 @@ def read_query(
     status = query.word("status", list(DeliveryStatus))
     event = query.word("event", list(EventKind))
     after = query.after(1)
+    asked = query.word("mode", list(Mode))
+    if mode is None and asked is not None:
+        mode = Mode(asked)
     wanted = delivery_log.DeliveryFilter(
         mode=mode,
         endpoint_id=query.uuid("endpoint_id"),
@@ -87,7 +90,10 @@ async def get_list(call: Call) -> Reply:
 async def get_one(call: Call) -> Reply:
     """Return one delivery in full: `payload` is the exact body, `url` the destination."""
     delivery, target = await find(call)
-    return ok(endpoint_json.delivery_in_full(delivery, target))
+    sent = await call.env.store.read(lambda reader: bodies.of(reader, [delivery.seq]))
+    if delivery.seq not in sent:  # deleted since
+        raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
+    return ok(endpoint_json.delivery_in_full(delivery, target, sent[delivery.seq]))
 
 
 def read_page(query: Query) -> tuple[int, int]:
@@ -125,7 +131,7 @@ async def find(call: Call) -> delivery_log.Logged:
         Refusal: DELIVERY_NOT_FOUND; LIVE_KEY_REQUIRED for a test key and a live endpoint.
     """
     wanted = call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
-    found = await call.env.store.read(lambda reader: delivery_log.one(reader, wanted))
+    found = await call.env.store.look(lambda reader: delivery_log.one(reader, wanted))
     if found is None:
         raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
     if found[1].mode is Mode.LIVE:

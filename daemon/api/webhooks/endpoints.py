@@ -1,10 +1,7 @@
 """Webhook endpoints: create, list, update, pause, resume, delete, test (interface.md, Webhook endpoints)."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from daemon.api.http import webhook_url
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields, ignored
@@ -17,13 +14,10 @@ from daemon.core.json_values import warnings_meta
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Endpoint
 from daemon.core.webhooks import endpoint_json
-from daemon.core.webhooks.delivery import AttemptResult, Outcome, classify, error_code
-from daemon.core.webhooks.diagnosis import explain
+from daemon.flows.webhooks import addresses, trial
 from daemon.flows.webhooks import endpoints as endpoint_flow
 from daemon.flows.webhooks.endpoints import Changes, NewEndpoint
 from daemon.sender.address_guard import URL_CHARACTERS_MAX
-from daemon.sender.bulk_process import Settings
-from daemon.sender.targets import Targets
 from daemon.store import idempotency
 from daemon.store.engine import Reader
 from daemon.store.webhooks import delivery_log, endpoints, routing
@@ -57,7 +51,7 @@ async def find(call: Call) -> Endpoint:
         Refusal: ENDPOINT_NOT_FOUND; LIVE_KEY_REQUIRED for a test key and a live endpoint.
     """
     endpoint_id = call.uuid(ErrorCode.ENDPOINT_NOT_FOUND)
-    found = await call.env.store.read(lambda reader: endpoints.get(reader, endpoint_id))
+    found = await call.env.store.look(lambda reader: endpoints.get(reader, endpoint_id))
     if found is None:
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     if found.mode is Mode.LIVE:
@@ -149,11 +143,11 @@ async def create(call: Call) -> Reply:
     if new.mode is Mode.LIVE:
         needs_live(call.caller)
     async with call.service.inflight.alone(asked):
-        known = asked is not None and await call.env.store.read(
+        known = asked is not None and await call.env.store.look(
             lambda reader: idempotency.find(reader, asked) is not None
         )
         if not known:
-            await webhook_url.check_endpoint(call, new.url)
+            await addresses.check_endpoint(call.env, call.caller, new.url, call.service.resolver)
         answer = await endpoint_flow.create(
             call.env,
             call.caller,
@@ -209,7 +203,7 @@ async def update(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     changes = read_changes(Fields(body))
     if changes.url is not None:
-        await webhook_url.check_endpoint(call, changes.url)
+        await addresses.check_endpoint(call.env, call.caller, changes.url, call.service.resolver)
     changed = await endpoint_flow.update(call.env, call.caller, endpoint.id, changes)
     queued: dict[str, Any] = {} if changed.queued is None else {"queued": changed.queued}
     warnings = [*ignored(Fields(body).unknown((*CHANGE_FIELDS, "is_sandbox"))), *changed.warnings]
@@ -247,41 +241,6 @@ async def test(call: Call) -> Reply:
     """Send a made-up event and return the endpoint's response. Always 200; `success` is true if the endpoint sent 2xx."""
     needs_open_collections(call)
     endpoint = await find(call)
-    async with call.service.test_sends, _sender(call) as sender:
-        outcome = await endpoint_flow.send_test(call.env, endpoint, sender)
-    return Reply(200, _test_answer(outcome))
-
-
-def _test_answer(outcome: Outcome) -> bytes:
-    """Build the answer; `status_code` is 0 if there was no response."""
-    result = classify(outcome)
-    took = f"in {outcome.duration_us // 1000} ms"
-    if result is AttemptResult.DELIVERED:
-        message = f"The endpoint answered {outcome.status_code} {took}."
-    else:
-        means, fix = explain(outcome.status_code, error_code(result))
-        answered = outcome.status_code is not None
-        outcome_text = f"answered {outcome.status_code} {took}" if answered else "did not answer"
-        why = f" ({outcome.error_message})" if outcome.error_message else ""
-        message = f"The endpoint {outcome_text}: {means}{why}. {fix}."
-    return json_values.dump(
-        {
-            "success": result is AttemptResult.DELIVERED,
-            "status_code": outcome.status_code or 0,
-            "response_body": outcome.response_body,
-            "message": message,
-        }
-    )
-
-
-@asynccontextmanager
-async def _sender(call: Call) -> AsyncIterator[Targets]:
-    """Open a separate sender for one POST, so that a test does not wait for the workers of the delivery loop."""
-    settings = Settings.of(call.env.config.webhooks)
-    sender = settings.sender(call.service.resolver)
-    try:
-        yield Targets(
-            sender, call.env.live_receivers, home=call.env.home, timeout_s=settings.timeout_s
-        )
-    finally:
-        await sender.aclose()
+    async with call.service.test_sends:
+        tried = await trial.send(call.env, call.caller, endpoint, call.service.resolver)
+    return Reply(200, json_values.dump(tried.as_json()))

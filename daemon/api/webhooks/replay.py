@@ -89,7 +89,7 @@ async def list_missing(call: Call) -> Reply:
     """List the payments of a window that should have been delivered to the endpoint but were not, oldest first."""
     query = call.query
     asked = read_gap_query(query)
-    endpoint = await call.env.store.read(lambda reader: endpoints.get(reader, asked.endpoint_id))
+    endpoint = await call.env.store.look(lambda reader: endpoints.get(reader, asked.endpoint_id))
     if endpoint is None:
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     if endpoint.mode is Mode.LIVE:

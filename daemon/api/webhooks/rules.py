@@ -12,20 +12,17 @@ from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import ids
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
-from daemon.core.json_values import Json, timestamp, warnings_meta
+from daemon.core.json_values import warnings_meta
 from daemon.core.limits import FILTER_BYTES_MAX
-from daemon.core.model import Payment, Rule, Transaction
 from daemon.core.webhooks import rule_json
-from daemon.core.webhooks.routing import Claim, Decision, Receiver, claims, recorded_facts
-from daemon.core.webhooks.rule_fields import PaymentFacts, ShownFacts
+from daemon.core.webhooks.routing import claims
+from daemon.core.webhooks.rule_fields import ShownFacts
 from daemon.core.webhooks.rules import read_filter
 from daemon.flows.webhooks import rules as rule_flow
+from daemon.flows.webhooks.explain import explanation
 from daemon.flows.webhooks.rules import RuleChange
-from daemon.store.engine import Reader
-from daemon.store.payments import payments, transactions
-from daemon.store.webhooks import endpoints, routing
+from daemon.store.webhooks import routing
 from daemon.wire import ErrorCode, Mode
-from parsers.money import render
 
 RULE_FIELDS: Final = ("name", "position", "enabled", "filter")
 TRIAL_FIELDS: Final = ("sample", "filter", "is_sandbox")
@@ -252,78 +249,7 @@ async def explain(call: Call) -> Reply:
     mode = call.caller.mode
     data = None
     if wanted is not None:
-        data = await call.env.store.read(lambda reader: _explanation(reader, wanted, mode))
+        data = await call.env.store.read(lambda reader: explanation(reader, wanted, mode))
     if data is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     return ok(data)
-
-
-def _explanation(reader: Reader, transaction_id: str, mode: Mode | None) -> Json | None:
-    transaction = transactions.get(reader, transaction_id, mode)
-    if transaction is not None and transaction.merged_into is not None:
-        transaction = transactions.get(reader, transaction.merged_into, mode)
-    if transaction is None:
-        return None
-    payment = None
-    if transaction.payment_id is not None:
-        payment = payments.get(reader, transaction.payment_id)
-    paid = None
-    if payment is not None:
-        paid = {
-            "amount": render(payment.amount_minor, payment.currency),
-            "currency": payment.currency,
-            "telco_transaction_id": payment.telco_id_as_read,
-            "received_at": timestamp(payment.stored_at),
-        }
-    return {
-        "transaction_id": transaction.id,
-        "reference": transaction.reference,
-        "status": transaction.status,
-        "payment": paid,
-        "decisions": [] if payment is None else _decisions(reader, payment),
-        "today": None if payment is None else _today(reader, transaction, payment),
-    }
-
-
-def _decisions(reader: Reader, payment: Payment) -> list[Json]:
-    found = []
-    for kept in routing.stored_decisions(reader, payment):
-        receivers, chosen = _past_receivers(reader, kept.decision)
-        facts, placed = recorded_facts(kept.decision), kept.decision.placed
-        found.append(
-            {
-                "decided_at": timestamp(kept.decided_at),
-                "reference": ids.reference_of(kept.transaction_id),
-                "placed": placed,
-                "claims": len(chosen),
-                "endpoints": rule_json.explained(receivers, facts, chosen, placed=placed),
-            }
-        )
-    return found
-
-
-def _past_receivers(reader: Reader, decision: Decision) -> tuple[list[Receiver], list[Claim]]:
-    """Return the receivers of a decision with their rules at that time, and the chosen ones."""
-    seqs = {seq for _, _, versions in decision.looked_at for seq in versions}
-    by_seq = routing.rule_versions(reader, seqs)
-    receivers, chosen = [], []
-    for endpoint_id, catch_all, versions in decision.looked_at:
-        endpoint = endpoints.at_decision(reader, endpoint_id, catch_all=catch_all)
-        own: list[Rule] = [by_seq[seq] for seq in versions if seq in by_seq]
-        receivers.append(Receiver(endpoint, tuple(own)))
-        if endpoint_id in decision.claimed:
-            seq = decision.claimed[endpoint_id]
-            chosen.append(Claim(endpoint, None if seq is None else by_seq.get(seq)))
-    return receivers, chosen
-
-
-def _today(reader: Reader, transaction: Transaction, payment: Payment) -> Json:
-    receivers = routing.receivers(reader, payment.mode)
-    facts = PaymentFacts(transaction, payment, routing.method_of(reader, payment))
-    placed = payment.placed
-    chosen = claims(receivers, facts, placed=placed)
-    return {
-        "placed": placed,
-        "claims": len(chosen),
-        "endpoints": rule_json.explained(receivers, facts, chosen, placed=placed),
-    }

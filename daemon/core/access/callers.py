@@ -10,7 +10,8 @@ from typing import Final
 
 from daemon.core.access.sessions import Session
 from daemon.core.ids import BASE62, base62
-from daemon.wire import Mode, Scope
+from daemon.core.model import BrowserSession, User
+from daemon.wire import Mode, Role, Scope
 
 _KEY: Final = re.compile(r"svc_(live|test)_(sk|pk)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})", re.ASCII)
 _RANDOM_LENGTH: Final = 32
@@ -39,6 +40,7 @@ class CallerKind(StrEnum):
     KEY = "key"
     SESSION = "session"
     SOCKET = "socket"
+    BROWSER = "browser"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,11 @@ class Caller:
         scopes: The scopes granted to it; `may` adds the implied ones.
         key_id: The id of the API key, None for others.
         publishable: It uses a publishable key.
-        name: Name in the journal: `key:<id>`, `session`, `socket:<uid>`.
-        owner: It is the owner: a session, or on the socket the user that runs momo, or root.
+        name: Name in the journal: `key:<id>`, `session`, `socket:<uid>`, `user:<name>`.
+        owner: It is the owner: a session, on the socket the user that runs momo, or root, in a browser the owner.
         session: The session of a session token, None for others.
+        role: The role of a user of the dashboard, None for others.
+        browser: The session of a user of the dashboard, None for others.
     """
 
     kind: CallerKind
@@ -73,6 +77,8 @@ class Caller:
     name: str
     owner: bool = False
     session: Session | None = None
+    role: Role | None = None
+    browser: BrowserSession | None = None
 
     @property
     def lines_mode(self) -> Mode:
@@ -87,6 +93,21 @@ class Caller:
 ANONYMOUS: Final = Caller(CallerKind.NOBODY, None, frozenset(), None, False, "nobody")
 """An anonymous caller: logins and the checkout page."""
 SESSION: Final = Caller(CallerKind.SESSION, None, ALL_SCOPES, None, False, "session", owner=True)
+
+
+def of_user(user: User, session: BrowserSession) -> Caller:
+    """Return the caller for a user of the dashboard. The role decides what it may do, so it has all scopes."""
+    return Caller(
+        CallerKind.BROWSER,
+        None,
+        ALL_SCOPES,
+        None,
+        False,
+        f"user:{user.name}",
+        owner=user.role is Role.OWNER,
+        role=user.role,
+        browser=session,
+    )
 
 
 def make_key(mode: Mode, kind: KeyKind, below: Callable[[int], int]) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import MINUTE_US
+from daemon.wire import SourceKind, TrustLevel
 
 SIGNAL_BARS: Final = ((20, 4), (15, 3), (10, 2), (2, 1), (0, 0))
 """Lowest `<rssi>` of `AT+CSQ` for each number of bars: -73, -83, -93 and -109 dBm, as phones usually show them."""
@@ -58,6 +59,9 @@ class ModemHealth:
         used: Messages in the receiving storage, of `total`.
         storages: Name, used and total of each storage, including those that do not receive.
         simulated: It is a program, not a phone: its messages and values do not count as live.
+        source: The source in `[[sources]]` that it belongs to.
+        kind: Of which kind the source is.
+        level: How far its messages are trusted.
     """
 
     port: str
@@ -75,6 +79,9 @@ class ModemHealth:
     total: int | None = None
     storages: tuple[tuple[str, int, int], ...] = ()
     simulated: bool = False
+    source: str = SourceKind.MODEM.value
+    kind: str = SourceKind.MODEM.value
+    level: TrustLevel = TrustLevel.FULL
 
 
 READY: Final = "ready"
@@ -92,6 +99,10 @@ _STATES: Final[dict[str, tuple[str, Level]]] = {
     "puk_needed": ("modem.puk", Level.FAIL),
     "no_sim": ("modem.sim", Level.FAIL),
     "not_storing": ("modem.disk", Level.FAIL),
+    "unusable": ("modem.unusable", Level.FAIL),
+    "app_silent": ("modem.app_silent", Level.FAIL),
+    "app_refused": ("modem.app_refused", Level.WARN),
+    "login_needed": ("modem.login", Level.FAIL),
 }
 _FIXES: Final = {
     "not_storing": "free space on the disk: messages stay on the SIM until there is room"
@@ -212,6 +223,7 @@ def health_json(phone: ModemHealth, found: Iterable[Problem]) -> Json:
         "next": phone.next_step,
         "device_id": phone.device_id,
         **({"simulated": True} if phone.simulated else {}),
+        "source": {"name": phone.source, "kind": phone.kind, "trust_level": phone.level},
         "last_sms_at": timestamp_or_none(phone.last_sms_at),
         "signal": signal,
         "registration": phone.registration,

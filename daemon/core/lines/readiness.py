@@ -6,13 +6,12 @@ from typing import Any, Final
 from daemon.core.json_values import timestamp_or_none
 from daemon.core.limits import DAY_US
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.lines.receiving import counts
 from daemon.core.messages.line_history import Unaccounted
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import currency_of, network_name, provider_name
 from parsers.money import render
 
-UNSEEN_US_MAX: Final = 7 * DAY_US
-"""A phone not seen for this long no longer makes the lines "not ready" (decisions.md section 3)."""
 UNPLACED_WINDOW_US: Final = 30 * DAY_US
 """interface.md, Limits: unplaced payments are counted, and can be claimed, for this long."""
 STATES_WITHOUT_MESSAGES: Final = frozenset({"hilink", "pin_needed", "pin_wrong", "puk_needed"})
@@ -50,7 +49,7 @@ def line_status(
         "ready": all(
             sim.seq in lines
             for device in devices
-            if _is_about(device, now_us) and reads_payments(device, sims)
+            if counts(device, now_us) and reads_payments(device, sims)
             for sim in _of(device, sims)
         ),
         "unplaced_payments": sum(unplaced.values()),
@@ -122,12 +121,6 @@ def sims_without_number(
 def reads_payments(device: Device, sims: Iterable[Sim]) -> bool:
     """Return whether a payment message was ever read from one of the SIMs in this phone."""
     return any(sim.read_payment_at is not None for sim in _of(device, sims))
-
-
-def _is_about(device: Device, now_us: int) -> bool:
-    return device.forgotten_at is None and (
-        device.present or now_us - device.last_seen_at < UNSEEN_US_MAX
-    )
 
 
 def _of(device: Device, sims: Iterable[Sim]) -> list[Sim]:

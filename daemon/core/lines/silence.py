@@ -138,6 +138,19 @@ def evaluate(rhythm: Rhythm, quiet_from_us: int, now_us: int, offset_us: int) ->
     return Silence(alarm, quiet_us, expected, chance)
 
 
+def day(rhythm: Rhythm, now_us: int, offset_us: int) -> list[tuple[int | None, float | None]]:
+    """Return for each hour of today its messages, and those of earlier weeks on average; None where it was not monitored."""
+    now = _hour(now_us, offset_us)
+    first = now - now % 24
+    found: list[tuple[int | None, float | None]] = []
+    for hour in range(first, first + 24):
+        usual = _usual(rhythm, hour, first)
+        here = UNMONITORED if hour > now or hour // HOURS != rhythm.week else _count(rhythm, hour)
+        mean = sum(usual) / len(usual) if usual else None
+        found.append((None if here == UNMONITORED else here, mean))
+    return found
+
+
 def to_text(counts: bytes) -> str:
     """Return the counts as text for the database."""
     return counts.hex()

@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import combinations, product
 from typing import Any, Final
 
-from daemon.core.limits import MINUTE_US
+from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
 from daemon.core.messages.foreign_path import REORDERED_US, PathSearch
 from daemon.core.messages.line_history import away_for
@@ -28,6 +28,10 @@ PENDING_MAX: Final = 4
 CONFIRMING_MESSAGES: Final = 3
 CONFIRMING_RECEIPTS: Final = 6
 """A row is confirmed by three messages in a time in which the line usually gets six receipts."""
+GUESSES_MAX: Final = 20
+"""After this many held balances in an hour no message without an SMSC pays on that line."""
+TOLD_APART_US: Final = 10 * SECOND_US
+"""An app on a phone gives the time sent of a new message and the time received of an old one."""
 BETWEEN_US: Final = 90 * MINUTE_US
 """A foreign message is released this long after both home messages around it are there: the longest delay of a genuine
 message that was seen is 75 minutes."""
@@ -152,10 +156,73 @@ class Line:
             self._put(new, standing=Standing.UNCONFIRMED, why=Why.BREAKS, row=new.key, position=0)
             self._settle()
 
+    def take_without_route(self, new: Entry) -> None:
+        """Judge a new message of a source that does not tell the SMSC: it joins the end of the chain, or it waits.
+
+        It opens no row, and fills no gap: nothing but the balance speaks for it. It may be the missing one for which others
+        wait, or end a flood because they follow it.
+        """
+        doubted = not ROUTE_DOUBTS.isdisjoint(new.doubts)
+        self._put(new, standing=Standing.HELD, why=Why.DOUBTED if doubted else Why.NO_SMSC)
+        self.join_without_route()
+
+    def join_without_route(self) -> None:
+        """Accept the waiting messages of such sources that join the end of the chain now, while only one does at a time.
+
+        They may be handed over in any order.
+        """
+        while True:
+            waiting = [one for one in self._of(Standing.HELD) if self._joins_alone(one)]
+            if len(waiting) != 1:
+                return
+            self._accept_after_end(waiting, Why.JOINS)
+            self._settle()
+
+    def _joins_alone(self, entry: Entry) -> bool:
+        """Return whether a message without a known SMSC joins the confirmed end of the chain.
+
+        There is no open row, and no held message leads to the same balance: of a row of guesses only the first could join.
+        """
+        end = self.end
+        return (
+            entry.why is Why.NO_SMSC
+            and end is not None
+            and end.after in entry.balances_before
+            and not any(self._of(Standing.UNCONFIRMED))
+            and not self.is_passed(entry.time)
+            and not any(one.after == end.after for one in self.foreign if one.key != entry.key)
+            and not self._is_flooded(entry.stored_at)
+        )
+
+    def _is_flooded(self, until: int) -> bool:
+        """Return whether so many messages of the hour until then are held that one of them may be a lucky guess.
+
+        One that follows a held message in balance and in time waits with it, and does not count: it cannot join. A guess can
+        be made to lead to an earlier one, but it has a later time. Old messages, as of the first reading of a phone, cannot
+        join, and do not count. The count falls when missing messages arrive late, so a message is asked about again then.
+        """
+        held = self.foreign
+        began: dict[int | None, int] = {}
+        for one in held:
+            began[one.after] = min(one.at, began.get(one.after, one.at))
+        return (
+            sum(
+                until - HOUR_US <= one.stored_at <= until
+                and not (one.stored_at - one.at > HOUR_US and self.is_passed(one.time))
+                and not any(
+                    before in began and began[before] <= one.at + TOLD_APART_US
+                    for before in one.balances_before
+                )
+                for one in held
+            )
+            > GUESSES_MAX
+        )
+
     def begin(self, new: Entry) -> None:
         """Accept the owner's test payment: the chain begins or continues with it."""
         self._accept_after_end((new,), Why.TEST_PAYMENT)
         self._settle()
+        self.join_without_route()
 
     def fits(self, entry: Entry) -> bool:
         """Return whether a held message joins the end of the chain or fits a gap from one side; True without a chain."""
@@ -273,11 +340,11 @@ class Line:
 
     @property
     def foreign(self) -> list[Entry]:
-        """The held messages whose only fault is their SMSC, and that name a balance."""
+        """The held messages whose only fault is that their SMSC is foreign or unknown, and that name a balance."""
         return [
             one
             for one in self._of(Standing.HELD)
-            if one.why is Why.FOREIGN and one.after is not None
+            if one.why in {Why.FOREIGN, Why.NO_SMSC} and one.after is not None
         ]
 
     def _put(self, entry: Entry, **values: Any) -> Entry:
@@ -473,7 +540,7 @@ class Line:
 
     def _linked(self, entry: Entry) -> tuple[Entry, ...]:
         """Return a held message with those of its SMSC that join it before and behind, as long as there is only one."""
-        if entry.why is not Why.FOREIGN:
+        if entry.why not in {Why.FOREIGN, Why.NO_SMSC}:
             return (entry,)
         rest = [one for one in self.foreign if one.smsc == entry.smsc and one.key != entry.key]
         found = [entry]

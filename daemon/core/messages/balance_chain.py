@@ -51,6 +51,8 @@ class Why(StrEnum):
     BREAKS = "breaks"
     FOREIGN = "foreign"
     DOUBTED = "doubted"
+    NO_SMSC = "no_smsc"
+    """Its source does not tell the SMSC, and it does not join the end of the chain."""
     NO_BALANCE = "no_balance"
     IMPOSSIBLE = "impossible"
     CONTRADICTED = "contradicted"

@@ -9,7 +9,7 @@ import msgspec
 from daemon.core.json_values import Json, amount_or_none, timestamp, timestamp_or_none
 from daemon.core.messages.balance_chain import Entry, Why, in_order
 from daemon.core.model import Message
-from daemon.wire import MessageState, Mode
+from daemon.wire import MessageState, Mode, SourceKind
 from parsers.money import render
 
 NEIGHBOURS_SHOWN: Final = 2
@@ -26,6 +26,8 @@ _EXPLANATIONS: Final = {
     "confirm it; if they continue the earlier balance, it is refuted.",
     Why.FOREIGN: "It came through a service centre that this SIM never used. If the messages before and after it prove "
     "its balance, it pays by itself after 90 minutes.",
+    Why.NO_SMSC: "Its source does not tell the service centre. Its balance does not follow from the last confirmed one, or too many "
+    "messages waited when it came. It pays by itself when the missing messages arrive.",
     Why.DOUBTED: "There are other doubts about it, so it waits for an operator.",
     Why.NO_BALANCE: "It names no balance. If the next message shows that its money came in, it pays by itself.",
     Why.IMPOSSIBLE: "It names a balance below its own amount.",
@@ -105,6 +107,10 @@ def message(row: Message, line: str | None, *, show_body: bool) -> Json:
         "slot_index": row.slot_index,
         "parts": {"total": row.parts_total, "seen": row.parts_seen},
         "test": row.mode is Mode.TEST,
+        "recovered": row.recovered,
+        "source": row.source or SourceKind.MODEM,
+        "trust_level": row.level,
+        "synthesised": row.synthesised,
     }
     if show_body:
         shape["body"] = row.body if row.state is not MessageState.INCOMPLETE else None

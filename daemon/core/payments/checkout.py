@@ -14,17 +14,16 @@ from typing import Final
 from daemon.core.limits import LINES_AWAY_US, RECEIPT_SHOWN_US, SECOND_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.names import (
-    NETWORK_NAMES,
     mask_number,
     national_format,
     network_of,
-    network_of_number,
     provider_name,
     short_name,
 )
 from daemon.core.payments.matching import VERIFIED, compare_amounts
 from daemon.wire import Mode, TransactionStatus
 from parsers.money import render
+from parsers.phone import NETWORK_NAMES, network_of_number
 
 ROOT: Final = "/pay/"
 """Path prefix of every checkout page."""
@@ -84,12 +83,14 @@ class ShownLine:
 
     Attributes:
         here: Its SIM is in a phone that answers.
+        receives: It was not reported as not receiving (`line.not_receiving`).
         seen_at: Time of that phone's last answer, microseconds; None when the number is on no SIM.
     """
 
     method: PaymentMethod
     here: bool
     seen_at: int | None
+    receives: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,9 @@ class View:
     """The values of one page. Amounts are texts such as `12.50`.
 
     Attributes:
+        order: The shop's own number of the order, `client_reference`.
         late: The money came after the transaction had expired.
-        blind: No phone of the shop answers, so payments are not seen now.
+        blind: The number to pay to has not received for two minutes, so the payment is not seen now.
         phone: The customer's number, masked.
         customer: First name and initial.
         seconds_left: Until it expires; 0 when that does not matter.
@@ -164,6 +166,7 @@ class View:
     amount: str
     code: str
     reference: str
+    order: str | None
     phone: str | None
     customer: str | None
     created_at: int
@@ -225,11 +228,17 @@ def view(
         difference = render(abs(verdict.difference_minor), payment.currency)
     waits = screen is Screen.WAITING
     networks = _networks(firsts, request.currency)
+    way = _instructions(facts, firsts, menus, networks, chosen) if waits else None
+    shown = [
+        line
+        for line in facts.lines
+        if way is not None and national_format(line.method.phone_number) == way.number
+    ]
     return View(
         screen=screen,
         test=request.mode is Mode.TEST,
         late=request.late,
-        blind=waits and request.mode is Mode.LIVE and no_phone_answers(facts.lines, now),
+        blind=waits and request.mode is Mode.LIVE and no_line_receives(shown or facts.lines, now),
         shop=facts.shop,
         timezone=facts.timezone,
         description=request.description,
@@ -237,6 +246,7 @@ def view(
         amount=render(request.expected_minor, request.currency),
         code=request.svc_code,
         reference=request.reference,
+        order=request.client_reference,
         phone=mask_number(request.phone_number),
         customer=short_name(request.customer_name),
         created_at=request.created_at,
@@ -247,16 +257,17 @@ def view(
         telco_last4=None if payment is None else payment.telco_id_as_read[-4:],
         paid_at=request.completed_at,
         reversed_at=request.reversed_at,
-        way=_instructions(facts, firsts, menus, networks, chosen) if waits else None,
+        way=way,
         networks=networks,
     )
 
 
-def no_phone_answers(lines: Iterable[ShownLine], now: int) -> bool:
-    """Return whether no phone has answered for two minutes, though the shop has numbers on SIMs."""
+def no_line_receives(lines: Iterable[ShownLine], now: int) -> bool:
+    """Return whether no line has received for two minutes, though the shop has numbers on SIMs."""
     placed = [line for line in lines if line.seen_at is not None]
     return bool(placed) and not any(
-        line.here or (line.seen_at or 0) > now - LINES_AWAY_US for line in placed
+        line.receives and (line.here or (line.seen_at or 0) > now - LINES_AWAY_US)
+        for line in placed
     )
 
 

@@ -7,9 +7,10 @@ from string import Formatter
 from typing import Final
 
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
-from daemon.core.names import national_format, network_of_number
+from daemon.core.names import national_format
 from daemon.core.payments.matching import Verdict
 from parsers.money import render
+from parsers.phone import network_of_number
 
 CODE_TEXT: Final = (
     "Pay {amount} to {number} ({account}). {steps}, send it with the reference {code}. "
@@ -32,14 +33,17 @@ REPORT_MATCH_US: Final = 72 * HOUR_US
 
 
 class TextKind(StrEnum):
-    """The two SMS of a transaction (each sent at most once), a notice to the owner, and the test of a modem."""
+    """The SMS of a transaction (each sent at most once), a notice to the owner, and the test of a modem."""
 
     CODE = "code"
+    CODE_AGAIN = "code_again"
+    """The code once more, because a person asked for it."""
     RECEIPT = "receipt"
     NOTICE = "notice"
     TEST = "test"
 
 
+CODES: Final = frozenset({TextKind.CODE, TextKind.CODE_AGAIN})
 FIELDS: Final[Mapping[TextKind, frozenset[str]]] = {
     TextKind.CODE: frozenset({"amount", "number", "account", "code", "steps"}),
     TextKind.RECEIPT: frozenset({"amount", "number", "account", "code", "result"}),

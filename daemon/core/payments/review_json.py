@@ -10,7 +10,13 @@ from daemon.core.messages.balance_chain import Standing
 from daemon.core.messages.message_json import ChainPosition, balance_chain, reasons_of
 from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.names import network_of
-from daemon.core.payments.reviews import NEEDS_PASSWORD, Explanation, by_itself, explain_message
+from daemon.core.payments.reviews import (
+    NEEDS_PASSWORD,
+    WITHOUT_SMSC,
+    Explanation,
+    by_itself,
+    explain_message,
+)
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import list_item
 from daemon.wire import Mode, ReviewReason
@@ -101,9 +107,12 @@ def review(evidence: ReviewEvidence, now_us: int) -> Json:
 
 
 def _explanation(evidence: ReviewEvidence) -> Explanation:
+    details = _decode(evidence.review.details)
+    if evidence.review.reason == ReviewReason.FOREIGN_SMSC and details.get("smsc", "") is None:
+        return WITHOUT_SMSC
     return explain_message(
         evidence.review.reason,
-        _decode(evidence.review.details).get("doubts") or (),
+        details.get("doubts") or (),
         forged=evidence.place is not None and evidence.place.entry.standing is Standing.REFUTED,
         is_reversal=evidence.payment is None and evidence.message.kind == Kind.REVERSAL,
     )

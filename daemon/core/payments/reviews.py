@@ -167,10 +167,20 @@ _REVERSAL: Final = Explanation(
 )
 
 
+WITHOUT_SMSC: Final = Explanation(
+    "Its source does not tell which service centre sent the message, so only the balance can prove it, and the balance "
+    "does not follow from the last confirmed one.",
+    "Look on the phone itself, and approve only if it does; messages that follow its balance pay at once from then on.",
+    "service centre not told",
+)
+"""The explanation of `foreign_smsc` for a message that names no SMSC."""
+
+
 _BY_ITSELF: Final = {
     Why.BREAKS: "It pays by itself if a late message closes the gap, or if the next messages continue its balance and not "
     "the earlier one.",
     Why.FOREIGN: "It pays by itself 90 minutes after the messages before and after it prove its balance.",
+    Why.NO_SMSC: "It pays by itself if a message arrives that closes the difference to the last confirmed balance.",
     Why.NO_BALANCE: "It pays by itself if the next message shows that its money came in.",
 }
 

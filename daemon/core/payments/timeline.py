@@ -31,6 +31,7 @@ _KNOWN: Final = {
 }
 _SMS: Final = {
     "code": "The SMS with the payment code",
+    "code_again": "The second SMS with the payment code",
     "receipt": "The SMS with the receipt",
     "notice": "The SMS with a notice",
     "test": "The SMS that tests a modem",

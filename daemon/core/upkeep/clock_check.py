@@ -5,6 +5,10 @@ so a wrong or corrected wall clock is noticed at once and not with the next mess
 of the last few witnesses agrees with it: one late message, or one network with a wrong clock, does not outvote the
 others.
 
+Witnesses have ranks, and only the highest rank that is present is asked: the network's times in messages, then the
+clocks of phones that the network sets, then the `Date` headers of receivers. A receiver can write any `Date`, so two
+hosts must agree, and they can only speak against the clock: they never confirm it.
+
 Without a witness since the machine was switched on, a clock that is ahead cannot be disproved: the machine may have been
 off for any time. Then use a lower bound of the time: the last known time plus the boot clock's count since.
 `docs/decisions/0021` gives the reasons. Pure: both clocks are arguments.
@@ -14,9 +18,11 @@ import json
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median_low
 from typing import Any, Final
 
-from daemon.core.limits import MINUTE_US, SECOND_US
+from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
 
 AGREES_US: Final = 10 * MINUTE_US
 """Largest difference between a network's time and ours (operations.md 2.6)."""
@@ -27,6 +33,28 @@ MISDATED_MAX: Final = 10_000
 """Most transactions with an unconfirmed date that are remembered: days of a busy shop."""
 EARLIEST_US: Final = 1_767_225_600 * SECOND_US
 """2026-01-01, before this program was written: an earlier clock is wrong. A dead battery gives 1970 or the board's year."""
+LATEST_US: Final = EARLIEST_US + 30 * 365 * DAY_US
+"""A phone's clock beyond this was not set by a network: years have two digits, and 1980 is read as 2080."""
+HOSTS_AGREE_US: Final = MINUTE_US
+"""Largest difference between receivers that agree about the time."""
+HOSTS_MIN: Final = 2
+HOSTS_MAX: Final = 20
+"""Receivers whose last `Date` is remembered."""
+
+
+class Witness(StrEnum):
+    """The source of the time, the best first."""
+
+    MESSAGES = "messages"
+    PHONE = "phone"
+    RECEIVERS = "receivers"
+
+
+_NAMES: Final = {
+    Witness.MESSAGES: "the network time in the last SMS",
+    Witness.PHONE: "the network's time on the phone",
+    Witness.RECEIVERS: "the clocks of the webhook receivers",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +86,10 @@ class Times:
         boot_s: The boot clock, in seconds.
         lower_bound_us: The wall clock if it is confirmed, else the latest known time. Use it for expiry when nothing but
             the clock can end a thing: it may end late, and never early.
-        best_us: The best estimate: the wall clock, or the networks' time while the wall clock is in doubt.
+        best_us: The best estimate. While the wall clock is in doubt this is the time of the witnesses, or without one the
+            latest known time. Webhooks are signed with it.
         doubt: The reason not to trust the wall clock, None when it is trusted. In doubt, nothing expires or is pruned.
-        skew_us: How far the networks' time is ahead of the wall clock, negative when it is behind; None without a witness.
+        skew_us: How far the witnesses are ahead of the wall clock, negative when they are behind; None without a witness.
         confirmed: The wall clock is confirmed: by a witness, or because it ran on from a known time.
     """
 
@@ -71,6 +100,13 @@ class Times:
     doubt: Doubt | None
     skew_us: int | None
     confirmed: bool
+    witness: Witness | None = None
+    """The witnesses that were asked, None without any."""
+
+    @property
+    def offset_us(self) -> int:
+        """The best known time when the boot clock was zero: it changes only when more becomes known."""
+        return self.best_us - _us(self.boot_s)
 
 
 class ClockCheck:
@@ -86,26 +122,48 @@ class ClockCheck:
         self._unconfirmed: deque[tuple[str, int]] = deque(maxlen=MISDATED_MAX)
         """Transactions made while the clock was unconfirmed, each with the wall time of boot clock zero."""
         self._witnesses: deque[tuple[int, float]] = deque(maxlen=WITNESSES)
+        self._phones: dict[str, tuple[int, float]] = {}
+        """The last reading of each phone's clock, by port."""
+        self._hosts: dict[str, tuple[int, float]] = {}
+        """The last `Date` of each receiver, by host, the oldest first."""
+        self._acted_on: tuple[bool, int] | None = None
 
     def times(self, now_us: int, boot_s: float) -> Times:
         """Return what a reading of both clocks says about the time."""
         past_us = None if self._past is None else _extrapolate(self._past, boot_s)
-        ahead_us = [now_us - _extrapolate(witness, boot_s) for witness in self._witnesses]
-        doubt = _doubt(now_us, ahead_us, past_us)
-        agrees = bool(ahead_us) or past_us is None or now_us - past_us <= AGREES_US
-        confirmed = doubt is None and agrees
+        witness, ahead_us = self._testimony(now_us, boot_s)
+        doubt = _doubt(now_us, witness, ahead_us, past_us)
+        networks = witness is Witness.MESSAGES or witness is Witness.PHONE
+        ran_on = past_us is None or now_us - past_us <= AGREES_US
+        confirmed = doubt is None and (networks or ran_on)
         # A message takes some seconds to arrive, so the most recent network time is the most accurate.
         agreeing = [one for one in ahead_us if abs(one) <= AGREES_US]
         least_us = min(agreeing or ahead_us, default=None)
+        # A clock a few minutes ahead of a message may be right, because the message came late; one behind it is not.
+        behind_us = min(agreeing, key=abs, default=0)
         return Times(
             wall_us=now_us,
             boot_s=boot_s,
             lower_bound_us=now_us if confirmed or past_us is None else min(now_us, past_us),
-            best_us=now_us - ((doubt and doubt.ahead_us) or 0),
+            best_us=now_us
+            - (doubt.ahead_us or 0 if doubt else behind_us if behind_us < -MINUTE_US else 0),
             doubt=doubt,
             skew_us=None if least_us is None else -least_us,
             confirmed=confirmed,
+            witness=witness,
         )
+
+    def _testimony(self, now_us: int, boot_s: float) -> tuple[Witness | None, list[int]]:
+        """Return the best witnesses, and how far the wall clock is ahead of each."""
+        for witness, said in (
+            (Witness.MESSAGES, self._witnesses),
+            (Witness.PHONE, self._phones.values()),
+        ):
+            if said:
+                return witness, [now_us - _extrapolate(one, boot_s) for one in said]
+        hosts = [now_us - _extrapolate(one, boot_s) for one in self._hosts.values()]
+        agreed_us = _agreed(hosts)
+        return (None, []) if agreed_us is None else (Witness.RECEIVERS, [agreed_us])
 
     def note_latest(self, at_us: int, boot_s: float) -> None:
         """Note the latest time known at the start: now cannot be earlier."""
@@ -126,6 +184,40 @@ class ClockCheck:
         backlog = times.boot_s - self._opened.get(sim_key, times.boot_s) < BACKLOG_S
         if not backlog or times.wall_us - sent_us <= AGREES_US:
             self._witnesses.append((sent_us, times.boot_s))
+
+    def note_phone_clock(self, port: str, at_us: int, boot_s: float) -> None:
+        """Note the clock of a phone that lets the network set it (3GPP TS 27.007 clause 8.15).
+
+        Until the network has set it, a phone returns the year of its make; such a reading says nothing.
+        """
+        if EARLIEST_US <= at_us <= LATEST_US:
+            self._phones[port] = (at_us, boot_s)
+        else:
+            self._phones.pop(port, None)
+
+    def note_date(self, host: str, at_us: int, boot_s: float) -> None:
+        """Note the `Date` of a receiver's answer (RFC 9110 section 6.6.1)."""
+        self._hosts.pop(host, None)
+        self._hosts[host] = (at_us, boot_s)
+        if len(self._hosts) > HOSTS_MAX:
+            del self._hosts[next(iter(self._hosts))]
+
+    def knows_more(self, times: Times) -> bool:
+        """Return whether the time became known, or known better, since what waited for it was tried; true at first."""
+        before = self._acted_on
+        return (
+            before is None
+            or (times.confirmed and not before[0])
+            or abs(times.offset_us - before[1]) > HOSTS_AGREE_US
+        )
+
+    def note_acted_on(self, times: Times) -> None:
+        """Note that what waited for the time was tried again, if `knows_more`; call it with each reading."""
+        # The offset is kept while nothing is tried, so that a slow drift adds up and a lost confirmation is noticed.
+        if self._acted_on is None or self.knows_more(times):
+            self._acted_on = (times.confirmed, times.offset_us)
+        else:
+            self._acted_on = (times.confirmed, self._acted_on[1])
 
     def note_created(self, transaction_id: str, times: Times) -> None:
         """Note a new transaction, if its date may be wrong."""
@@ -201,30 +293,45 @@ class ClockCheck:
         return True
 
 
-def _doubt(now_us: int, ahead_us: Sequence[int], past_us: int | None) -> Doubt | None:
+def _doubt(
+    now_us: int, witness: Witness | None, ahead_us: Sequence[int], past_us: int | None
+) -> Doubt | None:
     """Return the reason not to trust the clock; None when it is trusted.
 
     `ahead_us` is how far the clock is ahead of each witness, `past_us` a lower bound of the time.
     """
+    # The smallest difference is the best estimate: a message can come late, but not before it was sent.
+    least = min(ahead_us, default=None)
     if now_us < EARLIEST_US:
-        return Doubt("the clock of this machine is before this program was written", None)
+        if least is None and past_us is not None:
+            least = min(0, now_us - past_us)
+        return Doubt("the clock of this machine is before this program was written", least)
     if any(abs(one) <= AGREES_US for one in ahead_us):
         return None
-    if ahead_us:
-        # The smallest difference is the best estimate: a message can come late, but not before it was sent.
-        least = min(ahead_us)
+    if witness is not None and least is not None:
         return Doubt(
-            f"the clock of this machine is {_span(abs(least))} {'ahead of' if least > 0 else 'behind'} the "
-            "network time in the last SMS",
+            f"the clock of this machine is {span(abs(least))} {'ahead of' if least > 0 else 'behind'} "
+            f"{_NAMES[witness]}",
             least,
         )
     if past_us is not None and now_us + AGREES_US < past_us:
         behind = now_us - past_us
         return Doubt(
-            f"the clock of this machine has gone backwards: the shop's journal is {_span(-behind)} ahead of it",
+            f"the clock of this machine has gone backwards: the shop's journal is {span(-behind)} ahead of it",
             behind,
         )
     return None
+
+
+def _agreed(ahead_us: Sequence[int]) -> int | None:
+    """Return the middle value of the hosts that agree; None unless they are at least two and more than half."""
+    agreeing = max(
+        ([one for one in ahead_us if 0 <= one - first <= HOSTS_AGREE_US] for first in ahead_us),
+        key=len,
+        default=[],
+    )
+    enough = len(agreeing) >= HOSTS_MIN and 2 * len(agreeing) > len(ahead_us)
+    return median_low(agreeing) if enough else None
 
 
 def _extrapolate(witness: tuple[int, float], boot_s: float) -> int:
@@ -236,7 +343,8 @@ def _us(boot_s: float) -> int:
     return round(boot_s * SECOND_US)
 
 
-def _span(apart_us: int) -> str:
+def span(apart_us: int) -> str:
+    """Return a duration in words: minutes, hours or days."""
     minutes = apart_us // MINUTE_US
     if minutes < 120:
         return f"{minutes} min"

@@ -23,6 +23,10 @@ class Heartbeats:
         """Remove the deadline of a worker that waits for work without a limit or has ended."""
         self._deadlines.pop(worker, None)
 
+    def clear(self) -> None:
+        """Remove every deadline, because the workers have ended."""
+        self._deadlines.clear()
+
     def overdue(self, now: float) -> dict[str, float]:
         """Return the workers that missed their deadline, and by how many seconds."""
         return {

@@ -109,6 +109,12 @@ def _disk(below: int, then: str) -> str:
     return f"The disk of the shop has {{free}} MB left, less than {below // 1_000_000} MB. {then}"
 
 
+def _line(facts: Facts) -> str:
+    """Return a line in words; its number stays out of e-mails."""
+    network = facts.get("network")
+    return f"{network} SIM in {facts.get('name')}" if network else f"SIM {facts.get('name')}"
+
+
 def _review(facts: Facts) -> str:
     return f"A payment waits for you: {reviews.explain(str(facts['reason'])).why}"
 
@@ -195,6 +201,14 @@ RULES: Final[Mapping[str, Rule]] = {
         "A long message has been missing parts for a day. If it is a receipt, it counts only when it is complete.",
         next="momo messages list --state incomplete",
     ),
+    "messages.recovered": Rule(
+        lambda facts: (
+            f"{facts.get('messages')} messages that the database lacked were read again from the message journal; "
+            f"{facts.get('payments')} of them are payments. After a restore, transactions made since the backup are lost: "
+            "their payments have no transaction."
+        ),
+        next="momo messages list",
+    ),
     "sim.locked": Rule(
         "A SIM asks for its PIN: no payment is read from it.",
         urgent=True,
@@ -222,6 +236,73 @@ RULES: Final[Mapping[str, Rule]] = {
         urgent=True,
         next="momo doctor modem",
         about=("device_id",),
+    ),
+    "modem.unusable": Rule(
+        lambda facts: (
+            f"momo cannot use the modem at {facts.get('port')}: {facts.get('why')}. No message is read from it."
+        ),
+        urgent=True,
+        next="momo doctor modem",
+        about=("port",),
+        cause="modem.unusable",
+    ),
+    "modem.usable": Rule(
+        lambda facts: f"The modem at {facts.get('port')} is read again.",
+        about=("port",),
+        cause="modem.unusable",
+        ends=True,
+    ),
+    "line.not_receiving": Rule(
+        lambda facts: (
+            f"For two minutes no message can come to the {_line(facts)}: {facts.get('why')}. Payments are not seen until "
+            f"it works again. What to do: {str(facts.get('fix')).rstrip('.')}."
+        ),
+        urgent=True,
+        next="momo modems list",
+        about=("sim",),
+        cause="line.not_receiving",
+    ),
+    "line.receiving": Rule(
+        lambda facts: f"Messages can come to the {_line(facts)} again.",
+        about=("sim",),
+        cause="line.not_receiving",
+        ends=True,
+    ),
+    "line.not_watched": Rule(
+        "The line is not watched any more.",
+        about=("sim",),
+        closes=("line.not_receiving",),
+        quiet=True,
+    ),
+    "line.unused": Rule(
+        lambda facts: (
+            f"The {_line(facts)} has neither received nor sent anything for {facts.get('days')} days. Networks "
+            "take an unused prepaid SIM back after three to six months: buy airtime with it, or send an SMS from it."
+        ),
+        next="momo modems test {device_id}",
+        about=("sim",),
+        cause="line.unused",
+    ),
+    "line.in_use": Rule(
+        lambda facts: f"The {_line(facts)} is in use again.",
+        about=("sim",),
+        cause="line.unused",
+        ends=True,
+    ),
+    "line.roaming": Rule(
+        lambda facts: (
+            f"The {_line(facts)} is served by another network ({facts.get('by')}), not its own: messages may "
+            "come late or cost money. See that the modem has signal of its own network."
+        ),
+        next="momo modems list",
+        about=("sim",),
+        cause="line.roaming",
+    ),
+    "line.home": Rule(
+        lambda facts: f"The {_line(facts)} is served by its own network again.",
+        about=("sim",),
+        cause="line.roaming",
+        ends=True,
     ),
     "modem.storage_high": Rule(
         "The modem {modem} has its message storage nearly full: soon it receives no more payment messages.",

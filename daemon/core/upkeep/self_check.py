@@ -5,9 +5,8 @@ from typing import Final
 
 from daemon.core.limits import DAY_US, HOUR_US
 
-FIRST_CHECK_S: Final = 15 * 60.0
-"""Delay of the first check after the start, which has made a quick check itself. It is short, so that a shop that switches
-its machine off each night gets the weekly check too."""
+FIRST_CHECK_S: Final = 10.0
+"""Delay of the first check after the start: the start itself does not check, so that it takes the same time for any size."""
 EVERY_S: Final = 24 * 3600.0
 FULL_CHECK_EVERY_US: Final = 7 * DAY_US - 12 * HOUR_US
 """Least time between two full checks of all indexes (`integrity_check`). 12 hours under a week, so that it is the same daily
@@ -29,30 +28,34 @@ class DatabaseState(StrEnum):
 class SelfCheck:
     """State of the daily check.
 
-    `found` is the result of the last check; the daemon checks the file at the start before anything else.
+    `found` is the result of the last check.
     """
 
     def __init__(self) -> None:
         self.found = DatabaseState.OK
         self._due: float | None = None
+        self._whole = False
 
-    def is_due(self, now: float) -> bool:
-        """Return whether a check is due, and if so schedule the next one.
+    def begin(self, now: float, *, whole: bool) -> None:
+        """Schedule the first check, with `whole` one of all indexes.
 
         `now` is in seconds of a clock that also runs while the machine sleeps.
         """
-        if self._due is None:
-            self._due = now + FIRST_CHECK_S
-        if now < self._due:
+        self._due, self._whole = now + FIRST_CHECK_S, whole
+
+    def is_due(self, now: float) -> bool:
+        """Return whether a check is due, and if so schedule the next one; `now` as for `begin`."""
+        if self._due is None or now < self._due:
             return False
         self._due = now + EVERY_S
         return True
 
     def is_full_check(self, now: int, last: int | None) -> bool:
-        """Return whether this check covers all indexes too: once a week, and as long as there are findings.
+        """Return whether this check covers all indexes too: after a crash, once a week, and as long as there are findings.
 
         `last` is the time of the last full check without findings, None if there was none; both are of the wall clock.
         """
-        if self.found is not DatabaseState.OK or last is None:
+        whole, self._whole = self._whole, False
+        if whole or self.found is not DatabaseState.OK or last is None:
             return True
         return not 0 <= now - last < FULL_CHECK_EVERY_US

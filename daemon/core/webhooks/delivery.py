@@ -21,6 +21,8 @@ SCHEDULE_S: Final = (5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 43_200, 
 """decisions.md section 7: 13 attempts over 75.7 h, long enough for a weekend."""
 JITTER: Final = 0.2
 RETRY_AFTER_US_MAX: Final = 12 * HOUR_US
+CLOCK_WAITS_MAX: Final = 144
+"""After so many waits for the right time, 24 hours, a 4xx is final. They are counted: the clock may be wrong."""
 STREAK_MIN: Final = 3
 """After this many failures in a row the endpoint counts as down, and its first 2xx flushes the queue."""
 AUTO_PAUSE_AT: Final = 20
@@ -49,6 +51,8 @@ class DeliveryEvent(StrEnum):
     """A 4xx: the receiver will never take it."""
     NOT_COUNTED = "not_counted"
     """A failure that is not the receiver's fault, or one of an extra attempt."""
+    CLOCK_WRONG = "clock_wrong"
+    """A 4xx that may be the fault of a wrong clock: it is signed again later."""
     ENDPOINT_PAUSED = "endpoint_paused"
     ENDPOINT_DELETED = "endpoint_deleted"
     REDELIVER = "redeliver"
@@ -62,6 +66,7 @@ TRANSITIONS: Final[Mapping[DeliveryStatus, Mapping[DeliveryEvent, DeliveryStatus
         DeliveryEvent.FAILED_FOR_NOW: _R,
         DeliveryEvent.REFUSED: _F,
         DeliveryEvent.NOT_COUNTED: _P,
+        DeliveryEvent.CLOCK_WRONG: _P,
         DeliveryEvent.ENDPOINT_PAUSED: _P,
         DeliveryEvent.ENDPOINT_DELETED: _F,
     },
@@ -71,6 +76,7 @@ TRANSITIONS: Final[Mapping[DeliveryStatus, Mapping[DeliveryEvent, DeliveryStatus
         DeliveryEvent.EXHAUSTED: _F,
         DeliveryEvent.REFUSED: _F,
         DeliveryEvent.NOT_COUNTED: _R,
+        DeliveryEvent.CLOCK_WRONG: _R,
         DeliveryEvent.ENDPOINT_PAUSED: _R,
         DeliveryEvent.ENDPOINT_DELETED: _F,
     },
@@ -138,6 +144,10 @@ class Outcome:
     retry_after_s: int | None = None
     connected: bool = False
     """The receiver's host answered TCP: our own connection works, whatever failed."""
+    date_us: int | None = None
+    """The `Date` of the answer, in microseconds since 1970; None without one."""
+    clock_wait_us: int | None = None
+    """How long the delivery waits to be signed again, if a 4xx may be the fault of a clock; set by the flow."""
 
 
 class AttemptResult(StrEnum):
@@ -192,6 +202,8 @@ class DeliveryFacts:
     """The endpoint's failures in a row, which lead to the auto-pause."""
     extra: bool = False
     """The flush after an outage made this attempt early: its failure uses no step of the schedule."""
+    clock_waits: int = 0
+    """How often this run has waited for the right time."""
     link_failures: int = 0
     """The endpoint's uncounted failures since its last 2xx; they decide about the flush when the connection returns."""
 
@@ -215,6 +227,11 @@ class Decision:
     flush_endpoint: bool
     """An outage ended: all waiting deliveries of this endpoint are due now, oldest first."""
 
+    @property
+    def waits_for_clock(self) -> bool:
+        """Return whether the delivery waits for the right time."""
+        return self.event is DeliveryEvent.CLOCK_WRONG
+
 
 _ERROR_RESULTS: Final[Mapping[DeliveryError | None, AttemptResult]] = MappingProxyType(
     {
@@ -224,18 +241,21 @@ _ERROR_RESULTS: Final[Mapping[DeliveryError | None, AttemptResult]] = MappingPro
     }
 )
 
+_STATUS_RESULTS: Final[Mapping[int, AttemptResult]] = MappingProxyType(
+    {
+        2: AttemptResult.DELIVERED,
+        3: AttemptResult.REDIRECT,
+        4: AttemptResult.REFUSED,
+        5: AttemptResult.SERVER_ERROR,
+    }
+)
+
 
 def classify(outcome: Outcome) -> AttemptResult:
     """Return the kind of an outcome. An incomplete answer is classified by its error, not by its status."""
     if outcome.error_code in _ERROR_RESULTS:
         return _ERROR_RESULTS[outcome.error_code]
-    kind = (outcome.status_code or 0) // 100
-    return {
-        2: AttemptResult.DELIVERED,
-        3: AttemptResult.REDIRECT,
-        4: AttemptResult.REFUSED,
-        5: AttemptResult.SERVER_ERROR,
-    }.get(kind, AttemptResult.PROTOCOL_ERROR)
+    return _STATUS_RESULTS.get((outcome.status_code or 0) // 100, AttemptResult.PROTOCOL_ERROR)
 
 
 def error_code(result: AttemptResult) -> DeliveryError | None:
@@ -314,10 +334,14 @@ def decide(
     link_down = is_own_link(result, outcome) and not link.other_host_answered
     free = link_down and link.other_host_known
     event = _failure_event(facts, outcome, result, policy, unused=free)
-    attempt_count = facts.attempt_count + (event is not DeliveryEvent.NOT_COUNTED)
+    clock_wrong = event is DeliveryEvent.CLOCK_WRONG
+    unused = clock_wrong or event is DeliveryEvent.NOT_COUNTED
+    attempt_count = facts.attempt_count + (not unused)
     status = next_status(facts.status, event)
     next_at = None
-    if status is not DeliveryStatus.FAILED:
+    if clock_wrong:
+        next_at = now_us + (outcome.clock_wait_us or 0)
+    elif status is not DeliveryStatus.FAILED:
         next_at = now_us + (
             LINK_PROBE_US_MIN + round(unit * (LINK_PROBE_US_MAX - LINK_PROBE_US_MIN))
             if free
@@ -331,8 +355,8 @@ def decide(
         attempt_count=attempt_count,
         next_attempt_at_us=next_at,
         dead_letter=_DEAD_LETTERS.get(event),
-        counts=not link_down,
-        consecutive_failures=facts.consecutive_failures + (not link_down),
+        counts=not (link_down or clock_wrong),
+        consecutive_failures=facts.consecutive_failures + (not (link_down or clock_wrong)),
         flush_endpoint=False,
     )
 
@@ -383,7 +407,8 @@ def _failure_event(
 ) -> DeliveryEvent:
     """Return the event of a failure; `unused` when our own connection was down."""
     if result is AttemptResult.REFUSED and outcome.status_code not in policy.retry_4xx:
-        return DeliveryEvent.REFUSED
+        waits = outcome.clock_wait_us is not None and facts.clock_waits < CLOCK_WAITS_MAX
+        return DeliveryEvent.CLOCK_WRONG if waits else DeliveryEvent.REFUSED
     if unused or facts.extra:
         return DeliveryEvent.NOT_COUNTED
     # Attempt n is followed by step n, so no step is left after the last one.
@@ -419,7 +444,8 @@ class DeadLetter:
 
     `created_at` is of its first failure, `failed_at` of the latest. `replayed_at` is None when it waits for an
     operator, or failed again; `resolved_at` is when its delivery arrived after all. `failing_since` is the first
-    attempt of the run that failed, None when none was made; `attempt_count` is of that run.
+    attempt of the run that failed, None when none was made; `attempt_count` and `clock_waits` are of that run.
+    `dismissed_at` is when an operator closed it with `notes`; None also when it failed again since.
     """
 
     seq: int
@@ -437,3 +463,7 @@ class DeadLetter:
     last_status_code: int | None
     last_response_body: str | None
     attempt_count: int
+    clock_waits: int = 0
+    dismissed_at: int | None = None
+    dismissed_by: str | None = None
+    notes: str | None = None

@@ -10,7 +10,12 @@ from typing import Final
 
 from daemon.core.json_values import timestamp
 from daemon.core.model import Endpoint
-from daemon.core.webhooks.delivery import DeadLetter, DeadLetterReason, DeliveryError
+from daemon.core.webhooks.delivery import (
+    CLOCK_WAITS_MAX,
+    DeadLetter,
+    DeadLetterReason,
+    DeliveryError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,11 @@ _STATUSES: Final[Mapping[int, _Cause]] = MappingProxyType(
         }.items()
         for status in statuses
     }
+)
+_CLOCK: Final = _Cause(
+    "clock",
+    "your receiver's clock and ours differ",
+    "Let both machines take the time from the network (`momo doctor clock`)",
 )
 _OTHER_4XX: Final = _Cause(
     "refused", "it refused the webhook", "Look at the answer's text and at the receiver's log"
@@ -153,7 +163,10 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
     what = f"{host} answered {letter.last_status_code}" if answered else host
     since = letter.failing_since or letter.failed_at
     if letter.reason == DeadLetterReason.PERMANENT_4XX:
-        when = f"on {_day(letter.failed_at)}; a 4xx is final"
+        final = "a 4xx is final" + (
+            " after 24 hours" if letter.clock_waits >= CLOCK_WAITS_MAX else ""
+        )
+        when = f"on {_day(letter.failed_at)}; {final}"
     else:
         times = f"{letter.attempt_count} attempts" if letter.attempt_count > 1 else "1 attempt"
         when = f"in all of {times} from {_day(since)} to {_day(letter.failed_at)}"
@@ -165,12 +178,19 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
 
 def explain(status_code: int | None, error_code: str | None) -> tuple[str, str]:
     """Return the meaning of an unsuccessful answer, and the repair, as two half sentences."""
-    refused = error_code == DeliveryError.HTTP_ERROR and (status_code or 0) // 100 == 4
-    if refused:
-        cause = _STATUSES.get(status_code or 0, _OTHER_4XX)
-    else:
-        cause = _ERRORS.get(error_code or "", _ERRORS[DeliveryError.HTTP_ERROR])
+    cause = _cause_of_answer(status_code, error_code)
     return cause.means, cause.mend
+
+
+def cause_of(status_code: int | None, error_code: str | None) -> str:
+    """Return the `cause` of an unsuccessful answer, as in `Diagnosis`."""
+    return _cause_of_answer(status_code, error_code).word
+
+
+def _cause_of_answer(status_code: int | None, error_code: str | None) -> _Cause:
+    if error_code == DeliveryError.HTTP_ERROR and (status_code or 0) // 100 == 4:
+        return _STATUSES.get(status_code or 0, _OTHER_4XX)
+    return _ERRORS.get(error_code or "", _ERRORS[DeliveryError.HTTP_ERROR])
 
 
 def _receiver_name(url: str) -> str:
@@ -184,6 +204,8 @@ def _receiver_name(url: str) -> str:
 
 def _cause(letter: DeadLetter) -> _Cause:
     if letter.reason == DeadLetterReason.PERMANENT_4XX:
+        if letter.clock_waits >= CLOCK_WAITS_MAX:
+            return _CLOCK
         return _STATUSES.get(letter.last_status_code or 0, _OTHER_4XX)
     return _ERRORS.get(letter.error_code or "", _ERRORS[DeliveryError.HTTP_ERROR])
 

@@ -74,9 +74,9 @@ def _error(row: Delivery | Attempt) -> Json | None:
     return {"code": row.error_code, "message": row.error_message or ""}
 
 
-def delivery_in_full(row: Delivery, target: Endpoint) -> Json:
+def delivery_in_full(row: Delivery, target: Endpoint, body: bytes) -> Json:
     """Return one entry of the log with the sent address and the body byte for byte."""
-    return {**delivery(row, target), "url": target.url, "payload": msgspec.Raw(row.body.encode())}
+    return {**delivery(row, target), "url": target.url, "payload": msgspec.Raw(body)}
 
 
 def attempt(row: Attempt) -> Json:
@@ -105,8 +105,11 @@ def last_error(row: Attempt) -> Json:
     }
 
 
-def dead_letter(row: DeadLetter, about: Delivery, target: Endpoint) -> Json:
-    """Return a dead letter with the reason of its failure, as codes and in words; `about` is its delivery as it is now."""
+def dead_letter(row: DeadLetter, about: Delivery, target: Endpoint, body: bytes) -> Json:
+    """Return a dead letter with the reason of its failure, as codes and in words.
+
+    `about` is its delivery as it is now, `body` the delivery's.
+    """
     found = diagnose(row, target)
     return {
         "id": row.id,
@@ -126,19 +129,22 @@ def dead_letter(row: DeadLetter, about: Delivery, target: Endpoint) -> Json:
         "replayed_at": timestamp_or_none(row.replayed_at),
         "replay_count": row.replay_count,
         "resolved_at": timestamp_or_none(row.resolved_at),
+        "dismissed_at": timestamp_or_none(row.dismissed_at),
+        "dismissed_by": row.dismissed_by,
+        "notes": row.notes,
         "cause": found.cause,
         "failed_at": timestamp(row.failed_at),
         "failing_since": timestamp_or_none(row.failing_since),
         "error_message": row.error_message,
         "delivery_status": about.status,
         "test": about.test,
-        "payment": _payment_summary(about),
+        "payment": _payment_summary(body),
     }
 
 
-def _payment_summary(about: Delivery) -> Json:
+def _payment_summary(body: bytes) -> Json:
     """Return the payment in a payload, so that the operator need not read the payload."""
-    data = msgspec.json.decode(about.body).get("data") or {}
+    data = msgspec.json.decode(body).get("data") or {}
     return {
         "amount": data.get("amount") or data.get("actual_amount"),
         "currency": data.get("currency"),
@@ -146,9 +152,9 @@ def _payment_summary(about: Delivery) -> Json:
     }
 
 
-def dead_letter_in_full(row: DeadLetter, about: Delivery, target: Endpoint) -> Json:
+def dead_letter_in_full(row: DeadLetter, about: Delivery, target: Endpoint, body: bytes) -> Json:
     """Return a dead letter with the body that was to be sent, byte for byte."""
-    return {**dead_letter(row, about, target), "payload": msgspec.Raw(about.body.encode())}
+    return {**dead_letter(row, about, target, body), "payload": msgspec.Raw(body)}
 
 
 def missing(payment: Payment, transaction: Transaction, delivery: Delivery | None) -> Json:

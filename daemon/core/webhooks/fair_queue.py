@@ -47,6 +47,15 @@ class QueuesAtLimit:
     bulk: tuple[str, ...]
     behind: bool
 
+    def allow(self, key: QueueKey, *, is_behind: bool) -> bool:
+        """Return whether one more attempt of this queue may begin."""
+        endpoint_id, is_bulk = key
+        return not (
+            endpoint_id in self.endpoints
+            or (is_behind and self.behind)
+            or (is_bulk and endpoint_id in self.bulk)
+        )
+
 
 def bulk_worker_limit(workers: int) -> int:
     """Return how many workers may send bulk resends and backlog: half of them, at least one."""

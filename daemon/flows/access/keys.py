@@ -7,6 +7,7 @@ from typing import Any
 from daemon.core import json_values
 from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
 from daemon.core.access.keys import api_key
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Answer, Idempotency
 from daemon.core.model import ApiKey
@@ -41,6 +42,7 @@ async def create(
         Refusal: IDEMPOTENCY_KEY_REUSED.
         Unavailable: The answer cannot be stored for a repeated call, or nothing can be written.
     """
+    require(caller, Operation.MANAGE_KEYS)
     now = env.clock.now_us()
     text, row = _made(env, new, now)
 
@@ -71,6 +73,7 @@ async def rotate(
         Refusal: KEY_NOT_FOUND, also for a key that has ended; IDEMPOTENCY_KEY_REUSED.
         Unavailable: The answer cannot be stored for a repeated call, or nothing can be written.
     """
+    require(caller, Operation.MANAGE_KEYS)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> Answer:
@@ -144,6 +147,7 @@ async def revoke(env: Env, caller: Caller, key_id: str) -> ApiKey:
     Raises:
         Refusal: KEY_NOT_FOUND.
     """
+    require(caller, Operation.MANAGE_KEYS)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> ApiKey:

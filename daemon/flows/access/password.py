@@ -1,19 +1,17 @@
-"""Check and set the account password, and open and end a dashboard session (decisions.md section 8)."""
+"""Check and set the owner's password, and open and end a session of the API (decisions.md section 8)."""
 
 import asyncio
 
-from daemon.core.access import sessions
+from daemon.core.access import browser_sessions, sessions
 from daemon.core.access.callers import Caller, CallerKind
-from daemon.core.errors import Refusal, Unavailable, invalid
-from daemon.core.limits import SECOND_US
-from daemon.core.model import Shop
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.model import BrowserSession
 from daemon.env import Env
-from daemon.runtime import secrets
 from daemon.runtime.secrets import SecretsLocked
 from daemon.runtime.system import Clock
+from daemon.steps import password as steps
 from daemon.store import journal
-from daemon.store import shop as shops
-from daemon.store.access import passwords
+from daemon.store.access import passwords, users
 from daemon.store.engine import Store, Tx
 from daemon.wire import ErrorCode, Mode
 
@@ -22,7 +20,10 @@ SESSION_KEY_PURPOSE = "session-key"
 
 
 async def confirm(env: Env, caller: Caller, password: str | None) -> None:
-    """Check the account's password; all callers together have five attempts in 15 minutes.
+    """Check the password of the person who calls, before something dangerous.
+
+    In a browser it is the user's own password; it then holds for 10 minutes in that browser, and only wrong ones count.
+    For all other callers it is the owner's; together they have five attempts in 15 minutes.
 
     Raises:
         Refusal: SESSION_REQUIRED for an API key; INVALID_PASSWORD with `attempts_remaining` if it is wrong or missing
@@ -31,48 +32,69 @@ async def confirm(env: Env, caller: Caller, password: str | None) -> None:
     """
     if caller.kind is CallerKind.KEY:
         raise Refusal(ErrorCode.SESSION_REQUIRED)
-    await check(env, passwords.ACCOUNT, caller.name, password)
+    if caller.browser is not None:
+        await _confirm_in_browser(env, caller, caller.browser, password)
+    else:
+        await check(env, passwords.ACCOUNT, caller.name, password)
 
 
-async def check(env: Env, who: str, actor: str, password: str | None) -> None:
-    """Check the account's password.
+async def _confirm_in_browser(
+    env: Env, caller: Caller, session: BrowserSession, password: str | None
+) -> None:
+    now = env.clock.now_us()
+    found = await env.store.look(lambda reader: users.session_with(reader, session.sha256))
+    if found is None:
+        raise Refusal(ErrorCode.SESSION_REQUIRED)
+    open_now, user = found
+    if not password and browser_sessions.is_confirmed(open_now, now):
+        return
+    who = passwords.user_name(user.id)
+    if not password:
+        raise await steps.missing(env, who)
+    attempt = await steps.count(env, who, caller.name)
+    await steps.verify(env, user, password, attempt)
+
+    def job(tx: Tx) -> None:
+        passwords.forgive_attempt(tx, who)
+        users.confirm(tx, open_now.id, now)
+
+    await env.store.write(job)
+
+
+async def check(
+    env: Env,
+    who: str,
+    actor: str,
+    password: str | None,
+    *,
+    code: str | None = None,
+    login: bool = False,
+) -> None:
+    """Check the owner's password, and for a login also the owner's second factor.
 
     Args:
         env: The environment.
-        who: Counter of the attempts: `password_attempts.ACCOUNT`, `SOCKET`, or `client(address)`.
+        who: Counter of the attempts: `passwords.ACCOUNT`, `SOCKET`, or `client_name(address)`.
         actor: The caller, for the journal.
         password: The given password.
+        code: The given code of the second factor.
+        login: Ask for the second factor.
 
     Raises:
-        Refusal: As for `confirm`.
+        Refusal: As for `confirm`; SECOND_FACTOR_REQUIRED.
         Unavailable: As for `confirm`.
     """
-    now = env.clock.now_us()
     if not password:
-        left = await env.store.read(lambda reader: passwords.remaining(reader, now, who))
-        raise Refusal(
-            ErrorCode.INVALID_PASSWORD,
-            "The account password is needed for this.",
-            attempts_remaining=left,
-        )
-    # Counted and committed before the password is checked: a crash or many calls at once give no free attempt.
-    attempt = await env.store.write(lambda tx: passwords.count_attempt(tx, now, who))
-    if attempt.wait_us:
-        retry_after_s = -(-attempt.wait_us // SECOND_US)
-        raise Refusal(
-            ErrorCode.TOO_MANY_ATTEMPTS,
-            "Too many password attempts.",
-            headers={"Retry-After": str(retry_after_s)},
-            retry_after=retry_after_s,
-        )
-    shop = await env.store.read(shops.get)
-    if shop is None or not await secrets.verify_password(shop.password_hash, password):
-        await env.store.write(lambda tx: _note(tx, "password.wrong", actor, now))
-        raise Refusal(ErrorCode.INVALID_PASSWORD, attempts_remaining=attempt.remaining)
+        raise await steps.missing(env, who)
+    attempt = await steps.count(env, who, actor)
+    owner = await env.store.look(users.owner)
+    user = await steps.verify(env, owner, password, attempt)
+    if login:
+        await steps.verify_code(env, user, code, attempt)
 
 
-async def set_new(store: Store, clock: Clock, actor: str, new: str | None) -> Shop:
-    """Set a new password of the owner; it ends all sessions and resets the attempt counters.
+async def set_new(store: Store, clock: Clock, actor: str, new: str | None) -> None:
+    """Set a new password of the owner; it ends all the owner's sessions and resets the attempt counters.
 
     Args:
         store: The database.
@@ -83,28 +105,16 @@ async def set_new(store: Store, clock: Clock, actor: str, new: str | None) -> Sh
     Raises:
         Refusal: VALIDATION_ERROR on `password`; NOT_SET_UP if there is no shop yet.
     """
-    problem = secrets.password_error("password", new)
-    if problem is not None:
-        raise invalid([problem])
-    assert new is not None
-    kept = await secrets.hash_password(new)
+    kept = await steps.hash_new(new)
     now = clock.now_us()
 
-    def job(tx: Tx) -> Shop:
-        shop = shops.get(tx)
-        if shop is None:
+    def job(tx: Tx) -> None:
+        owner = users.owner(tx)
+        if owner is None:
             raise Refusal(ErrorCode.NOT_SET_UP)
-        shops.set_password(tx, kept)
-        passwords.forget_session_key(tx)
-        passwords.forget_attempts(tx)
-        _note(tx, "password.changed", actor, now)
-        return shop
+        steps.replace(tx, owner, kept, actor, now)
 
-    return await store.write(job)
-
-
-def _note(tx: Tx, kind: str, actor: str, now: int) -> None:
-    journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=actor)
+    await store.write(job)
 
 
 async def open_session(env: Env, actor: str) -> tuple[str, int]:
@@ -114,14 +124,14 @@ async def open_session(env: Env, actor: str) -> tuple[str, int]:
         Unavailable: The master key is not available.
     """
     now = env.clock.now_us()
-    sealed = await env.store.read(passwords.session_key)
+    sealed = await env.store.look(passwords.session_key)
     try:
         if sealed is None:
             fresh = env.entropy.bytes(sessions.KEY_BYTES)
             box = await asyncio.to_thread(env.vault.seal, fresh, SESSION_KEY_PURPOSE)
             await env.store.write(lambda tx: passwords.add_session_key(tx, box, now))
             # After two first logins at once, the stored key counts.
-            sealed = await env.store.read(passwords.session_key) or box
+            sealed = await env.store.look(passwords.session_key) or box
         key = await asyncio.to_thread(env.vault.unseal, sealed, SESSION_KEY_PURPOSE)
     except SecretsLocked as error:
         raise Unavailable(f"sessions cannot be signed: {error}") from error

@@ -3,6 +3,7 @@
 from typing import Any
 
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.env import Env
 from daemon.store import journal
 from daemon.store.books import statement
@@ -16,6 +17,7 @@ async def note_export(env: Env, caller: Caller, facts: dict[str, Any]) -> None:
     Raises:
         Unavailable: It cannot be written now; then nothing may be exported.
     """
+    require(caller, Operation.EXPORT)
     now = env.clock.now_us()
     await env.store.write(
         lambda tx: journal.add(
@@ -54,12 +56,28 @@ async def note_shown(
     )
 
 
+async def note_phones(env: Env, caller: Caller, command: str) -> None:
+    """Append `phones.shown` to the journal: a command of the operator shows whole phone numbers.
+
+    Raises:
+        Unavailable: It cannot be written now; then none may be shown.
+    """
+    now = env.clock.now_us()
+    data = {"command": command}
+    await env.store.write(
+        lambda tx: journal.add(
+            tx, type="phones.shown", mode=Mode.LIVE, at=now, actor=caller.name, data=data
+        )
+    )
+
+
 async def note_statement(env: Env, caller: Caller, digest: str, facts: dict[str, Any]) -> bool:
     """Append `statement.compared` to the journal; return False if this file was recorded before.
 
     Raises:
         Unavailable: It cannot be written now.
     """
+    require(caller, Operation.COMPARE_STATEMENT)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> bool:

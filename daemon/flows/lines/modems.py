@@ -1,11 +1,16 @@
 """Record a modem and its SIM, rename it, journal its problems, and queue a test SMS."""
 
+import re
+from typing import Final
+
 from daemon.core import ids
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.core.messages.trust import SmscSource
+from daemon.core.model import Sim
 from daemon.core.payments.payer_texts import test_text
 from daemon.env import Env
 from daemon.store import journal, shop
@@ -16,6 +21,11 @@ from daemon.store.payments import texts
 from daemon.store.payments.texts import Text
 from daemon.wire import ErrorCode, Mode
 from parsers.read import network_of_imsi
+
+NAME_CHARACTERS_MAX: Final = 40
+_NOT_IN_NAMES: Final = ":/"
+"""Reserved: `NAME:SLOT` names a SIM, and a path names a port."""
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
 async def identify(env: Env, phone: PhoneIdentity) -> Source:
@@ -48,36 +58,44 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
             sim_key=sim_key,
             iccid=phone.iccid,
             imsi=phone.imsi,
-            network=network_of_imsi(phone.imsi or ""),
+            network=network_of_imsi(phone.imsi or "") or phone.network,
             device_id=device_id,
             slot_index=slot_index,
             now=now,
         )
         if phone.smsc is not None:
             balances.learn_smsc(tx, sim_key, phone.smsc, SmscSource.SIM, None, now)
+        if phone.imei is not None:
+            # Before its SIM was unlocked it may not have told its IMEI, and was known by its port.
+            devices.forget_placeholder(tx, ids.device_id_of(f"port:{phone.port}"), now)
         sim_pins.unlock(tx, device_id)
-        moved = before is not None and (before.device_id, before.slot_index) != (
-            sim.device_id,
-            sim.slot_index,
-        )
-        if before is None or moved:
-            journal.add(
-                tx,
-                type="sim.moved" if moved else "sim.found",
-                mode=Mode.LIVE,
-                at=now,
-                data={
-                    "device_id": device_id,
-                    "slot_index": slot_index,
-                    "network": sim.network,
-                    "from_device_id": None if before is None else before.device_id,
-                },
-            )
-        return Source(sim_key, device_id, slot_index)
+        _record_place(tx, sim, before, now)
+        return Source(sim_key, device_id, slot_index, network=sim.network, since=sim.first_seen_at)
 
     source = await env.store.write(job)
     env.clock_check.note_opened(source.sim_key, env.clock.boottime())
     return source
+
+
+def _record_place(tx: Tx, sim: Sim, before: Sim | None, now: int) -> None:
+    """Record in the journal a new SIM, or one that moved to another phone or slot."""
+    if before is not None and (before.device_id, before.slot_index) == (
+        sim.device_id,
+        sim.slot_index,
+    ):
+        return
+    journal.add(
+        tx,
+        type="sim.found" if before is None else "sim.moved",
+        mode=Mode.LIVE,
+        at=now,
+        data={
+            "device_id": sim.device_id,
+            "slot_index": sim.slot_index,
+            "network": sim.network,
+            "from_device_id": None if before is None else before.device_id,
+        },
+    )
 
 
 async def disconnect(env: Env, device_id: str) -> None:
@@ -86,12 +104,24 @@ async def disconnect(env: Env, device_id: str) -> None:
     await env.store.write(lambda tx: devices.mark_device_absent(tx, device_id, now))
 
 
+def name_problem(name: str) -> str | None:
+    """Return what is wrong with a name for a modem: `missing`, `long`, `characters` or `id`; None if nothing is."""
+    if not name:
+        return "missing"
+    if len(name) > NAME_CHARACTERS_MAX:
+        return "long"
+    if not name.isprintable() or any(character in name for character in _NOT_IN_NAMES):
+        return "characters"
+    return "id" if _ID.fullmatch(name) is not None else None
+
+
 async def name_modem(env: Env, caller: Caller, device_id: str, name: str) -> None:
     """Rename a phone; its present name changes nothing.
 
     Raises:
         Refusal: DEVICE_NOT_FOUND; VALIDATION_ERROR if another phone has this name.
     """
+    require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> None:
@@ -144,6 +174,7 @@ async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) 
         Refusal: SIM_NOT_FOUND; RATE_LIMITED if the number or the SIM has reached the limit of the settings.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.MANAGE_LINES)
     now, text_id = env.clock.now_us(), env.new_id()
 
     def job(tx: Tx) -> Text:

@@ -9,13 +9,14 @@ from typing import Any
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency
 from daemon.core.limits import CLAIMABLE_SHOWN_MAX
 from daemon.core.lines import line_json
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Payment, PaymentMethod, Sim
-from daemon.core.names import NETWORK_NAMES, national_format, network_of, network_of_number
+from daemon.core.names import national_format, network_of
 from daemon.core.webhooks import routing
 from daemon.env import Env
 from daemon.store import idempotency, journal
@@ -25,6 +26,7 @@ from daemon.store.payments import payments, transactions
 from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.outbox import Outbox
 from daemon.wire import ErrorCode, EventKind, Mode, Scope
+from parsers.phone import NETWORK_NAMES, network_of_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ async def create(
         Refusal: PAYMENT_METHOD_EXISTS, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED,
             IDEMPOTENCY_KEY_REUSED.
     """
+    require(caller, Operation.MANAGE_LINES)
     now, mode = env.clock.now_us(), caller.lines_mode
 
     def job(tx: Tx) -> Answer:
@@ -90,18 +93,19 @@ async def create(
         )
         assert method is not None, "no other writer comes between our read and our insert"
         _add_event(tx, "payment_method.created", method, sim, caller, now)
-        meta = json_values.warnings_meta([*warnings, *_other_network(new)])
+        doubts = _other_network(new.phone_number, new.provider)
+        meta = json_values.warnings_meta([*warnings, *doubts])
         return Answer(201, json_values.success(_record(tx, method), meta))
 
     return await env.store.write(job)
 
 
-def _other_network(new: NewMethod) -> list[str]:
+def _other_network(number: str, provider: str) -> list[str]:
     """Return a warning if another network issued the number. It may have been ported, so this is no error."""
-    theirs, ours = network_of_number(new.phone_number), network_of(new.provider)
+    theirs, ours = network_of_number(number), network_of(provider)
     if theirs is None or theirs == ours:
         return []
-    fact = f"{national_format(new.phone_number)} is in {NETWORK_NAMES[theirs]}'s number range, not in {NETWORK_NAMES[ours]}'s"
+    fact = f"{national_format(number)} is in {NETWORK_NAMES[theirs]}'s number range, not in {NETWORK_NAMES[ours]}'s"
     return [f"{fact}: unless it was ported, check the provider."]
 
 
@@ -113,37 +117,55 @@ class MethodChanges:
         moves: Whether `sim` was given.
         slot: Assign the number to the SIM that is in this slot now, or with None to no SIM.
         account_name: None leaves it unchanged.
+        phone_number: E.164; None leaves it unchanged.
     """
 
     moves: bool = False
     slot: Slot | None = None
     account_name: str | None = None
+    phone_number: str | None = None
 
 
 async def change(
     env: Env, caller: Caller, method_id: str, changes: MethodChanges
-) -> dict[str, Any]:
-    """Rename a number's account, move the number, or both; return its record.
+) -> tuple[dict[str, Any], list[str]]:
+    """Correct a number or its account's name, or move the number; return its record and the warnings about it.
 
     Raises:
-        Refusal: PAYMENT_METHOD_NOT_FOUND, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED.
+        Refusal: PAYMENT_METHOD_NOT_FOUND, PAYMENT_METHOD_EXISTS, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED.
     """
+    require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> dict[str, Any]:
+    def job(tx: Tx) -> tuple[dict[str, Any], list[str]]:
         method = payment_methods.get(tx, method_id, caller.lines_mode)
         if method is None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
         if changes.moves:
             method = _move(tx, method, changes.slot, caller, now)
-        name = changes.account_name
+        name, number, doubts = changes.account_name, changes.phone_number, list[str]()
         if name is not None and name != method.account_name:
             method = payment_methods.rename(tx, method.id, name, now)
             sim, _device = payment_methods.where(tx, method)
             _add_event(tx, "payment_method.renamed", method, sim, caller, now)
-        return _record(tx, method)
+        if number is not None and number != method.phone_number:
+            method = _renumber(tx, method, number, caller, now)
+            doubts = _other_network(number, method.provider)
+        return _record(tx, method), doubts
 
     return await env.store.write(job)
+
+
+def _renumber(
+    tx: Tx, method: PaymentMethod, number: str, caller: Caller, now: int
+) -> PaymentMethod:
+    existing = payment_methods.with_number(tx, method.mode, method.provider, number)
+    if existing is not None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
+    method = payment_methods.renumber(tx, method.id, number, now)
+    sim, _device = payment_methods.where(tx, method)
+    _add_event(tx, "payment_method.renumbered", method, sim, caller, now)
+    return method
 
 
 def _move(
@@ -164,6 +186,7 @@ async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
     Raises:
         Refusal: PAYMENT_METHOD_NOT_FOUND, also if it was deleted before.
     """
+    require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> dict[str, Any]:
@@ -240,6 +263,7 @@ async def claim_unplaced(
     Raises:
         Refusal: PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM, IDEMPOTENCY_KEY_REUSED.
     """
+    require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> Answer:

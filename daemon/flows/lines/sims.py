@@ -10,6 +10,7 @@ from typing import Final
 
 from daemon.core import ids
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import PhoneIdentity
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US
@@ -47,10 +48,16 @@ class LockedSim:
 async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim:
     """Store the phone and its locked SIM, so that the operator can name them in a command."""
     now = env.clock.now_us()
-    device_id = ids.device_id_of(phone.imei or f"port:{phone.port}")
     owner = phone.iccid or phone.imei
 
     def job(tx: Tx) -> LockedSim:
+        device_id = ids.device_id_of(phone.imei or f"port:{phone.port}")
+        if phone.imei is None and phone.iccid is not None:
+            # Some modems tell their IMEI only when the SIM is unlocked: the SIM's last phone is most likely this one.
+            sim = devices.sim_by_key(tx, phone.iccid)
+            last = None if sim is None else devices.get(tx, sim.device_id)
+            if last is not None and (not last.present or last.port == phone.port):
+                device_id = last.device_id
         devices.record_device(
             tx,
             device_id=device_id,
@@ -62,9 +69,9 @@ async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim
             now=now,
         )
         before = sim_pins.locked(tx, device_id, SLOT)
-        sim = Locked(device_id, SLOT, owner, wants)
-        if before != sim:
-            sim_pins.lock(tx, sim, now)
+        locked = Locked(device_id, SLOT, owner, wants)
+        if before != locked:
+            sim_pins.lock(tx, locked, now)
             data = {"device_id": device_id, "slot_index": SLOT, "wants": wants}
             journal.add(tx, type="sim.locked", mode=Mode.LIVE, at=now, data=data)
         device = devices.get(tx, device_id)
@@ -76,7 +83,7 @@ async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim
 
 async def pin_state(env: Env, owner: str) -> Pin | None:
     """Return the stored PIN of a SIM with its state, None if none is stored."""
-    return await env.store.read(lambda reader: sim_pins.get(reader, owner))
+    return await env.store.look(lambda reader: sim_pins.get(reader, owner))
 
 
 async def take_pin(env: Env, owner: str) -> str | None:
@@ -137,9 +144,10 @@ async def store_pin(env: Env, caller: Caller, device: str, slot_index: int, pin:
         Refusal: DEVICE_NOT_FOUND, SIM_NOT_FOUND; VALIDATION_ERROR for a PIN that the SIM has refused before.
         Unavailable: It cannot be sealed now.
     """
+    require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
     found, owner, wants = await env.store.read(lambda reader: _find(reader, device, slot_index))
-    before = await env.store.read(lambda reader: sim_pins.get(reader, owner))
+    before = await env.store.look(lambda reader: sim_pins.get(reader, owner))
     try:
         if before is not None and before.outcome == "wrong":
             known = await asyncio.to_thread(
@@ -184,6 +192,7 @@ async def ignore(
         Refusal: DEVICE_NOT_FOUND, SIM_NOT_FOUND; SIM_ALREADY_ASSIGNED if it is to be ignored and has a number.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.MANAGE_LINES)
     now, mode = env.clock.now_us(), caller.lines_mode
 
     def job(tx: Tx) -> tuple[Device, Sim, PaymentMethod | None]:
@@ -222,6 +231,7 @@ async def acknowledge_unaccounted(
         Refusal: SIM_NOT_FOUND.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> tuple[list[Entry], str | None]:

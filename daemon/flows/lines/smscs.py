@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import HOUR_US
 from daemon.core.messages.trust import SHIPPED, SmscSource
@@ -81,6 +82,7 @@ async def trust_message(
             if there are other doubts about it than its SMSC and its balance: a review shows those.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.MANAGE_LINES)
     times = env.times()
 
     def job(tx: Tx) -> int:
@@ -125,6 +127,7 @@ async def expect_test_payment(
         Refusal: SIM_NOT_FOUND; NETWORK_MISMATCH if the network of the SIM is not known.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
     amount = 101 + int.from_bytes(env.entropy.bytes(4)) % 399
 

@@ -3,6 +3,7 @@
 from functools import partial
 
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import ApprovedPayer
 from daemon.env import Env
@@ -23,6 +24,7 @@ async def revoke_approved_payer(env: Env, caller: Caller, payer_id: str) -> Appr
         Refusal: APPROVED_PAYER_NOT_FOUND.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.MANAGE_PAYERS)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> ApprovedPayer:
@@ -58,6 +60,7 @@ async def confirm_wording(env: Env, caller: Caller, message_id: str, *, undo: bo
         Refusal: MESSAGE_NOT_FOUND; VALIDATION_ERROR with the reason why the message confirms no wording.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.MANAGE_MESSAGES)
     times = env.times()
 
     def job(tx: Tx) -> Confirmed:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.limits import SECOND_US
@@ -27,9 +28,10 @@ from daemon.steps.process_message import process_message, sender_doubts
 from daemon.steps.store_parts import store_part
 from daemon.store import journal
 from daemon.store.engine import Tx
-from daemon.store.lines import payment_methods
+from daemon.store.lines import devices, payment_methods
 from daemon.wire import ErrorCode, MessageState, Mode
 from parsers.phone import read_phone
+from parsers.read import PROVIDERS
 from parsers.times import from_us
 
 BATCH: Final = 50
@@ -86,7 +88,13 @@ _Job = Callable[[Tx, Sequence[Entry]], Sequence[ImportedEntry]]
 
 
 async def import_messages(
-    env: Env, caller: Caller, line: str, entries: Sequence[Entry], *, dry_run: bool
+    env: Env,
+    caller: Caller,
+    line: str,
+    entries: Sequence[Entry],
+    *,
+    dry_run: bool,
+    pasted: bool = False,
 ) -> Sequence[ImportedEntry]:
     """Import one batch and return the result for each entry.
 
@@ -96,15 +104,20 @@ async def import_messages(
         line: One of the shop's numbers (E.164), or a payment method's id.
         entries: Up to `BATCH`.
         dry_run: Process it, and roll back.
+        pasted: A person pasted it: the number need not be on a SIM, and an empty sender is that of its network.
 
     Raises:
-        Refusal: PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM.
+        Refusal: PAYMENT_METHOD_NOT_FOUND; METHOD_HAS_NO_SIM for a file.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.MANAGE_MESSAGES)
     times = env.times()
 
     def job(tx: Tx, some: Sequence[Entry]) -> Sequence[ImportedEntry]:
-        taken = _take_all(_context(env, tx, line, times), some)
+        context = _context(env, tx, line, times, pasted=pasted)
+        taken = _take_all(
+            context, [_from_network(context, one) for one in some] if pasted else some
+        )
         if dry_run:
             raise _Undone(taken)
         fates = Counter(str(one.fate) for one in taken)
@@ -148,7 +161,14 @@ async def _one_by_one(env: Env, entries: Sequence[Entry], job: _Job) -> Sequence
     return found
 
 
-def _context(env: Env, tx: Tx, line: str, times: Times) -> Context:
+def _from_network(context: Context, entry: Entry) -> Entry:
+    """Return a pasted entry with the sender of its line's network, if the person named none."""
+    assert context.line is not None, "a message is imported for a number"
+    senders = PROVIDERS[context.line.provider].senders
+    return replace(entry, sender=senders[0]) if senders and not entry.sender else entry
+
+
+def _context(env: Env, tx: Tx, line: str, times: Times, *, pasted: bool) -> Context:
     number = read_phone(line)
     found = (
         method
@@ -159,9 +179,13 @@ def _context(env: Env, tx: Tx, line: str, times: Times) -> Context:
     if method is None:
         raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     sim, _device = payment_methods.where(tx, method)
-    if sim is None:
+    if sim is not None:
+        source = Source(sim.sim_key, sim.device_id, sim.slot_index)
+    elif pasted:
+        source = Source(f"{devices.WITHOUT_SIM}{method.id}", devices.NO_DEVICE, 0)
+    else:
         raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
-    context = Context.open(env, tx, Source(sim.sim_key, sim.device_id, sim.slot_index), times)
+    context = Context.open(env, tx, source, times)
     return replace(context, imported=True)
 
 

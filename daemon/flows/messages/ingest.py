@@ -1,54 +1,40 @@
 """Intake of SMS parts from a phone, and a second reading of messages that could not be parsed.
 
-One intake is one write transaction. The slots on the phone may be deleted only after it has returned (invariant 1). A
-message that causes an internal error is stored raw and shown as unparsed: it must neither be lost nor stop the later ones.
+One intake is one write transaction (`steps.intake`), and beside it one write to the message journal. The slots on the phone
+may be deleted only after both have returned (invariant 1).
 
 The second reading decides trust by the same rules: an old message stays history, and a message of an unknown sender stays
 untrusted. A message that still cannot be parsed is left unchanged, so another run changes nothing.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from daemon.core.errors import Unavailable
 from daemon.core.inputs import ReadPart, Source
+from daemon.core.messages.message_journal import Record
 from daemon.core.model import Message
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps.context import INTERNAL_ERRORS, Context, JoinedMessage
+from daemon.steps.context import Context
+from daemon.steps.intake import Ingested, take_in
 from daemon.steps.process_message import (
     process_message,
     read_message,
-    record_unreadable,
     reload_joined,
 )
-from daemon.steps.store_parts import Unread, store_part, store_unread
 from daemon.store.engine import Tx
 from daemon.store.messages import balances, messages
-from daemon.wire import MessageState
-from parsers.masking import describe_error
+from daemon.wire import MessageState, TrustLevel
 from parsers.reading import Unreadable
 
 BATCH: Final = 50
 """Messages in one database transaction; other writers wait for it, so it is short."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ingested:
-    """Result of one call, for the log.
-
-    Attributes:
-        new_parts: Number of parts not seen before.
-        concluded: (message id, state) of each message that became complete.
-        faults: Descriptions of internal errors; their messages are stored as unparsed.
-        sent_at: The network times of the messages that became complete.
-    """
-
-    new_parts: int
-    concluded: tuple[tuple[str, MessageState], ...]
-    faults: tuple[str, ...] = ()
-    sent_at: tuple[int, ...] = ()
+_STATUS_REPORT: Final = 2
+"""TP-Message-Type-Indicator (3GPP TS 23.040, 9.2.3.1)."""
 
 
 async def ingest(
@@ -66,69 +52,64 @@ async def ingest(
         also: Writes further data in the same database transaction.
 
     Raises:
-        Unavailable: The disk is full; nothing was stored and nothing may be deleted from the phone.
+        Unavailable: The database or the message journal cannot be written; nothing may be deleted from the phone.
     """
     times = env.times()
-
-    def job(tx: Tx) -> Ingested:
-        found = _take_all(Context.open(env, tx, source, times), parts)
-        if also is not None:
-            also(tx, found)
-        return found
-
-    try:
-        taken = await env.store.write(job)
-    except INTERNAL_ERRORS as fault:
-        taken = slowly = await _one_by_one(env, source, parts, times, fault)
-        if also is not None:
-            await env.store.write(lambda tx: also(tx, slowly))
-    if not source.test:
+    # Both take one sync of the disk, so they run at the same time. Neither needs the other: a part that only one has is
+    # read again, from the phone or at the next start from the message journal.
+    taken, journaled = await asyncio.gather(
+        take_in(env, source, parts, times, also),
+        _journal(env, source, parts, times),
+        return_exceptions=True,
+    )
+    if isinstance(taken, BaseException):
+        raise taken
+    if journaled is not None:
+        raise journaled
+    if not source.test and source.level is TrustLevel.FULL:
+        # Other sources give a time without a zone, or one that an app has made up.
         for sent_at in taken.sent_at:
             env.clock_check.note_network_time(source.sim_key, sent_at, times)
     return taken
 
 
-async def _one_by_one(
-    env: Env, source: Source, parts: Sequence[ReadPart], times: Times, fault: Exception
-) -> Ingested:
-    """Store each part alone; a part that causes an internal error is stored without parsing it."""
-    results, faults = list[Ingested](), [describe_error(fault)]
-    for part in parts:
+async def _journal(env: Env, source: Source, parts: Sequence[ReadPart], times: Times) -> None:
+    """Append the parts to the message journal; they are on the disk when it returns.
 
-        def job(tx: Tx, part: ReadPart = part) -> Ingested:
-            return _take_all(Context.open(env, tx, source, times), [part])
+    Raises:
+        Unavailable: They cannot be written.
+    """
+    journal = env.message_journal
+    if journal is None or source.test:
+        return
+    records = [
+        Record(
+            times.wall_us, source.sim_key, source.device_id, source.slot_index, source.network,
+            source.since, part.storage, part.slot, part.tpdu_length, part.pdu, part.synthesised,
+            source.name, source.level.value, source.history,
+        )
+        for part in parts
+        if not _is_status_report(part)
+    ]  # fmt: skip
+    if not records:
+        return
+    try:
+        await asyncio.to_thread(journal.append, records, times.lower_bound_us)
+    except OSError as error:
+        raise Unavailable(
+            f"the message journal in {journal.folder} cannot be written ({error.strerror}); payment messages stay on "
+            "the SIM until it can",
+            30,
+        ) from error
 
-        def store_only(tx: Tx, part: ReadPart = part) -> Ingested:
-            return _take_all(Context.open(env, tx, source, times), [part], read=False)
 
-        try:
-            results.append(await env.store.write(job))
-        except INTERNAL_ERRORS as error:
-            faults.append(describe_error(error))
-            results.append(await env.store.write(store_only))
-    return Ingested(
-        sum(result.new_parts for result in results),
-        tuple(one for result in results for one in result.concluded),
-        tuple(faults),
-        tuple(at for result in results for at in result.sent_at),
-    )
-
-
-def _take_all(context: Context, parts: Sequence[ReadPart], *, read: bool = True) -> Ingested:
-    new_parts, concluded, joined = 0, list[tuple[str, MessageState]](), list[JoinedMessage]()
-    for part in parts:
-        taken = store_part(context, part) if read else store_unread(context, part, "internal_error")
-        new_parts += taken is not None
-        if isinstance(taken, JoinedMessage):
-            joined.append(taken)
-        elif isinstance(taken, Unread):
-            concluded.append((taken.message_id, record_unreadable(context, taken)))
-    # After an absence a phone hands over its slots in any order. In the network's order the balances join at once.
-    joined.sort(key=lambda whole: whole.sent_at or 0)
-    for whole in joined:
-        concluded.append((whole.message_id, process_message(context, whole)))
-    times = (whole.sent_at for whole in joined if whole.sent_at is not None)
-    return Ingested(new_parts, tuple(concluded), sent_at=tuple(times))
+def _is_status_report(part: ReadPart) -> bool:
+    """Return whether a part reports on an SMS of ours: it holds no payment, and the database does not keep it."""
+    try:
+        octets = bytes.fromhex(part.pdu)
+        return octets[len(octets) - part.tpdu_length] & 3 == _STATUS_REPORT
+    except (ValueError, IndexError):
+        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ def _judged(reader: Reader, chain: Chain, now: int) -> Line:
         now, absences, lambda since, until: usual_receipts(times(), since, until, now)
     )
     line.release_between(now, absences)
+    line.join_without_route()
     if foreign:
         oldest = min(entry.time for entry in foreign)
         line.refute_taken(balances.between(reader, chain, oldest - 2 * BETWEEN_US, now), now)

@@ -8,12 +8,12 @@ from daemon.core.ids import split_reference
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.limits import SECOND_US
 from daemon.core.messages import sandbox
+from daemon.core.messages.message_journal import digest
 from daemon.core.model import Transaction
 from daemon.core.payments import transaction_json
 from daemon.env import Env
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.steps import settle
-from daemon.steps.store_parts import digest
 from daemon.store.engine import Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, transactions

@@ -7,20 +7,21 @@ clock is unconfirmed, the lower bound of the time is used (`Times`).
 from functools import partial
 from typing import Final
 
-from daemon.core import ids, json_values, limits
+from daemon.core import json_values
 from daemon.core.access.callers import Caller
-from daemon.core.errors import Refusal
+from daemon.core.access.roles import Operation, require
 from daemon.core.inputs import Answer, CallMeta
 from daemon.core.limits import EXPIRE_BATCH, IDEMPOTENCY_US, LATE_WINDOW_US, PRUNE_BATCH
-from daemon.core.model import Review, Transaction
+from daemon.core.model import Review
 from daemon.core.payments import transaction_json
 from daemon.core.payments.suggestions import TRANSACTION_AFTER_US
 from daemon.env import Env
 from daemon.steps import settle
+from daemon.steps.cancel import cancel_transaction, own_transaction
 from daemon.store import idempotency, journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, reviews, suggestions, transactions
-from daemon.wire import ErrorCode, ReviewReason, TransactionStatus
+from daemon.wire import ReviewReason
 
 BATCH: Final = 100
 """Reviews read at once."""
@@ -45,50 +46,22 @@ async def cancel(
             payment without a request.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.CANCEL_TRANSACTION)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> Answer:
         return idempotency.once(tx, meta.idempotency, now, lambda: give_up(tx))
 
     def give_up(tx: Tx) -> Answer:
-        request = _own_transaction(tx, caller, reference)
-        cancelled = transactions.cancel(tx, request.id, now)
-        warnings: tuple[str, ...] = ()
-        if cancelled is None:
-            if request.status is not TransactionStatus.CANCELLED:
-                raise Refusal(
-                    ErrorCode.TRANSACTION_NOT_CANCELLABLE, transaction_status=request.status
-                )
-            warnings = ("It was cancelled before; nothing was changed.",)
-            cancelled = request
-        else:
-            transactions.reserve_code_until(tx, cancelled, now + limits.CODE_REST_US)
-            transactions.unindex_names(tx, cancelled.id)
-            journal.add(
-                tx,
-                type="transaction.cancelled",
-                mode=cancelled.mode,
-                at=now,
-                actor=caller.name,
-                transaction_id=cancelled.id,
-                data={} if reason is None else {"reason": reason},
-            )
+        request = own_transaction(tx, caller, reference)
+        cancelled, changed = cancel_transaction(tx, request, caller.name, reason, now)
+        warnings = () if changed else ("It was cancelled before; nothing was changed.",)
         body = json_values.success(
             transaction_json.single(cancelled, None, now), meta.as_json(*warnings)
         )
         return Answer(200, body)
 
     return await env.store.write(job)
-
-
-def _own_transaction(tx: Tx, caller: Caller, reference: str) -> Transaction:
-    transaction_id = ids.split_reference(reference)
-    found = None
-    if transaction_id is not None:
-        found = transactions.get(tx, transaction_id, caller.mode)
-    if found is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    return found
 
 
 async def expire(env: Env) -> int:

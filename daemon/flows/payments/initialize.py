@@ -1,11 +1,15 @@
 """Create a transaction: a reference, an unused payment code and a checkout address (interface.md, Transactions)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from daemon.core import ids, json_values, limits
 from daemon.core.access.callers import Caller, CallerKind
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import Answer, Idempotency, InitializeRequest
+from daemon.core.lines import receiving
+from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import matching, transaction_json
 from daemon.core.payments.checkout import NOT_PUBLIC
@@ -14,6 +18,8 @@ from daemon.core.upkeep.disk_space import SpaceStep
 from daemon.env import Env
 from daemon.runtime.system import Entropy
 from daemon.steps import settle
+from daemon.steps.cancel import cancel_transaction, own_transaction
+from daemon.steps.lines import read_lines
 from daemon.steps.suggest import suggest_earlier_payments
 from daemon.store import idempotency as answers
 from daemon.store import journal
@@ -34,13 +40,21 @@ async def initialize(
     *,
     request_id: str,
     idempotency: Idempotency | None,
+    phones: Sequence[ModemHealth] = (),
 ) -> Answer:
     """Create a transaction and return the 201 answer, or the stored one of an identical earlier call.
 
+    `phones` is the current state of the ports: the answer warns when no message can come to a line. What the
+    new transaction replaces is cancelled in the same commit.
+
     Raises:
-        Refusal: IDEMPOTENCY_KEY_REUSED, TRANSACTION_ID_ALREADY_USED, VALIDATION_ERROR.
+        Refusal: IDEMPOTENCY_KEY_REUSED, TRANSACTION_ID_ALREADY_USED, VALIDATION_ERROR; for the replaced one
+            TRANSACTION_NOT_FOUND, TRANSACTION_NOT_CANCELLABLE.
         Unavailable: Nothing could be written, the database is damaged, or the rest of the disk is reserved for payments.
     """
+    require(caller, Operation.CREATE_TRANSACTION)
+    if request.replaces is not None:
+        require(caller, Operation.CANCEL_TRANSACTION)
     times = env.times()
     now = times.wall_us
 
@@ -55,6 +69,9 @@ async def initialize(
                 60,
             )
         mode = caller.mode or Mode.LIVE
+        if request.replaces is not None:
+            old = own_transaction(tx, caller, request.replaces)
+            cancel_transaction(tx, old, caller.name, "replaced by a new one", now)
         waiting = _payment_expected(tx, env, mode, request, times)
         transaction = _add(tx, env, caller, request, mode, times)
         # A customer who has paid already needs no code.
@@ -65,7 +82,7 @@ async def initialize(
                 checkout_url=env.checkout_url(str(transaction.public_slug)),
                 payer_sms_sent=texted,
             ),
-            meta=_meta(env, request_id, idempotency),
+            meta=_meta(env, request_id, idempotency, _not_receiving(tx, caller, phones, now)),
         )
         if waiting is not None:
             _settle_expected(tx, env, transaction, waiting, now)
@@ -210,11 +227,23 @@ def _settle_expected(
         settle.verify(tx, env.outbox, transaction, payment, how, now)
 
 
-def _meta(env: Env, request_id: str, claim: Idempotency | None) -> dict[str, Any]:
+def _not_receiving(tx: Tx, caller: Caller, phones: Sequence[ModemHealth], now: int) -> str | None:
+    """Return the warning that the payment will not be seen, None if it will."""
+    if caller.mode is Mode.TEST:
+        return None
+    found = receiving.warning(read_lines(tx, phones, now), phones, now)
+    # The public learns that the confirmation may take longer, and nothing of the shop's equipment.
+    return receiving.PUBLIC_WARNING if found and caller.publishable else found
+
+
+def _meta(
+    env: Env, request_id: str, claim: Idempotency | None, not_receiving: str | None
+) -> dict[str, Any]:
     meta: dict[str, Any] = {
         "request_id": request_id,
         "idempotency_key": None if claim is None else claim.key,
     }
-    if not env.config.http.public_base_url:
-        meta["warnings"] = [NOT_PUBLIC]
+    not_public = None if env.config.http.public_base_url else NOT_PUBLIC
+    if warnings := [text for text in (not_receiving, not_public) if text is not None]:
+        meta["warnings"] = warnings
     return meta

@@ -2,6 +2,7 @@
 
 from daemon.core import ids, json_values, limits
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency, ReconcileRequest
 from daemon.core.model import Payment, Transaction
@@ -32,6 +33,7 @@ async def reconcile(
             NO_MATCHING_TRANSACTION, TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH.
         Unavailable: Nothing could be written, or the database is damaged.
     """
+    require(caller, Operation.RECONCILE)
     now = env.clock.now_us()
     telco_id = normalize_telco_id(request.transaction_id)
 
@@ -41,8 +43,7 @@ async def reconcile(
         except Refusal as refusal:
             if refusal.code is not ErrorCode.NO_MATCHING_TRANSACTION:
                 raise
-            # The miss is counted in this database transaction, so it must commit.
-            return refusal
+            return refusal  # it commits, and with it the counted miss
 
     def match(tx: Tx) -> Answer:
         env.refuse_if_damaged()

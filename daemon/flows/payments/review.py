@@ -6,6 +6,7 @@ from functools import partial
 
 from daemon.core import ids, json_values
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Answer, CallMeta, Source
 from daemon.core.model import Message, Payment, Review, Transaction
@@ -65,6 +66,13 @@ async def needs_password(env: Env, caller: Caller, review_id: str, meta: CallMet
     return await env.store.read(look)
 
 
+def _needs_confirmed(caller: Caller, approval: Approval) -> None:
+    """Reject whoever may not approve what may be forged, or has not typed the password."""
+    require(caller, Operation.DECIDE_FORGERY)
+    if not approval.confirmed:
+        raise Refusal(ErrorCode.INVALID_PASSWORD, "The account password is needed for this.")
+
+
 async def approve(
     env: Env, caller: Caller, review_id: str, approval: Approval, *, meta: CallMeta
 ) -> Answer:
@@ -78,6 +86,7 @@ async def approve(
             TRANSACTION_ID_ALREADY_USED.
         Unavailable: Nothing could be written, or the database is damaged.
     """
+    require(caller, Operation.DECIDE_REVIEW)
     times = env.times()
     now = times.wall_us
     confirmed: list[Confirmed] = []
@@ -87,8 +96,8 @@ async def approve(
 
     def decide(tx: Tx) -> Answer:
         review = _open(tx, env, caller, review_id)
-        if review.reason in NEEDS_PASSWORD and not approval.confirmed:
-            raise Refusal(ErrorCode.INVALID_PASSWORD, "The account password is needed for this.")
+        if review.reason in NEEDS_PASSWORD:
+            _needs_confirmed(caller, approval)
         held = _held(tx, env, review, times)
         if held is not None and held.is_reversal:
             return take_back(tx, review, held)
@@ -151,9 +160,10 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
     The transaction that it was held for waits for its payment again. Reconcile can still use the payment.
 
     Raises:
-        Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED.
+        Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED, ROLE_REQUIRED.
         Unavailable: Nothing could be written, or the database is damaged.
     """
+    require(caller, Operation.DECIDE_REVIEW)
     times = env.times()
     now = times.wall_us
 
@@ -162,6 +172,8 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
 
     def decide(tx: Tx) -> Answer:
         review = _open(tx, env, caller, review_id)
+        if review.reason in NEEDS_PASSWORD:
+            require(caller, Operation.DECIDE_FORGERY)
         reviews.close(tx, review.id, "rejected", by=caller.name, now=now, notes=notes)
         payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
         outcome, settled = None, 0
@@ -257,9 +269,8 @@ def _keep(tx: Tx, env: Env, payment: Payment, *, rejected: bool, now: int) -> Tr
         tx,
         env.outbox,
         payment,
-        rejected=rejected,
-        matched_by="none" if rejected else "review",
-        now=now,
+        settle.Holding(rejected=rejected, matched_by="none" if rejected else "review"),
+        now,
     )
 
 

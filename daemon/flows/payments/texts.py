@@ -5,21 +5,71 @@ again: a payer without it still has the payment page, but repeated SMS are spam.
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
+from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
+from daemon.core.errors import Refusal
+from daemon.core.ids import split_reference
 from daemon.core.limits import EXPIRE_BATCH
-from daemon.core.payments.payer_texts import TextKind, next_try_at
+from daemon.core.payments.payer_texts import CODES, TextKind, next_try_at
+from daemon.core.payments.transaction_json import status_at
 from daemon.env import Env
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult
 from daemon.store.engine import Tx
 from daemon.store.payments import texts, transactions
-from daemon.wire import TransactionStatus
+from daemon.wire import ErrorCode, Mode, TransactionStatus
 
 VALIDITY: Final = 143
 """TP-VP (23.040 clause 9.2.3.12.1): the network tries for 12 hours; a later code would only confuse the payer."""
 _INTERRUPTED: Final = "the daemon ended while it was being sent"
 _TOO_LATE: Final = "no line could send it in time"
+
+
+class SentAgain(StrEnum):
+    """The result of asking for the code once more."""
+
+    QUEUED = "queued"
+    SENT_BEFORE = "sent_before"
+    NOT_WAITING = "not_waiting"
+    SWITCHED_OFF = "switched_off"
+    """The settings send no codes (`[transactions] code_sms_at`), or the transaction is of the sandbox."""
+    NO_LINE = "no_line"
+    """No line is ready to send, or its limits are reached."""
+
+
+async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain:
+    """Queue the SMS with a transaction's code once more; for one transaction only once.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_FOUND.
+        Unavailable: Nothing could be written.
+    """
+    require(caller, Operation.SEND_CODE)
+    now, texting = env.clock.now_us(), env.texting
+    transaction_id = split_reference(reference)
+
+    def job(tx: Tx) -> SentAgain:
+        found = None
+        if transaction_id is not None:
+            found = transactions.get(tx, transaction_id, caller.mode)
+        if found is None or found.origin != "request":
+            raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+        if status_at(found, now) is not TransactionStatus.PENDING:
+            return SentAgain.NOT_WAITING
+        if texting.at not in {"both", "request"} or found.mode is not Mode.LIVE:
+            return SentAgain.SWITCHED_OFF
+        sent = texts.of_transaction(tx, found.id)
+        if any(text.kind is TextKind.CODE_AGAIN for text in sent):
+            return SentAgain.SENT_BEFORE
+        queued = texts.queue_code_again(
+            tx, texting, env.new_id(), found, actor=caller.name, now=now
+        )
+        return SentAgain.QUEUED if queued else SentAgain.NO_LINE
+
+    return await env.store.write(job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +110,7 @@ def _useless_because(tx: Tx, text: texts.Text, now: int) -> str:
     """Return why an SMS is useless now, or "" if it should be sent."""
     if text.expires_at <= now:
         return _TOO_LATE
-    if text.kind is TextKind.CODE and not text.parts_sent:
+    if text.kind in CODES and not text.parts_sent:
         assert text.transaction_id is not None, "a code belongs to a transaction"
         request = transactions.get(tx, text.transaction_id)
         if request is None or request.status is not TransactionStatus.PENDING:

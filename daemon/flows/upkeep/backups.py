@@ -5,6 +5,7 @@ in the backup, so a lost backup reveals no secrets; keep a copy of the key in an
 """
 
 import asyncio
+import contextlib
 import shutil
 import tempfile
 import time
@@ -13,16 +14,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
+from daemon.core.messages.message_journal import journal_key
 from daemon.core.upkeep import backup_retention
 from daemon.core.upkeep.disk_space import FULL_BYTES, TIGHT_BYTES
-from daemon.runtime.disk import free_bytes
+from daemon.env import Env
+from daemon.runtime.disk import free_bytes, sync
 from daemon.runtime.locks import HomeLock
-from daemon.store import journal
+from daemon.runtime.message_journal import MessageJournal, SecondFolder
+from daemon.steps.missing_parts import missing
+from daemon.store import journal, shop
 from daemon.store.engine import Store
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
 from daemon.wire import Mode, Places
-from parsers.times import render, to_us
+from parsers.times import from_us, render, to_us
 
 
 class NoBackup(BackupBad):
@@ -59,6 +66,45 @@ def create(places: Places, to: str | None, now: datetime, *, also_to: str = "") 
     took_ms = round((time.monotonic() - started) * 1000)  # noqa: TID251 -- the same
     also = _copy_to_second_place(target, Path(also_to)) if also_to and to is None else None
     return {"id": backup.id_of(target), **_as_json(made), "ms": took_ms, "also": also}
+
+
+async def create_for(env: Env, caller: Caller, places: Places) -> dict[str, Any]:
+    """Make a backup in the shop's own folder for a user, and journal who asked for it; the result is that of `create`.
+
+    Raises:
+        Refusal: ROLE_REQUIRED.
+        BackupBad, DiskFull: As for `create`.
+    """
+    require(caller, Operation.BACK_UP)
+    now = env.clock.now_us()
+    also_to = env.config.backup.also_to
+    # In a thread: it copies and reads the whole database.
+    made = await asyncio.to_thread(create, places, None, from_us(now), also_to=also_to)
+    await _note(env, caller, "backup.made", made["id"], now)
+    return made
+
+
+async def drill_for(env: Env, caller: Caller, places: Places, name: str) -> dict[str, Any]:
+    """Restore one of the shop's own backups for a test, as `drill`, and journal who asked for it.
+
+    Raises:
+        Refusal: ROLE_REQUIRED.
+        NoBackup, BackupBad, DiskFull: As for `drill`.
+    """
+    require(caller, Operation.BACK_UP)
+    if name not in [entry.id for entry in backup.entries(places)]:
+        raise NoBackup(f"there is no backup {name}")
+    now = env.clock.now_us()
+    tried = await asyncio.to_thread(drill, places, name, from_us(now))
+    await _note(env, caller, "backup.checked", name, now)
+    return tried
+
+
+async def _note(env: Env, caller: Caller, kind: str, name: str, now: int) -> None:
+    data = {"backup": name}
+    await env.store.write(
+        lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+    )
 
 
 def _copy_to_second_place(made: Path, folder: Path) -> dict[str, str | None]:
@@ -181,9 +227,17 @@ def _pruned(
 
 
 def restore(
-    places: Places, name: str | None, now: datetime, *, dry_run: bool, to: str | None = None
+    places: Places,
+    name: str | None,
+    now: datetime,
+    *,
+    dry_run: bool,
+    to: str | None = None,
+    messages_to: str = "",
 ) -> dict[str, Any]:
     """Replace the database with a backup; the old database is kept beside it.
+
+    The message journal is not changed, except that it gets what only its second folder, `messages_to`, has.
 
     `name` is an id, a path, or None for the newest backup. `dry_run` only verifies it. With `to`, a file that does not
     exist yet, a verified copy is written there and the shop stays as it is.
@@ -211,10 +265,12 @@ def restore(
         backup.copy(str(source), target)
         backup.verify_copy(target)
         return result
-    return {**result, **_put_back(places, source, copy, now)}
+    return {**result, **_put_back(places, source, copy, now, messages_to)}
 
 
-def _put_back(places: Places, source: Path, copy: Copy, now: datetime) -> dict[str, Any]:
+def _put_back(
+    places: Places, source: Path, copy: Copy, now: datetime, messages_to: str
+) -> dict[str, Any]:
     database = Path(places.database)
     kept = database.with_name(f"{database.name}.before-{backup.stamp(now)}")
     result: dict[str, Any] = {"kept": None, "payments_since": 0, "webhooks_repeated": 0}
@@ -235,8 +291,8 @@ def _put_back(places: Places, source: Path, copy: Copy, now: datetime) -> dict[s
         for beside in ("-wal", "-shm"):
             Path(f"{database}{beside}").unlink(missing_ok=True)
         fresh.replace(database)
-        backup.sync(database.parent)
-        result |= asyncio.run(_record_restore(places, copy, now, result))
+        sync(database.parent)
+        result |= asyncio.run(_record_restore(places, copy, now, result, messages_to))
     finally:
         fresh.unlink(missing_ok=True)
         lock.release()
@@ -254,13 +310,16 @@ def _keep(database: Path, kept: Path) -> None:
             found = Path(f"{database}{beside}")
             if found.exists():
                 shutil.copy2(found, f"{kept}{beside}")
-        backup.sync(kept)
+        sync(kept)
 
 
 async def _record_restore(
-    places: Places, copy: Copy, now: datetime, result: dict[str, Any]
+    places: Places, copy: Copy, now: datetime, result: dict[str, Any], messages_to: str
 ) -> dict[str, Any]:
-    """Record the restore in the journal, and return the number of webhooks that may be sent again."""
+    """Record the restore in the journal; return how many webhooks may be sent again, and how many parts of messages come back.
+
+    The daemon takes the messages in at its next start. None: the message journal cannot be read.
+    """
     now_us = int(now.timestamp()) * 1_000_000
     store = Store.open(places.database, now_us=now_us)
     try:
@@ -272,6 +331,16 @@ async def _record_restore(
         await store.write(
             lambda tx: journal.add(tx, type="shop.restored", mode=Mode.LIVE, at=now_us, data=data)
         )
+        found_shop = await store.read(shop.get)
+        assert found_shop is not None, "a verified copy contains a shop"
+        key = journal_key(bytes.fromhex(found_shop.account_key))
+        message_journal = MessageJournal(Path(places.home), key, SecondFolder(messages_to))
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(message_journal.fetch_back)
+        try:
+            lacking = len(await missing(store, message_journal))
+        except OSError:
+            lacking = None
         waiting = await store.read(
             lambda reader: reader.value(
                 "SELECT COUNT(*) FROM deliveries WHERE status IN ('pending', 'retrying')"
@@ -279,7 +348,7 @@ async def _record_restore(
         )
     finally:
         store.close()
-    return {"webhooks_that_may_repeat": int(waiting)}
+    return {"webhooks_that_may_repeat": int(waiting), "parts_to_recover": lacking}
 
 
 def _as_json(copy: Copy) -> dict[str, Any]:

@@ -4,20 +4,24 @@ Old rows are deleted in small batches, so that no payment waits. The journal, pa
 ever. Nothing is deleted while our clock is in doubt: a machine that starts in the wrong year must not delete the records.
 """
 
+import asyncio
+import contextlib
 import hashlib
 import hmac
 from dataclasses import dataclass
 from typing import Final
 
 from daemon.core.access.callers import Caller
-from daemon.core.errors import Refusal
+from daemon.core.access.roles import Operation, require
+from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import DAY_US, LATE_WINDOW_US, MINUTE_US, PRUNE_BATCH
 from daemon.core.upkeep.clock_check import Times
-from daemon.core.upkeep.self_check import DatabaseState
 from daemon.env import Env
 from daemon.runtime.config import Retention
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
+from daemon.store.messages import messages
+from daemon.store.payments import search_index
 from daemon.store.upkeep import payer_data, retention
 from daemon.store.upkeep.payer_data import Found
 from daemon.store.upkeep.retention import Kind
@@ -63,7 +67,16 @@ async def prune(env: Env) -> Pruned:
             return retention.prune(tx, kind, before, PRUNE_BATCH)
 
         counts[kind.name] = await env.store.write(job)
+    await _prune_journal(env, times.lower_bound_us)
     return Pruned(counts, PRUNE_BATCH in counts.values(), "")
+
+
+async def _prune_journal(env: Env, now: int) -> None:
+    """Remove the files of the message journal with texts that the database does not keep either."""
+    if env.message_journal is not None:
+        before = now - env.config.retention.messages_days * DAY_US
+        with contextlib.suppress(OSError):  # the next round tries again
+            await asyncio.to_thread(env.message_journal.prune, before)
 
 
 async def preview_prune(env: Env) -> Pruned:
@@ -99,7 +112,7 @@ def _doubt(env: Env, reader: Reader, times: Times) -> str:
 
     "" if deletion is allowed. It cannot be undone, so it needs more evidence for the clock than other work.
     """
-    if env.self_check.found is DatabaseState.DAMAGED:
+    if env.store.is_damaged:
         return "the database is damaged; nothing in it is deleted"
     if times.doubt is not None:
         return times.doubt.why
@@ -148,8 +161,10 @@ async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
         Refusal: PAYER_STILL_OPEN, with `open`: the number of rows by kind. Nothing was changed.
         Unavailable: Nothing could be written.
     """
+    require(caller, Operation.ERASE)
     found, times = await _found(env, number), env.times()
     now, late_since = times.wall_us, times.lower_bound_us - LATE_WINDOW_US
+    await _erase_in_journal(env, found, late_since)
 
     def job(tx: Tx) -> Forgotten:
         if waiting := payer_data.still_open(tx, found, late_since):
@@ -164,7 +179,47 @@ async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
             )
         return done
 
-    return await env.store.write(job)
+    done = await env.store.write(job)
+    await index_for_search(env)
+    return done
+
+
+async def index_for_search(env: Env) -> None:
+    """Add the newest transactions and payments to the index of the search, and overwrite in it what was erased.
+
+    Raises:
+        Unavailable: Nothing could be written; the next call goes on.
+    """
+    more = await env.store.read(search_index.is_behind)
+    while more:
+        more = await env.store.write(search_index.catch_up)
+
+
+async def _erase_in_journal(env: Env, found: Found, late_since: int) -> None:
+    """Erase the payer's messages from the message journal, before the database forgets which ones they are.
+
+    If the process ends in between, another call finds them again.
+
+    Raises:
+        Refusal: PAYER_STILL_OPEN.
+        Unavailable: The journal cannot be written.
+    """
+    if env.message_journal is None:
+        return
+
+    def look(reader: Reader) -> set[tuple[str, str]]:
+        if waiting := payer_data.still_open(reader, found, late_since):
+            raise Refusal(ErrorCode.PAYER_STILL_OPEN, open=waiting)
+        return messages.part_keys(reader, found.messages)
+
+    keys = await env.store.read(look)
+    try:
+        await asyncio.to_thread(env.message_journal.erase, keys)
+    except OSError as error:
+        raise Unavailable(
+            f"the message journal in {env.message_journal.folder} cannot be written ({error.strerror}); nothing was erased",
+            30,
+        ) from error
 
 
 def payer_hash(env: Env, number: str) -> str:

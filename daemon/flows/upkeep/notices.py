@@ -15,6 +15,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Unavailable
 from daemon.core.model import Event, NoticeRow, Shop
 from daemon.core.upkeep.notice_rules import OUTAGE_CAUSE, RULES, EventNotice, notice_for, retry_at
@@ -130,8 +131,13 @@ async def digest(env: Env, channels: Sequence[str]) -> int:
     return await env.store.write(job)
 
 
-async def queue_test(env: Env, channels: Sequence[str]) -> list[str]:
-    """Queue a test message; return the channels."""
+async def queue_test(env: Env, caller: Caller, channels: Sequence[str]) -> list[str]:
+    """Queue a test message; return the channels.
+
+    Raises:
+        Refusal: ROLE_REQUIRED.
+    """
+    require(caller, Operation.MANAGE_NOTICES)
     body = "This arrived, so notices from your shop will too."
     message = _Message("a test", body, env.clock.now_us())
     await env.store.write(lambda tx: _queue(tx, env, channels, message))
@@ -260,6 +266,7 @@ async def store_smtp_password(env: Env, caller: Caller, password: str | None) ->
     Raises:
         Unavailable: The master key is not available, so nothing can be sealed.
     """
+    require(caller, Operation.MANAGE_SECRETS)
     now = env.clock.now_us()
     sealed = None
     if password is not None:
@@ -277,6 +284,13 @@ async def store_smtp_password(env: Env, caller: Caller, password: str | None) ->
         journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name)
 
     await env.store.write(job)
+
+
+async def has_smtp_password(env: Env) -> bool:
+    """Return whether a password is stored."""
+    return (
+        await env.store.read(lambda reader: passwords.sealed_secret(reader, passwords.SMTP))
+    ) is not None
 
 
 async def smtp_password(env: Env) -> str | None:

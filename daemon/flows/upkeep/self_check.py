@@ -4,14 +4,22 @@ A damaged database stores no payments until a backup is restored (docs/decisions
 """
 
 import asyncio
+import threading
 from dataclasses import dataclass, field
+from typing import Final
 
 from daemon.core.upkeep.self_check import CAUSE, DatabaseState
 from daemon.env import Env
 from daemon.store import journal
-from daemon.store.engine import Tx
+from daemon.store.engine import Reader, Tx
 from daemon.store.upkeep import inspect, ledger_check, notices
 from daemon.wire import Mode
+
+_STATES: Final = {
+    "db.damaged": DatabaseState.DAMAGED,
+    "db.findings": DatabaseState.FINDINGS,
+}
+"""The notice of each result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +32,16 @@ class _Seen:
 
 
 async def begin(env: Env) -> None:
-    """Run a full check at the start if the last check had findings.
+    """Load the result of the last check at the start. A restart must not clear it, so a full check is due at once."""
 
-    The quick check of the start finds less than the weekly one, so a restart must not clear the findings of the weekly one.
-    """
-    if await env.store.read(lambda reader: notices.is_open(reader, CAUSE)):
-        env.self_check.found = (await _look(env, whole=True)).found
+    def read(reader: Reader) -> DatabaseState:
+        return _STATES.get(notices.open_kind(reader, CAUSE) or "", DatabaseState.OK)
+
+    check = env.self_check
+    check.found = await env.store.read(read)
+    if check.found is DatabaseState.DAMAGED:
+        env.store.distrust_file("found by an earlier check")
+    check.begin(env.clock.boottime(), whole=env.store.was_left_open)
 
 
 async def watch(env: Env) -> DatabaseState | None:
@@ -41,10 +53,17 @@ async def watch(env: Env) -> DatabaseState | None:
         Unavailable: The result was not written; the next day's check writes it.
     """
     check = env.self_check
-    if not check.is_due(env.clock.boottime()):
+    if env.store.is_lost:
+        return None  # there is no file to check
+    met_damage = env.store.is_damaged and check.found is not DatabaseState.DAMAGED
+    if not check.is_due(env.clock.boottime()) and not met_damage:
         return None
-    seen = await _look(env)
+    seen = await _look(env, whole=met_damage)
     before, check.found = check.found, seen.found
+    if seen.found is DatabaseState.DAMAGED:
+        env.store.distrust_file("; ".join(seen.what))
+    else:
+        env.store.trust_file()
     notified = await env.store.read(lambda reader: notices.is_open(reader, CAUSE))
     news = notified if seen.found is DatabaseState.OK else seen.found is not before or not notified
     now = env.clock.now_us()
@@ -63,14 +82,20 @@ async def watch(env: Env) -> DatabaseState | None:
 
 async def _look(env: Env, *, whole: bool = False) -> _Seen:
     """Run the check in its own thread and with its own connection, so that other work does not wait."""
+    stopping, readers = threading.Event(), list[Reader]()
+
+    def pause(seconds: float) -> None:
+        if stopping.wait(seconds):
+            raise inspect.Unreadable("the daemon is stopping")
 
     # The cached pages of another connection could be intact where the file is damaged.
     def look() -> _Seen:
         try:
             with inspect.open_readonly(env.store.path) as reader:
+                readers.append(reader)
                 last = inspect.last_full_check(reader)
-                at_all = whole or env.self_check.is_full_check(env.clock.now_us(), last)
-                if damage := inspect.damage(reader, whole=at_all):
+                at_all = env.self_check.is_full_check(env.clock.now_us(), last) or whole
+                if damage := inspect.damage(reader, whole=at_all, pause=pause):
                     return _Seen(DatabaseState.DAMAGED, [damage], at_all)
                 findings = [name for name, _, _ in inspect.findings(reader)]
         except inspect.Unreadable as error:
@@ -80,4 +105,11 @@ async def _look(env: Env, *, whole: bool = False) -> _Seen:
             return _Seen(DatabaseState.DAMAGED, findings, at_all)
         return _Seen(DatabaseState.FINDINGS if findings else DatabaseState.OK, findings, at_all)
 
-    return await asyncio.to_thread(look)
+    try:
+        return await asyncio.to_thread(look)
+    except asyncio.CancelledError:
+        # The check of a large file takes minutes, and the process waits for its threads at the end.
+        stopping.set()
+        for reader in readers:
+            reader.interrupt()
+        raise

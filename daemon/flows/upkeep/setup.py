@@ -16,14 +16,16 @@ from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.runtime.system import Clock, Entropy
 from daemon.store import journal
 from daemon.store import shop as shops
-from daemon.store.access import api_keys
+from daemon.store.access import api_keys, users
 from daemon.store.engine import Reader, Store, Tx
 from daemon.store.lines import devices
 from daemon.store.webhooks import secrets as store_secrets
-from daemon.wire import Mode
+from daemon.wire import Mode, Role
 
 ACCOUNT_KEY_BYTES: Final = 32
 SECRET_PURPOSE: Final = "webhook-secret"  # noqa: S105 -- the purpose of the sealed bytes, not a secret
+OWNER_NAME: Final = "owner"
+"""The name of the first user."""
 DEFAULT_TIMEZONE: Final = "Africa/Accra"
 
 
@@ -52,6 +54,7 @@ class _Standing:
 @dataclass(slots=True)
 class _Made:
     shop: Shop | None = None
+    owner: dict[str, Any] | None = None
     api_key: str | None = None
     test_api_key: str | None = None
     webhook_secret: str | None = None
@@ -82,7 +85,9 @@ async def set_up(
     def job(tx: Tx) -> None:
         now = clock.now_us()
         if made.shop is not None:
+            assert made.owner is not None
             shops.add(tx, made.shop)
+            users.add(tx, made.owner)
             journal.add(tx, type="shop.created", mode=Mode.LIVE, at=now)
         for mode, key in ((Mode.LIVE, made.api_key), (Mode.TEST, made.test_api_key)):
             if key is not None:
@@ -108,7 +113,7 @@ async def _make(
 ) -> _Made:
     made = _Made()
     if standing.shop is None:
-        made.shop = await _new_shop(request, entropy, now)
+        made.shop, made.owner = await _new_shop(request, entropy, now)
     if not standing.has_keys:
         made.api_key = make_key(Mode.LIVE, KeyKind.SECRET, entropy.below)
         made.test_api_key = make_key(Mode.TEST, KeyKind.SECRET, entropy.below)
@@ -123,7 +128,9 @@ async def _make(
     return made
 
 
-async def _new_shop(request: SetupRequest, entropy: Entropy, now: int) -> Shop:
+async def _new_shop(
+    request: SetupRequest, entropy: Entropy, now: int
+) -> tuple[Shop, dict[str, Any]]:
     wrong = []
     name = (request.shop or "").strip()
     if not 0 < len(name) <= SHOP_NAME_CHARACTERS_MAX or not name.isprintable():
@@ -140,7 +147,8 @@ async def _new_shop(request: SetupRequest, entropy: Entropy, now: int) -> Shop:
     assert request.password is not None
     hashed = await secrets.hash_password(request.password)
     account_key = entropy.bytes(ACCOUNT_KEY_BYTES).hex()
-    return Shop(name, timezone, request.owner_email, hashed, account_key, now)
+    shop = Shop(name, timezone, request.owner_email, account_key, now)
+    return shop, users.new_row(new_uuid(entropy.bytes(16)), OWNER_NAME, Role.OWNER, hashed, now)
 
 
 def _is_zone(name: str) -> bool:

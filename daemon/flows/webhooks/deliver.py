@@ -4,13 +4,19 @@ A crash between two of these steps is safe: the lease expires (or is released at
 again under the same `webhook_id`: at least once (decisions.md section 7).
 """
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
+from daemon.core.access.rate_limit import is_loopback_address
 from daemon.core.limits import MINUTE_US, SECOND_US
-from daemon.core.webhooks.delivery import Decision, Outcome
+from daemon.core.model import Endpoint
+from daemon.core.upkeep.clock_check import Times
+from daemon.core.upkeep.clock_wait import clock_wait_us, difference
+from daemon.core.webhooks.delivery import AttemptResult, Decision, Outcome, classify
 from daemon.core.webhooks.fair_queue import QueueKey, Running
 from daemon.core.webhooks.signing import AttemptMetadata, headers
 from daemon.env import Env
@@ -27,6 +33,7 @@ from daemon.store.webhooks.leasing import (
     LeaseRound,
     Prefetch,
 )
+from daemon.wire import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +102,14 @@ async def attempt(
 
     `opened` is a cache of unsealed secrets; those of this delivery are added.
     """
-    # Receivers refuse a signature that is minutes old: while our clock is in doubt, the networks' time is used.
-    stamp = env.times().best_us // SECOND_US
+    # Receivers refuse a signature that is minutes old, so the best known time is used and not the wall clock.
+    times = env.times()
     delivery = leased.delivery
     try:
         secrets = _open(env, leased.sealed_secrets, {} if opened is None else opened)
     except SecretsLocked:
         await _give_back(env, leased, "secrets_locked")
         return None
-    body = delivery.body.encode()
     sent = AttemptMetadata(
         webhook_id=delivery.webhook_id,
         event=delivery.event,
@@ -113,8 +119,51 @@ async def attempt(
         replay=delivery.run > 1 or delivery.bulk,
         test=delivery.test,
     )
-    signed = headers(secrets, sent, timestamp=stamp, body=body)
-    return await sender.post(leased.endpoint.url, signed, body)
+    signed = headers(secrets, sent, timestamp=times.best_us // SECOND_US, body=leased.body)
+    outcome = await sender.post(leased.endpoint.url, signed, leased.body)
+    return _compare_clocks(env, leased.endpoint, outcome, times)
+
+
+def _compare_clocks(env: Env, endpoint: Endpoint, outcome: Outcome, signed: Times) -> Outcome:
+    """Note the receiver's clock as a witness, and add to a 4xx whether a wrong clock may be its cause."""
+    # Read before the witness is noted, and only where it is needed: it costs as much as the signatures.
+    refused = classify(outcome) is AttemptResult.REFUSED
+    ended = env.times() if refused else None
+    # Anyone with a test key can name a sandbox receiver.
+    if outcome.date_us is not None and endpoint.mode is Mode.LIVE:
+        host = _host_elsewhere(endpoint.url)
+        if host is not None:
+            boot_s = env.clock.boottime() if ended is None else ended.boot_s
+            env.clock_check.note_date(host, outcome.date_us, boot_s)
+    if ended is None:
+        return outcome
+    remote = urlsplit(endpoint.url).scheme == "https"
+    wait_us = clock_wait_us(outcome.date_us, signed, ended, remote=remote)
+    said = (outcome.error_message, difference(outcome.date_us, signed))
+    return replace(
+        outcome, clock_wait_us=wait_us, error_message="; ".join(filter(None, said)) or None
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _host_elsewhere(url: str) -> str | None:
+    """Return the receiver's host; None if it is on this machine, and so has the same clock as we."""
+    host = urlsplit(url).hostname or ""
+    here = host == "localhost" or host.endswith(".localhost") or is_loopback_address(host)
+    return None if here else host
+
+
+async def release_when_time_is_known(env: Env) -> None:
+    """Make the deliveries due that waited for the right time, if it is known or known better now.
+
+    Raises:
+        Unavailable: Nothing was written; the next call tries again.
+    """
+    times = env.times()
+    if env.clock_check.knows_more(times):
+        now = times.wall_us
+        await env.store.write(lambda tx: deliveries.make_due(tx, waiting="clock", now=now))
+    env.clock_check.note_acted_on(times)
 
 
 def _open(env: Env, sealed_secrets: Sequence[str], opened: dict[str, str]) -> list[str]:

@@ -1,39 +1,33 @@
-"""Create, change, pause, resume, delete and test webhook endpoints (interface.md; decisions.md section 5).
-
-A test send posts one made-up payment at once, in the same way as real ones, without recording it.
-"""
+"""Create, change, pause, resume and delete webhook endpoints (interface.md; decisions.md section 5)."""
 
 import asyncio
 import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from daemon.core import ids, json_values
+from daemon.core import json_values
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Answer, Idempotency
 from daemon.core.limits import ENDPOINTS_MAX, SECOND_US
 from daemon.core.lines import readiness
 from daemon.core.model import Delivery, Endpoint
-from daemon.core.webhooks import body as core_body
 from daemon.core.webhooks import endpoint_json, routing
-from daemon.core.webhooks.delivery import STREAK_MIN, DeadLetterReason, Outcome
+from daemon.core.webhooks.delivery import STREAK_MIN, DeadLetterReason
 from daemon.core.webhooks.signing import (
     SECRET_BYTES,
-    AttemptMetadata,
-    headers,
     make_secret,
     normalise_url,
 )
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe
-from daemon.sender.targets import Target
 from daemon.store import idempotency, journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.webhooks import backlog, dead_letters, endpoints
 from daemon.store.webhooks import secrets as store_secrets
-from daemon.wire import ErrorCode, EventKind, Mode
+from daemon.wire import ErrorCode, Mode
 
 PROBE_US: Final = 30 * SECOND_US
 """After a resume the first delivery is the probe; the others wait this long unless it is delivered sooner."""
@@ -74,6 +68,7 @@ async def create(
         Refusal: LINES_NOT_READY, ENDPOINT_LIMIT, IDEMPOTENCY_KEY_REUSED.
         Unavailable: The secret cannot be sealed, or nothing can be written.
     """
+    require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
     secret = make_secret(env.entropy.bytes(SECRET_BYTES))
     try:
@@ -181,6 +176,7 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -
         Refusal: ENDPOINT_NOT_FOUND.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> Changed:
@@ -255,6 +251,7 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
         Refusal: ENDPOINT_NOT_FOUND, also if it was deleted before.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> int:
@@ -316,30 +313,4 @@ def _given_up(delivery: Delivery, now: int) -> journal.Entry:
         transaction_id=delivery.transaction_id,
         endpoint_id=delivery.endpoint_id,
         data={"delivery_id": delivery.id, "event": delivery.event, "code": None},
-    )
-
-
-async def send_test(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
-    """Sign and send a `transaction.forwarded` with `test: true`, also to a paused endpoint. Nothing is recorded.
-
-    Raises:
-        Unavailable: The signing secret cannot be opened.
-    """
-    now = env.clock.now_us()
-    sealed = await env.store.read(
-        lambda reader: store_secrets.valid_at(reader, store_secrets.owner_of(endpoint), now)
-    )
-    try:
-        secrets = [env.vault.unseal(each, store_secrets.PURPOSE).decode() for each in sealed]
-    except SecretsLocked as error:
-        raise Unavailable(f"the signing secret cannot be opened: {error}") from error
-    kind = EventKind.FORWARDED
-    # It belongs to no payment, so its id is one that no payment will ever have.
-    webhook_id = ids.webhook_id(
-        env.account_key, endpoint.mode, endpoint.url_normalised, kind, env.new_id(), 0
-    )
-    body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
-    sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
-    return await sender.post(
-        endpoint.url, headers(secrets, sent, timestamp=now // SECOND_US, body=body), body
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Answer, CallMeta
 from daemon.core.limits import SECOND_US
@@ -18,7 +19,7 @@ from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
-from daemon.store.webhooks import dead_letters, delivery_log
+from daemon.store.webhooks import bodies, dead_letters, delivery_log
 from daemon.store.webhooks import secrets as store_secrets
 from daemon.store.webhooks.delivery_log import Logged
 from daemon.wire import ErrorCode, Mode
@@ -35,6 +36,7 @@ async def redeliver(env: Env, caller: Caller, delivery_id: str, meta: CallMeta) 
             `delivery_status` while it is still being tried; IDEMPOTENCY_KEY_REUSED.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
     def effect(tx: Tx) -> Answer:
@@ -74,13 +76,15 @@ async def replay_dead_letter(env: Env, caller: Caller, letter_id: str, meta: Cal
             ENDPOINT_DELETED; IDEMPOTENCY_KEY_REUSED.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
     def effect(tx: Tx) -> Answer:
-        letter, delivery, endpoint = _requeue(tx, caller, letter_id, now, bulk=False)
+        found = _requeue(tx, caller, letter_id, now, bulk=False)
+        _letter, delivery, endpoint, _body = found
         warnings = () if endpoint.is_active else (ENDPOINT_PAUSED,)
         body = json_values.success(
-            endpoint_json.dead_letter(letter, delivery, endpoint),
+            endpoint_json.dead_letter(*found),
             meta.as_json(*warnings),
             delivery=endpoint_json.delivery(delivery, endpoint),
         )
@@ -102,6 +106,7 @@ async def replay_dead_letters(
         Refusal: IDEMPOTENCY_KEY_REUSED. Refusals of single dead letters are in the answer.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
     def effect(tx: Tx) -> Answer:
@@ -110,7 +115,7 @@ async def replay_dead_letters(
         paused = False
         for written, letter_id in letter_ids:
             try:
-                letter, _delivery, endpoint = _requeue(tx, caller, letter_id, now, bulk=True)
+                letter, _delivery, endpoint, _body = _requeue(tx, caller, letter_id, now, bulk=True)
             except Refusal as refusal:
                 failed.append({"id": written, "code": refusal.code, "message": refusal.message})
             else:
@@ -135,7 +140,7 @@ def _requeue(
     found = None if letter_id is None else dead_letters.one(tx, letter_id)
     if found is None:
         raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    letter, delivery, endpoint = found
+    letter, delivery, endpoint, _body = found
     if endpoint.mode is Mode.LIVE and caller.mode is Mode.TEST:
         raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
     try:
@@ -166,9 +171,10 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
         Refusal: DELIVERY_NOT_FOUND.
         Unavailable: The signing secret cannot be opened.
     """
+    require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> tuple[Logged, list[str]]:
+    def job(tx: Tx) -> tuple[Logged, bytes, list[str]]:
         found = delivery_log.one(tx, delivery_id)
         if found is None:
             raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
@@ -183,9 +189,10 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
             endpoint_id=endpoint.id,
             data={"delivery_id": delivery.id, "event": delivery.event},
         )
-        return found, store_secrets.valid_at(tx, store_secrets.owner_of(endpoint), now)
+        body = bodies.of(tx, [delivery.seq])[delivery.seq]
+        return found, body, store_secrets.valid_at(tx, store_secrets.owner_of(endpoint), now)
 
-    (delivery, endpoint), sealed = await env.store.write(job)
+    (delivery, endpoint), body, sealed = await env.store.write(job)
     try:
         secrets = [env.vault.unseal(each, store_secrets.PURPOSE).decode() for each in sealed]
     except SecretsLocked as error:
@@ -199,6 +206,5 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
         replay=True,
         test=delivery.test,
     )
-    body = delivery.body.encode()
     signed = headers(secrets, sent, timestamp=now // SECOND_US, body=body)
-    return Signed(endpoint.url, signed, delivery.body)
+    return Signed(endpoint.url, signed, body.decode())

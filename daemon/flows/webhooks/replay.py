@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, CallMeta
 from daemon.core.model import Delivery, Endpoint, PaymentMethod
@@ -68,6 +69,7 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta)
         Refusal: ENDPOINT_NOT_FOUND; LIVE_KEY_REQUIRED; IDEMPOTENCY_KEY_REUSED.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.RESEND)
     now = env.clock.now_us()
     endpoint, plan = await env.store.read(lambda reader: _look(reader, caller, asked))
     if asked.dry_run:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Answer, CallMeta
 from daemon.core.limits import RULES_MAX
@@ -39,6 +40,7 @@ async def create(
         Refusal: ENDPOINT_NOT_FOUND; VALIDATION_ERROR if the endpoint has 20; IDEMPOTENCY_KEY_REUSED.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
     assert new.filter is not None, "the API requires it"
     filter_text = new.filter
@@ -82,6 +84,7 @@ async def update(
         Refusal: ENDPOINT_NOT_FOUND, RULE_NOT_FOUND.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> tuple[Rule, list[str]]:
@@ -115,6 +118,7 @@ async def delete(env: Env, caller: Caller, endpoint_id: str, rule_id: str) -> li
         Refusal: ENDPOINT_NOT_FOUND, RULE_NOT_FOUND.
         Unavailable: Nothing can be written.
     """
+    require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> list[str]:

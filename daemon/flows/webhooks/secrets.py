@@ -7,6 +7,7 @@ import asyncio
 from dataclasses import dataclass
 
 from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import SECRET_OVERLAP_US, SECRET_OVERLAPS_MAX
 from daemon.core.webhooks.signing import SECRET_BYTES, make_secret
@@ -33,6 +34,7 @@ async def reveal(env: Env, caller: Caller, owner: str) -> RevealedSecret:
         Refusal: ENDPOINT_NOT_FOUND.
         Unavailable: The secret cannot be opened, or the journal cannot be written.
     """
+    require(caller, Operation.MANAGE_SECRETS)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> tuple[str, int | None]:
@@ -59,6 +61,7 @@ async def rotate(env: Env, caller: Caller, owner: str, *, expire_previous: bool)
         Refusal: ENDPOINT_NOT_FOUND; ROTATION_LIMIT.
         Unavailable: The new secret cannot be stored.
     """
+    require(caller, Operation.MANAGE_SECRETS)
     now = env.clock.now_us()
     secret = make_secret(env.entropy.bytes(SECRET_BYTES))
     try:

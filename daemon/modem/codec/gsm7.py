@@ -15,6 +15,7 @@ from functools import lru_cache
 ESCAPE = 0x1B
 _ESCAPE_OCTET = b"\x1b"
 _UNKNOWN = "\ufffd"
+_EIGHT_SEPTETS = range(0, 56, 7)
 
 
 def decode(septets: bytes, *, locking: int = 0, single: int = 0) -> str:
@@ -64,7 +65,13 @@ def unpack(octets: bytes, count: int, fill_bits: int = 0) -> bytes:
     """
     packed = int.from_bytes(octets, "little") >> fill_bits
     count = max(0, min(count, (len(octets) * 8 - fill_bits) // 7))
-    return bytes([packed >> 7 * place & 0x7F for place in range(count)])
+    septets = bytearray()
+    while len(septets) < count:
+        # Eight septets at once: 160 shifts of the whole number take twice as long.
+        eight = packed & 0xFF_FFFF_FFFF_FFFF
+        septets += bytes([eight >> bits & 0x7F for bits in _EIGHT_SEPTETS])
+        packed >>= 56
+    return bytes(septets[:count])
 
 
 def pack(septets: bytes, fill_bits: int = 0) -> bytes:

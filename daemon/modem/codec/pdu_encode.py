@@ -24,6 +24,7 @@ _USER_DATA_OCTETS_MAX = 140  # clause 9.2.3.16
 _USER_DATA_SEPTETS_MAX = 160
 _PARTS_MAX = 255
 _DELIVER = 0x00
+_NO_TIME = bytes(7)  # month 0
 _SUBMIT = 0x01
 _NO_MORE_MESSAGES = 0x04  # TP-MMS, clause 9.2.3.2
 _RELATIVE_VALIDITY = 0x10  # TP-VPF, clause 9.2.3.3
@@ -48,7 +49,7 @@ class _Body:
 def encode_deliver(  # noqa: PLR0913 - the fields of the PDU, all but three optional
     sender: str,
     text: str,
-    sent_at: datetime,
+    sent_at: datetime | None,
     *,
     smsc: str | None = None,
     reference: int | None = None,
@@ -61,7 +62,8 @@ def encode_deliver(  # noqa: PLR0913 - the fields of the PDU, all but three opti
     Args:
         sender: a number (`+` makes it international) or a name of up to 11 characters.
         text: one PDU when it fits, else one per part, in order.
-        sent_at: aware; sent with its own zone where that is whole quarter hours.
+        sent_at: aware; sent with its own zone where that is whole quarter hours. None for an
+            unknown time: a time stamp that decodes to None.
         smsc: number of the service centre, or None for a PDU that names none.
         reference: of the parts of a long text; None means 0. Unused for a short one.
         width: bits of the reference, 8 or 16.
@@ -73,7 +75,7 @@ def encode_deliver(  # noqa: PLR0913 - the fields of the PDU, all but three opti
     """
     dcs, bodies = _bodies(text, reference or 0, width, message_class)
     address = write_address(sender, sender_type)
-    stamp = write_time(sent_at)
+    stamp = _NO_TIME if sent_at is None else write_time(sent_at)
     prefix = _smsc(smsc)
     pdus = []
     for body in bodies:

@@ -7,15 +7,18 @@ other lines in the middle of an answer. Bytes are decoded as latin-1, in which e
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from daemon.modem.quirks import URCS
+from parsers.times import to_us
 
 LINE_BYTES_MAX: Final = 4096
 """A PDU has at most 2 * 176 hex digits; the longest regular line is a list of networks."""
 NUMBER_DIGITS_MAX: Final = 9
 
+_CLOCK: Final = re.compile(r"(\d\d/\d\d/\d\d,\d\d:\d\d:\d\d)([+-]\d{1,2})(?!\d)", re.ASCII)
 _ENDS: Final = (b"\r", b"\n")
 _FILL: Final = " \t\x00"
 
@@ -345,6 +348,23 @@ def csq_signal(line: str) -> int | None:
     """Read `+CSQ: <rssi>,<ber>`: 0 to 31, None when unknown (27.007 clause 8.5)."""
     signal = whole_number(fields(line)[0])
     return signal if signal is not None and signal <= 31 else None
+
+
+def clock_us(line: str) -> int | None:
+    """Read `+CCLK: "yy/MM/dd,hh:mm:ss+zz"` (27.007 clause 8.15); return microseconds since 1970.
+
+    The time is local, and `zz` is its difference from UTC in quarters of an hour. Return None for another form: without
+    `zz` the time is not known.
+    """
+    said = _CLOCK.search(line)
+    if said is None:
+        return None
+    try:
+        local = datetime.strptime(said[1], "%y/%m/%d,%H:%M:%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    # `strptime` reads 69 to 99 as 19xx.
+    return to_us(local - timedelta(minutes=15 * int(said[2])))
 
 
 def registration_stat(line: str) -> int | None:

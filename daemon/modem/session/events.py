@@ -147,6 +147,13 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkClock:
+    """The phone's clock, which the network sets; microseconds since 1970. A phone without time from it gives any year."""
+
+    at_us: int
+
+
+@dataclass(frozen=True, slots=True)
 class Watermark:
     """A storage has become nearly full, or is no longer nearly full.
 
@@ -204,12 +211,14 @@ class HiLink:
 class Hung:
     """The session is over: close the port and open it again.
 
-    If it is `silent`, a restart of the phone may help. If it never `answered` before, this may not be a command port.
+    If it is `silent`, a restart of the phone may help. If it never `answered` before, this may not be a command port. If
+    it is `unusable`, the phone lacks what every session needs: trying again changes nothing.
     """
 
     why: str
     silent: bool = True
     answered: bool = True
+    unusable: bool = False
 
     def __str__(self) -> str:
         return self.why
@@ -241,6 +250,7 @@ Event = (
     | Freed
     | KeptOnPhone
     | Health
+    | NetworkClock
     | Watermark
     | PinNeeded
     | PinRefused

@@ -48,6 +48,7 @@ class Kind(StrEnum):
     NOTIFY = "notify"
     ACKNOWLEDGE = "acknowledge"
     SIM = "sim"
+    CLOCK = "clock"
 
 
 STORAGE_FREE_COMMANDS: Final = {
@@ -58,6 +59,7 @@ STORAGE_FREE_COMMANDS: Final = {
     Kind.OPERATOR: Command("AT+COPS?", "+COPS:"),
     Kind.CHECK: Command("AT+CNMI?", "+CNMI:"),
     Kind.MODE: Command("AT+CMGF=0", "+CMGF:"),
+    Kind.CLOCK: Command("AT+CCLK?", "+CCLK:"),
 }
 """Commands that do not depend on the selected storage."""
 _ELSEWHERE: Final = {
@@ -86,13 +88,16 @@ class PeriodicCommands:
         self._found = Registration.UNKNOWN
         """Interim result while the registers are being asked."""
         self._operator: str | None = None
+        self._clock = False
+        """The phone's clock is asked for the time."""
 
-    def begin(self, notices: str, notify: Command | None, now: float) -> None:
+    def begin(self, notices: str, notify: Command | None, now: float, *, clock: bool) -> None:
         """Start over on a phone that was just set up.
 
         Later answers to `AT+CNMI?` are compared with `notices`. `notify` is the command that enabled notices, None when
-        the phone accepted none.
+        the phone accepted none. With `clock` the phone's clock is asked for the time at each health check.
         """
+        self._clock = clock
         self._baseline = notices
         self.notify = notify
         self.rebooted = False
@@ -150,6 +155,8 @@ class PeriodicCommands:
             due[Kind.SIGNAL] = now + settings.heartbeat_s
             self.add(Kind.SIGNAL, now)
             self.add(Kind.REGISTRATION, now)
+            if self._clock:
+                self.add(Kind.CLOCK, now)
         if Kind.CHECK in reached:
             due[Kind.CHECK] = now + CHECK_S
             if self._baseline:

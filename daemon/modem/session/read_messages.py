@@ -18,6 +18,7 @@ from daemon.modem.session.events import (
     Event,
     Freed,
     KeptOnPhone,
+    NetworkClock,
     PartsRead,
     SessionSettings,
     StoredPart,
@@ -98,7 +99,7 @@ class CommandScheduler:
         self._storages.begin(setup.storages, setup.fill)
         self._sim.begin(setup.sim)
         notify = Command(f"AT+CNMI={setup.notify}") if setup.notify else None
-        self._periodic.begin(setup.notices, notify, now)
+        self._periodic.begin(setup.notices, notify, now, clock=setup.network_clock)
         self._count(setup.storages[0], setup.fill)
         self.confused = False
         self._forget_command()
@@ -517,6 +518,8 @@ class CommandScheduler:
             self._periodic.drop(kind)
             self._periodic.rebooted |= self._sim.changed(answer, line)
             return
+        if kind is Kind.CLOCK and answer.ok and (at_us := at.clock_us(line)) is not None:
+            self._events.append(NetworkClock(at_us))
         health = self._periodic.done(kind, answer, line, self._storages.fill)
         if health is not None:
             self._events.append(replace(health, storages=self._storages.counted))

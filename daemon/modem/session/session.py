@@ -348,7 +348,7 @@ class Session:
 
     def _started(self, outcome: Setup | str, now: float) -> None:
         if isinstance(outcome, str):
-            self._give_up(outcome, silent=False)
+            self._give_up(outcome, silent=False, unusable=True)
             return
         if self._setup is not None and _differ(self._setup.identity, outcome.identity):
             # Parts read before and not stored yet belong to the other SIM, so the caller must
@@ -401,12 +401,12 @@ class Session:
         self._move(cause)
         self._wake(now)
 
-    def _give_up(self, why: str, *, silent: bool = True) -> None:
+    def _give_up(self, why: str, *, silent: bool = True, unusable: bool = False) -> None:
         self._move(Cause.GIVEN_UP)
         self._ask = None
         self._out.clear()
         self._sending.abandon()
-        self._events.append(Hung(why, silent, self._answered))
+        self._events.append(Hung(why, silent, self._answered, unusable))
 
     def _take(self, line: str, now: float) -> None:
         ask = self._ask

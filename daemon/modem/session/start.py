@@ -35,6 +35,7 @@ BUSY_TRIES_MAX: Final = 30
 """One minute in total: SIM800 and Qualcomm firmware answer ERROR or busy for so long after power-on."""
 FACT_TRIES_MAX: Final = 5
 
+_IMEI: Final = ("AT+CGSN", "AT+CGSN=1", "AT+GSN")
 _STORAGES: Final = GENERIC.storages
 
 
@@ -52,6 +53,7 @@ class Setup:
         sim: The command that identifies the SIM; None when the phone answers none.
         fill: Used and total slots of the first storage, None when unknown.
         family: The row of the phone's make.
+        network_clock: The network sets the phone's clock, so it can be asked for the time.
     """
 
     identity: Identified
@@ -63,6 +65,7 @@ class Setup:
     family: Family = GENERIC
     acknowledges: bool = False
     sim: SimQuery | None = None
+    network_clock: bool = False
 
 
 _Step = Command | Wait | TakePin | PinNeeded | PinRefused | SimAbsent | HiLink | Noted
@@ -83,9 +86,11 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     family = family_of(manufacturer, model, firmware)
     if family.unusable_reason:
         return family.unusable_reason
-    imei = yield from _first_fact(("AT+CGSN", "AT+CGSN=1", "AT+GSN"), at.imei_of)
+    imei = yield from _first_fact(_IMEI, at.imei_of)
     locked = PinNeeded("", imei=imei, manufacturer=manufacturer, model=model)
     yield from wait_until_unlocked(family, locked, _first_fact)
+    if imei is None:  # some makes tell it only when the SIM is unlocked
+        imei = yield from _first_fact(_IMEI, at.imei_of)
     radio = yield Command("AT+CFUN?", "+CFUN:")
     if radio.ok and at.answer_value(radio.first) in {"0", "4"}:
         yield Command("AT+CFUN=1", timeout_s=15.0)
@@ -95,31 +100,14 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     yield Command("AT+CSMS=0")
     for command in (*family.init, *family.notices_to(role)):
         yield Command(command)
+    network_clock = bool(family.clock) and (yield Command(family.clock)).ok
     storages, offered, fill = yield from _storages_in_time(family)
     if not storages:
         return "the phone offers no storage for messages"
     if why := (yield from _hilink(family, manufacturer, model, firmware, fill)):
         yield HiLink(why)
     notices, notify, acknowledges = yield from _ask_for_notices(family)
-    by_imsi = yield from _asked(("AT+CIMI",), at.imsi_of)
-    by_iccid = yield from _asked(family.iccid_commands, at.iccid_of)
-    slot = yield from _slot(family)
-    own = yield Command("AT+CNUM", "+CNUM:")
-    centre = yield Command("AT+CSCA?", "+CSCA:")
-    yield Command("AT+COPS=3,0")
-    if family is GENERIC:
-        yield Noted(" ".join(filter(None, (manufacturer, model, firmware))), Note.MODEM)
-    identity = Identified(
-        imei=imei,
-        iccid=None if by_iccid is None else by_iccid.fact,
-        imsi=None if by_imsi is None else by_imsi.fact,
-        manufacturer=manufacturer,
-        model=model,
-        firmware=firmware,
-        smsc=_field(centre.first, 0),
-        own_number=_field(own.first, 1),
-        slot=slot,
-    )
+    identity, sim_query = yield from _identify(family, imei, (manufacturer, model, firmware))
     return Setup(
         identity,
         storages,
@@ -129,7 +117,8 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         fill,
         family,
         acknowledges,
-        by_iccid or by_imsi,
+        sim_query,
+        network_clock,
     )
 
 
@@ -144,6 +133,33 @@ def _text(*commands: str) -> _Fact:
 def _first_fact(commands: tuple[str, ...], reader: Callable[[str], str | None]) -> _Fact:
     asked = yield from _asked(commands, reader)
     return None if asked is None else asked.fact
+
+
+def _identify(
+    family: Family, imei: str | None, names: tuple[str | None, str | None, str | None]
+) -> Generator[_Step, Answer, tuple[Identified, SimQuery | None]]:
+    """Ask for the SIM, its number and its SMSC; `names` are manufacturer, model and firmware."""
+    by_imsi = yield from _asked(("AT+CIMI",), at.imsi_of)
+    by_iccid = yield from _asked(family.iccid_commands, at.iccid_of)
+    slot = yield from _slot(family)
+    own = yield Command("AT+CNUM", "+CNUM:")
+    centre = yield Command("AT+CSCA?", "+CSCA:")
+    yield Command("AT+COPS=3,0")
+    if family is GENERIC:
+        yield Noted(" ".join(filter(None, names)), Note.MODEM)
+    manufacturer, model, firmware = names
+    identity = Identified(
+        imei=imei,
+        iccid=None if by_iccid is None else by_iccid.fact,
+        imsi=None if by_imsi is None else by_imsi.fact,
+        manufacturer=manufacturer,
+        model=model,
+        firmware=firmware,
+        smsc=_field(centre.first, 0),
+        own_number=_field(own.first, 1),
+        slot=slot,
+    )
+    return identity, by_iccid or by_imsi
 
 
 def _asked(

@@ -65,6 +65,19 @@ def count_attempt(tx: Tx, now: int, who: str = ACCOUNT) -> Attempt:
     return Attempt(PASSWORD_ATTEMPTS_MAX - len(taken) - 1)
 
 
+def forgive_attempt(tx: Tx, who: str) -> None:
+    """Take the last attempt back, because its password was right; for counters of wrong ones only."""
+    tx.run(
+        "DELETE FROM password_attempts WHERE seq = (SELECT MAX(seq) FROM password_attempts WHERE who = :who)",
+        {"who": who},
+    )
+
+
+def user_name(user_id: str) -> str:
+    """Return the name under which the wrong passwords of a user are counted."""
+    return f"user:{user_id}"
+
+
 def remaining(reader: Reader, now: int, who: str = ACCOUNT) -> int:
     """Return how many attempts are left now."""
     taken = reader.value(

@@ -1,9 +1,12 @@
 """Modems and SIMs, present and past. The modem loop writes them from the devices' own answers."""
 
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
+from daemon.core.inputs import Source
 from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.core.names import network_of
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load, load_all, load_optional
 from daemon.wire import Mode
@@ -87,17 +90,59 @@ def sim_by_key(reader: Reader, sim_key: str) -> Sim | None:
     )
 
 
-def sim_with_line(reader: Reader, key: str) -> tuple[Sim, PaymentMethod | None] | None:
-    """Return a SIM and the number on it."""
-    row = reader.one(
-        f"SELECT {columns(Sim, 's.')}, {columns(PaymentMethod, 'pm.')} FROM sims s "
-        "LEFT JOIN payment_methods pm ON pm.sim_seq = s.seq AND pm.deleted_at IS NULL WHERE s.sim_key = :key",
+WITHOUT_SIM: Final = "no-sim:"
+"""Prefix of the SIM key of pasted messages whose number was on no SIM; the id of the payment method follows."""
+NO_DEVICE: Final = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """A SIM that receives a message, the number on it, its own home SMSCs, and whether a test payment is expected on it."""
+
+    sim: Sim
+    line: PaymentMethod | None
+    homes: list[str]
+    expects_test_payment: bool
+
+
+def receiver(reader: Reader, key: str) -> Receiver | None:
+    """Return all that an intake reads about a SIM, in one statement."""
+    rows = reader.all(
+        f"SELECT {columns(Sim, 's.')}, {columns(PaymentMethod, 'pm.')}, h.smsc, t.sim_key FROM sims s "
+        "LEFT JOIN payment_methods pm ON pm.sim_seq = s.seq AND pm.deleted_at IS NULL "
+        "LEFT JOIN sim_smscs h ON h.sim_key = s.sim_key AND h.source <> 'noticed' "
+        "LEFT JOIN test_payments t ON t.sim_key = s.sim_key WHERE s.sim_key = :key ORDER BY h.since, h.smsc",
         {"key": key},
     )
-    if row is None:
+    if not rows:
+        return _without_sim(reader, key)
+    row, width = rows[0], len(fields(Sim))
+    return Receiver(
+        load(Sim, row[:width]),
+        load_optional(PaymentMethod, row[width:-2] if row[width] is not None else None),
+        [one[-2] for one in rows if one[-2] is not None],
+        row[-1] is not None,
+    )
+
+
+def _without_sim(reader: Reader, key: str) -> Receiver | None:
+    """Return the receiver of pasted messages of a number that was on no SIM then: no phone ever has this SIM."""
+    if not key.startswith(WITHOUT_SIM):
         return None
-    method = row[len(fields(Sim)) :]
-    return load(Sim, row[: len(fields(Sim))]), load(PaymentMethod, method) if method[0] else None
+    found = load_optional(
+        PaymentMethod,
+        reader.one(
+            f"SELECT {columns(PaymentMethod)} FROM payment_methods WHERE id = :id",
+            {"id": key.removeprefix(WITHOUT_SIM)},
+        ),
+    )
+    if found is None:
+        return None
+    at = found.created_at
+    sim = Sim(
+        0, key, None, None, network_of(found.provider), NO_DEVICE, 0, False, at, at, None, None
+    )
+    return Receiver(sim, found, [], False)
 
 
 def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | None:
@@ -155,6 +200,35 @@ def generated_name(manufacturer: str | None, model: str | None, device_id: str) 
     words = f"{manufacturer or ''} {model or 'modem'}".lower().split()
     plain = ["".join(c for c in word if c.isascii() and c.isalnum()) for word in words]
     return "-".join([*dict.fromkeys(word for word in plain if word), device_id[:4]])
+
+
+def restore_sim(tx: Tx, source: Source) -> None:
+    """Store the SIM of a message that is older than the database, unless it is known; its phone tells more when it answers."""
+    if sim_by_key(tx, source.sim_key) is not None:
+        return
+    tx.run(
+        "INSERT INTO devices (device_id, name, present, first_seen_at, last_seen_at) "
+        "VALUES (:device_id, :name, 0, :at, :at) ON CONFLICT (device_id) DO NOTHING",
+        {
+            "device_id": source.device_id,
+            "name": generated_name(None, None, source.device_id),
+            "at": source.since,
+        },
+    )
+    kind, _, rest = source.sim_key.partition(":")
+    tx.run(
+        "INSERT INTO sims (sim_key, iccid, imsi, network, device_id, slot_index, present, first_seen_at, last_seen_at) "
+        "VALUES (:sim_key, :iccid, :imsi, :network, :device_id, :slot, 0, :at, :at)",
+        {
+            "sim_key": source.sim_key,
+            "iccid": None if rest else source.sim_key,
+            "imsi": rest if kind == "imsi" else None,
+            "network": source.network,
+            "device_id": source.device_id,
+            "slot": source.slot_index,
+            "at": source.since,
+        },
+    )
 
 
 def rename(tx: Tx, device_id: str, name: str) -> None:
@@ -219,13 +293,30 @@ def set_ignored(tx: Tx, sim: Sim, at: int | None) -> Sim:
     return replace(sim, ignored_at=at)
 
 
+def note_told(tx: Tx, seq: int, columns: Mapping[str, int | str | None]) -> None:
+    """Set what the owner was told about a SIM: `not_receiving_since`, `unused_since`, `served_by`."""
+    assert columns.keys() <= {"not_receiving_since", "unused_since", "served_by"}
+    changes = ", ".join(f"{name} = :{name}" for name in columns)
+    tx.run(f"UPDATE sims SET {changes} WHERE seq = :seq", {"seq": seq, **columns})
+
+
 def see_sandbox(tx: Tx, now: int, device_id: str | None = None) -> None:
     """Record that the phones of the sandbox are connected; with `device_id`, only that one of them was used."""
     tx.run(
         "UPDATE devices SET last_seen_at = :now, present = CASE WHEN :id IS NULL THEN 1 ELSE present END "
-        "WHERE mode = 'test' AND (:id IS NULL OR device_id = :id)",
+        "WHERE mode = 'test' AND (CAST(:id AS TEXT) IS NULL OR device_id = :id)",
         {"now": now, "id": device_id},
     )
+
+
+def forget_placeholder(tx: Tx, device_id: str, now: int) -> None:
+    """Forget the entry of a phone that was known by its port, if there is one without a SIM."""
+    tx.run(
+        "UPDATE devices SET forgotten_at = :now, present = 0, port = NULL WHERE device_id = :id "
+        "AND forgotten_at IS NULL AND NOT EXISTS (SELECT 1 FROM sims s WHERE s.device_id = :id AND s.present = 1)",
+        {"id": device_id, "now": now},
+    )
+    tx.run("DELETE FROM locked_sims WHERE device_id = :id", {"id": device_id})
 
 
 def mark_device_absent(tx: Tx, device_id: str, now: int) -> None:

@@ -112,6 +112,17 @@ def rename(tx: Tx, method_id: str, account_name: str, now: int) -> PaymentMethod
     return load(PaymentMethod, row)
 
 
+def renumber(tx: Tx, method_id: str, phone_number: str, now: int) -> PaymentMethod:
+    """Change a number that was registered wrongly; no other number of this provider may be the same."""
+    row = tx.one(
+        "UPDATE payment_methods SET phone_number = :number, updated_at = :now "
+        f"WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        {"id": method_id, "number": phone_number, "now": now},
+    )
+    assert row is not None, method_id
+    return load(PaymentMethod, row)
+
+
 def delete(tx: Tx, method_id: str, now: int) -> PaymentMethod:
     """Delete a number and take it off its SIM; its payments keep it."""
     row = tx.one(

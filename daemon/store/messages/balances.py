@@ -15,13 +15,17 @@ from daemon.core.limits import DAY_US
 from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
 from daemon.core.messages.line_history import USUAL_DAYS
 from daemon.core.messages.trust import SmscSource
+from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import listed
+from daemon.wire import Mode
 
 _COLUMNS: Final = (
     "seq, message_id, at, stored_at, telco_id, pays, effects, after_minor, smsc, home, doubts, standing, why, row_key, "
     "position, gap_left_minor, gap_left_at, gap_minor, unconfirmed_day"
 )
+_COLUMNS_B: Final = f"b.{_COLUMNS.replace(', ', ', b.')}"
+_PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
 _LATEST: Final = 1 << 62
 """The sequence number of a message that is not stored yet: after all stored ones."""
 _effects = msgspec.json.Decoder(tuple[int, ...]).decode
@@ -42,25 +46,33 @@ _OF_LINE: Final = "FROM line_balances WHERE sim_key = :sim_key AND provider = :p
 _WAITING: Final = f"{_OF_LINE} AND standing IN ('unconfirmed', 'held')"
 """The condition of the index `line_balances_open`: SQLite uses the index only for a query that repeats it."""
 _NEAREST: Final = (
-    f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC, seq DESC LIMIT :window) "
-    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at, seq LIMIT :window)"
+    f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at <= :at ORDER BY at DESC, seq DESC LIMIT :window) part "
+    f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at > :at ORDER BY at, seq LIMIT :window) part"
 )
 _TAIL: Final = (
     f"SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL "
-    f"ORDER BY position DESC, seq DESC LIMIT {TAIL}) "
+    f"ORDER BY position DESC, seq DESC LIMIT {TAIL}) part "
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_WAITING} AND standing = 'unconfirmed' "
-    f"ORDER BY seq DESC LIMIT {OPEN_MAX})"
+    f"ORDER BY seq DESC LIMIT {OPEN_MAX}) part"
+)
+_SAME_ID: Final = (
+    f"SELECT {_COLUMNS} {_OF_LINE} AND telco_id = :telco_id ORDER BY seq LIMIT {OPEN_MAX}"
+)
+_KNOWN: Final = (
+    f"SELECT part.*, 'tail' FROM ({_TAIL}) part UNION ALL SELECT part.*, 'same_id' FROM ({_SAME_ID}) part "
+    f"UNION ALL SELECT seq{', NULL' * _COLUMNS.count(',')}, 'payment' FROM payments "
+    "WHERE telco_transaction_id = :telco_id AND mode = :mode"
 )
 _STATE: Final = (
     f"{_TAIL} UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND gap_minor <> 0 "
-    f"AND at >= :since ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX}) "
+    f"AND at >= :since ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX}) part "
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at >= :day AND at <= :soon AND after_minor IS NULL "
-    f"AND home = 1 AND standing <> 'refuted' ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX})"
+    f"AND home = 1 AND standing <> 'refuted' ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX}) part"
 )
 _FOREIGN: Final = f"SELECT {_COLUMNS} {_WAITING} AND standing = 'held' AND home = 0 ORDER BY seq DESC LIMIT {FOREIGN_MAX}"
 
 _FLOOD: Final = (
-    f"{_WAITING} AND standing = 'held' AND why IN ('foreign', 'doubted') AND seq > :after "
+    f"{_WAITING} AND standing = 'held' AND why IN ('foreign', 'no_smsc', 'doubted') AND seq > :after "
     "AND EXISTS (SELECT 1 FROM messages m WHERE m.id = line_balances.message_id AND m.state = 'held') "
     "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.message_id = line_balances.message_id AND r.state = 'open')"
 )
@@ -89,6 +101,32 @@ class ChainRecord:
 def tail(reader: Reader, chain: Chain) -> list[Entry]:
     """Return the end of the chain and the open rows: enough for a message that joins (`Line.is_plain`)."""
     return [_entry(row) for row in reader.all(_TAIL, chain.params())]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is stored about a message that comes in: the end of its chain (`tail`), and what has its transaction ID.
+
+    Attributes:
+        same_id: The entries of its line with its ID, oldest first.
+        has_payment: Whether a payment of any network has the ID.
+    """
+
+    tail: list[Entry]
+    same_id: list[Entry]
+    has_payment: bool
+
+
+def known(reader: Reader, chain: Chain, mode: Mode, telco_id: str | None) -> Known:
+    """Return what is stored about a message with this transaction ID (trimmed, upper case), in one statement."""
+    if telco_id is None:
+        return Known(tail(reader, chain), [], has_payment=False)
+    rows = reader.all(_KNOWN, chain.params(telco_id=telco_id, mode=mode))
+    return Known(
+        [_entry(row) for row in rows if row[-1] == "tail"],
+        [_entry(row) for row in rows if row[-1] == "same_id"],
+        any(row[-1] == "payment" for row in rows),
+    )
 
 
 def state(
@@ -140,7 +178,7 @@ def unsettled_chains(reader: Reader, since: int) -> list[Chain]:
     """Return the lines with an open row or a held foreign message, stored since then: time may settle these."""
     rows = reader.all(
         "SELECT DISTINCT sim_key, provider FROM line_balances WHERE standing IN ('unconfirmed', 'held') "
-        "AND (standing = 'unconfirmed' OR why = 'foreign') AND stored_at >= :since",
+        "AND (standing = 'unconfirmed' OR why IN ('foreign', 'no_smsc')) AND stored_at >= :since",
         {"since": since},
     )
     return [Chain(*row) for row in rows]
@@ -183,11 +221,7 @@ def new_entry(message_id: str, **values: Any) -> Entry:
 
 def with_id(reader: Reader, chain: Chain, telco_id: str) -> list[Entry]:
     """Return the entries with this transaction ID (trimmed, upper case), oldest first."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} {_OF_LINE} AND telco_id = :telco_id ORDER BY seq LIMIT {OPEN_MAX}",
-        chain.params(telco_id=telco_id),
-    )
-    return [_entry(row) for row in rows]
+    return [_entry(row) for row in reader.all(_SAME_ID, chain.params(telco_id=telco_id))]
 
 
 def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
@@ -245,9 +279,11 @@ def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
     """Return the entries after an unexplained difference that no operator acknowledged, by SIM key, oldest first."""
     found: dict[str, list[Entry]] = {}
     for row in reader.all(
-        f"SELECT {_COLUMNS}, sim_key FROM line_balances WHERE standing = 'accepted' AND gap_minor <> 0 "
-        "AND at >= :since AND NOT EXISTS (SELECT 1 FROM gaps_known k "
-        "WHERE k.message_id = line_balances.message_id AND k.gap_minor = line_balances.gap_minor) ORDER BY at, seq",
+        # CROSS starts with the SIMs, so that the index of the gaps is used.
+        f"SELECT {_COLUMNS_B}, b.sim_key FROM sims s CROSS JOIN line_balances b WHERE b.sim_key = s.sim_key "
+        f"AND b.provider IN ({_PROVIDERS}) AND b.standing = 'accepted' AND b.gap_minor <> 0 "
+        "AND b.at >= :since AND NOT EXISTS (SELECT 1 FROM gaps_known k "
+        "WHERE k.message_id = b.message_id AND k.gap_minor = b.gap_minor) ORDER BY b.at, b.seq",
         {"since": since},
     ):
         found.setdefault(row[-1], []).append(_entry(row))
@@ -264,10 +300,15 @@ def acknowledge_gap(tx: Tx, entry: Entry, *, notes: str | None, by: str, now: in
 
 
 def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[Entry]:
-    """Return home receipts that wait unpaid since before `stored_before` and that no notice mentioned yet, oldest first."""
+    """Return receipts, home or of a source without SMSC, that wait unpaid since before `stored_before`, the oldest first.
+
+    No notice mentioned them yet. Those that share the review of a flood are not among them.
+    """
     rows = reader.all(
-        f"SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND home = 1 AND pays = 1 "
-        "AND told_at IS NULL AND stored_at <= :before AND unconfirmed_day IS NULL ORDER BY stored_at, seq LIMIT :limit",
+        f"SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 "
+        "AND told_at IS NULL AND stored_at <= :before AND unconfirmed_day IS NULL AND (home = 1 OR EXISTS "
+        "(SELECT 1 FROM reviews r WHERE r.message_id = line_balances.message_id AND r.state = 'open')) "
+        "ORDER BY stored_at, seq LIMIT :limit",
         {"before": stored_before, "limit": limit},
     )
     return [_entry(row) for row in rows]
@@ -278,7 +319,7 @@ def doubtful_since(reader: Reader, chain: Chain, since: int) -> int:
     return int(
         reader.value(
             f"SELECT COUNT(*) FROM (SELECT why, stored_at {_WAITING} AND standing = 'held' ORDER BY seq DESC "
-            f"LIMIT {OPEN_MAX}) WHERE why IN ('foreign', 'doubted') AND stored_at >= :since",
+            f"LIMIT {OPEN_MAX}) newest WHERE why IN ('foreign', 'no_smsc', 'doubted') AND stored_at >= :since",
             chain.params(since=since),
         )
     )

@@ -15,18 +15,28 @@ from daemon.store.rows import (
     Conditions,
     columns,
     insertion,
+    listed,
     load,
     load_all,
     load_optional,
     select_page,
+    table,
+    values,
 )
 from daemon.wire import MessageState, Mode
 
 _COLUMNS_WITH_LINE = f"{columns(Message, 'm.')}, pm.phone_number"
 _WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
+_COMPLETE = ", ".join(
+    f"'{state}'" for state in MessageState if state is not MessageState.INCOMPLETE
+)
+_LINES = "SELECT id FROM payment_methods WHERE id = :line OR phone_number = :line"
+_ANY_LINE = "COALESCE(m.payment_method_id, '')"
 _COLUMNS = columns(Message)
 CANDIDATES_MAX: Final = 64
 """Parts to look at for one part, the nearest in SMSC time."""
+KEYS_MAX: Final = 500
+"""Parts or messages in one statement."""
 PARTS_MISSING = "parts_missing"
 _PARTS_MISSING = f'["{PARTS_MISSING}"]'
 
@@ -53,7 +63,7 @@ def page(
     """Return one page of SMS with the merchant number that received each, newest first, and their total number."""
     conditions = Conditions()
     conditions.by("m.state = :state", state=wanted.state)
-    conditions.by("(pm.phone_number = :line OR pm.id = :line)", line=wanted.line)
+    conditions.by(f"{_ANY_LINE} IN ({_LINES})", line=wanted.line)
     conditions.by("LOWER(m.sender) = LOWER(:sender)", sender=wanted.sender)
     conditions.by("m.received_at >= :since", since=wanted.since)
     rows, total = select_page(
@@ -64,8 +74,53 @@ def page(
         order="m.seq DESC",
         limit=limit,
         offset=offset,
+        total=_total(reader, wanted),
     )
     return [(load(Message, row[:-1]), row[-1]) for row in rows], total
+
+
+def _total(reader: Reader, wanted: MessageFilter) -> int:
+    """Return the number of messages of a list: from the kept totals, or counted in one index."""
+    if wanted.sender is not None and wanted.since is None:
+        return _count(reader, wanted, "1 = 1", sender="LOWER(m.sender)")
+    total = 0
+    if wanted.state is not MessageState.INCOMPLETE:
+        total += (_kept_total if wanted.since is None else _count_complete)(reader, wanted)
+    if wanted.state in (None, MessageState.INCOMPLETE):
+        # There are few of those.
+        total += _count(reader, wanted, "m.state = 'incomplete'")
+    return total
+
+
+def _kept_total(reader: Reader, wanted: MessageFilter) -> int:
+    conditions = Conditions()
+    conditions.by("state = :state", state=wanted.state)
+    conditions.by(f"line IN ({_LINES})", line=wanted.line)
+    kept = f"SELECT COALESCE(SUM(count), 0) FROM message_counts WHERE {conditions.where}"
+    return int(reader.value(kept, conditions.params))
+
+
+def _count_complete(reader: Reader, wanted: MessageFilter) -> int:
+    # The state is the first column of the index of the period, and the rest is the index's own condition.
+    state = "" if wanted.state is not None else f" AND m.state IN ({_COMPLETE})"
+    return _count(reader, wanted, f"m.state <> 'incomplete'{state}")
+
+
+def _count(
+    reader: Reader,
+    wanted: MessageFilter,
+    those: str,
+    # COALESCE excludes the index of a sender, which may hold far more rows than that of the period.
+    sender: str = "LOWER(COALESCE(m.sender, ''))",
+) -> int:
+    conditions = Conditions()
+    conditions.always(those)
+    conditions.by("m.state = :state", state=wanted.state)
+    conditions.by(f"{_ANY_LINE} IN ({_LINES})", line=wanted.line)
+    conditions.by(f"{sender} = LOWER(:sender)", sender=wanted.sender)
+    conditions.by("m.received_at >= :since", since=wanted.since)
+    counted = f"SELECT COUNT(*) FROM messages m WHERE {conditions.where}"
+    return int(reader.value(counted, conditions.params))
 
 
 def with_line(reader: Reader, message_id: str) -> tuple[Message, str | None] | None:
@@ -116,7 +171,7 @@ class StoredPart:
     is_open: bool
 
 
-_PART: Final = "p.message_id, p.position, p.pdu, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL"
+_PART: Final = "p.message_id, p.position, p.pdu, p.pdu_text, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL"
 
 
 def parts_like(
@@ -127,8 +182,11 @@ def parts_like(
     homes: Sequence[str],
     sent_at: int | None,
     span: int,
-) -> list[StoredPart]:
+    sha256: str = "",
+) -> list[StoredPart] | None:
     """Return the stored parts that may be of one message with a part, the nearest in SMSC time first.
+
+    None if the part with this digest is stored already.
 
     Args:
         reader: The database.
@@ -138,24 +196,54 @@ def parts_like(
         homes: The home SMSCs if it is one of them: the others may have come through any of them.
         sent_at: Its SMSC time, microseconds.
         span: The largest difference of SMSC times, microseconds.
+        sha256: The digest of the part if it is not stored, as far as the caller knows.
     """
     among, params = _through(smsc, homes)
-    near = "(m.sent_at IS NULL OR m.sent_at BETWEEN :sent_at - :span AND :sent_at + :span)"
+    near = "(m.sent_at IS NULL OR m.sent_at BETWEEN :earliest AND :latest)"
+    times = {} if sent_at is None else {"earliest": sent_at - span, "latest": sent_at + span}
     if sent_at is None:
-        near = "1"
+        near = "TRUE"
     rows = reader.all(
-        f"SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_id = m.id "
+        f"SELECT * FROM (SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_id = m.id "
         "WHERE m.sim_key = :sim_key AND m.sender = :sender AND m.reference_width = :width AND m.reference = :reference "
         f"AND m.parts_total = :total AND m.imported = :imported AND {among} AND {near} "
-        "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit",
-        {**key, **params, "sent_at": sent_at, "span": span, "limit": CANDIDATES_MAX},
+        "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit) part "
+        "UNION ALL SELECT NULL, 0, NULL, NULL, NULL, NULL, NULL FROM sms_parts WHERE sim_key = :sim_key AND sha256 = :sha256",
+        {
+            **key,
+            **params,
+            "sent_at": sent_at,
+            **times,
+            "limit": CANDIDATES_MAX,
+            "sha256": bytes.fromhex(sha256),
+        },
     )
+    if rows and rows[-1][0] is None:
+        return None
     return [_stored_part(row) for row in rows]
 
 
 def _stored_part(row: tuple[Any, ...]) -> StoredPart:
-    message_id, position, pdu, sent_at, received_at, is_open = row
+    message_id, position, octets, text, sent_at, received_at, is_open = row
+    pdu = _as_pdu(octets, text)
     return StoredPart(message_id, position, pdu, sent_at, received_at, bool(is_open))
+
+
+def _as_octets(pdu: str) -> tuple[bytes | None, str | None]:
+    """Return the columns `pdu` and `pdu_text` of what a phone gave: hex takes half the space as octets.
+
+    Anything else is stored as it is, for the operator.
+    """
+    try:
+        octets = bytes.fromhex(pdu)
+    except ValueError:
+        return None, pdu
+    return (octets, None) if _as_pdu(octets, None) == pdu else (None, pdu)
+
+
+def _as_pdu(octets: bytes | None, text: str | None) -> str:
+    """Return what the phone gave; empty if it was erased."""
+    return text or (octets or b"").hex().upper()
 
 
 def _through(smsc: str | None, homes: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -180,15 +268,24 @@ def stored_parts(reader: Reader, message_id: str) -> list[StoredPart]:
 
 
 def count_unjoined(
-    reader: Reader, sim_key: str, homes: Sequence[str], since: int, limit: int
+    reader: Reader,
+    sim_key: str,
+    homes: Sequence[str],
+    since: int,
+    limit: int,
+    joined_to: str | None,
 ) -> int:
-    """Return the number of messages through home SMSCs that lack parts since then, counted up to a limit."""
+    """Return the number of messages through home SMSCs that lack parts since then, counted up to a limit.
+
+    The message `joined_to` has one part that it does not count yet.
+    """
     among, params = _through(None, homes)
     return int(
         reader.value(
             "SELECT COUNT(*) FROM (SELECT 1 FROM messages m WHERE m.state = 'incomplete' AND m.sim_key = :sim "
-            f"AND m.parts_seen < m.parts_total AND m.created_at >= :since AND {among} LIMIT :limit)",
-            {**params, "sim": sim_key, "since": since, "limit": limit},
+            "AND m.parts_seen + CASE WHEN m.id = :joined_to THEN 1 ELSE 0 END < m.parts_total "
+            f"AND m.created_at >= :since AND {among} LIMIT :limit) few",
+            {**params, "sim": sim_key, "since": since, "limit": limit, "joined_to": joined_to},
         )
     )
 
@@ -196,7 +293,7 @@ def count_unjoined(
 def assemble_later(tx: Tx, message_id: str, at: int | None) -> None:
     """Set when the parts of a message are put together; the first time that was set stays."""
     tx.run(
-        "UPDATE messages SET assemble_at = :at WHERE id = :id AND (:at IS NULL OR assemble_at IS NULL)",
+        "UPDATE messages SET assemble_at = :at WHERE id = :id AND (CAST(:at AS BIGINT) IS NULL OR assemble_at IS NULL)",
         {"id": message_id, "at": at},
     )
 
@@ -210,9 +307,15 @@ def due_for_assembly(reader: Reader, now: int, limit: int) -> list[Message]:
     return load_all(Message, rows)
 
 
-def gather_parts(tx: Tx, target: str, members: Sequence[StoredPart], body: str) -> None:
-    """Move the parts of an assembly into one message, and its other parts into theirs; a message without parts goes."""
-    tx.run("UPDATE messages SET body = :body WHERE id = :id", {"body": body, "id": target})
+def gather_parts(tx: Tx, target: str, members: Sequence[StoredPart], body: str, adds: int) -> None:
+    """Move the parts of an assembly into one message, and its other parts into theirs; a message without parts goes.
+
+    The message has `adds` parts that it does not count yet.
+    """
+    tx.run(
+        "UPDATE messages SET body = :body, parts_seen = parts_seen + :adds WHERE id = :id",
+        {"body": body, "id": target, "adds": adds},
+    )
     for part in members:
         if part.message_id == target:
             continue
@@ -238,8 +341,33 @@ def has_part(reader: Reader, sim_key: str, sha256: str) -> bool:
     """Return whether this PDU was already stored for this SIM."""
     return reader.exists(
         "SELECT 1 FROM sms_parts WHERE sim_key = :sim_key AND sha256 = :sha256",
-        {"sim_key": sim_key, "sha256": sha256},
+        {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
+
+
+def known_parts(reader: Reader, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return those of these parts (SIM, digest) that are stored; at most `KEYS_MAX`."""
+    if not keys:
+        return set()
+    wanted = [(sim_key, bytes.fromhex(sha256)) for sim_key, sha256 in keys]
+    rows = reader.all(
+        f"SELECT p.sim_key, p.sha256 FROM (VALUES {table(wanted)}) k JOIN sms_parts p "
+        "ON p.sim_key = k.column1 AND p.sha256 = k.column2",
+        values(wanted),
+    )
+    return {(row[0], row[1].hex()) for row in rows}
+
+
+def part_keys(reader: Reader, message_ids: Sequence[str]) -> set[tuple[str, str]]:
+    """Return the parts (SIM, digest) of these messages."""
+    found = set[tuple[str, str]]()
+    for start in range(0, len(message_ids), KEYS_MAX):
+        batch = message_ids[start : start + KEYS_MAX]
+        rows = reader.all(
+            f"SELECT sim_key, sha256 FROM sms_parts WHERE message_id IN ({listed(batch)})", batch
+        )
+        found.update((row[0], row[1].hex()) for row in rows)
+    return found
 
 
 def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
@@ -247,7 +375,7 @@ def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
     return reader.exists(
         "SELECT 1 FROM sms_parts p JOIN messages m ON m.id = p.message_id "
         "WHERE p.sim_key = :sim_key AND p.sha256 = :sha256 AND m.state <> 'incomplete'",
-        {"sim_key": sim_key, "sha256": sha256},
+        {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
 
 
@@ -255,7 +383,7 @@ def message_of_part(reader: Reader, sim_key: str, sha256: str) -> str | None:
     """Return the id of the SMS that a part belongs to."""
     found: str | None = reader.value(
         "SELECT message_id FROM sms_parts WHERE sim_key = :sim_key AND sha256 = :sha256",
-        {"sim_key": sim_key, "sha256": sha256},
+        {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
     return found
 
@@ -266,11 +394,13 @@ def add(tx: Tx, message: dict[str, Any]) -> None:
 
 
 def add_part(tx: Tx, part: dict[str, Any]) -> None:
-    """Store one part; its `message_id` must exist."""
+    """Store one part, with `pdu` as the phone gave it and `sha256` in hex; its `message_id` must exist."""
+    octets, text = _as_octets(part["pdu"])
     tx.run(
-        "INSERT INTO sms_parts (sim_key, sha256, pdu, message_id, position, sent_at, storage, slot, received_at) "
-        "VALUES (:sim_key, :sha256, :pdu, :message_id, :position, :sent_at, :storage, :slot, :received_at)",
-        part,
+        "INSERT INTO sms_parts (sim_key, sha256, pdu, pdu_text, message_id, position, sent_at, storage, slot, received_at, "
+        "synthesised) VALUES (:sim_key, :sha256, :pdu, :text, :message_id, :position, :sent_at, :storage, :slot, "
+        ":received_at, :synthesised)",
+        {**part, "sha256": bytes.fromhex(part["sha256"]), "pdu": octets, "text": text},
     )
 
 
@@ -399,7 +529,7 @@ def mark_noticed(tx: Tx, message_id: str) -> None:
 def count_incomplete(reader: Reader) -> int:
     """Return the number of live messages that have lacked parts for long."""
     found = reader.value(
-        "SELECT COUNT(*) FROM messages WHERE state = 'incomplete' AND mode = 'live' AND reasons = :reasons",
-        {"reasons": _PARTS_MISSING},
+        # The constant is the condition of the index `messages_parts_missing`.
+        f"SELECT COUNT(*) FROM messages WHERE state = 'incomplete' AND mode = 'live' AND reasons = '{_PARTS_MISSING}'"
     )
     return int(found)

@@ -56,7 +56,7 @@ def _in_review(reader: Reader, transaction: Transaction) -> bool:
 def _lines(reader: Reader, mode: Mode) -> tuple[ShownLine, ...]:
     """Return the shop's numbers of the mode, oldest first, each with whether its phone is connected now."""
     rows = reader.all(
-        f"SELECT {_METHOD}, s.present, d.present, d.last_seen_at FROM payment_methods m "
+        f"SELECT {_METHOD}, s.present, d.present, s.not_receiving_since, d.last_seen_at FROM payment_methods m "
         "LEFT JOIN sims s ON s.seq = m.sim_seq LEFT JOIN devices d ON d.device_id = s.device_id "
         "WHERE m.mode = :mode AND m.deleted_at IS NULL AND m.is_active = 1 ORDER BY m.seq",
         {"mode": mode},
@@ -65,7 +65,8 @@ def _lines(reader: Reader, mode: Mode) -> tuple[ShownLine, ...]:
         ShownLine(
             load(PaymentMethod, row[:_WIDTH]),
             here=bool(row[_WIDTH] and row[_WIDTH + 1]),
-            seen_at=row[_WIDTH + 2],
+            receives=row[_WIDTH + 2] is None,
+            seen_at=row[_WIDTH + 3],
         )
         for row in rows
     )

@@ -4,12 +4,13 @@ A reversal may come before its payment, so `add` looks for one.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.core.model import ApprovedPayer, Payment, Reversal, Transaction
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
+from daemon.store.payments import search_index
 from daemon.store.rows import columns, insertion, load, load_all, load_optional
 from daemon.wire import Mode
 from parsers import person_name
@@ -68,11 +69,13 @@ def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Paym
     """
     kept = {"seq", "id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at"}
     changed = ", ".join(f"{name} = :{name}" for name in _PAYMENT.split(", ") if name not in kept)
+    search_index.remove(tx, "payments", [payment_id])
     row = tx.one(
         f"UPDATE payments SET {changed} WHERE id = :id RETURNING {_PAYMENT}",
         {**payment, "id": payment_id},
     )
     assert row is not None, payment_id
+    search_index.add(tx, "payments", [payment_id])
     return load(Payment, row)
 
 
@@ -115,6 +118,44 @@ def record_line_activity(tx: Tx, payment_method_id: str | None, sim_key: str, no
             "UPDATE payment_methods SET last_payment_at = :now WHERE id = :id",
             {"now": now_us, "id": payment_method_id},
         )
+
+
+def last_of_line(reader: Reader, payment_method_id: str) -> Payment | None:
+    """Return the newest payment to a number; None if there is none."""
+    return load_optional(
+        Payment,
+        reader.one(
+            f"SELECT {_PAYMENT} FROM payments WHERE payment_method_id = :id "
+            "ORDER BY stored_at DESC, seq DESC LIMIT 1",
+            {"id": payment_method_id},
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class UnplacedSum:
+    """The payments of one SIM, network and currency without a number; `first` and `last` are storage times."""
+
+    sim_key: str
+    provider: str
+    currency: str
+    count: int
+    minor: int
+    first: int
+    last: int
+
+
+def unplaced_sums(reader: Reader, since: int) -> list[UnplacedSum]:
+    """Return the sums of the live payments without a number, the largest first; SIMs that are ignored are left out."""
+    rows = reader.all(
+        "SELECT sim_key, provider, currency, COUNT(*), SUM(amount_minor), MIN(stored_at), MAX(stored_at) "
+        "FROM payments WHERE payment_method_id IS NULL AND stored_at >= :since AND mode = 'live' "
+        "AND sim_key NOT IN (SELECT sim_key FROM sims WHERE ignored_at IS NOT NULL) "
+        "GROUP BY sim_key, provider, currency",
+        {"since": since},
+    )
+    found = [UnplacedSum(*row) for row in rows]
+    return sorted(found, key=lambda one: (-one.minor, one.sim_key, one.provider))
 
 
 def unplaced(
@@ -252,7 +293,7 @@ def approved_payer(reader: Reader, payer_id: str, mode: Mode | None) -> Approved
     return load_optional(
         ApprovedPayer,
         reader.one(
-            f"SELECT {_PAYER} FROM approved_payers WHERE id = :id AND (:mode IS NULL OR mode = :mode)",
+            f"SELECT {_PAYER} FROM approved_payers WHERE id = :id AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
             {"id": payer_id, "mode": mode},
         ),
     )
@@ -269,7 +310,7 @@ def approved_payers(
 ) -> tuple[list[ApprovedPayer], int]:
     """Return one page of approvals, newest first, and their total number; `revoked` includes revoked ones."""
     where = (
-        "(:mode IS NULL OR mode = :mode) AND (:phone_number IS NULL OR phone_number = :phone_number) "
+        "(CAST(:mode AS TEXT) IS NULL OR mode = :mode) AND (CAST(:phone_number AS TEXT) IS NULL OR phone_number = :phone_number) "
         "AND (:revoked = 1 OR revoked_at IS NULL)"
     )
     params = {"mode": mode, "phone_number": phone_number, "revoked": revoked}

@@ -1,6 +1,7 @@
 """Reviews: questions to an operator about held messages and payments."""
 
 import json
+from collections.abc import Collection
 from typing import Any, Final
 
 from daemon.core.model import Review
@@ -65,7 +66,7 @@ def get(reader: Reader, review_id: str, mode: Mode | None) -> Review | None:
     return load_optional(
         Review,
         reader.one(
-            f"SELECT {_REVIEW} FROM reviews WHERE id = :id AND (:mode IS NULL OR mode = :mode)",
+            f"SELECT {_REVIEW} FROM reviews WHERE id = :id AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
             {"id": review_id, "mode": mode},
         ),
     )
@@ -91,6 +92,39 @@ def page(
         {**params, "limit": limit, "offset": offset},
     )
     return load_all(Review, rows), total
+
+
+def next_open(
+    reader: Reader, *, before: int | None, without: Collection[ReviewReason]
+) -> Review | None:
+    """Return the newest open live review, or the newest one that is older than `before`; None if there is none.
+
+    Args:
+        reader: The database.
+        before: `seq` of a review.
+        without: Reasons to leave out.
+    """
+    listed = ", ".join(f"'{reason.value}'" for reason in sorted(without)) or "''"
+    return load_optional(
+        Review,
+        reader.one(
+            f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND mode = 'live' "
+            f"AND (:before IS NULL OR seq < :before) AND reason NOT IN ({listed}) ORDER BY seq DESC LIMIT 1",
+            {"before": before},
+        ),
+    )
+
+
+def last_decided(reader: Reader, by: str, since: int) -> Review | None:
+    """Return the newest decision of somebody since a time; None if there is none."""
+    return load_optional(
+        Review,
+        reader.one(
+            f"SELECT {_REVIEW} FROM reviews WHERE decided_by = :by AND decided_at >= :since "
+            "ORDER BY decided_at DESC, seq DESC LIMIT 1",
+            {"by": by, "since": since},
+        ),
+    )
 
 
 def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:

@@ -31,7 +31,7 @@ _ALL_BEFORE: Final = _BEFORE.format(columns(Payment))
 _OF_PAIR: Final = (
     f"SELECT * FROM (SELECT {_T} FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
     "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair_{at} "
-    f"AND n.expires_at > :since AND {_UNPAID} ORDER BY n.expires_at DESC, n.transaction_id DESC LIMIT :limit)"
+    f"AND n.expires_at > :since AND {_UNPAID} ORDER BY n.expires_at DESC, n.transaction_id DESC LIMIT :limit) part"
 )
 """One statement for all pairs; each part stops at its newest rows, in index order."""
 

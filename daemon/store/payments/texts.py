@@ -5,7 +5,7 @@ The commit that queues an SMS checks the limits.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from daemon.core import limits
 from daemon.core.model import Payment, Transaction
@@ -28,6 +28,10 @@ from daemon.store.rows import columns, load, load_all, load_optional
 from daemon.wire import Mode
 
 TOPIC: Final = "sms_outbox"
+_COUNT: Final = (
+    "SELECT COUNT(*) FROM sms_outbox WHERE {column} = {value} AND created_at > {since} "
+    "AND (status <> 'expired' OR parts_sent > 0)"
+)
 NOTICE_VALID_US: Final = 12 * limits.HOUR_US
 """A notice that could not be sent by then is outdated."""
 
@@ -66,7 +70,44 @@ def queue_code(
 ) -> bool:
     """Queue the SMS with a transaction's code; return False if it gets none, or no line can send it now."""
     number = _wanted(texting, TextKind.CODE, transaction)
-    if number is None or transaction.expected_minor is None or transaction.svc_code is None:
+    if number is None:
+        return False
+    return _queue_code(
+        tx, texting, transaction, text_id=new_id(), number=number, kind=TextKind.CODE, now=now
+    )
+
+
+def queue_code_again(
+    tx: Tx, texting: Texting, text_id: str, transaction: Transaction, *, actor: str, now: int
+) -> bool:
+    """Queue the SMS with the code once more, because `actor` asked for it; return False if no line can send it now."""
+    number = transaction.phone_number
+    if number is None:
+        return False
+    return _queue_code(
+        tx,
+        texting,
+        transaction,
+        text_id=text_id,
+        number=number,
+        kind=TextKind.CODE_AGAIN,
+        now=now,
+        actor=actor,
+    )
+
+
+def _queue_code(
+    tx: Tx,
+    texting: Texting,
+    transaction: Transaction,
+    *,
+    text_id: str,
+    number: str,
+    kind: TextKind,
+    now: int,
+    actor: str = "momo",
+) -> bool:
+    if transaction.expected_minor is None or transaction.svc_code is None:
         return False
     line = _line(tx, texting, number, now)
     if line is None:
@@ -84,13 +125,14 @@ def queue_code(
     return _queue(
         tx,
         transaction,
-        text_id=new_id(),
-        kind=TextKind.CODE,
+        text_id=text_id,
+        kind=kind,
         sim_seq=line.sim_seq,
         number=number,
         body=body,
         expires_at=expires_at,
         now=now,
+        actor=actor,
     )
 
 
@@ -194,10 +236,16 @@ def _wanted(texting: Texting, kind: TextKind, transaction: Transaction) -> str |
 
 def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
     """Return the line to send from, None if none is ready or the limits are reached."""
-    lines = _ready_lines(tx)
-    if not lines or not _may_receive(tx, texting, number, now):
+    lines = _ready_lines(tx, number, now)
+    most = texting.per_number_hour
+    if not lines or (most and lines[0][1].to_number >= most):
         return None
-    return choose_line(lines, number, lambda line: _may_send(tx, line.sim_seq, now))
+    sent = {line.sim_seq: counts for line, counts in lines}
+    return choose_line(
+        [line for line, _ in lines],
+        number,
+        lambda line: _is_below_limits(sent[line.sim_seq].in_hour, sent[line.sim_seq].in_day),
+    )
 
 
 def _may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
@@ -206,30 +254,47 @@ def _may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
 
 
 def _may_send(tx: Tx, sim_seq: int, now: int) -> bool:
-    hour = _count(tx, "sim_seq", sim_seq, now - limits.HOUR_US)
-    day = _count(tx, "sim_seq", sim_seq, now - limits.DAY_US)
-    return hour < limits.SMS_PER_SIM_HOUR and day < limits.SMS_PER_SIM_DAY
+    return _is_below_limits(
+        _count(tx, "sim_seq", sim_seq, now - limits.HOUR_US),
+        _count(tx, "sim_seq", sim_seq, now - limits.DAY_US),
+    )
+
+
+def _is_below_limits(in_hour: int, in_day: int) -> bool:
+    return in_hour < limits.SMS_PER_SIM_HOUR and in_day < limits.SMS_PER_SIM_DAY
 
 
 def _count(tx: Tx, column: str, value: object, since: int) -> int:
     """Count the SMS queued since then, without those that were never sent."""
     return int(
         tx.value(
-            f"SELECT COUNT(*) FROM sms_outbox WHERE {column} = :value AND created_at > :since "
-            "AND (status <> 'expired' OR parts_sent > 0)",
+            _COUNT.format(column=column, value=":value", since=":since"),
             {"value": value, "since": since},
         )
     )
 
 
-def _ready_lines(tx: Tx) -> list[TextLine]:
+class _Sent(NamedTuple):
+    """The SMS sent to a number within an hour, and those from a line's SIM within an hour and a day."""
+
+    to_number: int
+    in_hour: int
+    in_day: int
+
+
+def _ready_lines(tx: Tx, number: str, now: int) -> list[tuple[TextLine, _Sent]]:
+    """Return the lines that can send an SMS now, and what the limits are compared with, in one statement."""
+    to_number = _COUNT.format(column="number", value=":number", since=":hour")
+    in_hour = _COUNT.format(column="sim_seq", value="m.sim_seq", since=":hour")
+    in_day = _COUNT.format(column="sim_seq", value="m.sim_seq", since=":day")
     rows = tx.all(
-        "SELECT m.sim_seq, s.network, m.phone_number, m.account_name FROM payment_methods m "
-        "JOIN sims s ON s.seq = m.sim_seq JOIN devices d ON d.device_id = s.device_id "
+        f"SELECT m.sim_seq, s.network, m.phone_number, m.account_name, ({to_number}), ({in_hour}), ({in_day}) "
+        "FROM payment_methods m JOIN sims s ON s.seq = m.sim_seq JOIN devices d ON d.device_id = s.device_id "
         "WHERE m.mode = 'live' AND m.deleted_at IS NULL AND m.is_active = 1 AND s.present = 1 AND d.present = 1 "
-        "AND d.forgotten_at IS NULL ORDER BY m.seq"
+        "AND d.forgotten_at IS NULL ORDER BY m.seq",
+        {"number": number, "hour": now - limits.HOUR_US, "day": now - limits.DAY_US},
     )
-    return load_all(TextLine, rows)
+    return [(load(TextLine, row[:4]), _Sent(*row[4:])) for row in rows]
 
 
 def _queue(
@@ -366,6 +431,16 @@ def find(reader: Reader, text_id: str) -> Text | None:
     """Return one SMS, None if there is none with that id."""
     row = reader.one(f"SELECT {_TEXT} FROM sms_outbox WHERE id = :id", {"id": text_id})
     return None if row is None else load(Text, row)
+
+
+def last_sent_at(reader: Reader, sim_seq: int) -> int | None:
+    """Return when the last SMS that the network accepted from this SIM was queued, None if there is none."""
+    at: int | None = reader.value(
+        "SELECT created_at FROM sms_outbox WHERE sim_seq = :sim AND parts_sent > 0 "
+        "ORDER BY created_at DESC, seq DESC LIMIT 1",
+        {"sim": sim_seq},
+    )
+    return at
 
 
 def sending(reader: Reader) -> list[Text]:

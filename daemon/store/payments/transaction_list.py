@@ -14,7 +14,13 @@ from typing import Any, Final
 
 from daemon.core.model import Event, Payment, Transaction
 from daemon.store.engine import Reader
-from daemon.store.payments.transaction_search import RowCondition, SeqQuery, search_steps
+from daemon.store.payments import search_index
+from daemon.store.payments.transaction_search import (
+    RowCondition,
+    SeqQuery,
+    is_indexed,
+    search_steps,
+)
 from daemon.store.rows import columns, load
 from daemon.wire import Mode, TransactionStatus
 
@@ -27,6 +33,8 @@ BOTH: Final = f"{_TRANSACTION}, {columns(Payment, 'p.')}"
 JOINED: Final = "transactions t LEFT JOIN payments p ON p.id = t.payment_id"
 _WALK_COSTS: Final = 3
 """Cost of reading a list row with its payment, relative to a row in a table scan (docs/decisions/0014)."""
+_WALKED_MAX: Final = 2_000
+"""So many rows of a list are read in 20 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,7 @@ class TransactionFilter:
             the description. Text that starts with `svc_` is the start of a reference, or its two ends with `…` between.
         sort: `newest`, `oldest`, `largest` or `smallest` first (by the requested, else the received amount).
         after: UUID of the transaction after which the page starts.
+        ended: Leave out those that wait for their payment; for a list without `status`.
     """
 
     mode: Mode | None = None
@@ -54,6 +63,7 @@ class TransactionFilter:
     search: str | None = None
     sort: str = "newest"
     after: str | None = None
+    ended: bool = False
 
     @property
     def by_amount(self) -> bool:
@@ -95,7 +105,8 @@ def transactions(
     if wanted.search is None:
         return _look(reader, wanted, None, now, limit, offset)
     found: tuple[list[Found], int] = [], 0
-    for way in search_steps(wanted.search, in_few=_few(reader, wanted, now)):
+    few = _few(reader, wanted, now)
+    for way in search_steps(wanted.search, search_index.indexed(reader), in_few=few):
         if isinstance(way, SeqQuery):
             found = _look_among(reader, wanted, way, now, limit, offset)
         else:
@@ -106,10 +117,12 @@ def transactions(
 
 
 def _few(reader: Reader, wanted: TransactionFilter, now: int) -> bool:
-    """Return whether walking through the list is likely cheaper than reading both tables once."""
+    """Return whether walking through the list is likely cheaper than the index of trigrams, or reading both tables once."""
+    listed = _kept_total(reader, wanted, {"now": now})
+    if wanted.search is not None and is_indexed(wanted.search):
+        return listed <= _WALKED_MAX
     if wanted.since is not None or wanted.phone_number is not None:
         return True
-    listed = _kept_total(reader, wanted, {"now": now})
     return listed * _WALK_COSTS < _kept_total(reader, TransactionFilter(origin="all"), {})
 
 
@@ -123,25 +136,31 @@ def _look_among(
         params |= {"offset": 0} | (place or {"limit": 0})
     behind = "TRUE" if place is None else _behind(wanted, "k.key", "k.seq")
     order = "DESC" if wanted.falling else "ASC"
-    rows = reader.all(
+    listed = f"{' AND '.join(_narrowed(wanted))} AND {_run(wanted)}"
+    rows = "".join(
+        f" UNION SELECT t.seq, {_key(wanted)} FROM {source} "
+        f"{'' if ' payments p' in source else 'LEFT JOIN payments p ON p.id = t.payment_id '}WHERE {where} AND {listed}"
+        for source, where in found.rows
+    )
+    page = reader.all(
         # CROSS fixes the join order, so that SQLite does not walk through the list instead.
         f"WITH found AS MATERIALIZED (SELECT t.seq AS seq, {_key(wanted)} AS key FROM ({found.seqs}) s "
         "CROSS JOIN transactions t LEFT JOIN payments p ON p.id = t.payment_id "
-        f"WHERE t.seq = s.seq AND {' AND '.join(_narrowed(wanted))} AND {_run(wanted)}) "
+        f"WHERE t.seq = s.seq AND {listed}{rows}) "
         f"SELECT c.total, {BOTH} FROM (SELECT COUNT(*) AS total FROM found) c LEFT JOIN "
         f"(SELECT * FROM found k WHERE {behind} ORDER BY k.key {order}, k.seq {order} LIMIT :limit OFFSET :offset) k ON TRUE "
         "LEFT JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
         f"ORDER BY k.key {order}, k.seq {order}",
         params,
     )
-    return [found_in(row[1:]) for row in rows if row[1] is not None], int(rows[0][0])
+    return [found_in(row[1:]) for row in page if row[1] is not None], int(page[0][0])
 
 
 def _run(wanted: TransactionFilter) -> str:
     """Return the condition that selects the range of the list's index."""
     modes = ", ".join(f"'{mode}'" for mode in wanted.modes)
     origins = ", ".join(f"'{origin}'" for origin in wanted.origins)
-    statuses = " OR ".join(" AND ".join(tests) or "TRUE" for tests in _statuses(wanted.status))
+    statuses = " OR ".join(" AND ".join(tests) or "TRUE" for tests in _statuses(wanted))
     return f"t.mode IN ({modes}) AND t.origin IN ({origins}) AND ({statuses})"
 
 
@@ -202,12 +221,14 @@ def _total(reader: Reader, asked: _Asked) -> int:
     if (wanted.since, wanted.until, wanted.phone_number, wanted.search) == (None, None, None, None):
         return _kept_total(reader, wanted, asked.params)
     whole = replace(asked, wanted=replace(wanted, sort="newest", after=None))
-    return int(reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')})", asked.params))
+    return int(reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')}) keys", asked.params))
 
 
 def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any]) -> int:
     """Add up the stored totals; overdue transactions that are not swept yet move from one status to the other."""
-    narrowed = "(:mode IS NULL OR mode = :mode) AND (:origin = 'all' OR origin = :origin)"
+    narrowed = (
+        "(CAST(:mode AS TEXT) IS NULL OR mode = :mode) AND (:origin = 'all' OR origin = :origin)"
+    )
     counts = {
         row[0]: int(row[1])
         for row in reader.all(
@@ -215,10 +236,11 @@ def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any
             {"mode": wanted.mode, "origin": wanted.origin},
         )
     }
-    if wanted.status is None:
+    if wanted.status is None and not wanted.ended:
         return sum(counts.values())
-    total = counts.get(wanted.status, 0)
-    if wanted.status in (TransactionStatus.PENDING, TransactionStatus.EXPIRED):
+    pending = counts.get(TransactionStatus.PENDING, 0)
+    total = counts.get(wanted.status, 0) if wanted.status else sum(counts.values()) - pending
+    if wanted.ended or wanted.status in (TransactionStatus.PENDING, TransactionStatus.EXPIRED):
         overdue = reader.value(
             "SELECT COUNT(*) FROM transactions WHERE status = 'PENDING' AND expires_at <= :now "
             f"AND merged_into IS NULL AND {narrowed}",
@@ -272,7 +294,7 @@ def _parts(asked: _Asked) -> Iterator[str]:
     source = JOINED if joined else "transactions t"
     for mode in wanted.modes:
         for origin in wanted.origins:
-            for status in _statuses(wanted.status):
+            for status in _statuses(wanted):
                 # Constants, not the caller's text: they select the index range.
                 run = (f"t.mode = '{mode}'", f"t.origin = '{origin}'", *status)
                 where = " AND ".join((*run, *rest))
@@ -295,9 +317,11 @@ def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
         yield "COALESCE(p.payer_phone, t.phone_number) = :phone"
 
 
-def _statuses(status: TransactionStatus | None) -> list[list[str]]:
+def _statuses(wanted: TransactionFilter) -> list[list[str]]:
+    status = wanted.status
     if status is None:
-        return [[]]
+        overdue = ["t.status = 'PENDING'", "t.expires_at <= :now"]
+        return [["t.status <> 'PENDING'"], overdue] if wanted.ended else [[]]
     if status is TransactionStatus.PENDING:
         return [["t.status = 'PENDING'", "t.expires_at > :now"]]
     if status is TransactionStatus.EXPIRED:
@@ -326,7 +350,7 @@ def by_client_reference(
     """
     where = (
         "t.client_reference = :reference AND t.created_with <> 'publishable' "
-        "AND (:mode IS NULL OR t.mode = :mode)"
+        "AND (CAST(:mode AS TEXT) IS NULL OR t.mode = :mode)"
     )
     params = {"reference": client_reference, "mode": mode, "now": now}
     matches = int(reader.value(f"SELECT COUNT(*) FROM transactions t WHERE {where}", params))
@@ -343,7 +367,7 @@ def by_client_reference(
 def _one(reader: Reader, where: str, params: dict[str, Any], mode: Mode | None) -> Found | None:
     row = reader.one(
         f"SELECT {BOTH} FROM {JOINED} WHERE {where} "
-        "AND (:mode IS NULL OR t.mode = :mode) ORDER BY t.seq DESC LIMIT 1",
+        "AND (CAST(:mode AS TEXT) IS NULL OR t.mode = :mode) ORDER BY t.seq DESC LIMIT 1",
         {**params, "mode": mode},
     )
     return None if row is None else found_in(row)

@@ -1,25 +1,21 @@
-"""The SQL of a search of transactions: in an index if the text may name one thing, else in every row.
+"""The SQL of a search of transactions: in an index of whole names if the text may name one thing, else in that of trigrams.
 
-The reasons are in docs/decisions/0014-search-exact-identifiers-before-scanning-text.md.
+The reasons are in docs/decisions/0014-search-exact-identifiers-in-indexes-and-text-in-trigrams.md.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from daemon.store.payments import search_index
+from daemon.store.payments.search_index import Indexed
 from parsers.phone import e164_prefix
 from parsers.reading import normalize_telco_id
 from parsers.svc_code import normalize_code
 
-_OF_TRANSACTION: Final = (
-    "t.svc_code",
-    "t.customer_name",
-    "t.client_reference",
-    "t.description",
-    "t.phone_number",
-)
-_OF_PAYMENT: Final = ("p.telco_transaction_id", "p.payer_name", "p.payer_phone")
+_OF_TRANSACTION: Final = tuple(f"t.{column}" for column in search_index.OF_TRANSACTION)
+_OF_PAYMENT: Final = tuple(f"p.{column}" for column in search_index.OF_PAYMENT)
 _PHONES: Final = ("t.phone_number", "p.payer_phone")
 _PAID: Final = "payments p CROSS JOIN transactions t WHERE t.payment_id = p.id"
 """CROSS fixes the join order (SQLite, "Manual control of query plans using CROSS JOIN")."""
@@ -38,10 +34,15 @@ _BEHIND_HEX: Final = "g"
 
 @dataclass(frozen=True, slots=True)
 class SeqQuery:
-    """A query of the `seq` of the matching transactions, and its parameters."""
+    """A query of the `seq` of the matching transactions, and its parameters.
+
+    Attributes:
+        rows: Further matching transactions `t`, each a source and its condition; `t` is read once there.
+    """
 
     seqs: str
     params: Mapping[str, Any]
+    rows: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,12 @@ class RowCondition:
     params: Mapping[str, Any]
 
 
-def search_steps(text: str, *, in_few: bool) -> Iterator[SeqQuery | RowCondition]:
+def is_indexed(text: str) -> bool:
+    """Return whether the index of trigrams is of use for a text."""
+    return search_index.match(text, None) is not None
+
+
+def search_steps(text: str, indexed: Indexed, *, in_few: bool) -> Iterator[SeqQuery | RowCondition]:
     """Yield the ways to search for a text, to be tried in turn until one has results.
 
     Text that starts with `svc_` is the start of a reference, or its two ends with `…` between them. One word with a
@@ -60,6 +66,7 @@ def search_steps(text: str, *, in_few: bool) -> Iterator[SeqQuery | RowCondition
 
     Args:
         text: The text to search for.
+        indexed: The rows in the index of trigrams; the others are read.
         in_few: The list is filtered to few of the transactions, so that only its rows are read.
     """
     if text.lower().startswith("svc_"):
@@ -75,12 +82,22 @@ def search_steps(text: str, *, in_few: bool) -> Iterator[SeqQuery | RowCondition
     if in_few:
         yield RowCondition(_held((*_OF_TRANSACTION, *_OF_PAYMENT), params), params)
         return
-    # Scan each table once: looking up the payment of each transaction would take three times as long.
-    of_transactions = f"SELECT t.seq FROM transactions t WHERE {_held(_OF_TRANSACTION, params)}"
-    yield SeqQuery(
-        f"{of_transactions} UNION SELECT t.seq FROM {_PAID} AND {_held(_OF_PAYMENT, params)}",
-        params,
-    )
+    match = None if indexed.in_tables else search_index.match(text, dialled)
+    yield _anywhere(params, match, indexed)
+
+
+def _anywhere(params: dict[str, Any], match: str | None, indexed: Indexed) -> SeqQuery:
+    of_transaction, of_payment = _held(_OF_TRANSACTION, params), _held(_OF_PAYMENT, params)
+    # Each table is read once: looking up the payment of each transaction would take three times as long.
+    found = [
+        f"SELECT t.seq FROM transactions t WHERE t.seq > :transactions AND {of_transaction}",
+        f"SELECT t.seq FROM {_PAID} AND p.seq > :payments AND {of_payment}",
+    ]
+    if match is None:
+        return SeqQuery(" UNION ".join(found), {**params, "transactions": 0, "payments": 0})
+    rows = search_index.rows(of_transaction, of_payment)
+    last = {"transactions": indexed.transaction_seq, "payments": indexed.payment_seq}
+    return SeqQuery(" UNION ".join(found), {**params, **last, "match": match}, rows)
 
 
 def _held(columns: Iterable[str], params: Mapping[str, Any]) -> str:

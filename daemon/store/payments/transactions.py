@@ -1,7 +1,7 @@
 """Transactions, holders and their codes. Every change of status is one conditional UPDATE that checks and acts."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
@@ -40,7 +40,7 @@ def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transa
         Transaction,
         reader.one(
             f"SELECT {_TRANSACTION} FROM transactions WHERE id = :id "
-            "AND (:mode IS NULL OR mode = :mode)",
+            "AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
             {"id": transaction_id, "mode": mode},
         ),
     )
@@ -67,18 +67,39 @@ def holding(reader: Reader, payment_id: str) -> Transaction | None:
     )
 
 
+_EXPECTING = (
+    "FROM transactions WHERE mode = :mode AND expected_telco_transaction_id = :telco_id "
+    "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') ORDER BY seq DESC LIMIT :limit"
+)
+
+
 def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
     """Return the unpaid transaction that expects this network ID; a cancelled one only if there is no other."""
-    found = load_all(
-        Transaction,
-        reader.all(
-            f"SELECT {_TRANSACTION} FROM transactions WHERE mode = :mode "
-            "AND expected_telco_transaction_id = :telco_id "
-            "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
-            "ORDER BY seq DESC LIMIT :limit",
-            {"mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX},
-        ),
+    params = {"mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX}
+    return _expecting(
+        load_all(Transaction, reader.all(f"SELECT {_TRANSACTION} {_EXPECTING}", params))
     )
+
+
+def named_by(
+    reader: Reader, mode: Mode, codes: Sequence[str], telco_id: str, now: int
+) -> tuple[list[Transaction], Transaction | None]:
+    """Return what `by_codes_in_use` and `expecting` return, read in one statement."""
+    if not codes:
+        return [], expecting(reader, mode, telco_id)
+    named = {f"code{place}": code for place, code in enumerate(codes)}
+    rows = reader.all(
+        f"SELECT c.code, {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id "
+        f"WHERE c.mode = :mode AND c.code IN ({', '.join(':' + name for name in named)}) AND c.free_at > :now "
+        f"UNION ALL SELECT * FROM (SELECT '', {_TRANSACTION} {_EXPECTING}) part",
+        {**named, "mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX, "now": now},
+    )
+    by_code = {row[0]: load(Transaction, row[1:]) for row in rows if row[0]}
+    expected = [load(Transaction, row[1:]) for row in rows if not row[0]]
+    return [by_code[code] for code in codes if code in by_code], _expecting(expected)
+
+
+def _expecting(found: Sequence[Transaction]) -> Transaction | None:
     standing = (one for one in found if one.status is not TransactionStatus.CANCELLED)
     return next(standing, found[0] if found else None)
 

@@ -10,14 +10,17 @@ import os
 import re
 import shutil
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from daemon.core.errors import MomoError
+from daemon.runtime.disk import sync
 from daemon.store import migrate
-from daemon.store.engine import BUSY_MS, Store
+from daemon.store.engine import Store
+from daemon.store.sqlite_file import BUSY_MS
 from daemon.store.upkeep import ledger_check
 from daemon.wire import Places
 from parsers.times import render
@@ -118,13 +121,37 @@ def copy(source: str, target: Path) -> None:
         BackupBad: The source cannot be read, or the target cannot be written.
         DiskFull: The disk is full.
     """
+
+    def copy_into(writing: sqlite3.Connection) -> None:
+        with contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as reading:
+            reading.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            # All pages in one step: with smaller steps, another process's write would restart the copy each time.
+            reading.backup(writing, pages=-1)
+
+    _write_copy(target, copy_into)
+
+
+async def rescue(store: Store, target: Path) -> None:
+    """Copy an open database, also after its file was removed or replaced.
+
+    Raises:
+        BackupBad: The copy cannot be written; then no file is left.
+        Unavailable: The database is not open.
+    """
+    await store.read(lambda reader: _write_copy(target, reader.copy_to))
+
+
+def _write_copy(target: Path, copy_into: Callable[[sqlite3.Connection], None]) -> None:
     draft = target.with_name(f".{target.name}.{os.getpid()}.new")
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_leftovers(target.parent)
         draft.unlink(missing_ok=True)
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        _copy(source, draft)
+        with contextlib.closing(sqlite3.connect(draft)) as writing:
+            copy_into(writing)
+            # Makes the copy a single file, without a log beside it.
+            writing.execute("PRAGMA journal_mode = DELETE")
         sync(draft)
         draft.replace(target)
         sync(target.parent)
@@ -137,18 +164,6 @@ def copy(source: str, target: Path) -> None:
             # A failure to clean up must not hide why the copy failed.
             with contextlib.suppress(OSError):
                 name.unlink(missing_ok=True)
-
-
-def _copy(source: str, draft: Path) -> None:
-    with (
-        contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as reading,
-        contextlib.closing(sqlite3.connect(draft)) as writing,
-    ):
-        reading.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-        # All pages in one step: with smaller steps, another process's write would restart the copy each time.
-        reading.backup(writing, pages=-1)
-        # Makes the copy a single file, without a log beside it.
-        writing.execute("PRAGMA journal_mode = DELETE")
 
 
 def _says_full(error: Exception) -> bool:
@@ -241,15 +256,6 @@ def merge_wal(database: Path) -> None:
         base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def sync(path: Path) -> None:
-    """Sync a file or folder to the disk."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def drill_prefix() -> str:
     """Return the prefix of this process's drill folders."""
     return f".drill.{os.getpid()}."
@@ -291,6 +297,27 @@ def id_of(path: Path) -> str:
     """Return the ID of a copy, as used in commands."""
     match = _NAME.fullmatch(path.name)
     return match["id"] if match else path.name
+
+
+def rescue_path(database: str, now: datetime) -> Path:
+    """Return the path for a copy of an open database whose file was removed or replaced, beside that file."""
+    path = Path(database)
+    return path.with_name(f"{path.stem}.rescued-{stamp(now)}.db")
+
+
+def newest_rescue(database: str) -> str:
+    """Return the newest copy made by `rescue_path`; "" if there is none."""
+    path = Path(database)
+    return max((str(one) for one in path.parent.glob(f"{path.stem}.rescued-*.db")), default="")
+
+
+def was_set_up(places: Places) -> bool:
+    """Return whether there is a shop, or its database is missing and copies of it are still there."""
+    return (
+        Path(places.database).exists()
+        or bool(newest_rescue(places.database))
+        or bool(entries(places))
+    )
 
 
 def entries(places: Places) -> list[Entry]:

@@ -22,7 +22,7 @@ class Invariant(NamedTuple):
 VIOLATIONS: Final[Mapping[str, Invariant]] = {
     "message.stored_once": Invariant(
         "one SMS is stored once",
-        "SELECT sim_key, sha256 FROM sms_parts GROUP BY sim_key, sha256 HAVING COUNT(*) > 1",
+        "SELECT sim_key, MIN(message_id) FROM sms_parts GROUP BY sim_key, sha256 HAVING COUNT(*) > 1",
     ),
     "message.whole": Invariant(
         "a message has as many parts as it counts",
@@ -105,6 +105,10 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
         "JOIN transactions t ON t.id = d.transaction_id "
         "WHERE e.mode <> t.mode OR (d.test = 1) <> (t.mode = 'test')",
     ),
+    "delivery.body": Invariant(
+        "a delivery has its body",
+        "SELECT d.id FROM deliveries d LEFT JOIN delivery_bodies b ON b.delivery_seq = d.seq WHERE b.delivery_seq IS NULL",
+    ),
     "delivery.one_subject": Invariant(
         "one webhook id is one kind of event about one payment",
         "SELECT d.webhook_id FROM deliveries d JOIN deliveries o ON o.webhook_id = d.webhook_id "
@@ -120,6 +124,20 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
         "SELECT mode, origin, status FROM (SELECT mode, origin, status, count FROM transaction_counts WHERE count > 0 "
         "UNION ALL SELECT mode, origin, status, COUNT(*) FROM transactions WHERE merged_into IS NULL "
         "GROUP BY mode, origin, status) kept GROUP BY mode, origin, status, count HAVING COUNT(*) <> 2",
+    ),
+    "counts.messages": Invariant(
+        "the stored totals of messages agree with the rows",
+        "SELECT line, state FROM (SELECT line, state, count FROM message_counts WHERE count > 0 "
+        "UNION ALL SELECT COALESCE(payment_method_id, ''), state, COUNT(*) FROM messages WHERE state <> 'incomplete' "
+        "GROUP BY COALESCE(payment_method_id, ''), state) kept GROUP BY line, state, count HAVING COUNT(*) <> 2",
+    ),
+    "counts.deliveries": Invariant(
+        "the stored totals of deliveries agree with the rows",
+        "SELECT mode, endpoint, event, status FROM "
+        "(SELECT mode, endpoint, event, status, count FROM delivery_counts WHERE count > 0 UNION ALL "
+        "SELECT e.mode, CASE e.kind WHEN 'endpoint' THEN e.id ELSE 'implicit' END AS owner, d.event, d.status, COUNT(*) "
+        "FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id GROUP BY e.mode, owner, d.event, d.status) kept "
+        "GROUP BY mode, endpoint, event, status, count HAVING COUNT(*) <> 2",
     ),
 }
 """By a stable id: the invariant, and a SELECT of the rows that violate it."""

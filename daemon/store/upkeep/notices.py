@@ -83,11 +83,17 @@ def add_occurrence(tx: Tx, notice_id: str, told: EventNotice, at: int) -> bool:
 
 def is_open(reader: Reader, cause: str) -> bool:
     """Return whether a cause has a notice and is not over."""
-    return reader.exists(
-        "SELECT 1 FROM notices WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) "
+    return open_kind(reader, cause) is not None
+
+
+def open_kind(reader: Reader, cause: str) -> str | None:
+    """Return the kind of the last notice of a cause; None if it is over or there was none."""
+    kind: str | None = reader.value(
+        "SELECT kind FROM notices WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) "
         "AND recovered_at IS NULL",
         {"cause": cause},
     )
+    return kind
 
 
 def recover(tx: Tx, cause: str, at: int) -> bool:
@@ -137,7 +143,7 @@ def page(reader: Reader, *, unseen: bool, limit: int, offset: int) -> tuple[list
 def unseen(reader: Reader) -> tuple[int, int]:
     """Return the number of unseen notices, and how many of them are urgent and not over."""
     row = reader.one(
-        "SELECT COUNT(*), COALESCE(SUM(urgent = 1 AND recovered_at IS NULL), 0) FROM notices "
+        "SELECT COUNT(*), COUNT(*) FILTER (WHERE urgent = 1 AND recovered_at IS NULL) FROM notices "
         "WHERE seen_at IS NULL"
     )
     assert row is not None, "an aggregate has one row"
@@ -152,7 +158,7 @@ def exists(reader: Reader, notice_id: str) -> bool:
 def mark_seen(tx: Tx, notice_id: str | None, now: int) -> int:
     """Mark one notice as seen, or all with None; return how many were new."""
     return tx.run(
-        "UPDATE notices SET seen_at = :now, told = count WHERE seen_at IS NULL AND (:id IS NULL OR id = :id)",
+        "UPDATE notices SET seen_at = :now, told = count WHERE seen_at IS NULL AND (CAST(:id AS TEXT) IS NULL OR id = :id)",
         {"id": notice_id, "now": now},
     )
 
@@ -211,7 +217,7 @@ def record_try(tx: Tx, send_id: str, *, due_at: int | None, error: str | None, n
     """Record the result of a try: sent (`error` None), to be tried again at `due_at`, or given up."""
     tx.run(
         "UPDATE notice_sends SET tries = tries + 1, due_at = :due_at, error = :error, "
-        "ended_at = CASE WHEN :due_at IS NULL THEN :now END WHERE id = :id",
+        "ended_at = CASE WHEN CAST(:due_at AS BIGINT) IS NULL THEN CAST(:now AS BIGINT) END WHERE id = :id",
         {"id": send_id, "due_at": due_at, "error": error, "now": now},
     )
 

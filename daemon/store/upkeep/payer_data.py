@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from daemon.core.upkeep.erasure import forget_in_json, forget_in_text, search_digits
 from daemon.store.engine import Reader, Tx
+from daemon.store.payments import search_index
 from daemon.store.rows import columns, listed, load_all
+from daemon.store.webhooks import bodies
 
 BATCH: Final = 500
 """Ids in one statement."""
@@ -181,7 +183,7 @@ _ERASURES: Final = (
     ("orders", "DELETE FROM request_names WHERE transaction_id IN ({ids})"),
     ("orders", "DELETE FROM payer_claims WHERE transaction_id IN ({ids})"),
     # The same as when a message is too old to keep: `daemon.store.upkeep.retention`.
-    ("messages", "UPDATE sms_parts SET pdu = '' WHERE message_id IN ({ids})"),
+    ("messages", "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_id IN ({ids})"),
     ("messages", "UPDATE messages SET body = '', fields = '{{}}' WHERE id IN ({ids})"),
     ("texts", "DELETE FROM sms_outbox_parts WHERE sms_id IN ({ids})"),
     ("texts", "UPDATE sms_outbox SET body = '', number = '' WHERE id IN ({ids})"),
@@ -204,11 +206,19 @@ _ERASURES: Final = (
 def erase(tx: Tx, found: Found) -> None:
     """Erase the payer from every row. The old content in the file is overwritten (`secure_delete`), not only freed."""
     tx.value("PRAGMA secure_delete = ON")
+    indexed = (("payments", found.payments), ("transactions", found.transactions))
     try:
+        for table, ids in indexed:
+            for batch in _batches(ids):
+                search_index.remove(tx, table, batch)
         for kind, statement in _ERASURES:
             for batch in _batches(getattr(found, kind)):
                 tx.run(statement.format(ids=listed(batch)), batch)
         _rewrite_all(tx, found)
+        for table, ids in indexed:
+            for batch in _batches(ids):
+                search_index.add(tx, table, batch)
+        search_index.begin_purge(tx)
     finally:
         tx.value("PRAGMA secure_delete = OFF")
 
@@ -223,7 +233,11 @@ def _rewrite_all(tx: Tx, found: Found) -> None:
     def in_text(text: str) -> str:
         return forget_in_text(text, number)
 
-    _rewrite(tx, "deliveries", "body", "transaction_id", found.transactions, in_json)
+    seqs = _where(
+        tx, "SELECT seq FROM deliveries WHERE transaction_id IN ({ids})", found.transactions
+    )
+    for batch in _batches(seqs):
+        bodies.rewrite(tx, batch, in_json)
     _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)
     _rewrite(tx, "reviews", "notes", "id", found.reviews, in_text)
     _rewrite(tx, "reconciliations", "notes", "transaction_id", found.transactions, in_text)

@@ -34,7 +34,7 @@ class Kind:
     old: str
     statements: tuple[str, ...]
     join: str = ""
-    among: str = "1"
+    among: str = "TRUE"
 
     @property
     def prunable(self) -> str:
@@ -84,6 +84,7 @@ DELIVERIES: Final = Kind(
     (
         "DELETE FROM attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE seq IN ({batch}))",
         "DELETE FROM dead_letters WHERE delivery_id IN (SELECT id FROM deliveries WHERE seq IN ({batch}))",
+        "DELETE FROM delivery_bodies WHERE delivery_seq IN ({batch})",
         "DELETE FROM deliveries WHERE seq IN ({batch})",
     ),
 )
@@ -94,7 +95,7 @@ MESSAGES: Final = Kind(
     "(r.body IS NULL OR r.body <> '') AND COALESCE(r.sent_at, 0) < :before AND r.state <> 'held' "
     "AND NOT EXISTS (SELECT 1 FROM reviews o WHERE o.message_id = r.id AND o.state = 'open')",
     (
-        "UPDATE sms_parts SET pdu = '' WHERE message_id IN (SELECT id FROM messages WHERE seq IN ({batch}))",
+        "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_id IN (SELECT id FROM messages WHERE seq IN ({batch}))",
         # The payment's own row keeps the data read from the message.
         "UPDATE messages SET body = '', fields = '{{}}' WHERE seq IN ({batch})",
     ),
@@ -116,7 +117,7 @@ CLAIMS: Final = Kind(
     "payer_claims",
     "payer_claims",
     "said_at",
-    "1",
+    "TRUE",
     ("DELETE FROM payer_claims WHERE seq IN ({batch})",),
 )
 NOTICES: Final = Kind(

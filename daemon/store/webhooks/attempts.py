@@ -32,6 +32,7 @@ class Leased:
     delivery: Delivery
     endpoint: Endpoint
     number: int
+    body: bytes
     sealed_secrets: tuple[str, ...]
 
     @property
@@ -125,6 +126,7 @@ def _decide(ended: EndedAttempt, *, failures: int, link_failures: int) -> Decisi
         attempt_count=delivery.attempt_count,
         consecutive_failures=failures,
         extra=delivery.extra,
+        clock_waits=delivery.clock_waits,
         link_failures=link_failures,
     )
     return decide(
@@ -183,7 +185,8 @@ def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: in
             # The time of the first 2xx is never overwritten.
             "delivered_at": delivery.delivered_at or (now if delivered else None),
             "failed_at": now if failed else None,
-            "waiting": None,
+            "waiting": "clock" if decision.waits_for_clock else None,
+            "clock_waits": delivery.clock_waits + decision.waits_for_clock,
         },
         attempt={
             "finished_at": now,
@@ -199,7 +202,7 @@ def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: in
         leased.endpoint.id,
         succeeded=delivered,
         failures=decision.consecutive_failures,
-        link_failure=not delivered and not decision.counts,
+        link_failure=not (delivered or decision.counts or decision.waits_for_clock),
         now=now,
     )
     if delivered:

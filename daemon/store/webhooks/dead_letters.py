@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from daemon.core.model import Delivery, Endpoint
-from daemon.core.webhooks.delivery import DeadLetter
+from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, DeadLetter
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import Conditions, columns, load, select_page, table, values
-from daemon.store.webhooks import deliveries
+from daemon.store.rows import Conditions, Row, columns, load, select_page, table, values
+from daemon.store.webhooks import bodies, deliveries
 from daemon.wire import Mode
 
 _LETTER_L = columns(DeadLetter, "l.")
@@ -20,10 +20,10 @@ _JOINED = (
     "dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
     "JOIN endpoints e ON e.id = d.endpoint_id"
 )
-_OPEN = "l.replayed_at IS NULL AND l.resolved_at IS NULL"
+_OPEN = "l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL"
 
-Found = tuple[DeadLetter, Delivery, Endpoint]
-"""A dead letter, its delivery as it is now, and the delivery's endpoint."""
+Found = tuple[DeadLetter, Delivery, Endpoint, bytes]
+"""A dead letter, its delivery as it is now, and the delivery's endpoint and body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class DeadLetterFilter:
 
     Attributes:
         mode: Of the endpoint; None is both.
-        include_replayed: Include those that were sent again or arrived later.
+        include_replayed: Include those that were sent again, arrived later or were dismissed.
         after: `failed_at` and `seq` of the one after which the page starts; the total does not depend on it.
     """
 
@@ -58,16 +58,19 @@ def add_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int
         return
     tx.run(
         "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count, failed_at, failing_since, "
-        "error_code, error_message, last_status_code, last_response_body, attempt_count) "
+        "error_code, error_message, last_status_code, last_response_body, attempt_count, clock_waits, mode) "
         "SELECT v.column1, d.id, ?, ?, 0, ?, "
         "(SELECT MIN(a.started_at) FROM attempts a WHERE a.delivery_id = d.id AND a.run = d.run), "
-        "d.error_code, d.error_message, d.response_status_code, d.response_body, d.attempt_count "
-        f"FROM (VALUES {table(letters)}) AS v JOIN deliveries d ON d.id = v.column2 WHERE TRUE "
+        "d.error_code, d.error_message, d.response_status_code, d.response_body, d.attempt_count, d.clock_waits, e.mode "
+        f"FROM (VALUES {table(letters)}) AS v JOIN deliveries d ON d.id = v.column2 "
+        "JOIN endpoints e ON e.id = d.endpoint_id WHERE TRUE "
         "ON CONFLICT (delivery_id) DO UPDATE SET reason = excluded.reason, replayed_at = NULL, resolved_at = NULL, "
+        "dismissed_at = NULL, dismissed_by = NULL, notes = NULL, "
         "failed_at = excluded.failed_at, failing_since = excluded.failing_since, "
         "error_code = excluded.error_code, error_message = excluded.error_message, "
         "last_status_code = excluded.last_status_code, "
-        "last_response_body = excluded.last_response_body, attempt_count = excluded.attempt_count",
+        "last_response_body = excluded.last_response_body, attempt_count = excluded.attempt_count, "
+        "clock_waits = excluded.clock_waits",
         [reason, now, now, *values(letters)],
     )
 
@@ -111,10 +114,18 @@ def resolve(tx: Tx, delivery_id: str, now: int) -> None:
     )
 
 
+def dismiss(tx: Tx, letter_id: str, *, actor: str, notes: str, now: int) -> None:
+    """Close an open dead letter without sending it again; a later failure of its delivery opens it again."""
+    tx.run(
+        "UPDATE dead_letters SET dismissed_at = :now, dismissed_by = :actor, notes = :notes WHERE id = :id",
+        {"id": letter_id, "actor": actor, "notes": notes, "now": now},
+    )
+
+
 def one(reader: Reader, letter_id: str) -> Found | None:
     """Return one dead letter."""
     row = reader.one(f"SELECT {_ALL} FROM {_JOINED} WHERE l.id = :id", {"id": letter_id})
-    return None if row is None else _found(row)
+    return None if row is None else _found(reader, [row])[0]
 
 
 def listed(
@@ -124,10 +135,18 @@ def listed(
     conditions = Conditions()
     if not wanted.include_replayed:
         conditions.always(_OPEN)
-    conditions.by("e.mode = :mode", mode=wanted.mode)
+    conditions.by("l.mode = :mode", mode=wanted.mode)
     conditions.by("d.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
     conditions.by("l.reason = :reason", reason=wanted.reason)
     conditions.by("l.error_code = :error_code", error_code=wanted.error_code)
+    total = None
+    if wanted.endpoint_id is None:
+        # Without a look-up of each delivery.
+        total = int(
+            reader.value(
+                f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params
+            )
+        )
     behind = Conditions()
     if wanted.after is not None:
         behind.always("(l.failed_at, l.seq) < (:failed_at, :seq)")
@@ -141,13 +160,94 @@ def listed(
         limit=limit,
         offset=offset,
         behind=behind,
+        total=total,
     )
-    return [_found(row) for row in rows], total
+    return _found(reader, rows), total
 
 
-def _found(row: tuple[object, ...]) -> Found:
-    return (
-        load(DeadLetter, row[:_TO_DELIVERY]),
-        load(Delivery, row[_TO_DELIVERY:_TO_ENDPOINT]),
-        load(Endpoint, row[_TO_ENDPOINT:]),
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What the dead letters of one fault have in common.
+
+    Attributes:
+        error_code: "" if there is none.
+        status_code: 0 if there was no answer.
+        clock: It was signed again until its receiver's clock was given up.
+    """
+
+    endpoint_id: str
+    reason: str
+    error_code: str
+    status_code: int
+    clock: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The open dead letters of one kind: their number, the oldest failure, and the newest with its endpoint."""
+
+    kind: Kind
+    count: int
+    since: int
+    newest: DeadLetter
+    endpoint: Endpoint
+
+
+_CLOCK = f"CASE WHEN l.clock_waits >= {CLOCK_WAITS_MAX} THEN 1 ELSE 0 END"
+_KIND = f"d.endpoint_id, l.reason, COALESCE(l.error_code, ''), COALESCE(l.last_status_code, 0), {_CLOCK}"
+_OF_KIND = (
+    "d.endpoint_id = :endpoint_id AND l.reason = :reason AND COALESCE(l.error_code, '') = :error_code "
+    f"AND COALESCE(l.last_status_code, 0) = :status_code AND {_CLOCK} = :clock"
+)
+
+
+def groups(reader: Reader, mode: Mode) -> list[Group]:
+    """Return the open dead letters of a mode by kind, the newest failure first."""
+    rows = reader.all(
+        f"SELECT {_KIND}, COUNT(*), MIN(l.failed_at), MAX(l.seq) FROM {_JOINED} "
+        f"WHERE {_OPEN} AND l.mode = :mode GROUP BY {_KIND} ORDER BY MAX(l.failed_at) DESC, MAX(l.seq) DESC",
+        {"mode": mode},
     )
+    found = []
+    for endpoint_id, reason, error_code, status_code, clock, count, since, seq in rows:
+        row = reader.one(
+            f"SELECT {_LETTER_L}, {columns(Endpoint, 'e.')} FROM {_JOINED} WHERE l.seq = :seq",
+            {"seq": seq},
+        )
+        assert row is not None, "it is of the same snapshot"
+        kind = Kind(endpoint_id, reason, error_code, int(status_code), bool(clock))
+        letter, endpoint = load(DeadLetter, row[:_TO_DELIVERY]), load(Endpoint, row[_TO_DELIVERY:])
+        found.append(Group(kind, int(count), int(since), letter, endpoint))
+    return found
+
+
+def of_kind(reader: Reader, kind: Kind, *, after: int, limit: int) -> tuple[list[Found], int]:
+    """Return open dead letters of a kind, oldest first, behind the one with the `seq` `after`, and the number of all."""
+    params = {
+        "endpoint_id": kind.endpoint_id,
+        "reason": kind.reason,
+        "error_code": kind.error_code,
+        "status_code": kind.status_code,
+        "clock": int(kind.clock),
+    }
+    which = f"{_JOINED} WHERE {_OPEN} AND {_OF_KIND}"
+    total = int(reader.value(f"SELECT COUNT(*) FROM {which}", params))
+    rows = reader.all(
+        f"SELECT {_ALL} FROM {which} AND l.seq > :after ORDER BY l.seq LIMIT :limit",
+        {**params, "after": after, "limit": limit},
+    )
+    return _found(reader, rows), total
+
+
+def _found(reader: Reader, rows: Sequence[Row]) -> list[Found]:
+    about = [load(Delivery, row[_TO_DELIVERY:_TO_ENDPOINT]) for row in rows]
+    sent = bodies.of(reader, [delivery.seq for delivery in about])
+    return [
+        (
+            load(DeadLetter, row[:_TO_DELIVERY]),
+            delivery,
+            load(Endpoint, row[_TO_ENDPOINT:]),
+            sent[delivery.seq],
+        )
+        for row, delivery in zip(rows, about, strict=True)
+    ]

@@ -6,6 +6,7 @@ from typing import Any
 from daemon.core.model import Delivery, Endpoint
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, listed, load, load_optional, table, values
+from daemon.store.webhooks import bodies
 
 TOPIC = "deliveries"
 """Woken by every commit that made a delivery due."""
@@ -15,7 +16,7 @@ _NAMES = [name for name in _DELIVERY.split(", ") if name != "seq"]
 
 
 def add(tx: Tx, queued: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Queue deliveries; return the ids of the new ones.
+    """Queue deliveries, each with its `body`; return the ids of the new ones.
 
     A delivery with the same endpoint, event, subject and revision is not queued twice.
     """
@@ -28,6 +29,7 @@ def add(tx: Tx, queued: Sequence[Mapping[str, Any]]) -> set[str]:
         "ON CONFLICT (endpoint_id, event, subject, revision) DO NOTHING",
         values(rows),
     )
+    bodies.add(tx, [(delivery["id"], delivery["body"]) for delivery in queued])
     tx.wake(TOPIC)
     if added == len(ids):
         return ids
@@ -82,6 +84,7 @@ _RECORDED = (
     "delivered_at",
     "failed_at",
     "waiting",
+    "clock_waits",
 )
 
 
@@ -187,7 +190,7 @@ def requeue(tx: Tx, delivery: Delivery, now: int, *, bulk: bool = False) -> Deli
     row = tx.one(
         "UPDATE deliveries SET status = 'pending', attempt_count = 0, run = run + 1, "
         "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, tried = NULL, bulk = :bulk, "
-        "failed_at = NULL "
+        "failed_at = NULL, clock_waits = 0 "
         f"WHERE id = :id AND status IN ('delivered', 'failed') RETURNING {_DELIVERY}",
         {"id": delivery.id, "now": now, "bulk": bulk},
     )

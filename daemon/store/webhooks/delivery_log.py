@@ -13,6 +13,7 @@ _DELIVERY_D = columns(Delivery, "d.")
 _WIDTH = len(_DELIVERY_D.split(", "))
 _BOTH = f"{_DELIVERY_D}, {columns(Endpoint, 'e.')}"
 _JOINED = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
+_WAITING = "SELECT seq FROM deliveries WHERE next_attempt_at IS NOT NULL AND status = :status"
 
 _ATTEMPT_US_MAX = 10 * MINUTE_US
 """No attempt takes longer; limits how far back `last_failure` searches by start time."""
@@ -56,6 +57,13 @@ def listed(
     conditions.by("d.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
     conditions.by("d.status = :status", status=wanted.status)
     conditions.by("d.event = :event", event=wanted.event)
+    # The conditions of the indexes that hold only such deliveries.
+    if wanted.status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING):
+        conditions.always(f"d.seq IN ({_WAITING})")
+    if wanted.status is DeliveryStatus.FAILED:
+        conditions.always("d.status = 'failed'")
+    if wanted.event not in (None, EventKind.FORWARDED, EventKind.COMPLETED):
+        conditions.always("d.event NOT IN ('transaction.forwarded', 'transaction.completed')")
     conditions.by("d.transaction_id = :transaction_id", transaction_id=wanted.transaction_id)
     conditions.by("d.webhook_id = :webhook_id", webhook_id=wanted.webhook_id)
     conditions.by("d.created_at >= :since", since=wanted.since)
@@ -71,8 +79,29 @@ def listed(
         limit=limit,
         offset=offset,
         behind=behind,
+        total=_kept_total(reader, wanted),
     )
     return [(load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:])) for row in rows], total
+
+
+def _kept_total(reader: Reader, wanted: DeliveryFilter) -> int | None:
+    """Return the number of deliveries of a list if it is kept, else None."""
+    narrowed = (wanted.transaction_id, wanted.webhook_id, wanted.since, wanted.until)
+    if any(one is not None for one in narrowed):
+        return None
+    if wanted.endpoint_id is not None and not reader.exists(
+        "SELECT 1 FROM endpoints WHERE id = :id AND kind = 'endpoint'", {"id": wanted.endpoint_id}
+    ):
+        return None  # implicit ones share their totals
+    conditions = Conditions()
+    if not wanted.implicit:
+        conditions.always("endpoint <> 'implicit'")
+    conditions.by("mode = :mode", mode=wanted.mode)
+    conditions.by("endpoint = :endpoint_id", endpoint_id=wanted.endpoint_id)
+    conditions.by("status = :status", status=wanted.status)
+    conditions.by("event = :event", event=wanted.event)
+    kept = f"SELECT COALESCE(SUM(count), 0) FROM delivery_counts WHERE {conditions.where}"
+    return int(reader.value(kept, conditions.params))
 
 
 def one(reader: Reader, delivery_id: str) -> Logged | None:

@@ -136,7 +136,7 @@ def lease_due(tx: Tx, wanted: Sequence[Wanted], *, now: int, until: int) -> list
     which = " UNION ALL ".join(
         f"SELECT seq FROM ({due.format(place=place, status='pending')} "
         f"UNION ALL {due.format(place=place, status='retrying')} {settled.format(place=place)} "
-        f"ORDER BY next_attempt_at, seq LIMIT :limit{place})"
+        f"ORDER BY next_attempt_at, seq LIMIT :limit{place}) part"
         for place in range(len(wanted))
     )
     params: dict[str, Any] = {"now": now, "until": until}

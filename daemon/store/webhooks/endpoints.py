@@ -29,7 +29,7 @@ def get(reader: Reader, endpoint_id: str, mode: Mode | None = None) -> Endpoint 
         Endpoint,
         reader.one(
             f"SELECT {_ENDPOINT} FROM endpoints WHERE id = :id AND kind = 'endpoint' "
-            "AND deleted_at IS NULL AND (:mode IS NULL OR mode = :mode)",
+            "AND deleted_at IS NULL AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
             {"id": endpoint_id, "mode": mode},
         ),
     )

@@ -1,7 +1,7 @@
 """Lease the deliveries that are sent next: one round over all queues, in one transaction (decisions.md section 7)."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,12 +10,13 @@ from daemon.core.model import Delivery
 from daemon.core.webhooks.fair_queue import (
     WORKERS_PER_PROBE,
     QueueKey,
+    QueuesAtLimit,
     mark_served,
     probe_at,
     queues_at_limit,
 )
 from daemon.store.engine import Tx
-from daemon.store.webhooks import backlog, delivery_queue, secrets
+from daemon.store.webhooks import backlog, bodies, delivery_queue, secrets
 from daemon.store.webhooks.attempts import Leased
 from daemon.store.webhooks.delivery_queue import Queue, Wanted
 from daemon.store.webhooks.secrets import owner_of
@@ -45,12 +46,14 @@ class Due:
 class Prefetch:
     """How many deliveries of an endpoint are leased at once (prefetch).
 
-    `pace` is for a new attempt, by endpoint, one where it is not named; `more` for running attempts that will soon have
-    no leased delivery left.
+    `pace` is for a new attempt with its own delivery, by endpoint, one where it is not named; `more` for running attempts
+    that will soon have no leased delivery left. `queued` is what was leased ahead and has not begun: how many, and whether
+    the first has lower priority than live ones.
     """
 
     pace: Mapping[str, int] = field(default_factory=dict)
     more: Mapping[QueueKey, int] = field(default_factory=dict)
+    queued: Mapping[QueueKey, tuple[int, bool]] = field(default_factory=dict)
 
 
 NOTHING_DUE: Final = Due((), (), None)
@@ -75,7 +78,10 @@ class LeaseRound:
     places: list[QueueKey] = field(default_factory=list)
 
     def lease(self, tx: Tx) -> Due:
-        """Lease the probes that are due, then all other deliveries."""
+        """Lease the probes that are due, then one delivery for each free place, then some ahead for the busy places.
+
+        In this order, because a delivery that is leased ahead waits for an answer, also where another place is free.
+        """
         waiting = delivery_queue.queues(tx, self.now)
         flushing = next((queue for queue in waiting if queue.flushing), None)
         if flushing is not None:
@@ -89,11 +95,9 @@ class LeaseRound:
             for queue in waiting
             if queue.bulk is not None and not queue.is_out and not self.held(queue.url)
         }
-        more = [key for key in self.ahead.more if key in ready and self._is_due(ready[key])]
-        if more:
-            self._take_due(tx, {key: self.ahead.more[key] for key in more})
-            self._refresh(tx, ready, more)
         next_at = self._lease_rest(tx, ready)
+        self._begin_queued()
+        self._lease_ahead(tx, ready)
         times = [at for at in (probe_next, next_at) if at is not None]
         if flushing is not None:
             times.append(self.now)
@@ -144,19 +148,12 @@ class LeaseRound:
     def _lease_rest(self, tx: Tx, ready: dict[QueueKey, Queue]) -> int | None:
         while len(self.places) < self.limit:
             # One attempt at a time, so that a long queue of one endpoint cannot take the others' turns.
-            exhausted = queues_at_limit(
-                self.running,
-                backlog=self.backlog,
-                per_endpoint=self.per_endpoint,
-                workers=self.workers,
-            )
+            limits = self._limits()
             first = min(
                 (
                     queue
-                    for (endpoint_id, bulk), queue in ready.items()
-                    if endpoint_id not in exhausted.endpoints
-                    and not (queue.is_behind and exhausted.behind)
-                    and not (bulk and endpoint_id in exhausted.bulk)
+                    for key, queue in ready.items()
+                    if limits.allow(key, is_behind=queue.is_behind)
                 ),
                 key=self._order,
                 default=None,
@@ -166,11 +163,41 @@ class LeaseRound:
             if not self._is_due(first):
                 return first.next_at
             key = first.endpoint_id, bool(first.bulk)
-            self._take_due(tx, {key: self.ahead.pace.get(first.endpoint_id, 1)})
+            self._take_due(tx, {key: 1})
             self._add_attempt(key)
             self.backlog += first.is_behind and not first.bulk
-            self._refresh(tx, ready, [key])
+            self._refresh(tx, ready, key)
         return None
+
+    def _limits(self) -> QueuesAtLimit:
+        return queues_at_limit(
+            self.running,
+            backlog=self.backlog,
+            per_endpoint=self.per_endpoint,
+            workers=self.workers,
+        )
+
+    def _begin_queued(self) -> None:
+        """Give places that are still free to deliveries that were leased ahead for a busy one."""
+        for key, (count, is_behind) in self.ahead.queued.items():
+            for _ in range(count):
+                if len(self.places) >= self.limit or not self._limits().allow(
+                    key, is_behind=is_behind
+                ):
+                    break
+                self._add_attempt(key)
+                self.backlog += is_behind and not key[1]
+
+    def _lease_ahead(self, tx: Tx, ready: dict[QueueKey, Queue]) -> None:
+        wanted = Counter(self.ahead.more)
+        for key in self.places:
+            wanted[key] += self.ahead.pace.get(key[0], 1) - 1
+        due = {
+            key: count
+            for key, count in wanted.items()
+            if count > 0 and key in ready and self._is_due(ready[key])
+        }
+        self._take_due(tx, due)
 
     def _order(self, queue: Queue) -> tuple[int, int, int, int]:
         """Return the sort key: due live deliveries, then due backlog and bulk, each least recently served first.
@@ -185,14 +212,12 @@ class LeaseRound:
     def _is_due(self, queue: Queue) -> bool:
         return queue.next_at is not None and queue.next_at <= self.now
 
-    def _refresh(self, tx: Tx, ready: dict[QueueKey, Queue], keys: Collection[QueueKey]) -> None:
-        """Read the first deliveries of these queues again after some were leased."""
-        for key in keys:
-            del ready[key]
-        endpoint_id = next(iter(keys))[0] if len(keys) == 1 else None
-        for queue in delivery_queue.queues(tx, self.now, endpoint_id):
-            if (queue.endpoint_id, queue.bulk) in keys:
-                ready[queue.endpoint_id, bool(queue.bulk)] = queue
+    def _refresh(self, tx: Tx, ready: dict[QueueKey, Queue], key: QueueKey) -> None:
+        """Read the first delivery of a queue again after one was leased."""
+        del ready[key]
+        for queue in delivery_queue.queues(tx, self.now, key[0]):
+            if (queue.endpoint_id, queue.bulk) == key:
+                ready[key] = queue
 
     def _take_due(self, tx: Tx, counts: Mapping[QueueKey, int]) -> None:
         wanted = [Wanted(endpoint_id, bulk, count) for (endpoint_id, bulk), count in counts.items()]
@@ -204,13 +229,20 @@ class LeaseRound:
         mark_served(self.served, key)
 
     def _begun(self, tx: Tx) -> list[Leased]:
-        """Record the start of each leased delivery's attempt, and add its signing secrets."""
+        """Record the start of each leased delivery's attempt, and add its body and signing secrets."""
         numbers = delivery_queue.begin(tx, self.found, self.now)
+        sent = bodies.of(tx, [one.seq for one in self.found]) if self.found else {}
         known = {
             endpoint.id: (endpoint, tuple(secrets.valid_at(tx, owner_of(endpoint), self.now)))
             for endpoint in delivery_queue.endpoints(tx, {one.endpoint_id for one in self.found})
         }
         return [
-            Leased(delivery, known[delivery.endpoint_id][0], number, known[delivery.endpoint_id][1])
+            Leased(
+                delivery,
+                known[delivery.endpoint_id][0],
+                number,
+                sent[delivery.seq],
+                known[delivery.endpoint_id][1],
+            )
             for delivery, number in zip(self.found, numbers, strict=True)
         ]

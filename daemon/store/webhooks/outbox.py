@@ -15,6 +15,7 @@ from daemon.core.model import Endpoint, Payment, PaymentMethod, Reversal, Transa
 from daemon.core.payments.payer_texts import NO_TEXTING, Texting
 from daemon.core.webhooks import body as core_body
 from daemon.core.webhooks import routing, signing
+from daemon.core.webhooks.routing import Receiver
 from daemon.store.engine import Tx
 from daemon.store.webhooks import deliveries, endpoints
 from daemon.store.webhooks import routing as store_routing
@@ -60,16 +61,37 @@ class Outbox:
     texting: Texting = NO_TEXTING
 
     def forward(
-        self, tx: Tx, transaction: Transaction, payment: Payment, now: int
-    ) -> list[Endpoint]:
-        """Queue `transaction.forwarded` for every endpoint that claims the payment, and return those endpoints.
+        self,
+        tx: Tx,
+        transaction: Transaction,
+        payment: Payment,
+        now: int,
+        *,
+        method: PaymentMethod | None = None,
+    ) -> None:
+        """Queue `transaction.forwarded` for every endpoint that claims the payment.
 
-        The routing decision is stored with the payment.
+        The routing decision is stored with the payment. `method` is the number that received it, if the caller has read it.
         """
-        claiming = store_routing.decide(tx, transaction, payment, now).endpoints
-        facts = Forwarded(transaction, payment, store_routing.method_of(tx, payment))
-        self._queue(tx, claiming, _forwarded(tx, facts), now)
-        return claiming
+        among = store_routing.receivers(tx, payment.mode)
+        _claiming, rows = self._forwards(tx, among, transaction, payment, method, now)
+        deliveries.add(tx, rows)
+
+    def _forwards(
+        self,
+        tx: Tx,
+        among: Sequence[Receiver],
+        transaction: Transaction,
+        payment: Payment,
+        method: PaymentMethod | None,
+        now: int,
+    ) -> tuple[list[Endpoint], list[dict[str, Any]]]:
+        """Decide which endpoints claim a payment; return them, and the rows of their deliveries."""
+        if method is None:
+            method = store_routing.method_of(tx, payment)
+        claiming = store_routing.decide(tx, among, transaction, payment, method, now).endpoints
+        event = _forwarded(tx, Forwarded(transaction, payment, method))
+        return claiming, [self._delivery(each, event, now) for each in claiming]
 
     def forward_to(
         self, tx: Tx, endpoint: Endpoint, payments: Sequence[Forwarded], now: int
@@ -82,23 +104,24 @@ class Outbox:
         new = deliveries.add(tx, list(rows.values()))
         return {rows[delivery_id]["subject"] for delivery_id in new}
 
-    def complete(
+    def verified(
         self,
         tx: Tx,
         transaction: Transaction,
         payment: Payment,
         now: int,
         *,
-        claiming: Sequence[Endpoint],
+        method: PaymentMethod | None = None,
         reconciliation_id: str | None = None,
         supersedes_reference: str | None = None,
-    ) -> int:
-        """Queue `transaction.completed` and return the number of deliveries (decisions.md section 5).
+    ) -> None:
+        """Queue `transaction.forwarded` as `forward` does, and `transaction.completed` (decisions.md section 5).
 
-        `claiming` is the result of `forward`; these endpoints are told only after an operator's decision, which has a
+        The endpoints that claim the payment are told of its completion only after an operator's decision, which has a
         `reconciliation_id`, and only if there is no other receiver.
         """
-        own = endpoints.in_use(tx, transaction.mode)
+        among = store_routing.receivers(tx, payment.mode)
+        claiming, rows = self._forwards(tx, among, transaction, payment, method, now)
         implicit = self._implicit(tx, transaction, now)
 
         def data(_endpoint: Endpoint) -> Json:
@@ -111,8 +134,13 @@ class Outbox:
             )
 
         event = _Event(EventKind.COMPLETED, payment.id, transaction, data)
+        own = [receiver.endpoint for receiver in among]
         last = () if reconciliation_id is None else claiming
-        return self._queue(tx, routing.completed_targets(own, implicit, last), event, now)
+        rows += [
+            self._delivery(each, event, now)
+            for each in routing.completed_targets(own, implicit, last)
+        ]
+        deliveries.add(tx, rows)
 
     def reverse(
         self, tx: Tx, transaction: Transaction, payment: Payment, reversal: Reversal, now: int
@@ -247,12 +275,13 @@ class Outbox:
             "revision": event.revision,
             "transaction_id": event.transaction.id,
             "test": mode is Mode.TEST,
-            "body": body.decode(),
+            "body": body,
             "status": DeliveryStatus.PENDING,
             "attempt_count": 0,
             "run": 1,
             "next_attempt_at": now,
             "extra": False,
+            "clock_waits": 0,
             "bulk": event.bulk,
             "created_at": now,
         }

@@ -3,41 +3,38 @@
 Rules are kept in versions: changed and deleted ones stay, because earlier decisions refer to them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from daemon.core.model import Payment, PaymentMethod, Rule, Transaction
+from daemon.core.model import Endpoint, Payment, PaymentMethod, Rule, Transaction
 from daemon.core.webhooks.routing import Decision, Receiver, Routed, read_decision, route
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, insertion, load, load_all, load_optional
-from daemon.store.webhooks import endpoints
 from daemon.wire import EventKind, Mode
 
 _RULE = columns(Rule)
+_TO_RULE = len(columns(Endpoint).split(", "))
 
 
 def receivers(reader: Reader, mode: Mode) -> list[Receiver]:
-    """Return the endpoints of a mode with their current rules."""
-    by_endpoint = _rules_of_mode(reader, mode)
-    return [
-        Receiver(endpoint, tuple(by_endpoint.get(endpoint.id, ())))
-        for endpoint in endpoints.in_use(reader, mode)
-    ]
-
-
-def _rules_of_mode(reader: Reader, mode: Mode) -> dict[str, list[Rule]]:
-    found: dict[str, list[Rule]] = {}
-    # CROSS JOIN starts with the endpoints: a shop has a few in use, and may have many rules.
+    """Return the endpoints of a mode, oldest first, with their current rules."""
     rows = reader.all(
-        f"SELECT {columns(Rule, 'r.')} FROM endpoints e CROSS JOIN rules r "
-        "WHERE e.kind = 'endpoint' AND e.deleted_at IS NULL AND e.mode = :mode "
-        "AND r.endpoint_id = e.id AND r.replaced_at IS NULL ORDER BY e.seq, r.position, r.seq",
+        f"SELECT {columns(Endpoint, 'e.')}, {columns(Rule, 'r.')} FROM endpoints e "
+        "LEFT JOIN rules r ON r.endpoint_id = e.id AND r.replaced_at IS NULL "
+        "WHERE e.kind = 'endpoint' AND e.deleted_at IS NULL AND e.mode = :mode ORDER BY e.seq, r.position, r.seq",
         {"mode": mode},
     )
-    for rule in map(_loaded, rows):
-        found.setdefault(rule.endpoint_id, []).append(rule)
-    return found
+    return [
+        Receiver(
+            load(Endpoint, of_one[0][:_TO_RULE]),
+            tuple(_loaded(row[_TO_RULE:]) for row in of_one if row[_TO_RULE] is not None),
+        )
+        for of_one in (list(group) for _, group in groupby(rows, key=itemgetter(0)))
+    ]
 
 
 @lru_cache(maxsize=2048)
@@ -59,9 +56,16 @@ def method_of(reader: Reader, payment: Payment) -> PaymentMethod | None:
     )
 
 
-def decide(tx: Tx, transaction: Transaction, payment: Payment, now: int) -> Routed:
-    """Decide which endpoints get a payment, and store the decision."""
-    routed = route(receivers(tx, payment.mode), transaction, payment, method_of(tx, payment))
+def decide(
+    tx: Tx,
+    among: Sequence[Receiver],
+    transaction: Transaction,
+    payment: Payment,
+    method: PaymentMethod | None,
+    now: int,
+) -> Routed:
+    """Decide which of these endpoints get a payment, received by this number, and store the decision."""
+    routed = route(among, transaction, payment, method)
     tx.run(
         "INSERT INTO routings (payment_seq, transaction_id, mode, decided_at, claims, decision) "
         "VALUES (:payment, :transaction, :mode, :now, :claims, :decision)",

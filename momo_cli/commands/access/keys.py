@@ -104,7 +104,7 @@ def list_(client: Client) -> Answer:
         momo keys list --fields id,hint,state,last_used_at
     """
     reply = client.get(Path.KEYS)
-    following = [] if reply.data else ["momo keys create --name NAME"]
+    following = [] if reply.data else ["momo keys create --help"]
     return Answer(*reply.parts, empty="No API keys yet.", next=following)
 
 
@@ -190,7 +190,7 @@ def _ended(reply: Reply, said: str, status: str) -> Answer:
         with_status(reply.body, status),
         [{**reply.data, "status": status}],
         lines=[said],
-        next=["momo keys create --name NAME"],
+        next=["momo keys create --help"],
     )
 
 

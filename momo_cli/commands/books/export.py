@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -129,21 +130,22 @@ def export(
     show_body: ShowBody = False,
     payer: _Payer = None,
 ) -> Answer:
-    """Export a whole table.
+    r"""Export a whole table.
 
     Tables: transactions, payments, messages, deliveries, audit. Rows come oldest first, page by page, so that a large
     table needs little memory. The order of the columns never changes; new ones are added at the end. Times are ISO 8601
     UTC, amounts have a decimal point. In csv a cell that a spreadsheet would read as a formula begins with an
-    apostrophe; xlsx-csv is csv for Excel, with a byte order mark, and long numbers as text. The text of SMS is included
-    only with --show-body, which is recorded in the journal. A file is written completely or not at all.
+    apostrophe; its lines end with CR LF (RFC 4180), and tr -d '\r' makes them plain. xlsx-csv is csv for Excel, with a
+    byte order mark, and long numbers as text. The text of SMS is included only with --show-body, which is recorded in
+    the journal. A file is written completely or not at all.
 
     --payer writes everything that the shop stores about one number, as JSON, for a payer who asks for it. momo forget
     deletes it.
 
     Examples:
         momo export transactions --from 2026-11-01 --to 2026-11-30 -O november.csv
+        momo export payments --from 7d | tr -d '\r' > payments.csv
         momo export payments --format ndjson | gzip > payments.ndjson.gz
-        momo export payments --format xlsx-csv -O payments.csv --force
         momo export audit --from yesterday --fields at,type,actor,reference
         momo export --payer 0244124567 -O payer.json
     """
@@ -158,10 +160,9 @@ def export(
         raise usage("--show-body is only for messages")
     query = {**period(since, until, terminal), "show_body": 1 if show_body else None}
     rows = _Counted(_rows(client, what, query))
-    # Without --format, the global flags decide: --json and -o ndjson mean ndjson.
-    json_wanted = terminal.output in (Output.JSON, Output.NDJSON)
+    chosen = form or _usual(terminal)
     pieces = _Writer(
-        form or ("ndjson" if json_wanted else "csv"),
+        chosen,
         columns=terminal.flags.fields or COLUMNS[what],
         header=terminal.flags.header is not False,
         bom=bom,
@@ -174,7 +175,18 @@ def export(
     size = _write(file, first, pieces, replace=force)
     data = {"table": what, "rows": rows.number, "file": file, "bytes": size}
     said = f"{rows.number:,} rows of {what} are in {file}."
-    return Answer(*made(data), lines=[said], text=(), notes=[said])
+    notes = [said, *_line_ends(file, chosen)]
+    return Answer(*made(data), lines=[said], text=(), notes=notes)
+
+
+def _line_ends(file: str, form: str) -> list[str]:
+    plain = f"Its lines end with CR LF; plain ones: tr -d '\\r' < {shlex.quote(file)}"
+    return [plain] if form == "csv" else []
+
+
+def _usual(terminal: Terminal) -> str:
+    """Return the format without --format: --json and -o ndjson mean ndjson."""
+    return "ndjson" if terminal.output in (Output.JSON, Output.NDJSON) else "csv"
 
 
 def _rows(client: Client, what: str, query: dict[str, Any]) -> Iterator[Row]:

@@ -1,7 +1,7 @@
 """The command lines: the phones, their SIMs and numbers."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -18,9 +18,12 @@ from momo_cli.text import clean
 from momo_cli.views.lines import simulated_notes, trouble_text
 
 _HINTS_MAX: Final = 3
+_GONE: Final = ("away", "gone", "unreachable")
+_NO_PHONE: Final = "No phone connected. Plug in the modem and wait a moment."
+_NO_SIM: Final = "A modem is connected, but no SIM can be read yet."
 _VIEW: Final = view_of(
     "device_id phone slot_index network phone_number account_name payment_method_id",
-    "reads_payments unplaced_payments untold_in=unaccounted.came_in",
+    "reads_payments receiving receiving_reason unplaced_payments untold_in=unaccounted.came_in",
     "untold_out=unaccounted.went_out untold_since=unaccounted.since",
     Head("PHONE", lambda row, _: row["phone"]),
     Head("SLOT", lambda row, _: str(row["slot_index"]), right=True),
@@ -38,13 +41,18 @@ def lines(
     client: Client,
     terminal: Terminal,
     fail_if_unready: Annotated[
-        bool, option("--fail-if-unready", "Exit 6 if a SIM has no number or payments are unplaced.")
+        bool,
+        option(
+            "--fail-if-unready",
+            "Exit 6 if a SIM has no number, a line cannot receive, or payments are unplaced.",
+        ),
     ] = False,
     watch: WatchFlag = None,
 ) -> Answer:
     """Show the phones, their SIMs and numbers.
 
-    READS says whether the phone has ever read a payment message. UNPLACED counts the payments of the last 30 days that
+    Ready: every SIM in use has a number. Receiving: messages can come to every line now. READS says whether the phone
+    has ever read a payment message. UNPLACED counts the payments of the last 30 days that
     match none of your numbers. A note says when a balance changed by more than the messages of the last 30 days
     explain.
 
@@ -64,38 +72,55 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
     data = reply.data or {}
     rows = list(_rows(data))
     ready, unplaced = bool(data.get("ready")), data.get("unplaced_payments") or 0
-    unready = fail_if_unready and (not ready or unplaced > 0)
+    found = _faults(data, rows, unplaced)
+    modems = (client.find(Path.LOCAL_MODEMS) or ()) if terminal.human else ()
+    # Without a SIM there is no heading.
+    told = str(data.get("receiving_reason")) if rows and data.get("receiving") is False else ""
     return Answer(
         reply.text,
         rows,
-        heading=_heading(terminal, rows, ready=ready, unplaced=unplaced),
-        empty="No phone connected. Plug in the modem and wait a moment.",
-        notes=[*_notes(rows, terminal, moved=ready and unplaced > 0), *_health(client)]
+        heading=_heading(terminal, rows, data),
+        empty=_NO_SIM if any(row.get("state") not in _GONE for row in modems) else _NO_PHONE,
+        notes=[*_notes(rows, terminal, told, moved=ready and unplaced > 0), *_health(modems, told)]
         if terminal.human
         else (),
-        next=_next(client, rows, ready=ready, unplaced=unplaced) if terminal.human else (),
-        exit_code=exit_codes.FINDINGS if unready else exit_codes.OK,
-        faults=_faults(rows, ready=ready, unplaced=unplaced) if fail_if_unready else None,
+        next=_next(client, rows, modems, ready=ready, unplaced=unplaced) if terminal.human else (),
+        exit_code=exit_codes.FINDINGS if fail_if_unready and found else exit_codes.OK,
+        faults=found if fail_if_unready else None,
     )
 
 
-def _faults(rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+def _faults(data: dict[str, Any], rows: list[Row], unplaced: int) -> list[str]:
     matched = "payment matches" if unplaced == 1 else "payments match"
-    faults = [f"{unplaced} {matched} none of your numbers"] if unplaced else []
-    return faults if ready else [_unready(rows), *faults]
+    found = [] if data.get("ready") else [_unready(rows)]
+    if data.get("receiving") is False:
+        found.append(_not_receiving(data))
+    return [*found, f"{unplaced} {matched} none of your numbers"] if unplaced else found
+
+
+def _not_receiving(data: dict[str, Any]) -> str:
+    return f"payments are not seen: {clean(data.get('receiving_reason'))}"
 
 
 def _unready(rows: list[Row]) -> str:
     return "a phone shows no messages" if any(r["trouble"] for r in rows) else "a SIM has no number"
 
 
-def _health(client: Client) -> Iterator[str]:
-    """Yield the troubles of the phones; the line status only says whether they are ready."""
-    phones = client.find(Path.LOCAL_MODEMS) or ()
+def _health(phones: Sequence[Row], told: str) -> Iterator[str]:
+    """Yield the troubles of the phones, but for the one that the heading has `told`."""
     for row in phones:
         for trouble in row.get("troubles") or ():
+            if trouble.get("text") == told:
+                continue
             yield f"! {trouble_text(row, trouble)}"
     yield from simulated_notes(phones)
+
+
+def _fixes(phones: Sequence[Row]) -> Iterator[str]:
+    """Yield what solves the troubles of the phones."""
+    for row in phones:
+        for trouble in row.get("troubles") or ():
+            yield clean(trouble.get("fix"))
 
 
 def _rows(data: dict[str, Any]) -> Iterator[Row]:
@@ -111,17 +136,22 @@ def _rows(data: dict[str, Any]) -> Iterator[Row]:
                 "account_name": line.get("account_name"),
                 "payment_method_id": line.get("payment_method_id"),
                 "reads_payments": device.get("reads_payments"),
+                "receiving": sim.get("receiving"),
+                "receiving_reason": sim.get("receiving_reason"),
                 "unplaced_payments": sim.get("unplaced_payments") or 0,
                 "unaccounted": sim.get("unaccounted"),
                 "trouble": device.get("trouble"),
             }
 
 
-def _notes(rows: list[Row], terminal: Terminal, *, moved: bool) -> Iterator[str]:
+def _notes(rows: list[Row], terminal: Terminal, told: str, *, moved: bool) -> Iterator[str]:
     for phone_name, trouble in {row["phone"]: row["trouble"] for row in rows}.items():
         if trouble:
             text, fix = clean(trouble.get("text")), clean(trouble.get("next"))
             yield f"{clean(phone_name)}: {text}. What to do: {fix}."
+    for row in rows:
+        if row["receiving"] is False and not row["trouble"] and row["receiving_reason"] != told:
+            yield f"! {clean(row['phone'])}:{row['slot_index']}: {clean(row['receiving_reason'])}"
     if moved:
         yield "A SIM probably moved: some payments match none of your numbers."
     for row in rows:
@@ -147,20 +177,27 @@ def _number(row: Row) -> Cell | str:
     return phone(number) if number else Cell("no number", "yellow")
 
 
-def _heading(terminal: Terminal, rows: list[Row], *, ready: bool, unplaced: int) -> str:
+def _heading(terminal: Terminal, rows: list[Row], data: dict[str, Any]) -> str:
     # A phone that has never read a payment can be ready (interface.md, Line status).
     which = "every SIM" if all(row["phone_number"] for row in rows) else "every SIM in use"
     state = (
         terminal.style(f"READY  ✓ {which} has a number", "green")
-        if ready
+        if data.get("ready")
         else terminal.style(f"NOT READY  ! {_unready(rows)}", "yellow")
     )
-    return f"{state}     UNPLACED (30 d)  {unplaced}"
+    heading = f"{state}     UNPLACED (30 d)  {data.get('unplaced_payments') or 0}"
+    if data.get("receiving") is not False:
+        return heading
+    why = clean(data.get("receiving_reason"))
+    return f"{heading}\n{terminal.style(f'NOT RECEIVING  ✗ {why}', 'red')}"
 
 
-def _next(client: Client, rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
+def _next(
+    client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
+) -> list[str]:
     if not rows:
-        return ["momo sims list --wait"]
+        fixes = [fix for fix in _fixes(modems) if fix.startswith("momo ")]
+        return fixes or ["momo doctor modem" if any(_fixes(modems)) else "momo sims list --wait"]
     known = [f"momo sims acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]
     return [*_next_for_payments(client, rows, ready=ready, unplaced=unplaced), *known]
 
@@ -170,9 +207,9 @@ def _next_for_payments(client: Client, rows: list[Row], *, ready: bool, unplaced
     if bare:
         sim = _typed(bare[0])
         assign = [f"momo sims assign {sim} --method {each}" for each in _without_sim(client)]
-        add = f"momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim {sim}"
+        add = "momo methods add --help"
         return [*(assign or [add]), f"momo sims ignore {sim}"]
     moved = next((row for row in rows if row["unplaced_payments"]), None)
     if ready and moved is not None:
-        return [f"momo claim {moved['payment_method_id']} --dry-run"]
+        return [f"momo claim {phone(moved['phone_number']).replace(' ', '')} --dry-run"]
     return ["momo messages list --since 24h"] if ready and unplaced else []

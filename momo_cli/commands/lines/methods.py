@@ -7,7 +7,7 @@ from daemon.wire import Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.ids import endpoint_id, method_id, sim_object, split_sim
+from momo_cli.inputs.ids import endpoint_id, endpoint_name, method_id, sim_object, split_sim
 from momo_cli.inputs.parameters import DryRun, Method, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, dumps, unchanged, view_of
@@ -15,7 +15,7 @@ from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_text, phone
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean
-from momo_cli.views.lines import METHODS_VIEW, change_method, method_answer
+from momo_cli.views.lines import METHODS_VIEW, agrees_to_network, change_method, method_answer
 
 _HINTS_MAX: Final = 3
 
@@ -32,7 +32,8 @@ def add(
 ) -> Answer:
     """Register a number that receives payments.
 
-    With --sim it is assigned to that SIM too.
+    With --sim it is assigned to that SIM too. It asks if the number is in the range of another network. Exit 10: not
+    confirmed.
 
     Examples:
         momo methods add --provider momo_mtn --phone 0244124567 --name "Ama Mensah"
@@ -45,6 +46,8 @@ def add(
         "merchant_code": merchant_code,
         "sim": None if sim is None else sim_object(client, *split_sim(sim, "--sim")),
     }
+    if not agrees_to_network(terminal, phone, provider):
+        return unchanged()
     reply = client.post_once(Path.PAYMENT_METHODS, only_given(given))
     return method_answer(reply, terminal, "Registered")
 
@@ -63,9 +66,7 @@ def list_(client: Client) -> Answer:
     return Answer(
         *reply.parts,
         empty="No numbers yet.",
-        next=[]
-        if reply.data
-        else ["momo methods add --provider momo_mtn --phone NUMBER --name NAME"],
+        next=[] if reply.data else ["momo methods add --help"],
     )
 
 
@@ -90,28 +91,36 @@ def update(
     method: Method,
     sim: Annotated[str | None, option("DEVICE:SLOT|none", "The new SIM of the number.")] = None,
     name: Annotated[str | None, option("The account's name, as customers see it.")] = None,
+    phone: Annotated[str | None, option("The right number, if a wrong one was registered.")] = None,
 ) -> Answer:
-    """Change the SIM or the account name of a number.
+    """Change a number, the name of its account, or its SIM.
 
-    --sim none removes the number from its SIM.
+    --phone and --name correct what was typed wrongly; payments that came before show the new values too. It asks if the
+    new number is in the range of another network. --sim none removes the number from its SIM. Exit 10: not confirmed.
 
     Examples:
         momo methods update 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --sim zte-front:0
         momo methods update 0244124567 --sim none
         momo methods update 0244124567 --name "Ama Mensah Ventures"
+        momo methods update 0244124567 --phone 0244124568
     """
-    changes = only_given({"account_name": name})
+    changes = only_given({"account_name": name, "phone_number": phone})
     if sim is not None:
         changes["sim"] = None if sim == "none" else sim_object(client, *split_sim(sim, "--sim"))
     if not changes:
-        raise usage("give --sim or --name", "momo methods update --help")
+        raise usage("give --sim, --name or --phone", "momo methods update --help")
     method = method.strip()
+    if phone is not None and terminal.can_ask():
+        now = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method))).data
+        if not agrees_to_network(terminal, phone, str(now["provider"])):
+            return unchanged()
     try:
         reply = change_method(client, method, changes)
     except Failure as failure:
         failure.facts.setdefault("method_id", method)
         raise
-    verb = "Changed" if name is not None else "Moved" if changes["sim"] else ""
+    verb = "Moved" if changes.get("sim") else ""
+    verb = "Changed" if name is not None or phone is not None else verb
     return method_answer(reply, terminal, verb)
 
 
@@ -218,10 +227,8 @@ def _replays(client: Client, terminal: Terminal, claimed: Reply) -> list[str]:
     if not terminal.human:
         return []
     rows = client.get(Path.ENDPOINTS).data or ()
-    ids = [clean(row.get("id")) for row in rows if not row.get("is_sandbox")]
-    return [_replay(each, claimed) for each in ids[:_HINTS_MAX]] or [
-        "momo endpoints add https://HOST/PATH"
-    ]
+    names = [endpoint_name(row, rows) for row in rows if not row.get("is_sandbox")]
+    return [_replay(each, claimed) for each in names[:_HINTS_MAX]] or ["momo endpoints add --help"]
 
 
 def _replay(endpoint: str, claimed: Reply) -> str:

@@ -8,7 +8,8 @@ from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
-from momo_cli.service import modem_manager
+from momo_cli.inputs.passwords import owners_password
+from momo_cli.service import modem_manager, unit_files
 from momo_cli.show.answer import Answer, Cell, Row, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, phone, styled
@@ -39,7 +40,7 @@ _ENDS: Final = {
     "expired": (_WRONG, "the SMS to {number} was not sent in time"),
 }
 _WAITS: Final = (Cell("…", "dim"), "the SMS to {number} is still under way")
-_PERMANENT: Final = "To make it permanent: the udev rule in docs/modems.md (ID_MM_DEVICE_IGNORE)."
+_PERMANENT: Final = "To make it permanent: momo modems udev-rule"
 
 _Modem = Annotated[str, argument("MODEM", "Its name, id or port: momo modems list.")]
 
@@ -216,8 +217,8 @@ def release(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
     """Make ModemManager release a modem.
 
     If ModemManager has taken the modem, momo cannot read it. This runs ModemManager's mmcli in the background. The
-    release lasts until the computer restarts or that program ends. A udev rule makes it permanent (docs/modems.md,
-    ModemManager). If ModemManager does not have the modem, that is a success.
+    release lasts until the computer restarts or that program ends; momo modems udev-rule makes it permanent. If
+    ModemManager does not have the modem, that is a success.
 
     Examples:
         momo modems release front-desk
@@ -251,6 +252,23 @@ def _release_lines(row: Row, result: Row, terminal: Terminal) -> Iterator[str]:
         yield _PERMANENT
 
 
+@command("modems udev-rule", view=view_of("path text", id="path"))
+def udev_rule() -> Answer:
+    """Print the udev rule for modems.
+
+    With this file ModemManager ignores the modems for ever, their ports belong to group dialout, and they are not put to
+    sleep. It covers every modem of the makers that it names. The .deb and momo service install --system install it. After
+    writing it, restart the computer, or type: sudo udevadm control --reload && sudo udevadm trigger.
+
+    Examples:
+        momo modems udev-rule
+        momo modems udev-rule | sudo tee /etc/udev/rules.d/77-momo-modems.rules
+    """
+    text = unit_files.udev_rule("").text
+    row = {"path": unit_files.udev_rule("").path, "text": text}
+    return Answer(*made(row), verbatim=text.splitlines(), plain=text.rstrip("\n"))
+
+
 @command("modems name", view=MODEMS_VIEW)
 def rename(
     client: Client,
@@ -275,3 +293,28 @@ def rename(
     reply = client.call("PATCH", path, body={"name": name})
     line = f"{terminal.tick} {modem_name(row)} is now called {modem_name(reply.data)}"
     return Answer(*reply.parts, lines=[line], next=["momo modems list"])
+
+
+@command("modems password", view=view_of("name set", id="name"))
+def password(
+    client: Client,
+    terminal: Terminal,
+    name: Annotated[str, argument("NAME", "The name of a HiLink source in config.toml.")],
+    *,
+    password_file: Annotated[str | None, option("FILE", "The password; - = stdin.")] = None,
+    forget: Annotated[bool, option("--forget", "Delete the stored password.")] = False,
+) -> Answer:
+    """Store the password of a HiLink stick's page.
+
+    Only a stick that asks for a password needs it; it is stored encrypted. --forget deletes it.
+
+    Examples:
+        momo modems password stick
+        momo modems password stick --password-file stick.pw
+    """
+    question = f"The password of the page of {clean(name)}: "
+    typed = None if forget else owners_password(terminal, password_file, question)
+    body = {"name": name, "password": typed}
+    reply = client.call("POST", Path.LOCAL_SOURCE_PASSWORD, body=body)
+    state = "The password is stored, encrypted." if typed is not None else "No password is stored."
+    return Answer(*reply.parts, lines=[f"{terminal.tick} {state}"], next=["momo modems list"])

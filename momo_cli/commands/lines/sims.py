@@ -111,9 +111,7 @@ def list_(
         empty="No SIM was found. Plug in the modem, with its SIM.",
         notes=simulated,
         exit_code=exit_codes.PENDING if wait_s is not None and not rows else exit_codes.OK,
-        next=[
-            f"momo sims assign {row['phone']}:{row['slot_index']} --method ID" for row in free[:1]
-        ],
+        next=["momo lines"] if free else [],
     )
 
 

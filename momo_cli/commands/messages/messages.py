@@ -7,14 +7,13 @@ from contextlib import ExitStack
 from datetime import tzinfo
 from typing import IO, Annotated, Any, Final
 
-from daemon.wire import MessageState, Path
+from daemon.wire import MessageState, Path, TrustLevel
 from momo_cli import system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import STDIN, file_errors
+from momo_cli.inputs.files import STDIN, file_errors, read_text
 from momo_cli.inputs.ids import MESSAGES, id_of, ids_of
 from momo_cli.inputs.parameters import DryRun, Offset, ShowBody, argument, option
-from momo_cli.inputs.phone_backup import CHUNK, FORMS, BackupMessage, messages_of
 from momo_cli.inputs.typed_values import check_choice, only_given, time_of
 from momo_cli.show.answer import Answer, Head, Row, document_of, made, view_of
 from momo_cli.show.batch import Batch, run_batch
@@ -23,6 +22,8 @@ from momo_cli.show.words import ago, clock, fact_lines, list_heading, money, sty
 from momo_cli.show.words import state as state_cell
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
+from momo_cli.times import stamp
+from parsers.phone_backup import CHUNK, FORMS, BackupError, BackupMessage, messages_of
 
 _FIELDS: Final = (
     "id state kind provider sender line device_id amount=fields.amount",
@@ -31,10 +32,9 @@ _FIELDS: Final = (
 _LIST_VIEW: Final = view_of(
     *_FIELDS,
     Head("STATE", lambda row, _: with_test_mark(state_cell(row.get("state")), row)),
-    Head("FROM", lambda row, _: clean(row.get("sender"))),
-    Head("KIND", lambda row, _: clean(row.get("kind")).replace("_", " ") or "—"),
+    Head("FROM", lambda row, _: clean(row.get("sender")), short=True),
     Head("AMOUNT", lambda row, _: money(at(row, "fields.amount")) or "—", right=True),
-    Head("WHY", lambda row, _: _why(row)),
+    Head("WHAT", lambda row, _: _what(row), short=True),
     Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
     Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
@@ -173,8 +173,14 @@ def _reparsed(found: dict[str, Any], terminal: Terminal) -> list[str]:
 def import_(
     client: Client,
     terminal: Terminal,
-    file: Annotated[str, argument("FILE|-", "The backup; - reads stdin.")],
     line: Annotated[str, option("NUMBER", "Your number that received the messages.")],
+    file: Annotated[str | None, argument("[FILE|-]", "The backup; - reads stdin.")] = None,
+    paste: Annotated[
+        bool, option("--paste", "The text of one message, from stdin or FILE.")
+    ] = False,
+    sender: Annotated[
+        str | None, option("NAME", "With --paste: its sender; default: the network's.")
+    ] = None,
     form: Annotated[
         str | None, option("--format", "|".join(FORMS), "The format of the file.")
     ] = None,
@@ -187,6 +193,8 @@ def import_(
     to an endpoint. Only messages from the network's own senders are imported, never private ones. Importing the same
     file again changes nothing.
 
+    --paste stores one message that you paste, also before its number is on a SIM.
+
     FILE is the XML of "SMS Backup & Restore" for Android, CSV with the columns sender, text, date (and type, smsc), or
     one PDU per line.
 
@@ -194,9 +202,16 @@ def import_(
         momo messages import sms-backup.xml --line 0244124567 --dry-run
         momo messages import sms-backup.xml --line 0244124567
         momo messages import - --line 0244124567 --format csv < inbox.csv
+        momo messages import --paste --line 0244124567 < receipt.txt
     """
     check_choice(form, "--format", FORMS)
     line = line.strip()
+    if paste:
+        if form is not None:
+            raise usage("--format is for files, not for --paste")
+        return _paste(client, terminal, file or STDIN, line, sender, dry_run=dry_run)
+    if file is None or sender is not None:
+        raise usage("name the file of the backup, or paste one message with --paste")
     # The whole file is read first, so that a bad one changes nothing.
     with ExitStack() as opened:
         stream = _opened(terminal, file, opened)
@@ -211,6 +226,32 @@ def import_(
     outcomes = _outcomes(_messages(stream, file, form, terminal.zone), send, stack)
     work = Batch(outcomes, total, "Importing", "read", counted=("new", "known", "skipped"))
     return run_batch(terminal, work, ("momo messages list --state historical",))
+
+
+def _paste(
+    client: Client, terminal: Terminal, path: str, line: str, sender: str | None, *, dry_run: bool
+) -> Answer:
+    """Store one pasted message as history."""
+    if path == STDIN and terminal.stdin.isatty():
+        terminal.note("Paste the message, then press Enter and Ctrl-D.")
+    text = read_text(terminal, path).strip()
+    if not text:
+        raise usage("there is no message to store")
+    pasted = {"sender": (sender or "").strip(), "text": text, "sent_at": stamp(terminal.now())}
+    body = {"line": line, "messages": [pasted], "dry_run": dry_run, "pasted": True}
+    (one,) = client.call("POST", Path.LOCAL_IMPORT, body=body).data["messages"]
+    if one["fate"] == "unreadable":
+        raise usage(f"it cannot be stored: {clean(one['why'])}")
+    if one["fate"] == "other_sender":
+        raise usage(f"{sender!r} is not a sender of the network of {line}; leave --sender out")
+    row = {"file_line": 1, "ok": True, "code": None, "message": None}
+    row |= {name: one[name] for name in ("fate", "state", "id")}
+    said = "It was stored before." if one["fate"] == "known" else "Stored as history."
+    if dry_run:
+        said = "Dry run: nothing is stored."
+    shown = f"{terminal.tick} {said}  {clean(one['state'])}"
+    following = [f"momo messages show {clean(one['id'])}"] if one["id"] and not dry_run else []
+    return Answer(*made(row), lines=[shown], next=following)
 
 
 def _opened(terminal: Terminal, path: str, stack: ExitStack) -> IO[str]:
@@ -233,8 +274,8 @@ def _messages(
     with file_errors(path):
         try:
             yield from messages_of(iter(lambda: stream.read(CHUNK), ""), form, zone)
-        except Failure as failure:
-            raise usage(f"{path}: {failure.message}") from None
+        except BackupError as error:
+            raise usage(f"{path}: {error}") from None
 
 
 def _outcomes(
@@ -324,6 +365,11 @@ def sample(
     )
 
 
+def _what(row: Row) -> str:
+    """Return the reasons of a message that is not simply a payment, else its kind."""
+    return _why(row) or clean(row.get("kind")).replace("_", " ") or "—"
+
+
 def _why(row: Row) -> str:
     """Return the reasons of a message that is not simply a payment, and how many parts it has."""
     reasons = row.get("reasons")
@@ -332,6 +378,14 @@ def _why(row: Row) -> str:
     if row.get("state") == MessageState.INCOMPLETE and at(row, "parts.total"):
         found.insert(0, f"{at(row, 'parts.seen')} of {at(row, 'parts.total')} parts")
     return ", ".join(found)
+
+
+def _source(row: Row) -> str:
+    """Return where a message came from; empty for an AT modem."""
+    if row.get("trust_level") in {None, TrustLevel.FULL}:
+        return ""
+    made = "; momo made its PDU from the text" if row.get("synthesised") else ""
+    return f"{clean(row.get('source'))} (trust level {clean(row.get('trust_level'))}{made})"
 
 
 def _shown(row: Row, terminal: Terminal) -> list[str]:
@@ -347,6 +401,8 @@ def _shown(row: Row, terminal: Terminal) -> list[str]:
         ("line", clean(row.get("line"))),
         ("sent", clock(row.get("smsc_ts"), terminal)),
         ("stored", clock(row.get("received_at"), terminal)),
+        ("source", _source(row)),
+        ("recovered", "from the message journal" if row.get("recovered") else ""),
         ("payment", clean(row.get("payment_id"))),
         ("id", clean(row.get("id"))),
     ]

@@ -2,32 +2,32 @@
 
 import json
 import os
-from itertools import zip_longest
 from typing import Annotated, Any, Final
 
 from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import Failure
+from momo_cli.flags import Output
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
 from momo_cli.inputs.typed_values import amount_of, json_object, only_given
 from momo_cli.show.answer import Answer, Row, view_of
+from momo_cli.show.qr import drawn
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, phone
 from momo_cli.socket.client import Client, Reply
-from momo_cli.text import clean, warnings_of
+from momo_cli.text import at, clean, warnings_of
 from momo_cli.times import duration_s
 from momo_cli.views.transactions import SHOW_VIEW, Goal, transaction_answer, wait_for
 
 FILE: Final = "idem.ndjson"
 """The idempotency keys of calls, in the state folder; one JSON object per line."""
+_NOT_PUBLIC: Final = "checkout_url "
+"""The beginning of the daemon's warning that customers cannot open the checkout page."""
+_TOLD: Final = "checkout-not-public"
+"""The file in the state folder that records that the warning was shown."""
 KEPT: Final = 100
 """The number of keys kept; the file is shortened at twice as many."""
-_MODE: Final = 0o600
-_QUIET: Final = 2
-"""Light modules around the code. ISO/IEC 18004 asks for 4; phone scanners accept 2, and a screen has few lines."""
-_HALVES: Final = {(0, 0): "█", (0, 1): "▀", (1, 0): "▄", (1, 1): " "}
-"""Two modules, one above the other -> one character; the light ones are drawn, because most screens are dark."""
 _VIEW: Final = view_of(
     "reference svc_code status amount currency expires_at checkout_url client_reference",
     "payer_sms_sent created_at",
@@ -82,7 +82,8 @@ def init(
     """Create a transaction for a customer to pay.
 
     The customer types its code as the payment reference. AMOUNT is 12, 12.50 or "GHS 12.50". With --wait the command
-    ends when the transaction is paid: exit 0 paid, 6 underpaid or ended otherwise, 8 not paid in time. The idempotency
+    ends when the transaction is paid: exit 0 paid, 6 underpaid or ended otherwise, 8 not paid in time, 7 the daemon was
+    away for 30 s (a restart ends no wait); the transaction stays open: momo tx wait REF. The idempotency
     key of the call is written to the state folder (idem.ndjson) before the call: repeated with --idempotency-key, the
     call creates no second transaction.
 
@@ -111,27 +112,89 @@ def init(
         "send_sms_to_payer": False if no_sms else None,
     }
     wait_s = None if wait is None else duration_s(wait, "--wait")
-    key = idempotency_key or fresh_key(terminal, "init")
-    reply = _create(client, only_given(given), key, sandbox)
-    lines = _lines(reply.data, given, terminal, qr=qr)
+    reply = _create(
+        client, only_given(given), idempotency_key or fresh_key(terminal, "init"), sandbox
+    )
+    return _answer(client, terminal, reply, given, wait_s, qr=qr, sandbox=sandbox)
+
+
+def _answer(
+    client: Client,
+    terminal: Terminal,
+    reply: Reply,
+    given: dict[str, Any],
+    wait_s: float | None,
+    *,
+    qr: bool,
+    sandbox: bool,
+) -> Answer:
+    lines = _lines(reply.data, given, terminal, _numbers(client, terminal, sandbox=sandbox), qr=qr)
+    notes = _new_warnings(reply.body, terminal)
     if wait_s is None:
-        return _created(reply, lines, sandbox=sandbox)
-    return _waited(client, terminal, reply, lines, wait_s)
+        return _created(reply, lines, notes, sandbox=sandbox)
+    return _waited(client, terminal, reply, [*lines, *notes], wait_s)
+
+
+def _numbers(client: Client, terminal: Terminal, *, sandbox: bool) -> list[str]:
+    """Return each number to pay to for a person, as `024 412 4567, MTN, Ama Mensah`; empty if the daemon is away."""
+    if not terminal.human:
+        return []
+    try:
+        rows = client.call("GET", Path.PAYMENT_METHODS, sandbox=sandbox).data or ()
+    except Failure:
+        return []  # the transaction exists, which is what counts
+    return [
+        ", ".join(filter(None, (phone(row.get("phone_number")), *_of_number(row))))
+        for row in rows
+        if row.get("sim") and row.get("is_active")
+    ]
+
+
+def _of_number(row: Row) -> tuple[str, str]:
+    return clean(at(row, "sim.network")), clean(row.get("account_name"))
+
+
+def _new_warnings(body: Row, terminal: Terminal) -> list[str]:
+    """Return the warnings of an answer; the one about the address of the page only once per shop.
+
+    The document of `--json` has them all in `meta.warnings`.
+    """
+    found = warnings_of(body)
+    in_document = terminal.output is Output.JSON
+    if any(_NOT_PUBLIC in text for text in found) and (in_document or _told(terminal)):
+        return [text for text in found if _NOT_PUBLIC not in text]
+    return found
+
+
+def _told(terminal: Terminal) -> bool:
+    """Return whether the warning was shown before, and record that it is shown now."""
+    folder = terminal.located.places.state
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
+        os.close(system.open_own(f"{folder}/{_TOLD}", os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _waited(
     client: Client, terminal: Terminal, reply: Reply, lines: list[str], wait_s: float
 ) -> Answer:
-    for line in (*lines, "Waiting for the payment… (Ctrl-C leaves the transaction open)"):
+    for line in (
+        *lines,
+        "Waiting for the payment… (Ctrl-C leaves the transaction open)",
+    ):
         terminal.note(line)
-    paid, code = wait_for(client, reply.data["reference"], goal=Goal.PAID, limit_s=wait_s)
+    reference = reply.data["reference"]
+    paid, code = wait_for(client, reference, goal=Goal.PAID, limit_s=wait_s, answered=True)
     return transaction_answer(paid, terminal, exit_code=code)
 
 
-def _created(reply: Reply, lines: list[str], *, sandbox: bool) -> Answer:
+def _created(reply: Reply, lines: list[str], notes: list[str], *, sandbox: bool) -> Answer:
     pay = [f"momo simulate payment --order {reply.data['svc_code']}"] if sandbox else []
     following = [f"momo tx {verb} {reply.data['reference']}" for verb in ("watch", "wait")]
-    notes = warnings_of(reply.body)
     return Answer(*reply.parts, lines=lines, notes=notes, next=[*pay, *following])
 
 
@@ -150,7 +213,7 @@ def _hours(text: str) -> int:
     return -int(-seconds // 3600)
 
 
-def _lines(row: Row, given: Row, terminal: Terminal, *, qr: bool) -> list[str]:
+def _lines(row: Row, given: Row, terminal: Terminal, numbers: list[str], *, qr: bool) -> list[str]:
     amount = money(row.get("amount"), row.get("currency"))
     who = [given.get("customer_name"), phone(given["phone_number"])]
     head = " · ".join([f"Transaction {amount}", *filter(None, who)])
@@ -158,6 +221,7 @@ def _lines(row: Row, given: Row, terminal: Terminal, *, qr: bool) -> list[str]:
     found = [
         clean(head),
         f"  CODE   {code}        (the customer types this as the reference)",
+        *(f"  to     {number}" for number in numbers),
         f"  ref    {clean(row.get('reference'))}",
         f"  until  {clock(row.get('expires_at'), terminal)}",
     ]
@@ -188,7 +252,7 @@ def fresh_key(terminal: Terminal, command: str) -> str:
 
 def _keep(path: str, line: str) -> None:
     """Append a line; at twice `KEPT` lines, remove all but the last `KEPT`."""
-    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, _MODE), "r+") as file:
+    with os.fdopen(system.open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "r+") as file:
         file.write(f"{line}\n")
         file.flush()
         os.fsync(file.fileno())
@@ -196,23 +260,8 @@ def _keep(path: str, line: str) -> None:
         lines = file.readlines()
     if len(lines) >= 2 * KEPT:
         shorter = f"{path}.new"
-        with os.fdopen(os.open(shorter, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE), "w") as file:
+        with os.fdopen(
+            system.open_own(shorter, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w"
+        ) as file:
             file.writelines(lines[-KEPT:])
         os.replace(shorter, path)  # noqa: PTH105  # the same
-
-
-def drawn(text: str, terminal: Terminal) -> list[str]:
-    """Return the lines of a QR code.
-
-    With colour it is black on white, independent of the terminal's colours; without colour, only the light modules
-    are drawn. In ASCII a module is two characters wide and one line high.
-    """
-    import segno  # noqa: PLC0415  # only --qr needs it
-
-    code = segno.make(text, error="l", micro=False)
-    rows = [tuple(bool(module) for module in row) for row in code.matrix_iter(border=_QUIET)]
-    if not terminal.symbols:
-        return ["".join("  " if dark else "##" for dark in row) for row in rows]
-    pairs = zip_longest(rows[::2], rows[1::2], fillvalue=(True,) * len(rows[0]))
-    lines = ["".join(_HALVES[cell] for cell in zip(*pair, strict=True)) for pair in pairs]
-    return [f"\x1b[97;40m{line}\x1b[0m" if terminal.color else line for line in lines]

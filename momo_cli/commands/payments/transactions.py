@@ -7,11 +7,20 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from daemon.wire import Path, TransactionStatus
+from daemon.wire import Mode, Path, TransactionStatus
+from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import AllRows, Reason, SinceEvent, Transaction, argument, option
-from momo_cli.inputs.typed_values import time_of
+from momo_cli.inputs.parameters import (
+    AllRows,
+    Reason,
+    SandboxOnly,
+    SinceEvent,
+    Transaction,
+    argument,
+    option,
+)
+from momo_cli.inputs.typed_values import check_choice, only_given, time_of
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_of, payer_text, state, styled
@@ -51,6 +60,7 @@ _WATCH_VIEW: Final = view_of(
     Head("REFERENCE", lambda row, _: clean(_of(row, "reference"))),
 )
 _LIMIT_S: Final = 600.0
+_NOT_EXACT: Final = (TransactionStatus.PARTIAL, TransactionStatus.OVERPAID)
 _PAGES: Final = ("checkout", "tx")
 _Status = Annotated[
     str | None, option("Only this status: waiting, paid, short, over, review, or the API's word.")
@@ -110,30 +120,31 @@ def list_(
     every: AllRows = False,
     search: _Search = None,
     sort: _Sort = _SORTS[0],
+    sandbox: SandboxOnly = False,
 ) -> Answer:
     """List transactions.
 
-    The newest come first. In a pipe: tab-separated columns reference, svc_code, status, expected_amount, actual_amount,
-    difference, difference_type, currency, payer_phone, payer_name, created_at, completed_at, payer_phone_source,
-    payer_name_source. A source is `receipt`, or `request` if the receipt does not contain the value.
+    The newest come first; --sandbox lists those of the sandbox. In a pipe: tab-separated columns reference, svc_code,
+    status, expected_amount, actual_amount, difference, difference_type, currency, payer_phone, payer_name, created_at,
+    completed_at, payer_phone_source, payer_name_source. A source is `receipt`, or `request` if the receipt has no value.
 
     Examples:
         momo tx list
         momo tx list --status waiting
         momo tx list --from today --fields svc_code,actual_amount -o csv
-        momo tx list --search kofi --sort largest
+        momo tx list --search kofi --sort largest --sandbox
         momo tx list --all --json
     """
     wanted = None if status is None else parse_status(status)
     if every and page != 1:
         raise usage("--all writes every page; leave out --page")
-    if sort not in _SORTS:
-        raise usage(f"--sort: {sort!r} is not one of {', '.join(_SORTS)}")
+    check_choice(sort, "--sort", _SORTS)
     other_origin = None if origin is _Origin.REQUEST else str(origin)
     other_sort = None if sort == _SORTS[0] else sort
     query = {
         "status": wanted,
         "origin": other_origin,
+        "mode": Mode.TEST if sandbox else Mode.LIVE,
         "from": time_of(since, "--from", terminal),
         "to": time_of(until, "--to", terminal),
         "phone_number": phone,
@@ -155,16 +166,19 @@ def list_(
         "--per-page": None if per_page == _PER_PAGE else str(per_page),
         "--page": str(page + 1),
     }
-    return _listed(reply, _kind(wanted, origin), page, flags)
+    return _listed(reply, _kind(wanted, origin), page, flags, ["--sandbox"] if sandbox else [])
 
 
-def _listed(reply: Reply, kind: str, page: int, flags: dict[str, str | None]) -> Answer:
-    """Return the answer with one page; `flags` are those of the command for the next page."""
+def _listed(
+    reply: Reply, kind: str, page: int, flags: dict[str, str | None], switches: list[str]
+) -> Answer:
+    """Return the answer with one page; `flags` and `switches` are those of the command for the next page."""
     rows = reply.data or []
     total, more = at(reply.body, "pagination.total"), at(reply.body, "pagination.has_next")
     of = f" of {total}" if isinstance(total, int) else ""
     heading = f"Showing {len(rows)}{of} {kind}, page {page}"
     words = [word for flag, value in flags.items() if value is not None for word in (flag, value)]
+    words = [*switches, *words]
     return Answer(
         reply.text,
         rows,
@@ -287,7 +301,8 @@ def watch(
     """Show changes of transactions as they happen.
 
     Each change is one line, until Ctrl-C. --json writes one JSON document per line:
-    {"type":"item","event":...,"id":...,"data":{...}}.
+    {"type":"item","event":...,"id":...,"data":{...}}. It goes on while the daemon restarts and misses nothing; exit 7:
+    the daemon was away for 30 s.
 
     Examples:
         momo tx watch
@@ -311,7 +326,9 @@ def _of(row: Row, *names: str) -> object:
 def _items(
     client: Client, reference: str | None, since: str | None, statuses: frozenset[str]
 ) -> Iterator[Row]:
-    for event in follow_events(client, reference, since):
+    only = [word for status in sorted(statuses) for word in ("--status", status)]
+    resume = shlex.join(["momo", "tx", "watch", *filter(None, (reference,)), *only])
+    for event in follow_events(client, reference, since, resume=resume):
         about_one = event is not None and (
             event.kind.startswith("transaction.") or event.data.get("reference") is not None
         )
@@ -341,20 +358,27 @@ def wait(
     terminal: Terminal,
     transaction: Transaction,
     goal: Annotated[Goal, option("--for", "The goal of the wait.", show_default=True)] = Goal.PAID,
+    exact: Annotated[
+        bool, option("--exact", "Exit 6 if more or less than asked was paid.")
+    ] = False,
 ) -> Answer:
     """Wait until a transaction is paid.
 
-    Exit 0: paid. 8: the time (10 minutes, or --timeout) is over and nothing failed. 6: it ended otherwise (underpaid,
-    expired, cancelled). --timeout 0 waits without a limit.
+    Exit 0: paid, with the amount asked for or more; with --exact, only with that amount. 8: the time (10 minutes, or --timeout) is over and nothing failed. 6: it ended otherwise (underpaid,
+    expired, cancelled). --timeout 0 waits without a limit. It goes on while the daemon restarts or answers that it
+    cannot serve now, and says so; exit 7: the daemon was away for 30 s.
 
     Examples:
         momo tx wait 7KQ2MX
         momo tx wait 7KQ2MX --timeout 2m && echo "hand over the goods"
+        momo tx wait 7KQ2MX --exact
         momo tx wait 7KQ2MX --for final --get data.status
     """
     given_s = terminal.flags.timeout_s
     limit_s = _LIMIT_S if given_s is None else given_s
     reply, code = wait_for(client, reference_of(client, transaction), goal=goal, limit_s=limit_s)
+    if exact and code == exit_codes.OK and reply.data.get("status") in _NOT_EXACT:
+        code = exit_codes.FINDINGS
     return transaction_answer(reply, terminal, exit_code=code)
 
 
@@ -382,7 +406,9 @@ def cancel(
     return transaction_answer(reply, terminal)
 
 
-@command("open", view=view_of("checkout_url reference svc_code", id="reference"))
+@command(
+    "open", view=view_of("checkout_url reference svc_code", "url expires_in_s", id="reference")
+)
 def open_(
     client: Client,
     terminal: Terminal,
@@ -390,18 +416,25 @@ def open_(
         list[str] | None, argument("[checkout|tx] REF|CODE", "The transaction's reference or code.")
     ] = None,
     only_print: Annotated[bool, option("--print", "Print the address only.")] = False,
+    user: Annotated[str | None, option("NAME", "Log in as this user, not as the owner.")] = None,
 ) -> Answer:
-    """Open the checkout page of a transaction.
+    """Open the dashboard, or the checkout page of a transaction.
 
-    It opens in your browser; without a browser, its address is printed. A transaction has one page, so `checkout` and
-    `tx` before its reference mean the same and may be left out. BROWSER names the program that opens it.
+    It opens in your browser; without a browser, its address is printed. Without a transaction it is a link to the
+    dashboard, which logs in without a password: for 60 seconds, once, and on this machine only. A transaction has one
+    page, so `checkout` and `tx` before its reference mean the same and may be left out. BROWSER names the program that
+    opens it.
 
     Examples:
+        momo open
+        momo open --user ama --print
         momo open 7KQ2MX
         momo open checkout svc_trx_0f3c5d2a9b8e47c1a6d0e2f4b8c6a901
         momo open 7KQ2MX --print
     """
     match words or []:
+        case []:
+            return _dashboard(client, terminal, user, only_print=only_print)
         case [transaction] if transaction not in _PAGES:
             pass
         case [page, transaction] if page in _PAGES:
@@ -424,6 +457,25 @@ def open_(
         notes=[
             *warnings_of(reply.body),
             *_opened(terminal, url, transaction, only_print=only_print),
+        ],
+    )
+
+
+def _dashboard(client: Client, terminal: Terminal, user: str | None, *, only_print: bool) -> Answer:
+    try:
+        reply = client.call("POST", Path.LOCAL_DASHBOARD_LINK, body=only_given({"user": user}))
+    except Failure as failure:
+        if at(failure.body, "error.reason") == "http_off":
+            failure.next = ("momo config set http.bind 127.0.0.1:8420", "momo daemon restart")
+        raise
+    url = clean(reply.data["url"])
+    return Answer(
+        *reply.parts,
+        lines=[url],
+        plain=url,
+        notes=[
+            "The link works once, for 60 seconds, on this machine.",
+            *_opened(terminal, url, "the dashboard", only_print=only_print),
         ],
     )
 

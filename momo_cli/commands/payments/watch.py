@@ -29,7 +29,7 @@ def watch(
     the marked payment for its suggested transaction, by the rules of `momo review approve`: a payment that may be
     forged needs the owner's password. Tab marks the next one, * turns the sound on and off, Esc clears; q and Enter
     leave, Ctrl-C or Ctrl-D too (q alone is a letter of codes). It works over SSH, best from 80 columns by 24 lines, at
-    least 40 columns, and reconnects when the daemon is back.
+    least 40 columns, and reconnects when the daemon is back; exit 7: the daemon was away for 30 s.
 
     Examples:
         momo watch

@@ -184,9 +184,18 @@ def _since(data: dict[str, Any], terminal: Terminal) -> Iterator[str]:
     """Return the notes about payments and webhooks that are newer than the backup."""
     when = ago(data.get("newest_at"), terminal)
     if count := data.get("payments_since"):
+        yield f"{counted(count, 'payment')} came after the backup ({when})."
+    recover = data.get("parts_to_recover", 0)
+    if recover is None:
         yield (
-            f"{counted(count, 'payment')} came after the backup ({when}): those still on a SIM are read again, the others "
-            "are only in the old database. A customer's transaction ID finds a payment: momo reconcile."
+            "The message journal cannot be read: messages that came after the backup are only in the old database. "
+            "A customer's transaction ID finds a payment: momo reconcile."
+        )
+    elif recover:
+        parts = counted(recover, "part of an SMS", "parts of SMS")
+        yield (
+            f"{parts} in the message journal {'is' if recover == 1 else 'are'} newer than the backup and will be read again "
+            "at the next start. Transactions made since the backup are lost: their payments have no transaction then."
         )
     if count := data.get("webhooks_repeated"):
         again = "goes" if count == 1 else "go"

@@ -8,7 +8,7 @@ import subprocess
 from typing import Annotated, Any, Final
 
 from daemon.wire import ErrorCode
-from momo_cli import exit_codes
+from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
@@ -60,7 +60,7 @@ def show(
         json.dumps({"success": True, "data": rows}, ensure_ascii=False),
         rows,
         empty="No file sets anything; all settings have their default.",
-        next=["momo config set KEY VALUE"],
+        next=["momo config set --help"],
     )
 
 
@@ -145,7 +145,7 @@ def edit(client: Client, terminal: Terminal) -> Answer:
     before = _read(path)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib
-        with open(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:  # noqa: PTH123 -- pathlib is not needed here
+        with open(system.open_own(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as out:  # noqa: PTH123 -- pathlib is not needed here
             out.write(before or _EMPTY)
     except OSError as problem:
         raise Failure(ErrorCode.INTERNAL_ERROR, f"{copy}: {problem.strerror}") from None
@@ -160,7 +160,7 @@ def edit(client: Client, terminal: Terminal) -> Answer:
                 failure.facts["copy"] = copy
                 raise
             terminal.complain(f"✗ {failure.message}")
-            if terminal.ask("Edit it again? [Y/n] ", "a valid one").lower() in ("n", "no"):
+            if not terminal.yes_or_no("Edit it again?", "a valid one", default=True):
                 os.unlink(copy)  # noqa: PTH108 -- pathlib is not needed here
                 return _answer(terminal, path, "cancelled", restart=False)
     changed = _read(copy) != (before or _EMPTY)
@@ -180,7 +180,7 @@ def _editor(terminal: Terminal) -> list[str]:
     for name in ("nano", "vi"):
         if shutil.which(name, path=path):
             return [name]
-    raise usage("no editor was found: name one in EDITOR", "momo config set KEY VALUE")
+    raise usage("no editor was found: name one in EDITOR", "momo config set --help")
 
 
 def _read(path: str) -> str:

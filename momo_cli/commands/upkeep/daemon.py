@@ -8,8 +8,8 @@ from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import Follow, option
-from momo_cli.inputs.typed_values import check_choice, only_given, time_of
+from momo_cli.inputs.parameters import Follow, HttpAddress, option
+from momo_cli.inputs.typed_values import check_choice, http_address, only_given, time_of
 from momo_cli.service.daemon_program import exec_daemon, run_verb
 from momo_cli.service.start_stop import DAEMON_VIEW, start_answer, start_daemon, stop_daemon
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of
@@ -33,7 +33,6 @@ _LOG_VIEW: Final = view_of(
     Head("FACTS", lambda row, _: _facts(row)),
     id="ts",
 )
-_Http = Annotated[str | None, option("HOST:PORT|off", "Where the API listens.")]
 _InsecureHttp = Annotated[
     bool, option("--insecure-http", "Allow other machines to use --http, without encryption.")
 ]
@@ -49,7 +48,7 @@ _Wait = Annotated[str, option("TIME", "The longest wait.")]
 @command("daemon run")
 def run(
     terminal: Terminal,
-    http: _Http = None,
+    http: HttpAddress = None,
     insecure_http: _InsecureHttp = False,
     modem: _Modems = None,
     no_modem: _NoModem = False,
@@ -62,7 +61,7 @@ def run(
     """Run the daemon in the foreground.
 
     It runs until Ctrl-C or SIGTERM. Without --modem it uses the modems of [modems] ports, or finds them. A second
-    Ctrl-C does not wait for work in progress; nothing is lost. Exit 74: damaged database. 75: another daemon runs for
+    Ctrl-C does not wait for work in progress; nothing is lost. Exit 75: another daemon runs for
     this shop. 78: not set up, or wrong settings.
 
     Examples:
@@ -88,7 +87,7 @@ def _run_flags(
     """Return the flags for the daemon's program; fail (exit 2) if both --modem and --no-modem are given."""
     if modems and no_modem:
         raise usage("--modem and --no-modem exclude each other")
-    flags = [] if http is None else [f"--http={http}"]
+    flags = [] if http is None else [f"--http={http_address(http)}"]
     flags += ["--insecure-http"] if insecure_http else []
     flags += [f"--modem={modem}" for modem in modems or ()]
     flags += ["--no-modem"] if no_modem else []
@@ -101,7 +100,7 @@ def start(
     client: Client,
     terminal: Terminal,
     wait: _Wait = "20s",
-    http: _Http = None,
+    http: HttpAddress = None,
     insecure_http: _InsecureHttp = False,
     modem: _Modems = None,
     no_modem: _NoModem = False,
@@ -109,8 +108,9 @@ def start(
 ) -> Answer:
     """Start the daemon in the background.
 
-    The command waits until the daemon answers. Exit 0: started, or already running. 8: it does not answer in time. A
-    shop installed as a service is started by the service (momo service install). See its work with momo logs.
+    The command waits until the daemon has opened the database, or knows why it cannot (momo status). Exit 0: started, or
+    already running. 8: not ready in time. A shop installed as a service is started by the service (momo service install).
+    See its work with momo logs.
 
     Examples:
         momo daemon start
@@ -153,7 +153,7 @@ def restart(
     wait: Annotated[
         str, option("TIME", "The longest wait for the stop, and for the start.")
     ] = "30s",
-    http: _Http = None,
+    http: HttpAddress = None,
     insecure_http: _InsecureHttp = False,
     modem: _Modems = None,
     no_modem: _NoModem = False,

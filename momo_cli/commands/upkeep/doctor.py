@@ -17,7 +17,7 @@ from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 
 AREAS: Final = (
-    "daemon", "socket", "db", "disk", "clock", "modem", "sim", "parser", "endpoints", "dns", "keyring",
+    "daemon", "socket", "http", "db", "disk", "clock", "modem", "sim", "parser", "endpoints", "dns", "keyring",
     "service", "timers", "backup", "permissions", "ledger", "upgrade",
 )  # fmt: skip
 _MARKS: Final = {
@@ -47,6 +47,9 @@ def doctor(
     ] = None,
     strict: Annotated[bool, option("--strict", "Exit 6 for warnings too.")] = False,
     fix: Annotated[bool, option("--fix", "Apply the safe fixes, and list them.")] = False,
+    deep: Annotated[
+        bool, option("--deep", "Area ledger: read each payment's SMS again and compare.")
+    ] = False,
     bundle: Annotated[str | None, option("FILE", "Write a .tar.gz for support.")] = None,
     verbose: Annotated[bool, option("--verbose", "Show skipped checks and durations too.")] = False,
 ) -> Answer:
@@ -62,6 +65,7 @@ def doctor(
         momo doctor modem
         momo doctor db ledger --strict --quiet
         momo doctor permissions --fix
+        momo doctor ledger --deep
         momo doctor --bundle momo-doctor.tar.gz
     """
     for name in area or ():
@@ -70,7 +74,7 @@ def doctor(
     if bundle is not None and not bundle.endswith(".tar.gz"):
         why = "--bundle names a file that ends in .tar.gz"
         raise usage(why, "momo doctor --bundle momo.tar.gz")
-    body = _checked(client, terminal, area or (), fix=fix)
+    body = _checked(client, terminal, area or (), fix=fix, deep=deep)
     data: dict[str, Any] = body.get("data") or {}
     packed, agreed = (None, True) if bundle is None else _pack(terminal, bundle, area or ())
     if packed is not None:
@@ -97,9 +101,14 @@ def doctor(
 
 
 def _checked(
-    client: Client, terminal: Terminal, areas: Sequence[str], *, fix: bool
+    client: Client, terminal: Terminal, areas: Sequence[str], *, fix: bool, deep: bool
 ) -> dict[str, Any]:
     """Return the checks after the fixes, by the daemon if it runs."""
+    if deep and (fix or (*areas,) not in ((), ("ledger",))):
+        raise usage("--deep goes with the area ledger only", "momo doctor ledger --deep")
+    if deep:
+        # In a process of its own, so that a long check does not slow the daemon down.
+        return run_verb(terminal, "doctor", "--json", "--deep", "ledger").body
     fixed: list[dict[str, Any]] = []
     if fix:
         fixed = at(run_verb(terminal, "doctor", "--json", "--fix", *areas).body, "data.fixed") or []

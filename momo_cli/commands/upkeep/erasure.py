@@ -33,11 +33,11 @@ _OPEN: Final = {
 }
 """The noun for what is not finished yet, and a plural that is not formed with an s."""
 _LOOK: Final = {
-    "orders": "momo tx list --search NUMBER",
+    "orders": "momo tx list --status waiting",
     "reviews": "momo review list",
     "messages": "momo messages list",
     "webhooks": "momo deliveries list --status pending",
-    "sms": "momo tx list --search NUMBER",
+    "sms": "momo tx list",
 }
 _PRUNED: Final = {
     "attempts": "tries of deliveries",
@@ -62,7 +62,8 @@ def forget(
 
     The names, numbers and texts of the payer are erased for good (Ghana's Data Protection Act 2012). Amounts, times,
     transaction IDs and codes stay: they are the shop's accounts. So does the journal, which contains none of that, and
-    notes the erasure without the payer. Backups contain the data until they are pruned, and so do the receivers of your
+    notes the erasure without the payer. The message journal is erased too, in the second folder as soon as it can be
+    written. Backups contain the data until they are pruned, and so do the receivers of your
     webhooks. momo export --payer shows the stored data. Exit 5: something of the payer is not finished yet; nothing was
     changed.
 
@@ -92,6 +93,11 @@ def _call(client: Client, number: str, *, dry_run: bool) -> Reply:
 def _forget_answer(reply: Reply, number: str, what: str, code: int = exit_codes.OK) -> Answer:
     data: dict[str, Any] = reply.data
     unfinished = [f"Not finished yet: {_counted(data['open'])}."] if data["open"] else []
+    if what == "forgotten" and data.get("second_folder_waits"):
+        unfinished.append(
+            "The second folder of the message journal has the messages until it can be written: "
+            f"{clean(data['second_folder_waits'])}."
+        )
     ready = what == "to forget" and data["total"] and not unfinished
     row = {**data["counts"], "total": data["total"], "mark": data["mark"]}
     return Answer(

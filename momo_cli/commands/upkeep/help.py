@@ -168,6 +168,6 @@ def _own_version() -> str:
     from importlib import metadata  # noqa: PLC0415  # slow, and only this command needs it
 
     try:
-        return metadata.version("momo")
+        return metadata.version("momo-shop")
     except metadata.PackageNotFoundError:
         return "unknown (not installed)"

@@ -1,6 +1,6 @@
 """The commands about notices to the owner."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
 from daemon.wire import Path
@@ -16,6 +16,14 @@ from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 
 _INDENT: Final = "       "
+_NOW: Final = Cell("! now", "red")
+_NOTE: Final = Cell("- note", "dim")
+_OVER: Final = Cell("✓ over", "green")
+_WORST: Final = (_NOW, _NOTE, _OVER)
+"""The marks, the most urgent first."""
+_SHOWN_MAX: Final = 3
+"""The notices of one reason that are shown one by one."""
+_ID_SHOWN: Final = 8
 _LIST_VIEW: Final = view_of("id kind urgent text next count first_at last_at seen_at recovered_at")
 
 
@@ -28,8 +36,8 @@ def list_(
 ) -> Answer:
     """List the notices.
 
-    These are the notices that you have not marked as seen, newest first; with --all the seen ones too. The list does
-    not mark them as seen: use momo notices seen.
+    These are the notices that you have not marked as seen, newest first; with --all the seen ones too. Notices for the
+    same reason stand together. The list does not mark them as seen: use momo notices seen.
 
     Examples:
         momo notices list
@@ -42,28 +50,52 @@ def list_(
         notes.append(f"! {clean(failed.get('channel'))}: {clean(failed.get('error'))}")
     return Answer(
         *reply.parts,
-        lines=[line for row in rows for line in _lines(row, terminal)],
+        lines=[line for group in _by_kind(rows) for line in _lines(group, terminal)],
         empty="Nothing new.",
         notes=notes,
         next=["momo notices seen"] if rows and not every else [],
     )
 
 
+def _by_kind(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the notices in groups of one reason; the group with the newest notice comes first."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(str(row.get("kind")), []).append(row)
+    return list(groups.values())
+
+
 def _mark(row: Row) -> Cell:
     if row.get("recovered_at"):
-        return Cell("✓ over", "green")
-    return Cell("! now", "red") if row.get("urgent") else Cell("- note", "dim")
+        return _OVER
+    return _NOW if row.get("urgent") else _NOTE
 
 
-def _lines(row: Row, terminal: Terminal) -> Iterator[str]:
-    """Return the lines of one notice; the command has a line of its own, to be copied."""
+def _lines(group: list[Row], terminal: Terminal) -> Iterator[str]:
+    """Return the lines of the notices for one reason; a command has a line of its own, to be copied."""
+    first = group[0]
+    if len(group) == 1:
+        yield f"{styled(_mark(first), terminal)}  {_when(first, terminal)}"
+        yield f"{_INDENT}{clean(first.get('text'))}"
+    else:
+        worst = min((_mark(row) for row in group), key=_WORST.index)
+        yield f"{styled(worst, terminal)}  {len(group)} notices: {clean(first.get('kind'))}"
+    for row in group[:_SHOWN_MAX] if len(group) > 1 else ():
+        yield f"{_INDENT}{_when(row, terminal)}"
+        yield f"{_INDENT}  {clean(row.get('text'))}"
+    if len(group) > _SHOWN_MAX:
+        yield f"{_INDENT}and {len(group) - _SHOWN_MAX} more: momo notices list -o plain"
+    for typed in dict.fromkeys(clean(row.get("next")) for row in group[:_SHOWN_MAX]):
+        if typed:
+            yield f"{_INDENT}{typed}"
+
+
+def _when(row: Row, terminal: Terminal) -> str:
+    """Return the age of a notice, how often it occurred, and the beginning of its id, which commands accept."""
     count = row.get("count")
     times = f"  {count} times" if isinstance(count, int) and count > 1 else ""
-    which = terminal.style(clean(row.get("id")), "dim")
-    yield f"{styled(_mark(row), terminal)}  {ago(row.get('last_at'), terminal)}{times}  {which}"
-    yield f"{_INDENT}{clean(row.get('text'))}"
-    if next_ := clean(row.get("next")):
-        yield f"{_INDENT}{next_}"
+    which = terminal.style(clean(row.get("id"))[:_ID_SHOWN], "dim")
+    return f"{ago(row.get('last_at'), terminal)}{times}  {which}"
 
 
 @command("notices seen", view=view_of("seen", id="seen"))

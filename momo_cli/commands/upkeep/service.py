@@ -41,7 +41,7 @@ def install(
     """Install momo as a service.
 
     It is a systemd unit, or a launchd agent on a Mac. The machine then starts momo, and restarts it after a failure.
-    Each file is shown before it is written. --timers adds backups, the daily erasure of old data and the hourly check,
+    A summary is shown before the files are written, and --print prints them. --timers adds backups, the daily erasure of old data and the hourly check,
     which catch up after sleep. --linger lets a user's service run while the user is not logged in. Exit 6 when the
     files are written, but systemctl or launchctl failed.
 
@@ -54,7 +54,7 @@ def install(
     files = service.files(with_timers=timers)
     if show:
         return _printed(service, files)
-    manager.check_python(service)
+    manager.check_program(service)
     new = [file for file in files if manager.read_unit(file.path) != file.text]
     before = service.text
     if dry_run:
@@ -133,14 +133,17 @@ def uninstall(terminal: Terminal, system: _System = False) -> Answer:
     elif found:
         units = [name for path in found if "@" not in (name := path.rpartition("/")[2])]
         notes += _tried(terminal, service.control("disable", "--now", *units))
-    removed = [path for path in found if manager.remove_unit(path)]
+    packaged = service.packaged
+    removed = [path for path in found if not packaged and manager.remove_unit(path)]
     if removed and service.kind is not Kind.LAUNCHD:
         notes += _tried(terminal, ["systemctl", *service.scope, "daemon-reload"])
-    status = "uninstalled" if removed else "already_uninstalled"
+    status = "uninstalled" if removed or (packaged and found) else "already_uninstalled"
     row = {"status": status, "path": service.path, "files": removed}
     line = "There is no service of this shop."
     if removed:
         line = f"{terminal.tick} Removed; the shop itself is untouched."
+    elif status == "uninstalled":
+        line = f"{terminal.tick} Disabled. Its files belong to the package: sudo apt remove momo."
     return Answer(
         *made(row),
         lines=[line, *(f"  {path}" for path in removed)],

@@ -1,19 +1,22 @@
 """The command setup: set up this machine."""
 
 import os
+import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
-from daemon.wire import Path
+from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import NewPasswordFile, option
+from momo_cli.inputs.parameters import HttpAddress, NewPasswordFile, option
 from momo_cli.inputs.passwords import STDIN, new_password, read_password_file
 from momo_cli.inputs.typed_values import only_given
-from momo_cli.service.daemon_program import VerbResult, run_verb
+from momo_cli.service.daemon_program import VerbResult, machine_user, run_verb
 from momo_cli.setup import wizard as shown
 from momo_cli.setup.answer_file import SetupAnswers, read_answer_file, setup_answers
+from momo_cli.setup.machine import let_caller_in
 from momo_cli.setup.step import Setup
 from momo_cli.setup.wizard import TOTAL, Wizard
 from momo_cli.show.answer import Answer, Row, dumps, view_of
@@ -22,7 +25,7 @@ from momo_cli.show.words import counted, phone
 from momo_cli.socket.client import Client
 from momo_cli.text import at
 
-_FIRST: Final = "momo init 1.00 --phone NUMBER"
+_FIRST: Final = "momo init --help"
 _WELCOME: Final = """\
 Welcome to momo. A few questions, about five minutes.
 Ctrl-C stops at any time; momo setup continues from there.
@@ -36,6 +39,10 @@ _PublicUrl = Annotated[str | None, option("URL", "The public address of the chec
 _KeepAwake = Annotated[str | None, option("off|plugged|always", "When to prevent sleep.")]
 _Practice = Annotated[bool | None, option("--practice/--no-practice", "Make a practice payment.")]
 _BackupTo = Annotated[str | None, option("FOLDER", "A second place for backups, such as a stick.")]
+_HiLink = Annotated[
+    str | None,
+    option("URL", "Read the HiLink stick at this address, usually http://192.168.8.1."),
+]
 _Check = Annotated[bool, option("--check", "Change nothing; show the missing steps (exit 6).")]
 
 
@@ -51,7 +58,7 @@ def setup(
         list[str] | None, option("NET:PHONE:NAME", "A merchant number; repeat for each.")
     ] = None,
     sim: _Sim = None,
-    http: Annotated[str | None, option("loopback|lan|off", "The reach of the API.")] = None,
+    http: HttpAddress = None,
     public_url: _PublicUrl = None,
     endpoint: Annotated[str | None, option("URL", "An endpoint for payments.")] = None,
     service: Annotated[str | None, option("user|system|none", "Start with the machine.")] = None,
@@ -67,6 +74,7 @@ def setup(
         list[str] | None,
         option("PATH", "The tty of a modem that is not found; stored in [modems] ports."),
     ] = None,
+    hilink: _HiLink = None,
     source: Annotated[
         str | None, option("--from", "FILE.toml", "A file with these flags; flags win.")
     ] = None,
@@ -92,7 +100,7 @@ def setup(
         "methods": method, "sims": sim, "http": http, "public_url": public_url,
         "endpoint": endpoint, "service": service, "keep_awake": keep_awake,
         "practice": practice, "first_payment": first_payment, "pin_file": pin_file,
-        "backup_to": backup_to,
+        "backup_to": backup_to, "hilink": hilink,
     }  # fmt: skip
     given |= only_given(flags)
     answers = setup_answers(given, tuple(modem or ()), again=again)
@@ -107,6 +115,7 @@ def _set_up(
     *,
     check: bool,
 ) -> Answer:
+    _become_root(terminal)
     exists = os.path.exists(terminal.located.places.database)  # noqa: PTH110  # no pathlib needed
     new = not exists and not check
     guided = terminal.human and terminal.can_ask() and not check
@@ -119,16 +128,41 @@ def _set_up(
     password = None
     if basics["password_file"] == STDIN or (new and basics["password_file"] is None):
         password = new_password(terminal, basics["password_file"])
+    elif terminal.located.machine and basics["password_file"] is not None:
+        # The machine's user may not be able to read the file.
+        password = read_password_file(basics["password_file"])
     runs = client.alive()
     if runs:
         done = _through_daemon(client, basics, password, check=check)
     else:
         done = run_verb(terminal, "setup", *_flags(basics, password, check=check), stdin=password)
+    setup = Setup(client, terminal, answers, asks=guided, looks=check)
+    if (allowed := let_caller_in(setup)) is not None:
+        steps = at(done.body, "data.steps") or []
+        steps.append({"id": "access", **allowed})
     if guided or check or answers.any:
-        setup = Setup(client, terminal, answers, asks=guided, looks=check)
         return _gone_on(terminal, done, Wizard(setup))
     added = _add_methods(client, terminal, answers)
     return _answer(terminal, done, [*([] if runs else ["momo daemon start"]), *added, _FIRST])
+
+
+def _become_root(terminal: Terminal) -> None:
+    """Run `sudo momo setup` in place of this process if only root may set up the machine's shop.
+
+    Raises:
+        Failure: NOT_PERMITTED without a terminal or without sudo.
+    """
+    try:
+        machine_user(terminal, "setup")
+    except Failure as failure:
+        sudo = shutil.which("sudo", path=terminal.located.environ.get("PATH"))
+        if failure.code != ErrorCode.NOT_PERMITTED or sudo is None or not terminal.can_ask():
+            own = "momo --profile own setup"
+            failure.next = (*failure.next, own)
+            raise
+        terminal.note(f"momo serves this whole machine, so its setup needs root: {failure.next[0]}")
+        terminal.stderr.flush()
+        os.execv(sudo, ["sudo", "momo", *sys.argv[1:]])  # noqa: S606  # the same command, as root
 
 
 def _gone_on(terminal: Terminal, done: VerbResult, wizard: Wizard) -> Answer:
@@ -212,7 +246,7 @@ def _answer(terminal: Terminal, done: VerbResult, todo: Sequence[str]) -> Answer
     data: dict[str, Any] = done.body.get("data") or {}
     steps: list[Row] = data.get("steps") or []
     return Answer(
-        done.text,
+        dumps(done.body),
         shown.setup_rows(data, steps),
         lines=shown.setup_lines(terminal, data, steps),
         next=todo,

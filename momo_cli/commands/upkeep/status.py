@@ -18,9 +18,9 @@ from momo_cli.views.lines import bars, modem_name, modem_state, storage, trouble
 
 VIEW: Final = view_of(
     "version pid uptime_s db_path=db.path db_bytes=db.bytes db_schema=db.schema",
-    "lines_ready=lines.ready pending=queue.pending retrying=queue.retrying",
+    "lines_ready=lines.ready lines_receiving=lines.receiving pending=queue.pending retrying=queue.retrying",
     "failed=queue.failed dead_letters=queue.dead_letters secrets disk_free_bytes",
-    "disk_room=disk.room clock=clock.state clock_skew_s=clock.skew_s",
+    "disk_room=disk.room clock=clock.state clock_skew_s=clock.skew_s clock_witness=clock.witness state",
     id="pid",
 )
 _TITLE: Final = 10
@@ -85,13 +85,17 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unhealthy: bool) -> Ans
 
 def _findings(data: Row) -> Iterator[tuple[str, str]]:
     """Yield the findings that need attention, each with the command that shows more."""
+    for problem in data.get("problems") or ():
+        yield clean(problem.get("text")), clean(problem.get("next"))
     check = at(data, "db.last_check")
-    if check not in (None, "ok"):
+    if check not in (None, "ok") and not data.get("problems"):
         other = (f"the database check says: {clean(check)}", "momo doctor db")
         yield _UNSOUND.get(str(check), other)
     yield from _machine(data)
     if at(data, "lines.ready") is False:
         yield "a SIM has no number", "momo lines"
+    if at(data, "lines.receiving") is False:
+        yield f"payments are not seen: {clean(at(data, 'lines.receiving_reason'))}", "momo lines"
     if data.get("http_security") == "none":
         address = f"http://{clean(data.get('http'))}"
         yield f"other machines can read the traffic of {address}", "momo help files"
@@ -114,6 +118,10 @@ def _machine(data: Row) -> Iterator[tuple[str, str]]:
         yield f"{why}: nothing expires until it is corrected", "momo doctor clock"
     if at(data, "awake.hold") in _SLEEPY:
         yield "the machine may fall asleep", "momo doctor service"
+    if why := clean(at(data, "message_journal.why")):
+        yield f"the second folder of the message journal: {why}", "momo doctor backup"
+    if at(data, "message_journal.recovering"):
+        yield "messages of the message journal are taken in again; no phone is read meanwhile", ""
     stopped = _DISK.get(str(at(data, "disk.room")))
     if stopped is not None:
         yield f"the disk has {size(data.get('disk_free_bytes'))} left{stopped}", "momo doctor disk"
@@ -150,6 +158,10 @@ def _troubles(data: Row) -> Iterator[tuple[str, str]]:
 
 
 def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
+    if data.get("state") == "starting":
+        yield styled(Cell("! starting: the database is being opened", "yellow"), terminal)
+    if data.get("state") == "degraded":
+        yield styled(Cell("✗ degraded: no payment is recorded", "red"), terminal)
     up_s, bytes_ = data.get("uptime_s"), at(data, "db.bytes")
     check, backed_up = clean(at(data, "db.last_check")), at(data, "db.backed_up_at")
     parts = [
@@ -170,11 +182,12 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
 
 
 def _clock(data: Row) -> str:
-    """Return the state of the clock, and how far the network's time in the last SMS is ahead of it."""
+    """Return the state of the clock, and how far its witness (messages, the phone, receivers) is ahead of it."""
     state, skew_s = clean(at(data, "clock.state")), at(data, "clock.skew_s")
     if not state or not isinstance(skew_s, int):
         return f"clock {state}" if state else ""
-    return f"clock {state} (modem {skew_s:+} s)"
+    witness = "receivers" if at(data, "clock.witness") == "receivers" else "modem"
+    return f"clock {state} ({witness} {skew_s:+} s)"
 
 
 def _titled(title: str, lines: list[str], terminal: Terminal) -> Iterator[str]:
@@ -195,9 +208,14 @@ def _line_lines(data: Row, terminal: Terminal) -> Iterator[str]:
             where = f"{clean(device.get('name'))}:{sim.get('slot_index')}"
             shown = phone(number) if number else styled(Cell("no number", "yellow"), terminal)
             yield f"{clean(sim.get('network')) or '—'} {shown}   {where}"
+            if sim.get("receiving") is False:
+                why = clean(sim.get("receiving_reason"))
+                yield f"    {styled(Cell(f'✗ cannot receive: {why}', 'red'), terminal)}"
             if text := unaccounted_text(sim.get("unaccounted"), terminal):
                 yield f"    {styled(Cell('! ' + text, 'yellow'), terminal)}"
-    if not phones:
+    if at(data, "lines") is None:
+        yield "unknown, because the database cannot be read"
+    elif not phones:
         yield "no SIM of yours" if data.get("phones") else "no phone connected"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
-from daemon.wire import Path
+from daemon.wire import Mode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
@@ -20,7 +20,7 @@ from momo_cli.inputs.parameters import (
     option,
 )
 from momo_cli.show.answer import Answer, Row, dumps, unchanged, view_of
-from momo_cli.show.batch import OUTCOME_VIEW, Batch, run_batch, typed_ids
+from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, list_faults, money
 from momo_cli.socket.client import Client, path_of
@@ -29,6 +29,7 @@ from momo_cli.text import at, clean, warnings_of
 _VIEW: Final = view_of(
     "id delivery_id webhook_id endpoint_id url event transaction_id reason cause error_code",
     "last_status_code attempt_count created_at failed_at replayed_at replay_count resolved_at diagnosis",
+    "test dismissed_at notes",
     "amount=payment.amount currency=payment.currency svc_code=payment.svc_code",
 )
 _SHOWN_MAX: Final = 5
@@ -45,13 +46,16 @@ def list_(
     terminal: Terminal,
     endpoint: OfEndpoint = None,
     include_replayed: Annotated[
-        bool, option("--include-replayed", "Also those sent again.")
+        bool, option("--include-replayed", "Also those sent again or dismissed.")
     ] = False,
+    sandbox: Annotated[bool, option("--sandbox", "Those of the sandbox instead.")] = False,
     limit: LongLimit = 100,
     offset: Offset = 0,
     fail_if_any: FailIfAny = False,
 ) -> Answer:
     """List the dead letters, grouped by cause.
+
+    Those of the sandbox lose no money: they are listed only with --sandbox, and --fail-if-any does not count them.
 
     Examples:
         momo dead-letters list
@@ -62,6 +66,7 @@ def list_(
         Path.DEAD_LETTERS,
         endpoint_id=None if endpoint is None else endpoint_id(client, endpoint),
         include_replayed="true" if include_replayed else None,
+        mode=Mode.TEST if sandbox else Mode.LIVE,
         limit=limit,
         offset=offset,
     )
@@ -70,7 +75,7 @@ def list_(
     return Answer(
         *reply.parts,
         lines=_grouped(rows, terminal),
-        empty="No dead letters.",
+        empty="No dead letters of the sandbox." if sandbox else "No dead letters.",
         notes=[f"{total} in all; next: --offset {offset + len(rows)}"] if more else [],
         next=_next(rows),
         exit_code=exit_codes.FINDINGS if fail_if_any and rows else exit_codes.OK,
@@ -118,6 +123,45 @@ def replay(client: Client, terminal: Terminal, letter: _DeadLetter) -> Answer:
         notes=warnings_of(reply.body),
         next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
     )
+
+
+@command("dead-letters dismiss", view=OUTCOME_VIEW)
+def dismiss(
+    client: Client,
+    terminal: Terminal,
+    ids: Ids = None,
+    notes: Annotated[str | None, option("Why nobody needs them; kept with each.")] = None,
+    sandbox: Annotated[bool, option("--sandbox", "All open ones of the sandbox.")] = False,
+) -> Answer:
+    """Close dead letters without sending them again.
+
+    They leave the list, and checks no longer report them. The webhooks stay failed and can still be replayed. --notes
+    is kept with each, as is who closed it. Exit 9: some were refused.
+
+    Examples:
+        momo dead-letters dismiss 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --notes "the till has it by hand"
+        momo dead-letters dismiss --sandbox --notes "tests with momo listen"
+    """
+    if notes is None or not notes.strip():
+        raise usage("--notes: say why nobody needs them")
+    if bool(ids) == sandbox:
+        raise usage("name the dead letters, or take those of the sandbox with --sandbox")
+    if sandbox:
+        found = [
+            str(row["id"])
+            for row in client.rows(Path.DEAD_LETTERS, {"mode": Mode.TEST}, page=_PAGE)
+        ]
+    else:
+        found = ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal))
+    if not found:
+        return Answer(empty="No dead letters of the sandbox.", stream=True, summary=True)
+
+    def close(letter: str) -> dict[str, Any]:
+        client.post_once(path_of(Path.DEAD_LETTER_DISMISS, id=letter), {"notes": notes})
+        return {}
+
+    work = Batch(one_by_one(found, close), len(found), "Dismissing", "dismissed")
+    return run_batch(terminal, work, ("momo dead-letters list",))
 
 
 @command("dead-letters replay-batch", view=OUTCOME_VIEW)
@@ -179,7 +223,8 @@ def _outcomes(client: Client, terminal: Terminal, ids: list[str]) -> Iterator[di
 
 def _waiting(client: Client, endpoint: str | None, reason: str | None) -> list[dict[str, Any]]:
     """Return the dead letters with that reason that can be sent again."""
-    rows = client.rows(Path.DEAD_LETTERS, {"endpoint_id": endpoint}, page=_PAGE)
+    query = {"endpoint_id": endpoint, "mode": None if endpoint else Mode.LIVE}
+    rows = client.rows(Path.DEAD_LETTERS, query, page=_PAGE)
     return [row for row in rows if _has_reason(row, reason) and _can_replay(row)]
 
 
@@ -233,6 +278,10 @@ def _lines(row: Row, terminal: Terminal) -> list[str]:
         lines.append(f"  answer   {response}")
     if row.get("replayed_at"):
         lines.append(f"  sent again {ago(row.get('replayed_at'), terminal)}")
+    if row.get("dismissed_at"):
+        lines.append(
+            f"  closed   {ago(row.get('dismissed_at'), terminal)}: {clean(row.get('notes'))}"
+        )
     if row.get("resolved_at"):
         lines.append(f"  arrived {ago(row.get('resolved_at'), terminal)}")
     return lines
@@ -240,11 +289,17 @@ def _lines(row: Row, terminal: Terminal) -> list[str]:
 
 def _next(rows: Iterable[Row]) -> list[str]:
     """Return the commands to type when the cause is mended."""
-    left = [row for row in rows if not row.get("replayed_at")]
+    left = [row for row in rows if not row.get("replayed_at") and not row.get("dismissed_at")]
     ids = [clean(row.get("id")) for row in left if _can_replay(row)]
     if not ids:
         # Webhooks of a deleted endpoint go to another one by a replay of the time window.
-        return ["momo endpoints list", "momo replay --help"] if left else ["momo deliveries list"]
+        if not left:
+            return ["momo deliveries list"]
+        note = '--notes "the endpoint is gone"'
+        return [
+            "momo replay --help",
+            f"momo dead-letters dismiss {clean(left[0].get('id'))} {note}",
+        ]
     if len(ids) == 1:
         return [f"momo dead-letters replay {ids[0]}"]
     return [f"momo dead-letters show {ids[0]}", "momo dead-letters replay-batch --all"]

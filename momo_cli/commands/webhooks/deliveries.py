@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
-from daemon.wire import DeliveryStatus, Path
+from daemon.wire import DeliveryStatus, EventKind, Mode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
@@ -81,6 +81,9 @@ def list_(
     terminal: Terminal,
     endpoint: OfEndpoint = None,
     status: _Status = None,
+    event: Annotated[
+        str | None, option("NAME", "Only of this event: forwarded, completed, expired ...")
+    ] = None,
     limit: Limit = 50,
     offset: Offset = 0,
     kind: Annotated[
@@ -91,10 +94,12 @@ def list_(
 ) -> Answer:
     """List the deliveries.
 
-    The newest come first, each with the endpoint's response.
+    The newest come first, each with the endpoint's response. --fail-if-any does not count those of the sandbox, unless
+    --endpoint names it.
 
     Examples:
         momo deliveries list
+        momo deliveries list --event expired
         momo deliveries list --status failed --fail-if-any --quiet
         momo deliveries list --all -o csv --fields webhook_id,status,response_status_code
     """
@@ -102,7 +107,9 @@ def list_(
     if kind not in (None, "all"):
         raise usage("--kind takes only the word all")
     of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
-    query = {"endpoint_id": of_endpoint, "status": status, "kind": kind}
+    query = {"endpoint_id": of_endpoint, "status": status, "kind": kind, "event": _event(event)}
+    if fail_if_any and endpoint is None:
+        query["mode"] = Mode.LIVE  # the sandbox loses nothing
     if every and not fail_if_any:
         rows = client.rows(Path.DELIVERIES, query, page=_PAGE, offset=offset)
         return Answer(rows=rows, stream=not terminal.human, summary=True)
@@ -117,6 +124,17 @@ def list_(
         exit_code=exit_codes.FINDINGS if fail_if_any and found else exit_codes.OK,
         faults=list_faults(reply, f"{named}delivery", f"{named}deliveries", wanted=fail_if_any),
     )
+
+
+def _event(name: str | None) -> str | None:
+    """Return the event kind, which may be typed without `transaction.`; fail (exit 2) if there is none."""
+    if name is None:
+        return None
+    kind = f"transaction.{name.lower().removeprefix('transaction.')}"
+    if kind not in set(EventKind):
+        known = ", ".join(each.removeprefix("transaction.") for each in EventKind)
+        raise usage(f"--event: {name!r} is not one of {known}")
+    return kind
 
 
 def _checked(status: str | None) -> str | None:
@@ -170,7 +188,9 @@ def _items(
 ) -> Iterator[dict[str, Any]]:
     # Attempts that failed before the watch began are not shown.
     attempts = {row["id"]: row["attempt_count"] for row in _retrying(client, endpoint)}
-    for event in follow_events(client, None, since):
+    only = [] if endpoint is None else ["--endpoint", endpoint]
+    resume = shlex.join(["momo", "deliveries", "watch", *only])
+    for event in follow_events(client, None, since, resume=resume):
         if event is not None and event.kind.startswith("delivery."):
             at_, data = event.data.get("at"), _delivery(client, event.data)
             yield {"event": event.kind, "id": event.id, "at": at_, "data": data}

@@ -1,6 +1,7 @@
 """The command listen: send test webhooks to a program on this machine."""
 
 import contextlib
+import shlex
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -78,7 +79,8 @@ def listen(
     certificate. The webhooks are signed like real ones. Make payments with momo simulate payment in another terminal.
     The delivery log shows your receiver's responses, and a failed delivery is retried after 5 s, 30 s and so on. momo
     adds an endpoint, and deletes it at the end; with --keep it stays, paused, and --endpoint ID continues with it and
-    gets the deliveries since. --fail answers momo with these codes, attempt by attempt, and with the receiver's own
+    gets the deliveries since. It goes on while the daemon restarts, and webhooks wait meanwhile; exit 7: the daemon was
+    away for 30 s. --fail answers momo with these codes, attempt by attempt, and with the receiver's own
     after them.
 
     Examples:
@@ -119,7 +121,8 @@ def _rows(
     paused = False
     with system.ended_by_signals():
         try:
-            for row in deliver(client, endpoint, responder.answer, terminal.now):
+            resume = _resume(responder, endpoint)
+            for row in deliver(client, endpoint, responder.answer, terminal.now, resume):
                 if row is None:
                     terminal.note(f"Listening as endpoint {endpoint}. Ctrl-C ends it.")
                     continue
@@ -133,6 +136,13 @@ def _rows(
             if not keep:
                 with ending(terminal), contextlib.suppress(Failure):
                     client.call("DELETE", path_of(Path.ENDPOINT, id=endpoint))
+
+
+def _resume(responder: Responder, endpoint: str) -> str:
+    """Return the command that continues with this endpoint."""
+    receiver = responder.receiver
+    to = "--print" if receiver is None else f"--forward-to {shlex.quote(receiver.url)}"
+    return f"momo listen {to} --endpoint {endpoint}"
 
 
 def _paused(client: Client, terminal: Terminal, endpoint: str) -> bool:

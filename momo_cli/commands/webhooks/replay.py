@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
+from momo_cli.errors import Failure
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id
 from momo_cli.inputs.parameters import AllRows, DryRun, option
@@ -172,7 +173,11 @@ def _calls(client: Client, wanted: _Replay, *, dry_run: bool) -> Iterator[Reply]
         if dry_run:
             body["dry_run"] = True
         while True:
-            reply = client.post_once(Path.REPLAY, body)
+            try:
+                reply = client.post_once(Path.REPLAY, body)
+            except Failure as failure:
+                failure.facts.setdefault("endpoint", wanted.endpoint)
+                raise
             yield reply
             if not (wanted.chunk and reply.body.get("has_more")):
                 break

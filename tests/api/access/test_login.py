@@ -28,7 +28,7 @@ async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     async with running(tmp_path) as made:
         await made.shop.env.store.write(
-            lambda tx: tx.run("UPDATE shop SET password_hash = :hash", {"hash": hashed})
+            lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
         )
         yield made
 

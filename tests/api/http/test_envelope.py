@@ -42,7 +42,8 @@ async def test_the_socket_says_which_momo_answers(api: FakeApi) -> None:
     assert (local.headers["x-momo-version"], local.headers["x-momo-protocol"]) == (VERSION, "1")
     assert local.headers["x-momo-timezone"] == "Africa/Accra"
     assert not [name for name in over_tcp.headers if name.startswith("x-momo")]
-    assert over_tcp.json() == {"success": True, "data": {"status": "ok", "version": VERSION}}
+    data = {"status": "ok", "version": VERSION, "receiving": None, "receiving_reason": None}
+    assert over_tcp.json() == {"success": True, "data": data}
 
 
 async def test_health_needs_no_key(api: FakeApi) -> None:

@@ -99,7 +99,9 @@ def rows(path: str) -> dict[str, list[Any]]:
     try:
         tables = [
             name
-            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'search'"  # has no rows to show
+            )
         ]
         return {
             name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"')))

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from daemon.core.access.callers import KeyKind
+from daemon.core.lines.modem_health import ModemHealth
 from daemon.store.upkeep import inspect
 from daemon.wire import Mode, Scope
 from tests.api.lines.test_payment_methods import PATH, second_phone
@@ -134,6 +136,8 @@ async def test_lines_count_what_matched_no_number_for_30_days(api: FakeApi) -> N
     lines = (await api.live.get("/v1/open-collections/lines")).json()
     assert lines["data"] == {
         "ready": False,
+        "receiving": True,
+        "receiving_reason": None,
         "unplaced_payments": 1,
         "phones": [
             {
@@ -144,6 +148,8 @@ async def test_lines_count_what_matched_no_number_for_30_days(api: FakeApi) -> N
                     {
                         "slot_index": 0,
                         "network": "MTN",
+                        "receiving": True,
+                        "receiving_reason": None,
                         "unplaced_payments": 1,
                         "line": None,
                         "unaccounted": None,
@@ -246,3 +252,36 @@ async def test_lines_take_either_scope(api: FakeApi) -> None:
     client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_READ))
     refused = await client.get("/v1/open-collections/lines")
     assert refused.json()["required_scopes"] == ["webhooks:manage", "payment_methods:read"]
+
+
+async def test_a_line_that_cannot_receive_is_named_and_a_new_transaction_warns(
+    api: FakeApi,
+) -> None:
+    locked = ModemHealth(
+        "/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo sims pin till:0",
+        device_id=api.shop.source.device_id,
+    )  # fmt: skip
+    api.phones = [locked]
+    lines = (await api.live.get("/v1/open-collections/lines")).json()["data"]
+    assert (lines["receiving"], lines["receiving_reason"]) == (False, "the SIM asks for its PIN")
+    [sim] = lines["phones"][0]["sims"]
+    assert (sim["receiving"], sim["receiving_reason"]) == (False, "the SIM asks for its PIN")
+    body = {"amount": "5.00", "phone_number": "0244123456"}
+    path = "/v1/transactions/initialize"
+    warnings = (await api.live.post(path, json=body)).json()["meta"]["warnings"]
+    assert warnings[0] == (
+        "Payments are not seen now: the SIM asks for its PIN. They are confirmed when it works again. "
+        "What to do: momo sims pin till:0."
+    )
+    public = await api.client(await api.key(kind=KeyKind.PUBLISHABLE))
+    assert (await public.post(path, json=body)).json()["meta"]["warnings"][0] == (
+        "The shop cannot see payments now: the confirmation may take longer."
+    )
+
+
+async def test_the_sandbox_always_receives(api: FakeApi) -> None:
+    lines = (await api.test.get("/v1/open-collections/lines")).json()["data"]
+    assert (lines["receiving"], lines["receiving_reason"]) == (True, None)
+    body = {"amount": "5.00", "phone_number": "0244123456"}
+    answer = (await api.test.post("/v1/transactions/initialize", json=body)).json()
+    assert not [text for text in answer["meta"].get("warnings", ()) if "not seen" in text]

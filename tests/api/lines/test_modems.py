@@ -34,6 +34,7 @@ async def test_a_phone_is_shown_with_its_sim_and_its_health(api: FakeApi) -> Non
     name = phone["name"]
     assert phone == {
         "port": "/dev/ttyUSB0",
+        "source": {"name": "modem", "kind": "modem", "trust_level": "full"},
         "state": "ready",
         "detail": "",
         "next": "",

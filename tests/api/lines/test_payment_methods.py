@@ -194,6 +194,20 @@ async def test_the_account_name_is_changed_and_the_sim_stays(api: FakeApi) -> No
     assert (both.json()["data"]["account_name"], both.json()["data"]["sim"]) == ("Ama", None)
 
 
+async def test_a_wrong_number_is_corrected_and_doubts_are_named(api: FakeApi) -> None:
+    before = (await api.live.get(f"{PATH}/{METHOD_ID}")).json()["data"]
+    answer = (await patch(api, {"phone_number": "020 456 7890"})).json()
+    changed = answer["data"]
+    assert changed == {
+        **before,
+        "phone_number": "+233204567890",
+        "updated_at": changed["updated_at"],
+    }
+    assert "number range" in answer["meta"]["warnings"][0]
+    for number in ("12", "+2348012345678", 7):
+        assert code(await patch(api, {"phone_number": number})) == (422, "VALIDATION_ERROR")
+
+
 @pytest.mark.parametrize("name", ["", "  ", "x" * 101, 7])
 async def test_an_account_name_that_is_none_is_refused(api: FakeApi, name: Any) -> None:
     assert code(await patch(api, {"account_name": name})) == (422, "VALIDATION_ERROR")

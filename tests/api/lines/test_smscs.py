@@ -27,7 +27,7 @@ async def first_message(api: FakeApi) -> str:
     """Set a password, and read a first message above the limit; returns the ID of the message."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE shop SET password_hash = :hash", {"hash": hashed})
+        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
     )
     made = mtn(2_000_000_00, "KOFI ANTWI BADU", 3_000_000_00, "food", "93214500001")
     taken = await api.shop.read(made)

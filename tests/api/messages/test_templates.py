@@ -31,7 +31,7 @@ async def unread(api: FakeApi) -> str:
     """Let a message in a new wording come in, in a shop with a password; returns its id."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE shop SET password_hash = :hash", {"hash": hashed})
+        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
     )
     at = from_us(api.shop.clock.now_us())
     await api.shop.read_pdus(encode_deliver(MTN_SENDER, TEXT, at, smsc=MTN_SMSC))

@@ -27,7 +27,7 @@ async def forged(api: FakeApi) -> str:
     """Make a review of a stranger's message in a shop with a password; returns its path."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     await api.shop.env.store.write(
-        lambda tx: tx.run("UPDATE shop SET password_hash = :hash", {"hash": hashed})
+        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
     )
     text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, "food", "93214500002")
     await api.shop.read_pdus(encode_deliver("+233541234567", text, STARTED, smsc=MTN_SMSC))

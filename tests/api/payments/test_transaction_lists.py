@@ -163,6 +163,22 @@ async def test_each_mode_sees_its_own_and_the_socket_both(api: FakeApi) -> None:
     assert await references(api.local) == [test, live.reference]
 
 
+async def test_a_caller_that_sees_both_modes_may_ask_for_one(api: FakeApi) -> None:
+    live = await api.shop.request(2500)
+    made = await api.test.post(
+        "/v1/transactions/initialize", json={"amount": "1.00", "phone_number": "0241234567"}
+    )
+    test = made.json()["data"]["reference"]
+    for mode, only in (("live", live.reference), ("test", test)):
+        found = (await api.local.get(f"/v1/transactions?mode={mode}")).json()
+        assert [item["reference"] for item in found["data"]] == [only]
+        assert found["pagination"]["total"] == 1
+    assert (await api.live.get("/v1/transactions?mode=live")).status_code == 200
+    # A key sees no more by asking for it.
+    for client, mode in ((api.live, "test"), (api.test, "live"), (api.local, "both")):
+        assert wrong_fields(await client.get(f"/v1/transactions?mode={mode}")) == ["mode"]
+
+
 async def test_reading_needs_its_scope(api: FakeApi) -> None:
     client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_WRITE))
     refused = await client.get("/v1/transactions")

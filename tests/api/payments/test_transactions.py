@@ -1,11 +1,14 @@
 """GET of one transaction, by its reference, its code or the caller's own reference."""
 
+import asyncio
+import threading
 from typing import Any
 
 import httpx
 import pytest
 
 from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.store.engine import READERS
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -63,6 +66,24 @@ async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
             "merged_into": None,
         },
     }
+
+
+async def test_one_request_is_found_while_all_reading_threads_are_busy_with_lists(
+    api: FakeApi,
+) -> None:
+    request = await api.shop.request(2500)
+    go_on = threading.Event()
+    store = api.shop.env.store
+    lists = [asyncio.ensure_future(store.read(lambda _: go_on.wait(20))) for _ in range(READERS)]
+    await asyncio.sleep(0)
+    try:
+        for path in (request.reference, f"by-svc/{request.svc_code}"):
+            answer = await api.live.get(f"/v1/transactions/{path}")
+            assert answer.json()["data"]["reference"] == request.reference
+        assert not any(one.done() for one in lists)
+    finally:
+        go_on.set()
+        await asyncio.gather(*lists)
 
 
 async def test_a_paid_request_by_reference_code_and_client_reference(api: FakeApi) -> None:

@@ -55,6 +55,9 @@ async def test_it_says_how_the_shop_fares(api: FakeApi) -> None:
     assert found == {
         ("momo_uptime_seconds",): 90,
         ("momo_clock_suspect",): 0,
+        ("momo_clock_witness", "messages"): 1,
+        ("momo_clock_witness", "phone"): 0,
+        ("momo_clock_witness", "receivers"): 0,
         ("momo_lines_ready",): 1,
         ("momo_deliveries", "pending"): 0,
         ("momo_deliveries", "retrying"): 0,
@@ -69,6 +72,7 @@ async def test_it_says_how_the_shop_fares(api: FakeApi) -> None:
         ("momo_modem_storage_total", device, "ME"): 100,
         ("momo_modem_trouble", device, "fail", "modem.full"): 1,
         ("momo_sim_silent", device, "0"): 0,
+        ("momo_line_receiving", device, "0"): 0,  # its storage is full
         ("momo_sim_last_sms_timestamp_seconds", device, "0"): 1_795_248_030,
     }
 

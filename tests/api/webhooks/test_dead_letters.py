@@ -64,6 +64,9 @@ async def test_list_has_every_field(api: FakeApi) -> None:
         "replayed_at": None,
         "replay_count": 0,
         "resolved_at": None,
+        "dismissed_at": None,
+        "dismissed_by": None,
+        "notes": None,
         "cause": "gone",
         "failed_at": entry["failed_at"],
         "failing_since": entry["failed_at"],
@@ -183,7 +186,7 @@ async def test_replay_one_sends_the_original_payload_under_its_id_with_a_fresh_c
     api: FakeApi,
 ) -> None:
     (letter,) = await buried(api)
-    before = await api.shop.values("SELECT body FROM deliveries")
+    before = await api.shop.bodies()
     answer = await again(api, letter["id"])
     body = answer.json()
     assert answer.status_code == 200
@@ -196,7 +199,7 @@ async def test_replay_one_sends_the_original_payload_under_its_id_with_a_fresh_c
     assert delivery["webhook_id"] == letter["webhook_id"]
     api.shop.clock.advance(60)
     due = await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
-    assert [leased.delivery.body for leased in due.leased] == before
+    assert [leased.body.decode() for leased in due.leased] == before
     sender: Any = FakeSender(lambda _url: answered(200), [])
     await deliver.attempt(api.shop.env, sender, due.leased[0])
     (secret,) = await signing(api, letter["endpoint_id"])
@@ -280,3 +283,61 @@ async def test_a_requests_own_webhook_has_no_endpoint_id(api: FakeApi) -> None:
     (letter,) = await letters(api)
     assert (letter["endpoint_id"], letter["url"]) == (None, "https://shop.example/own")
     assert (await again(api, letter["id"])).status_code == 200
+
+
+async def test_a_dismissed_dead_letter_leaves_the_list_with_a_note_and_can_still_be_replayed(
+    api: FakeApi,
+) -> None:
+    (letter,) = await buried(api)
+    path = f"{PATH}/{letter['id']}/dismiss"
+    assert (await api.live.post(path, json={})).status_code == 422
+    done = (await api.live.post(path, json={"notes": "written into the books by hand"})).json()
+    assert done["data"]["notes"] == "written into the books by hand"
+    assert done["data"]["dismissed_at"] is not None
+    assert await letters(api) == []
+    assert [one["id"] for one in await letters(api, "?include_replayed=true")] == [letter["id"]]
+    status = (await api.local.get("/local/v1/status")).json()["data"]
+    assert status["queue"]["dead_letters"] == 0
+    # A second time changes nothing.
+    twice = (await api.live.post(path, json={"notes": "other"})).json()["data"]
+    assert twice == done["data"]
+    types = await api.shop.values("SELECT type FROM events WHERE type = 'dead_letter.dismissed'")
+    assert len(types) == 1
+    assert (await again(api, letter["id"])).status_code == 200
+    assert (await api.live.post(path, json={"notes": "x"})).json()["error"]["code"] == (
+        "DEAD_LETTER_ALREADY_REPLAYED"
+    )
+
+
+async def test_a_dismissed_dead_letter_that_fails_again_is_open_again(api: FakeApi) -> None:
+    (letter,) = await buried(api)
+    await api.live.post(f"{PATH}/{letter['id']}/dismiss", json={"notes": "enough"})
+    await again(api, letter["id"])
+    await attempt(api, answered(410))
+    (after,) = await letters(api)
+    assert (after["id"], after["notes"], after["dismissed_at"]) == (letter["id"], None, None)
+
+
+async def test_the_sandbox_never_alarms_the_live_shop(api: FakeApi) -> None:
+    """As after a test with `momo listen`: its endpoint is gone, and its webhook waited."""
+    made = await endpoint(api.test, is_sandbox=True)
+    await api.test.post("/v1/test/payments", json={"amount": "25.00", "reference_text": "food"})
+    assert (await api.test.delete(f"{ENDPOINTS}/{made}")).status_code == 200
+    assert await api.shop.values("SELECT mode FROM dead_letters") == ["test"]
+    status = (await api.local.get("/local/v1/status")).json()["data"]
+    assert status["queue"]["dead_letters"] == 0
+    assert await letters(api, "?mode=live") == []
+    (letter,) = await letters(api, "?mode=test")
+    assert (letter["reason"], letter["test"]) == ("endpoint_deleted", True)
+    assert len((await api.live.get(f"{LOG}?mode=test")).json()["data"]) == 1
+    assert (await api.live.get(f"{LOG}?mode=live")).json()["data"] == []
+    done = await api.test.post(f"{PATH}/{letter['id']}/dismiss", json={"notes": "a test"})
+    assert done.json()["data"]["notes"] == "a test"
+    assert await letters(api) == []
+
+
+async def test_a_test_key_cannot_dismiss_what_is_live(api: FakeApi) -> None:
+    (letter,) = await buried(api)
+    assert await api.shop.values("SELECT mode FROM dead_letters") == ["live"]
+    answer = await api.test.post(f"{PATH}/{letter['id']}/dismiss", json={"notes": "x"})
+    assert code(answer) == (403, "LIVE_KEY_REQUIRED")

@@ -83,7 +83,7 @@ async def test_one_delivery_has_the_fields_of_the_list_and_what_was_sent(api: Fa
     payload = data.pop("payload")
     assert data == {**entry, "url": "https://shop.example/hook"}
     assert payload["webhook_id"] == entry["webhook_id"]
-    body = (await api.shop.values("SELECT body FROM deliveries"))[0]
+    body = (await api.shop.bodies())[0]
     assert f'"payload":{body}' in answer.text
 
 

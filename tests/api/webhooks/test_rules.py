@@ -33,10 +33,12 @@ async def pay(api: FakeApi, telco_id: str, amount: int = 2500, text: str = "food
 
 async def forwards(api: FakeApi) -> list[tuple[str, str]]:
     """Return (endpoint, amount) of everything that was forwarded."""
-    rows = await api.shop.values(
-        "SELECT endpoint_id, body FROM deliveries WHERE event = 'transaction.forwarded' ORDER BY seq"
-    )
-    return [(row[0], json.loads(row[1])["data"]["amount"]) for row in rows]
+    among = "event = 'transaction.forwarded'"
+    to = await api.shop.values(f"SELECT endpoint_id FROM deliveries WHERE {among} ORDER BY seq")
+    return [
+        (endpoint_id, json.loads(body)["data"]["amount"])
+        for endpoint_id, body in zip(to, await api.shop.bodies(among), strict=True)
+    ]
 
 
 async def unclaimed(api: FakeApi) -> int:
@@ -119,7 +121,7 @@ async def test_unplaced_payments_go_to_catch_alls_only(api: FakeApi) -> None:
     await api.shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
     await pay(api, "93214500001")
     assert await forwards(api) == [(rest, "25.00")]
-    [body] = await api.shop.values("SELECT body FROM deliveries")
+    [body] = await api.shop.bodies()
     assert json.loads(body)["data"]["placed"] is False
 
 

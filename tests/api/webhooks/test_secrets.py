@@ -35,7 +35,7 @@ async def prepare(api: FakeApi) -> None:
     sealed = api.shop.env.vault.seal(ACCOUNT.encode(), secrets.PURPOSE)
 
     def job(tx: Any) -> None:
-        tx.run("UPDATE shop SET password_hash = :hash", {"hash": hashed})
+        tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
         secrets.add(tx, owner=secrets.ACCOUNT, sealed=sealed, now=1)
 
     await api.shop.env.store.write(job)

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +88,55 @@ def test_what_does_not_tie_out_is_said_with_the_line_and_what_to_type(
     assert ran.err.endswith("next:  momo review list\n       momo lines\n")
 
 
+def test_the_held_payments_that_explain_a_difference_are_named(api: FakeApi, momo: Momo) -> None:
+    sheet = samples.REPORT["sheets"][0]
+    wallet = {**WRONG, "says": "3037.50", "difference": "-20.00", "untold_in": "20.00"}
+    line = {**sheet["lines"][0], "wallet": wallet}
+    report(api, {**samples.REPORT, "sheets": [{**sheet, "lines": [line]}]})
+    held = {**samples.REVIEW, "payment": None}
+    counted = samples.REVIEW  # its payment is in the sheet, only its transaction is not paid
+    doubted = {
+        **samples.REVIEW,
+        "amount": "7.50",
+        "balance_chain": {"standing": "held"},
+        "message": {**held["message"], "fields": {}},
+    }
+    yesterday = {**held["message"], "smsc_ts": "2026-11-19T09:14:00.000Z"}
+    debit = {**held["message"], "kind": "payment_sent"}
+    others = [
+        {**held, "test": True},
+        {**held, "line": {**held["line"], "payment_method_id": "other"}},
+        {**held, "message": yesterday},
+        {**held, "message": debit},
+    ]
+    assert held["line"]["payment_method_id"] == line["payment_method_id"]
+    api.on("GET", wire.Path.REVIEWS, ok([held, counted, doubted, *others]))
+    ran = momo("today", "-o", "table", COLUMNS="100")
+    notes = ran.err.splitlines()
+    assert notes[1:4] == [
+        "  GHS 12.50 from ESI ANSAH 055…0099, today 09:14, is held: momo review show 3f6d9e0a",
+        "  GHS 7.50, today 09:14, is held: momo review show 3f6d9e0a",
+        "  Together they are the difference.",
+    ]
+    assert "       momo lines" in notes
+    api.on("GET", wire.Path.REVIEWS, ok([held]))
+    assert "the difference" not in momo("today", "-o", "table").err
+    api.on("GET", wire.Path.REVIEWS, refusal(503, "UNAVAILABLE"))
+    assert momo("today", "-o", "table").code == 0
+
+
 def test_what_matched_no_order_is_looked_for_where_it_is(api: FakeApi, momo: Momo) -> None:
     report(api)
     waits = momo("today", "-o", "table").err
     assert waits.endswith("next:  momo review list\n")
     api.on("GET", wire.Path.REVIEWS, ok([]))
     walk_in = momo("today", "-o", "table").err
+    command = "momo tx list --origin open --from 2026-11-20 --to 2026-11-21"
+    assert walk_in.endswith(f"next:  {command}\n")
+    # Elsewhere the shop's day does not begin at midnight.
+    away = momo("today", "-o", "table", "--tz", "Africa/Lagos").err
     first, last = samples.REPORT["from"], samples.REPORT["to"]
-    assert walk_in.endswith(f"next:  momo tx list --origin open --from {first} --to {last}\n")
+    assert away.endswith(f"next:  momo tx list --origin open --from {first} --to {last}\n")
     asked = len(api.asked)
     momo("today", "--json")
     assert len(api.asked) == asked + 1
@@ -298,3 +340,18 @@ def test_only_messages_have_a_text_to_show(api: FakeApi, momo: Momo) -> None:
     api.on("GET", "/local/v1/export/messages", ok([], meta={"next": None}))
     assert momo("export", "messages", "--show-body").code == 0
     assert api.asked[-1].query["show_body"] == "1"
+
+
+def test_a_csv_file_says_how_its_line_ends_become_plain(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    api.on("GET", PAYMENTS, ok([], meta={"next": None}))
+    file = tmp_path / "my payments.csv"
+    said = momo("export", "payments", "--format", "csv", "-O", str(file)).err
+    command = said.rpartition("plain ones: ")[2].strip()
+    assert command == f"tr -d '\\r' < '{file}'"
+    plain = subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout
+    assert file.read_bytes().endswith(b"\r\n")
+    assert plain == file.read_bytes().replace(b"\r\n", b"\n")
+    other = momo("export", "payments", "--format", "ndjson", "-O", str(tmp_path / "x"))
+    assert "CR LF" not in other.err

@@ -2,15 +2,10 @@
 
 import fcntl
 import os
-import re
 import shlex
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,42 +13,16 @@ from daemon import wire
 from momo_cli.frame.single_instance import lock_name
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
+from tests.fakes.crontab import Watcher, command_of, recipes, watching
 from tests.fakes.fake_api import FakeApi, Says, ok
 
-ROOT = Path(__file__).parents[3]
 REPLAY = ("replay", "--endpoint", samples.ENDPOINT["id"], "--from", "-25h", "--yes")
-
-
-class Watcher(HTTPServer):
-    """A Healthchecks of our own: remembers what it was asked."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Answer)
-        self.asked: list[str] = []
-        self.url = f"http://127.0.0.1:{self.server_port}/uuid"
-
-
-class _Answer(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        assert isinstance(self.server, Watcher)
-        self.server.asked.append(self.path)
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"OK")
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- the protocol's own name
-        """Say nothing."""
 
 
 @pytest.fixture
 def watcher() -> Iterator[Watcher]:
-    with Watcher() as made:
-        thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with watching() as made:
         yield made
-        made.shutdown()
-        thread.join()
 
 
 def held(shop: Shop, name: str) -> int:
@@ -121,28 +90,12 @@ def test_watcher_hears_of_a_failure_with_its_exit_code(watcher: Watcher, momo: M
 
 def test_watcher_that_is_away_changes_nothing_but_one_line(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LINES, ok(samples.LINES))
-    with HTTPServer(("127.0.0.1", 0), _Answer) as gone:
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as gone:
         port = gone.server_port
     ran = momo("lines", "--json", "--ping", f"http://127.0.0.1:{port}/uuid")
     assert ran.code == 0
     assert "--ping: 127.0.0.1 did not accept the report" in ran.err
     assert momo("lines", "--ping", "file:///etc/passwd").code == 2
-
-
-def recipes() -> list[str]:
-    """Every line of docs/cron.md that cron would run."""
-    text = (ROOT / "docs" / "cron.md").read_text()
-    blocks = re.findall(r"```crontab\n(.*?)```", text, re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    return [line for line in lines if re.match(r"[*@0-9]", line)]
-
-
-def command_of(recipe: str) -> str:
-    """Return the command of a crontab line: what is behind its five fields."""
-    fields = recipe.split(None, 5)
-    assert len(fields) == 6, recipe
-    assert "%" not in fields[5].replace(r"\%", ""), "cron reads % as the end of the line"
-    return fields[5]
 
 
 def test_the_document_has_six_recipes_at_least() -> None:
@@ -170,27 +123,3 @@ def test_recipe_is_a_command_line_that_momo_takes(
         until = (i for i, word in enumerate(words) if i > start and word in ("&&", "||", "|"))
         ran = momo(*words[start + 1 : next(until, len(words))])
         assert ran.code != 2, ran.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("recipe", recipes())
-def test_recipe_runs_in_cron_s_empty_environment(
-    recipe: str, shop: Shop, watcher: Watcher, tmp_path: Path
-) -> None:
-    """As cron does it: /bin/sh, no terminal, HOME and a short PATH; the daemon is down, and is told so in one line."""
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "momo"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m momo_cli "$@"\n')
-    program.chmod(0o755)
-    line = command_of(recipe).replace("https://hc.example/UUID", watcher.url)
-    line = line.replace("ENDPOINT", samples.ENDPOINT["id"]).replace("/media/stick", str(tmp_path))
-    done = subprocess.run(
-        ["env", "-i", f"HOME={tmp_path}", "LOGNAME=ama", "SHELL=/bin/sh",
-         f"PATH={tmp_path}/bin:/usr/bin:/bin", f"MOMO_HOME={shop.home}", "/bin/sh", "-c", line],
-        cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert "Traceback" not in done.stdout + done.stderr
-    assert done.stdout == ""
-    assert done.returncode in {0, 6, 7}  # the stand-in for a database is empty: damaged
-    if done.returncode:
-        assert done.stderr.startswith("error: ")

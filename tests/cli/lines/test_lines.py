@@ -32,7 +32,7 @@ def number(phone: str, *, placed: bool = False) -> dict[str, Any]:
           "       momo sims assign 'till 1:0' --method 0200000011",
           "       momo sims ignore 'till 1:0'"]),
         ([number("+233200000011", placed=True)],
-         ["next:  momo methods add --provider PROVIDER --phone NUMBER --name NAME --sim 'till 1:0'",
+         ["next:  momo methods add --help",
           "       momo sims ignore 'till 1:0'"]),
     ],
 )  # fmt: skip
@@ -66,3 +66,46 @@ def test_a_number_taken_off_its_sim_is_said_to_be_on_none(api: FakeApi, momo: Mo
     ran = momo("methods", "update", samples.METHOD, "--sim", "none", "-o", "table")
     assert ran.out == "✓ 024 412 4567 (Ama Mensah) is on no SIM now\n"
     assert ran.err.splitlines()[0] == "next:  momo sims list"
+
+
+def deaf(api: FakeApi) -> str:
+    """Let the one line not receive; return the reason."""
+    why = "the SIM asks for its PIN"
+    lines = bare("till")
+    [phone] = lines["phones"]
+    phone["sims"][0] |= {
+        "receiving": False, "receiving_reason": why, "line": {"phone_number": "+233244124567"},
+    }  # fmt: skip
+    cannot = {"ready": True, "receiving": False, "receiving_reason": why}
+    api.on("GET", Path.LINES, ok(lines | cannot))
+    return why
+
+
+@pytest.mark.parametrize("form", [["--quiet"], ["--json"], ["-o", "csv"], ["-o", "table"]])
+def test_the_reason_of_a_failure_is_on_stderr_in_every_form(
+    form: list[str], api: FakeApi, momo: Momo
+) -> None:
+    why = deaf(api)
+    ran = momo("lines", "--fail-if-unready", *form)
+    assert ran.code == 6
+    assert f"error: payments are not seen: {why}" in ran.err
+
+
+def test_a_line_that_cannot_receive_is_shown_once_with_the_reason(api: FakeApi, momo: Momo) -> None:
+    why = deaf(api)
+    ran = momo("lines", "-o", "table")
+    assert ran.code == 0
+    assert f"\nNOT RECEIVING  ✗ {why}\n" in ran.out
+    assert (ran.out + ran.err).count(why) == 1
+    assert "error:" not in ran.err
+
+
+def test_a_modem_that_is_locked_is_not_called_no_phone(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.LINES, ok({**bare("x"), "ready": True, "phones": []}))
+    trouble = {"id": "modem.pin", "level": "fail", "text": "the SIM asks for its PIN"}
+    locked = {"name": "x", "state": "pin_needed", "troubles": [{**trouble, "fix": "momo sims pin x:0"}]}  # fmt: skip
+    api.on("GET", Path.LOCAL_MODEMS, ok([locked]))
+    err = momo("lines", "-o", "table").err
+    assert "A modem is connected, but no SIM can be read yet." in err
+    assert "x: the SIM asks for its PIN" in err
+    assert "next:  momo sims pin x:0" in err

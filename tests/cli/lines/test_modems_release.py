@@ -76,7 +76,8 @@ def test_a_person_hears_how_long_it_lasts(manager: Manager, momo: Momo) -> None:
     os.kill(pid := int(lasts.rpartition(" ")[2]), signal.SIGTERM)
     os.waitpid(pid, 0)
     assert first == "✓ ModemManager has released /dev/ttyUSB1."
-    assert "ID_MM_DEVICE_IGNORE" in for_good
+    assert for_good == "To make it permanent: momo modems udev-rule"
+    assert "ID_MM_DEVICE_IGNORE" in momo("modems", "udev-rule").out
 
 
 def test_a_modem_that_it_does_not_have_is_released_already(manager: Manager, momo: Momo) -> None:

@@ -56,4 +56,4 @@ def test_the_name_on_a_number_is_changed_and_its_sim_is_not(plugged: FakeApi, mo
 
 def test_an_update_of_nothing_is_a_usage_error(plugged: FakeApi, momo: Momo) -> None:
     ran = momo("methods", "update", samples.METHOD)
-    assert (ran.code, "give --sim or --name" in ran.err) == (2, True)
+    assert (ran.code, "give --sim, --name or --phone" in ran.err) == (2, True)

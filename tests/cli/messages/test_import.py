@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from momo_cli.errors import Failure
-from momo_cli.inputs.phone_backup import BackupMessage, messages_of
+from parsers.phone_backup import BackupError, BackupMessage, messages_of
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
@@ -75,7 +74,7 @@ OUTSIDE = '<!DOCTYPE smses [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n'
     ],
 )  # fmt: skip
 def test_bad_xml_is_refused_with_its_line(text: str, says: str) -> None:
-    with pytest.raises(Failure, match=says):
+    with pytest.raises(BackupError, match=says):
         found(text, "android-xml")
 
 
@@ -96,9 +95,9 @@ def test_csv_is_read_by_the_names_of_its_columns() -> None:
 
 
 def test_csv_without_the_columns_is_refused() -> None:
-    with pytest.raises(Failure, match="line 1: no column text, date"):
+    with pytest.raises(BackupError, match="line 1: no column text, date"):
         found("sender,amount\nMobileMoney,12\n", "csv")
-    with pytest.raises(Failure, match="line 2: not CSV"):
+    with pytest.raises(BackupError, match="line 2: not CSV"):
         found('sender,text,date\nMobileMoney,"never ends,1\n', "csv")
 
 
@@ -183,3 +182,23 @@ def test_a_bad_file_and_an_unknown_number_change_nothing(
     missing: Any = momo("messages", "import", file + "x", "--line", "0244124567")
     assert (missing.code, "No such file" in missing.err) == (2, True)
     assert momo("messages", "import", file, "--line", "1", "--format", "pdf").code == 2
+
+
+def test_one_pasted_message_is_sent_with_the_number_that_got_it(
+    api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = {"fate": "new", "state": "historical", "id": "x", "why": None}
+    api.on("POST", wire.Path.LOCAL_IMPORT, ok({"messages": [stored], "dry_run": False}))
+    monkeypatch.setattr("sys.stdin", io.StringIO("Payment received\nfor GHS 1.00\n\n"))
+    ran = momo("messages", "import", "--paste", "--line", "0244124567", "-o", "table")
+    assert (ran.code, ran.out) == (0, "✓ Stored as history.  historical\n")
+    body = api.asked[-1].body
+    assert (body["pasted"], body["line"]) == (True, "0244124567")
+    (message,) = body["messages"]
+    assert (message["sender"], message["text"]) == ("", "Payment received\nfor GHS 1.00")
+
+
+def test_pasting_is_not_a_file(momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    assert momo("messages", "import", "--paste", "--line", "0244124567").code == 2
+    assert momo("messages", "import", "--line", "0244124567").code == 2

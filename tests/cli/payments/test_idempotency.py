@@ -58,3 +58,26 @@ def test_a_place_that_cannot_be_written_stops_no_payment(
     ran = momo(*INIT, "-o", "id")
     assert (ran.code, ran.out) == (0, f"{samples.REF}\n")
     assert ran.err.startswith("! The key of this call could not be kept: ")
+
+
+def test_a_link_in_place_of_the_file_of_keys_is_not_followed(
+    api: FakeApi, shop: Shop, momo: Momo
+) -> None:
+    precious, file = shop.home / "precious", shop.home / "state" / FILE
+    precious.write_text("precious")
+    file.parent.mkdir(exist_ok=True)
+    file.symlink_to(precious)
+    api.on("POST", Path.INITIALIZE, MADE)
+    ran = momo(*INIT)
+    assert (ran.code, precious.read_text()) == (0, "precious")
+    assert "could not be kept: it is a symbolic link" in ran.err
+
+
+def test_a_lock_of_a_bulk_command_that_is_a_link_is_refused(shop: Shop, momo: Momo) -> None:
+    precious, folder = shop.home / "precious", shop.home / "state" / "lock"
+    precious.write_text("precious")
+    folder.mkdir(parents=True)
+    (folder / "backup-create").symlink_to(precious)
+    ran = momo("backup", "create")
+    assert (ran.code, precious.read_text()) == (4, "precious")
+    assert "it is a symbolic link" in ran.err

@@ -5,8 +5,8 @@ from dataclasses import replace
 import segno
 
 from daemon import wire
-from momo_cli.commands.payments.init import drawn
 from momo_cli.flags import Flags
+from momo_cli.show.qr import drawn
 from momo_cli.show.terminal import open_terminal
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok, refusal
@@ -83,10 +84,16 @@ def test_print_shows_the_address_and_opens_nothing(momo: Momo, tmp_path: Path) -
     assert not told.exists()
 
 
-@pytest.mark.parametrize("words", [("dashboard", samples.REF), ("checkout",), ()])
-def test_there_is_no_dashboard_to_open_and_an_order_is_named(
-    words: tuple[str, ...], momo: Momo
-) -> None:
+def test_without_words_it_opens_the_dashboard_by_a_link(api: FakeApi, momo: Momo) -> None:
+    link = {"url": "http://127.0.0.1:8420/dash/enter?link=ab", "expires_in_s": 60}
+    api.on("POST", wire.Path.LOCAL_DASHBOARD_LINK, ok(link))
+    ran = momo("open", "--user", "ama", "--print")
+    assert (ran.code, ran.out) == (0, f"{link['url']}\n")
+    assert "works once, for 60 seconds" in ran.err
+
+
+@pytest.mark.parametrize("words", [("dashboard", samples.REF), ("checkout",)])
+def test_words_that_name_no_transaction_are_refused(words: tuple[str, ...], momo: Momo) -> None:
     ran = momo("open", *words)
     assert (ran.code, "momo open checkout REF" in ran.err) == (2, True)
 

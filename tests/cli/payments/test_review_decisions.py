@@ -222,7 +222,8 @@ def test_both_decisions_say_how_many_other_messages_they_settled(api: FakeApi, m
 def test_a_message_through_a_foreign_service_centre_asks_for_the_balance(
     api: FakeApi, shop: Shop
 ) -> None:
-    api.on("GET", ONE, ok({**DOUBTFUL, "reason": "foreign_smsc"}))
+    details = {"smsc": "+233240000099"}
+    api.on("GET", ONE, ok({**DOUBTFUL, "reason": "foreign_smsc", "details": details}))
     asked = (
         b"A service centre that this SIM never used. Does the wallet hold GHS 900.00? Type YES: "
     )

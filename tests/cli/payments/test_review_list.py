@@ -118,7 +118,7 @@ def test_show_lays_the_evidence_side_by_side(api: FakeApi, momo: Momo) -> None:
     assert ran.err.splitlines() == [
         f"next:  momo messages show {samples.MESSAGE} --show-body",
         f"       momo review approve {ID}",
-        f'       momo review reject {ID} --notes "WHY"',
+        f'       momo review reject {ID} --notes "not paid"',
     ]
 
 

@@ -71,6 +71,23 @@ def test_the_list_says_what_of_the_payer_the_receipt_does_not_contain(
     assert "Kofi Ɔsei 024…4567 (request)" in momo("tx", "list", "-o", "table", COLUMNS="200").out
 
 
+def test_the_list_shows_live_transactions_or_with_sandbox_the_others(
+    api: FakeApi, momo: Momo
+) -> None:
+    more = {**samples.PAGE, "has_next": True}
+    api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID], pagination=more))
+    for flags, mode in (((), "live"), (("--sandbox",), "test")):
+        ran = momo("tx", "list", *flags, "-o", "table")
+        assert api.asked[-1].query["mode"] == mode
+        # The command for the next page asks for the same kind.
+        (command,) = [line for line in ran.err.splitlines() if line.startswith("next:  ")]
+        assert ("--sandbox" in command) is bool(flags)
+        momo(*shlex.split(command.removeprefix("next:  momo ")))
+        assert (api.asked[-1].query["mode"], api.asked[-1].query["page"]) == (mode, "2")
+        momo("tx", "list", *flags, "--all", "--json")
+        assert api.asked[-1].query["mode"] == mode
+
+
 def test_show_with_events_is_one_document(api: FakeApi, momo: Momo) -> None:
     api.on("GET", TX, samples.one("PENDING"))
     api.on("GET", f"{TX}/events", ok([entry(1, "Asked for GHS 12.50.")]))

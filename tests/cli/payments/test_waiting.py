@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,23 @@ def test_wait_on_an_order_that_has_ended_answers_at_once(
     ran = momo("tx", "wait", samples.REF, "--for", goal, "--json")
     assert (ran.code, ran.json["data"]["status"]) == (code, status)
     assert len(api.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "goal", "code"),
+    [
+        ("SUCCESS", "paid", 0),
+        ("OVERPAID", "paid", 6),
+        ("PARTIAL", "paid", 6),
+        ("PARTIAL", "final", 6),
+        ("CANCELLED", "final", 0),
+    ],
+)
+def test_wait_for_the_exact_amount_is_6_if_more_or_less_was_paid(
+    status: str, goal: str, code: int, api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", TX, samples.one(status))
+    assert momo("tx", "wait", samples.REF, "--for", goal, "--exact").code == code
 
 
 def test_wait_reads_the_state_again_at_each_event(api: FakeApi, momo: Momo) -> None:
@@ -118,8 +136,9 @@ def test_watch_writes_one_line_per_change_of_an_order(
         wire.Path.EVENTS,
         stream(received, VERIFIED),
         refusal(503, "UNAVAILABLE"),
-        stream((8, "transaction.expired", samples.SHORT)),
         refusal(503, "UNAVAILABLE"),
+        stream((8, "transaction.expired", samples.SHORT)),
+        refusal(500, "INTERNAL_ERROR"),
     )
     ran = momo("tx", "watch", "--json", "--since-event", "5")
     *items, last = [json.loads(line) for line in ran.out.splitlines()]
@@ -127,16 +146,20 @@ def test_watch_writes_one_line_per_change_of_an_order(
         ("item", "transaction.verified", "7"),
         ("item", "transaction.expired", "8"),
     ]
-    assert (ran.code, last["error"]["code"]) == (7, "UNAVAILABLE")
-    assert ran.err.count("connection to the daemon lost") == 2
-    assert len(naps) == 62
-    assert [asked.headers.get("last-event-id") for asked in api.asked[:4]] == ["5", "7", "7", "8"]
+    assert (ran.code, last["error"]["code"]) == (1, "INTERNAL_ERROR")
+    said = [line for line in ran.err.splitlines() if line.startswith("the daemon")]
+    assert said[:3] == [
+        "the daemon is restarting; waiting",
+        "the daemon cannot serve this now (the service cannot take this right now); waiting",
+        "the daemon is back",
+    ]
+    assert [asked.headers.get("last-event-id") for asked in api.asked[:4]] == ["5", "7", "7", "7"]
 
 
 @pytest.mark.usefixtures("naps")
 def test_watch_is_readable_on_a_terminal(api: FakeApi, momo: Momo) -> None:
     api.on("GET", BY_CODE, samples.one("PENDING"))
-    api.on("GET", wire.Path.EVENTS, stream(VERIFIED), refusal(503, "UNAVAILABLE"))
+    api.on("GET", wire.Path.EVENTS, stream(VERIFIED), refusal(500, "INTERNAL_ERROR"))
     ran = momo("tx", "watch", samples.CODE, "-o", "table", "--utc")
     assert ran.out == (
         "today 09:14  transaction.verified  ✓ PAID  7KQ2MX  GHS 1,012.50  Kofi Ɔsei 024…4567  "
@@ -145,11 +168,62 @@ def test_watch_is_readable_on_a_terminal(api: FakeApi, momo: Momo) -> None:
     assert api.asked[1].query == {"reference": samples.REF}
 
 
-def test_following_a_daemon_that_is_not_there_fails_at_once(api: FakeApi, momo: Momo) -> None:
-    api.on("GET", wire.Path.EVENTS, refusal(503, "UNAVAILABLE"))
-    ran = momo("tx", "watch")
-    assert ran.code == 7
-    assert len(api.asked) == 1
+def test_following_a_daemon_that_is_not_there_fails_at_once(momo: Momo, shop: Shop) -> None:
+    Path(shop.places.database).touch()
+    assert momo("tx", "watch").code == 7
+
+
+CANNOT = refusal(503, "UNAVAILABLE", "The database is damaged.")
+
+
+@pytest.mark.usefixtures("naps")
+def test_a_wait_goes_on_while_the_daemon_answers_503_and_says_why_once(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", TX, CANNOT, CANNOT, CANNOT, samples.one("SUCCESS"))
+    api.on("GET", wire.Path.EVENTS, CANNOT)
+    ran = momo("tx", "wait", samples.REF, "--json")
+    assert (ran.code, ran.json["data"]["status"]) == (0, "SUCCESS")
+    assert ran.err.splitlines() == [
+        "the daemon cannot serve this now (the database is damaged); waiting",
+        "the daemon is back",
+    ]
+
+
+@pytest.mark.usefixtures("naps")
+def test_a_daemon_that_answers_503_until_the_time_is_over_is_8_with_the_command_to_go_on(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", TX, CANNOT)
+    api.on("GET", wire.Path.EVENTS, CANNOT)
+    ran = momo("tx", "wait", samples.REF, "--timeout", "50ms", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (8, "UNAVAILABLE")
+    assert ran.json["error"]["next"] == [f"momo tx wait {samples.REF}"]
+
+
+def test_a_wait_that_is_given_up_names_the_command_to_go_on(
+    api: FakeApi, momo: Momo, naps: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("momo_cli.system.monotonic", lambda: sum(naps))
+    api.on("POST", wire.Path.INITIALIZE, ok(samples.CREATED))
+    api.on("GET", TX, Says(drop=True))
+    api.on("GET", wire.Path.EVENTS, Says(drop=True))
+    ran = momo("init", "12.50", "--phone", "0244124567", "--wait", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (7, "DAEMON_DOWN")
+    assert ran.json["error"]["next"] == ["momo daemon start", f"momo tx wait {samples.REF}"]
+    assert "away for 30 s" in ran.json["error"]["message"]
+    assert sum(naps) == 30
+    assert [asked.method for asked in api.asked].count("POST") == 1
+
+
+def test_following_continues_where_it_was_opened_even_if_nothing_happened_before_the_restart(
+    api: FakeApi, momo: Momo, naps: list[float]
+) -> None:
+    opened = Says(stream=": open\nid: 41\n\n")
+    api.on("GET", wire.Path.EVENTS, opened, refusal(500, "INTERNAL_ERROR"))
+    assert momo("tx", "watch", "--json").code == 1
+    assert [asked.headers.get("last-event-id") for asked in api.asked] == [None, "41"]
+    assert len(naps) == 1
 
 
 def test_broken_event_is_passed_on_rather_than_lost(api: FakeApi, shop: Shop) -> None:
@@ -226,6 +300,7 @@ def test_times_are_sent_in_utc(api: FakeApi, momo: Momo) -> None:
     assert asked.query == {
         "from": "2026-11-19T09:18:00.000Z",
         "to": "2026-11-19T23:00:00.000Z",
+        "mode": "live",
         "per_page": "50",
         "page": "1",
     }

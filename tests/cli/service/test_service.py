@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
+from momo_cli import system
 from momo_cli.service import unit_files
-from momo_cli.service.unit_files import JOBS, SYSTEM_ENVIRONMENT, SYSTEM_HOME, UnitFile
+from momo_cli.service.unit_files import JOBS, UnitFile
+from momo_cli.socket.connect import SYSTEM_ENVIRONMENT, SYSTEM_HOME
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, ok
@@ -89,13 +92,13 @@ def run(*words: str) -> str:
 
 
 def system_shop() -> unit_files.Shop:
-    return unit_files.Shop(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT, sys.executable)
+    return unit_files.Shop(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
 
 
 @analyze
 def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
     odd = '/var/ama b/50% "off"/$shop'
-    user = unit_files.Shop(odd, {"MOMO_HOME": odd}, sys.executable, "momo-odd")
+    user = unit_files.Shop(odd, {"MOMO_HOME": odd}, "momo-odd")
     files = [
         unit_files.user_service(user, ""),
         *unit_files.timers(user, "", system=False),
@@ -109,7 +112,7 @@ def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
 @analyze
 def test_units_are_as_confined_as_they_can_be(tmp_path: Path) -> None:
     system = unit_files.system_files(system_shop())[0]
-    user = unit_files.user_service(unit_files.Shop("/var/ama", {}, sys.executable, "momo-ama"), "")
+    user = unit_files.user_service(unit_files.Shop("/var/ama", {}, "momo-ama"), "")
     for file, most in ((system, EXPOSURE_MAX), (user, USER_EXPOSURE_MAX)):
         unit = written(tmp_path, [file])[0]
         threshold = f"--threshold={most * 10:.0f}"
@@ -120,8 +123,18 @@ def test_the_system_service_starts_with_and_without_the_key_among_its_credential
     unit = unit_files.system_files(system_shop())[0].text.splitlines()
     # By its name alone: a path that is not there would keep the service from starting (systemd.exec(5)).
     assert "LoadCredentialEncrypted=momo-master-key" in unit
-    user = unit_files.user_service(unit_files.Shop("/var/ama", {}, sys.executable), "").text
+    user = unit_files.user_service(unit_files.Shop("/var/ama", {}), "").text
     assert "LoadCredential" not in user  # the user's systemd cannot open sealed ones
+
+
+def test_the_system_service_may_open_serial_ports_and_nothing_else() -> None:
+    unit = unit_files.system_files(system_shop())[0].text.splitlines()
+    assert "DevicePolicy=closed" in unit
+    allowed = {line.partition("=")[2] for line in unit if line.startswith("DeviceAllow=")}
+    # USB modems, and a board on the pins of a Raspberry Pi (ttyAMA0, ttyS0; serial0 is a link to one of them).
+    assert allowed == {f"char-{name} rw" for name in ("ttyUSB", "ttyACM", "ttyAMA", "ttyS")}
+    # The owner of a Pi's own UART is root, its group dialout.
+    assert "SupplementaryGroups=dialout" in unit
 
 
 @analyze
@@ -144,7 +157,10 @@ def test_install_writes_the_unit_and_switches_it_on(
     unit = machine.units / "momo.service"
     assert ran.json["data"]["path"] == str(unit)
     text = unit.read_text()
-    assert f"ExecStart={sys.executable} -P -m daemon run --supervised\n" in text
+    (line,) = [line for line in text.splitlines() if line.startswith("ExecStart=")]
+    assert shlex.split(line.removeprefix("ExecStart=")) == system.python_argv(
+        "daemon", "run", "--supervised"
+    )
     assert f"Environment=MOMO_HOME={shop.home}\n" in text
     assert unit.stat().st_mode & 0o777 == 0o644
     assert machine.asked == [
@@ -300,7 +316,7 @@ def test_mac_gets_an_agent_that_says_it_is_untried(
 
     text = momo("service", "install", "--print").out
     agent = plistlib.loads(text.encode())
-    assert agent["ProgramArguments"] == [sys.executable, "-P", "-m", "daemon", "run"]
+    assert agent["ProgramArguments"] == system.python_argv("daemon", "run")
     assert agent["EnvironmentVariables"] == {"MOMO_HOME": str(shop.home)}
     assert "Untested" in text
     launchctl = tmp_path / "machine" / "launchctl"

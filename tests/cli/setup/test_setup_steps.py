@@ -1,14 +1,18 @@
 """The steps of `momo setup` after the shop itself: against the fake daemon, with settings of their own."""
 
+import json
 import os
 import pty
+import socket
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 from daemon import wire
+from momo_cli.errors import Failure
 from momo_cli.service.daemon_program import VerbResult
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
@@ -388,11 +392,136 @@ def test_service_comes_with_its_timers_which_are_shown_by_what_they_do(
         # No public address; yes, a service; no, do not write that after all; and so on.
         hand.write(b"\ny\nn\nn\n\n\n\n\n\n")
         ran = momo("setup", "-o", "table")
-    assert "ExecStart=" in ran.err
-    assert "momo-backup.timer" in ran.err
-    assert "*-*-* 02:00:00: make a backup" in ran.err
-    assert "OnCalendar" not in ran.err
+    _, _, after = ran.err.partition("make a backup each night? [Y/n] ")
+    assert after.splitlines()[:3] == [
+        "  momo.service starts momo with this machine",
+        "  6 timers: backup, drill, prune, check, replay, gap",
+        "  To read the files first: momo service install --print --timers",
+    ]
     assert not (shop.home / ".config").exists()
+
+
+@pytest.fixture
+def down(settled: list[Any], api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """As `settled`, but no daemon runs, and `daemon run` is not started either; what was started."""
+    started: list[Any] = []
+
+    def start(*words: Any, **_: Any) -> Any:
+        started.append(words[2])
+        raise Failure(wire.ErrorCode.CONFIG_INVALID, "the daemon ended with 78")
+
+    monkeypatch.setattr("momo_cli.socket.client.Client.alive", lambda _self: False)
+    monkeypatch.setattr("momo_cli.setup.machine.start_daemon", start)
+    program = VerbResult(0, json.dumps(DONE), DONE)
+    monkeypatch.setattr("momo_cli.commands.upkeep.setup.run_verb", lambda *_, **__: program)
+    return started
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A port that another program listens on, in the settings."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port: int = other.getsockname()[1]
+        monkeypatch.setitem(SETTINGS, "http.bind", f"127.0.0.1:{port}")
+        yield port
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Iterator[BinaryIO]:
+    """The keyboard of the person at the terminal."""
+    master, slave = pty.openpty()
+    with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
+        monkeypatch.setattr(sys, "stdin", person)
+        yield hand
+
+
+def test_a_taken_port_is_offered_another_one(
+    taken: int, settled: list[Any], down: list[Any], momo: Momo, typed: BinaryIO
+) -> None:
+    # An answer that is neither yes nor no is asked again; then yes, no public address, no service, it may sleep.
+    typed.write(b"perhaps\ny\n\nn\nn\n\n")
+    ran = momo("setup", "-o", "table")
+    assert f"Another program uses 127.0.0.1:{taken}." in ran.err
+    assert "Type y for yes or n for no." in ran.err
+    assert ran.err.count("instead? [Y/n]") == 2
+    ((key, value),) = settled
+    assert (key, value) == ("http.bind", f"127.0.0.1:{int(value.rpartition(':')[2])}")
+    assert taken < int(value.rpartition(":")[2]) <= taken + 20
+    assert len(down) == 1
+
+
+def test_a_taken_port_that_is_kept_is_one_problem_with_one_command(
+    taken: int, settled: list[Any], down: list[Any], momo: Momo, typed: BinaryIO
+) -> None:
+    typed.write(b"n\nn\nn\n\n")
+    ran = momo("setup", "-o", "table")
+    assert ran.code == 6
+    assert ran.out.splitlines()[-1] == "! 1 step to go."
+    assert (
+        ran.err.count("Another program uses 127.0.0.1:") == 2
+    )  # at the question, and as its outcome
+    assert ran.err.splitlines()[-1].startswith("next:  momo config set http.bind 127.0.0.1:")
+    assert (settled, down) == ([], [])
+    flags = momo("setup", "--no-input", "--service", "none", "--json")
+    needs = {name for name, status in statuses(flags).items() if status == "needs_action"}
+    assert (flags.code, needs) == (6, {"http"})
+    looked = momo("setup", "--check", "--json")
+    assert {name: statuses(looked)[name] for name in ("http", "daemon")} == {
+        "http": "needs_action", "daemon": "skipped",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings without an address."""
+    monkeypatch.setitem(SETTINGS, "http.bind", "off")
+
+
+@pytest.mark.usefixtures("closed", "settled")
+def test_a_daemon_that_does_not_start_is_one_problem(down: list[Any], momo: Momo) -> None:
+    ran = momo("setup", "--no-input", "--service", "none", "--practice", "--json")
+    assert [name for name, status in statuses(ran).items() if status == "failed"] == ["daemon"]
+    assert statuses(ran)["practice"] == "skipped"
+    assert len(down) == 1
+
+
+def test_http_has_the_same_values_on_every_command(
+    settled: list[Any], momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    def run(_terminal: Any, _verb: str, *flags: str) -> Any:
+        seen.append(flags)
+        raise Failure(wire.ErrorCode.NOT_SET_UP)
+
+    monkeypatch.setattr("momo_cli.commands.upkeep.daemon.exec_daemon", run)
+    values = {
+        "loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "127.0.0.1:9": "127.0.0.1:9",
+        "off": "off",
+    }  # fmt: skip
+    for given, address in values.items():
+        momo("setup", "--no-input", "--http", given, "--json")
+        momo("daemon", "run", "--http", given)
+        assert seen.pop() == (f"--http={address}",)
+        # 127.0.0.1:8420 is in the settings already.
+        assert settled[-1:] == ([] if given == "loopback" else [("http.bind", address)])
+    for command in (("setup", "--no-input"), ("daemon", "run"), ("daemon", "start")):
+        assert momo(*command, "--http", "home").code == 2
+
+
+def test_a_wrong_url_is_asked_again_and_momo_listen_is_named(
+    settled: list[Any], api: FakeApi, momo: Momo, typed: BinaryIO
+) -> None:
+    wrong = refusal(422, "URL_NOT_ALLOWED", "The URL must begin with https://.")
+    api.on(
+        "POST", wire.Path.ENDPOINTS, wrong, Says({"success": True, "data": samples.ENDPOINT}, 201)
+    )
+    typed.write(b"\nn\nn\n\nhttp://127.0.0.1:3000/hook\nhttps://a.example/hook\n\n")
+    ran = momo("setup", "-o", "table")
+    assert "! The URL must begin with https://." in ran.err
+    assert "momo listen --forward-to http://127.0.0.1:3000/hook" in ran.err
+    assert ran.err.count("URL that gets a webhook for each payment") == 2
+    assert "Payments are sent to https://a.example/hook" in ran.err
 
 
 def test_stopped_half_way_still_shows_what_is_shown_once(

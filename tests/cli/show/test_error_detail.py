@@ -100,7 +100,7 @@ def test_a_sim_that_is_taken_leads_to_both_ways_out(api: FakeApi, momo: Momo) ->
     ran = momo("sims", "assign", "zte-front:0", "--method", samples.METHOD, "--json")
     assert ran.json["error"]["next"] == [
         f"momo sims assign zte-front:0 --method {samples.METHOD} --move",
-        f"momo methods update {holder} --sim none",
+        "momo methods update +233200000011 --sim none",
     ]
 
 

@@ -5,6 +5,8 @@ import os
 import socket
 import stat
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from daemon import wire
 from momo_cli.errors import Failure
 from momo_cli.flags import Flags
+from momo_cli.socket import connect
 from momo_cli.socket.client import Client
 from momo_cli.socket.connect import locate
 from tests.cli import samples
@@ -134,6 +137,108 @@ def test_an_answer_that_comes_before_the_body_is_read_is_heard(
     assert (ran.code, "[PAYLOAD_TOO_LARGE]" in ran.err) == (2, True)
 
 
+@contextmanager
+def sending(shop: Shop, *pieces: bytes, ends: bool = True) -> Iterator[list[bytes]]:
+    """Answer every connection with these pieces and then close it, or leave it open; yield what was asked."""
+    asked: list[bytes] = []
+    taken: list[socket.socket] = []
+
+    def serve(listener: socket.socket) -> None:
+        while True:
+            connection, _ = listener.accept()
+            asked.append(connection.recv(65536))
+            if not asked[-1]:  # the test is over
+                connection.close()
+                return
+            for piece in pieces:
+                connection.sendall(piece)
+            if ends:
+                connection.close()
+            else:
+                taken.append(connection)
+
+    shop.socket.parent.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(shop.socket))
+        listener.listen()
+        server = threading.Thread(target=serve, args=(listener,))
+        server.start()
+        try:
+            yield asked
+        finally:
+            with socket.socket(socket.AF_UNIX) as last:
+                last.connect(str(shop.socket))
+            server.join()
+            for connection in taken:
+                connection.close()
+
+
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+CUT_OFF = (
+    b"",
+    b"HTTP/1.1 2",
+    LENGTH[:-2],
+    LENGTH + b'{"success":',
+    CHUNKED,
+    CHUNKED + b"2\r\n{}\r\n",
+)
+
+
+@pytest.mark.parametrize("part", CUT_OFF)
+def test_a_daemon_that_ends_in_the_middle_of_its_answer_is_asked_once_more(
+    part: bytes, shop: Shop, momo: Momo
+) -> None:
+    with sending(shop, part) as asked:
+        ran = momo("lines")
+        assert len(asked) == 2
+    assert ran.code == 7
+    assert "the connection to the daemon broke before the answer" in ran.err
+
+
+@pytest.mark.parametrize("part", CUT_OFF)
+def test_an_unsafe_call_with_half_an_answer_is_never_repeated(part: bytes, shop: Shop) -> None:
+    with sending(shop, part) as asked:
+        with pytest.raises(Failure, match="may or may not have been carried out"):
+            client_of(shop).call("PATCH", wire.Path.PAYMENT_METHODS, body={})
+        assert len(asked) == 1
+
+
+@pytest.mark.parametrize("part", CUT_OFF)
+def test_a_daemon_that_hangs_in_the_middle_of_its_answer_is_told_with_the_limit(
+    part: bytes, shop: Shop, momo: Momo
+) -> None:
+    with sending(shop, part, ends=False):
+        ran = momo("lines", "--timeout", "50ms")
+    assert ran.code == 7
+    assert "did not answer within 0.05 s" in ran.err
+
+
+def test_an_answer_outside_the_protocol_is_told_and_not_asked_for_again(
+    shop: Shop, momo: Momo
+) -> None:
+    with sending(shop, b"220 mail.example ESMTP\r\n", ends=False) as asked:
+        ran = momo("lines")
+        assert len(asked) == 1
+    assert ran.code == 7
+    assert "is not a momo daemon (it answers '220 mail.example ESMTP'" in ran.err
+
+
+def test_a_stream_that_breaks_off_ends_after_its_last_whole_event(shop: Shop) -> None:
+    whole, half = b"id: 1\ndata: {}\n\n", b"id: 2\ndata: {"
+    for last in (b"%x\r\n%s" % (99, half), b"%x\r\n%s\r\n" % (len(half), half)):
+        with sending(shop, CHUNKED, b"%x\r\n%s\r\n" % (len(whole), whole), last):
+            found = [each.id for each in client_of(shop).events() if each is not None]
+        shop.socket.unlink()
+        shop.socket.parent.rmdir()
+        assert found == ["1"]
+
+
+def test_a_silent_stream_ends_at_its_time_limit(shop: Shop) -> None:
+    with sending(shop, CHUNKED, b"3\r\n: a\r\n", b"2\r\n\n\n\r\n", ends=False):
+        assert list(client_of(shop).events(left=lambda: 0.05)) == [None, None]
+
+
 def test_stale_socket_is_told_after_two_seconds_of_trying(
     shop: Shop, momo: Momo, naps: list[float]
 ) -> None:
@@ -195,6 +300,29 @@ def test_the_socket_is_searched_for_in_the_published_order(tmp_path: Path) -> No
     assert found(Flags(), XDG_RUNTIME_DIR=xdg) == f"{run}/momo.sock"
     assert found(Flags(profile="second"), XDG_RUNTIME_DIR=xdg) == f"{run}/second.sock"
     assert found(Flags(profile="third")) == "/run/user/4242/momo/third.sock"
+
+
+def test_a_user_without_an_own_shop_gets_the_shop_of_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = tmp_path / "var-lib-momo"
+    monkeypatch.setattr(connect, "SYSTEM_HOME", str(machine))
+    environ = {"HOME": str(tmp_path)}
+    assert locate(Flags(), environ, 4242).machine is False, "there is none"
+    machine.mkdir()
+    located = locate(Flags(), environ, 4242)
+    assert located.machine is True
+    assert located.socket == "/run/momo/momo.sock"
+    assert located.places.database == "/var/lib/momo/default/momo.db"
+    assert located.places.config == "/etc/momo/default.toml"
+    # What the command line itself stores stays with its user, who may not write in the machine's shop.
+    assert located.places.state == f"{tmp_path}/.local/state/momo/default"
+    assert locate(Flags(profile="own"), environ, 4242).machine is False
+    assert locate(Flags(), {**environ, "MOMO_HOME": "/c"}, 4242).machine is False
+    own = tmp_path / ".local/share/momo/default"
+    own.mkdir(parents=True)
+    (own / "momo.db").touch()
+    assert locate(Flags(), environ, 4242).machine is False, "an own shop comes first"
 
 
 def test_long_home_moves_the_socket_on_both_sides(tmp_path: Path) -> None:

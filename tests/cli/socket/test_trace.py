@@ -41,7 +41,9 @@ def test_verbose_shows_the_calls_alone(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
     ran = momo("tx", "list", "--phone", "0244124567", "--search", "kofi", "-v", "-q")
     asked, answered = ran.err.splitlines()
-    assert asked == ("> GET /v1/transactions?page=1&phone_number=024****567&search=***&per_page=50")
+    assert asked == (
+        "> GET /v1/transactions?page=1&mode=live&phone_number=024****567&search=***&per_page=50"
+    )
     assert answered.startswith("< 200 ")
 
 
@@ -104,6 +106,6 @@ def test_events_of_a_stream_are_traced(api: FakeApi, momo: Momo) -> None:
     stream = (
         'id: 7\nevent: transaction.completed\ndata: {"reference": "r", "payer_name": "Kofi"}\n\n'
     )
-    api.on("GET", wire.Path.EVENTS, Says(stream=stream), refusal(503, "UNAVAILABLE"))
+    api.on("GET", wire.Path.EVENTS, Says(stream=stream), refusal(500, "INTERNAL_ERROR"))
     told = momo("tx", "watch", "--debug", "--json").err
     assert '< transaction.completed {"reference": "r", "payer_name": "K***"}' in told

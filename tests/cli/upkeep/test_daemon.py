@@ -9,18 +9,28 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
+from daemon.runtime.locks import HomeLock
+from momo_cli import system
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
 
 LISTENS = """
-import socket, sys
+import json, socket, sys
+states = {states!r}
 print("ready", sys.argv[1:], file=sys.stderr, flush=True)
 listener = socket.socket(socket.AF_UNIX)
 listener.bind({path!r})
 listener.listen()
 while True:
-    listener.accept()[0].close()
+    connection, _ = listener.accept()
+    if connection.recv(65536):
+        state = states.pop(0) if len(states) > 1 else states[0]
+        if state == "ended":
+            sys.exit("there is no shop")
+        body = json.dumps({{"success": True, "data": {{"state": state}}}})
+        connection.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\n" + body.encode())
+    connection.close()
 """
 NEVER = "import time\nwhile True: time.sleep(60)"
 DIES = "import sys; sys.stderr.write('config.toml:3: unknown key bnd\\n'); sys.exit({code})"
@@ -36,6 +46,11 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+def listens(shop: Shop, *states: str) -> str:
+    """Return a program that serves with these states in turn; the last one stays."""
+    return LISTENS.format(path=str(shop.socket), states=[*states])
+
+
 def end(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
@@ -45,7 +60,7 @@ def test_start_waits_for_the_socket_and_names_the_pid(
     stand_in: Path, shop: Shop, momo: Momo
 ) -> None:
     shop.socket.parent.mkdir(mode=0o700)
-    stand_in.write_text(LISTENS.format(path=str(shop.socket)))
+    stand_in.write_text(listens(shop, "ok"))
     ran = momo(
         "daemon", "start", "--http", "0.0.0.0:1", "--insecure-http", "--modem", "/dev/a", "--json"
     )
@@ -58,6 +73,44 @@ def test_start_waits_for_the_socket_and_names_the_pid(
         "ready ['run', '--http=0.0.0.0:1', '--insecure-http', '--modem=/dev/a']\n"
     )
     assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("state", ["ok", "degraded"])
+def test_start_waits_until_the_database_was_opened_or_cannot_be(
+    state: str, stand_in: Path, shop: Shop, momo: Momo
+) -> None:
+    shop.socket.parent.mkdir(mode=0o700)
+    stand_in.write_text(listens(shop, "starting", "starting", state))
+    ran = momo("daemon", "start", "--json")
+    seen = momo("status", "--get", "data.state").out
+    end(ran.json["data"]["pid"])
+    assert (ran.code, ran.json["data"]["status"], seen) == (0, "started", f"{state}\n")
+
+
+def test_start_of_a_daemon_that_is_opening_the_database_waits_for_it(
+    api: FakeApi, momo: Momo
+) -> None:
+    opening, open_ = ({**samples.STATUS, "state": state} for state in ("starting", "ok"))
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(opening), ok(opening), ok(open_))
+    ran = momo("daemon", "start", "--json")
+    assert (ran.code, ran.json["data"]["status"]) == (0, "already_running")
+    assert len(api.asked) == 3
+
+
+def test_daemon_that_never_opens_its_database_is_8(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "state": "starting"}))
+    ran = momo("daemon", "start", "--wait", "100ms", "--json")
+    assert (ran.code, ran.json["data"]["status"]) == (8, "starting")
+
+
+def test_daemon_that_ends_while_it_opens_the_database_says_why(
+    stand_in: Path, shop: Shop, momo: Momo
+) -> None:
+    shop.socket.parent.mkdir(mode=0o700)
+    stand_in.write_text(listens(shop, "starting", "ended"))
+    ran = momo("daemon", "start", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (1, "INTERNAL_ERROR")
+    assert ran.json["error"]["message"] == "the daemon ended with 1: there is no shop"
 
 
 def test_start_of_a_running_daemon_is_already_running(api: FakeApi, momo: Momo) -> None:
@@ -114,6 +167,26 @@ def test_stop_waits_until_nobody_listens(api: FakeApi, shop: Shop, momo: Momo) -
     assert (ran.code, ran.json) == (0, {"success": True, "data": {"status": "stopped"}})
 
 
+def test_stop_waits_until_the_daemon_has_released_the_lock(
+    api: FakeApi, shop: Shop, momo: Momo
+) -> None:
+    lock = HomeLock(shop.places.lock)
+    lock.take()
+
+    def vanish(_: Asked) -> Says:
+        shop.socket.unlink()
+        return ok({"status": "stopping"})
+
+    api.on("POST", wire.Path.LOCAL_SHUTDOWN, vanish)
+    try:
+        ran = momo("daemon", "stop", "--wait", "300ms", "--get", "data.status")
+    finally:
+        lock.release()
+    assert (ran.code, ran.out) == (8, "stopping\n")
+    with serving(api, shop.socket):
+        assert momo("daemon", "stop", "--get", "data.status").out == "stopped\n"
+
+
 def test_stop_of_a_stopped_daemon_is_already_stopped(momo: Momo) -> None:
     assert momo("daemon", "stop", "--get", "data.status").out == "already_stopped\n"
 
@@ -143,7 +216,7 @@ def test_start_and_restart_hand_on_the_flags_of_run(
     verb: str, stand_in: Path, shop: Shop, momo: Momo
 ) -> None:
     shop.socket.parent.mkdir(mode=0o700)
-    stand_in.write_text(VALID + LISTENS.format(path=str(shop.socket)))
+    stand_in.write_text(VALID + listens(shop, "ok"))
     flags = ("--no-modem", "--simulated-phone", "--http", "0.0.0.0:1", "--insecure-http")
     ran = momo("daemon", verb, *flags, "--json")
     end(ran.json["data"]["pid"])
@@ -184,7 +257,7 @@ def test_run_and_demo_become_the_daemon_s_program(
 
     monkeypatch.setattr(os, "execve", execve)
     momo(*argv, "--profile", "second")
-    assert seen == [sys.executable, [sys.executable, "-m", "daemon", *became], "second"]
+    assert seen == [sys.executable, system.python_argv("daemon", *became), "second"]
 
 
 VALID = 'import sys\nif sys.argv[1] == "config":\n    print(\'{"success": true, "data": {}}\')\n    sys.exit()\n'
@@ -202,7 +275,7 @@ def test_restart_stops_the_old_one_and_starts_a_new_one(
         return ok({"status": "stopping"})
 
     api.on("POST", wire.Path.LOCAL_SHUTDOWN, vanish)
-    stand_in.write_text(VALID + LISTENS.format(path=str(shop.socket)))
+    stand_in.write_text(VALID + listens(shop, "ok"))
     ran = momo("daemon", "restart", "--json")
     end(ran.json["data"]["pid"])
     assert (ran.code, ran.json["data"]["status"]) == (0, "restarted")
@@ -210,7 +283,7 @@ def test_restart_stops_the_old_one_and_starts_a_new_one(
 
 def test_restart_of_a_stopped_daemon_starts_it(stand_in: Path, shop: Shop, momo: Momo) -> None:
     shop.socket.parent.mkdir(mode=0o700)
-    stand_in.write_text(VALID + LISTENS.format(path=str(shop.socket)))
+    stand_in.write_text(VALID + listens(shop, "ok"))
     ran = momo("daemon", "restart", "--json")
     end(ran.json["data"]["pid"])
     assert (ran.code, ran.json["data"]["status"]) == (0, "restarted")

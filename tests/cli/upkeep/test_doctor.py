@@ -109,6 +109,17 @@ def test_without_a_daemon_and_without_a_shop_the_machine_is_looked_at(
     assert ran.json["success"] is (ran.code == 0)
 
 
+def test_the_deep_check_of_the_ledger_reads_the_messages_in_a_process_of_its_own(
+    shop: Shop, momo: Momo
+) -> None:
+    ran = momo("doctor", "ledger", "--deep", "--json")
+    assert "ledger.texts" in {one["id"] for one in ran.json["data"]["checks"]}
+    for wrong in (("modem", "--deep"), ("ledger", "--deep", "--fix")):
+        ran = momo("doctor", *wrong, "--json")
+        assert ran.code == 2
+        assert "--deep goes with the area ledger only" in ran.json["error"]["message"]
+
+
 @pytest.mark.slow
 def test_what_is_safe_is_mended_and_what_was_done_is_said(shop: Shop, momo: Momo) -> None:
     (shop.home / wire.DATABASE_NAME).chmod(0o600)

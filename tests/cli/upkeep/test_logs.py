@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from daemon import wire
+from momo_cli import system
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, ok
@@ -89,7 +90,7 @@ def test_files_are_read_when_the_daemon_is_down(
         import io
 
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            code = __main___module.main(words[3:])
+            code = __main___module.main(words[len(system.python_argv("daemon")) :])
         return subprocess.CompletedProcess(words, code, out.getvalue().encode(), b"")
 
     monkeypatch.setattr("momo_cli.service.daemon_program.subprocess.run", run)

@@ -8,7 +8,7 @@ from momo_cli.service.daemon_program import VerbResult
 from tests.cli.conftest import Momo
 
 
-def put_back(monkeypatch: pytest.MonkeyPatch, **since: int) -> None:
+def put_back(monkeypatch: pytest.MonkeyPatch, **since: int | None) -> None:
     """Have the daemon's program put a copy back that is so far behind."""
     data: dict[str, Any] = {
         "id": "20261120T020000Z", "path": "/c.db", "bytes": 1, "shop": "Ama", "rows": {},
@@ -27,11 +27,20 @@ def put_back(monkeypatch: pytest.MonkeyPatch, **since: int) -> None:
         ({"payments_since": 2}, "2 payments came after the backup (7h ago)"),
         ({"webhooks_repeated": 1}, "1 webhook delivered since goes out once more"),
         ({"webhooks_repeated": 3}, "3 webhooks delivered since go out once more"),
+        (
+            {"parts_to_recover": 1},
+            "1 part of an SMS in the message journal is newer than the backup",
+        ),
+        (
+            {"parts_to_recover": 4},
+            "4 parts of SMS in the message journal are newer than the backup",
+        ),
+        ({"parts_to_recover": None}, "The message journal cannot be read"),
         ({"webhooks_that_may_repeat": 1}, "1 webhook may be sent again, with the same id."),
     ],
 )
 def test_what_came_after_the_copy_is_counted(
-    since: dict[str, int], said: str, momo: Momo, monkeypatch: pytest.MonkeyPatch
+    since: dict[str, int | None], said: str, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_back(monkeypatch, **since)
     ran = momo("restore", "--confirm", "Ama", "-o", "table")

@@ -85,3 +85,11 @@ def test_the_age_of_the_newest_backup_is_in_the_first_line(api: FakeApi, momo: M
     api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "db": db}))
     first = momo("status", "-o", "table").out.splitlines()[0]
     assert " · backup 7h ago · " in first
+
+
+def test_a_daemon_that_still_opens_its_database_is_shown_as_starting(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({**samples.STATUS, "state": "starting"}))
+    first = momo("status", "-o", "table").out.splitlines()[0]
+    assert first == "! starting: the database is being opened"

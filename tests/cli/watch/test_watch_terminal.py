@@ -16,6 +16,11 @@ from typing import Any
 import pytest
 
 from daemon import wire
+from momo_cli.errors import Failure
+from momo_cli.flags import Flags
+from momo_cli.socket.client import Client
+from momo_cli.socket.connect import locate
+from momo_cli.watch.fetch import Fetcher
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.cli.watch.test_watch import FORGED, NEAR, REPORT
@@ -227,3 +232,17 @@ def test_a_screen_that_only_shows_finds_codes_rings_in_colour_and_approves_nothi
         assert "takes it" not in screen.heard
         assert "+ approve" not in screen.heard
     assert counter.approved == []
+
+
+def test_a_daemon_that_stays_away_for_half_a_minute_ends_the_screen(
+    shop: Shop, naps: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("momo_cli.system.monotonic", lambda: sum(naps))
+    client = Client(locate(Flags(), shop.environ, os.getuid()), pause=naps.append)
+    fetcher = Fetcher(client, sandbox=False)
+    fetcher._read_events()
+    with pytest.raises(Failure) as ended:
+        fetcher.results()
+    assert ended.value.code == wire.ErrorCode.DAEMON_DOWN
+    assert ended.value.next == ("momo daemon start", "momo watch")
+    assert sum(naps) == 30

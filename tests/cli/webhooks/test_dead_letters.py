@@ -111,3 +111,29 @@ def test_letters_of_a_deleted_endpoint_are_no_part_of_all_and_point_elsewhere(
 @pytest.mark.parametrize("flags", [(), (LETTER, "--all"), (LETTER, "--reason", "4xx")])
 def test_batch_must_know_which(momo: Momo, flags: tuple[str, ...]) -> None:
     assert momo("dead-letters", "replay-batch", *flags).code == 2
+
+
+def test_the_sandbox_is_listed_on_request_and_never_an_alarm(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", ApiPath.DEAD_LETTERS, ok([]))
+    assert momo("dead-letters", "list", "--fail-if-any", "--quiet").code == 0
+    assert api.asked[-1].query["mode"] == "live"
+    momo("dead-letters", "list", "--sandbox")
+    assert api.asked[-1].query["mode"] == "test"
+
+
+def test_dead_letters_are_closed_only_with_a_note(api: FakeApi, momo: Momo) -> None:
+    letter = samples.DEAD_LETTER["id"]
+    assert momo("dead-letters", "dismiss", letter).code == 2
+    assert api.asked == []
+    api.on("POST", f"{ApiPath.DEAD_LETTERS}/{letter}/dismiss", ok(samples.DEAD_LETTER))
+    assert momo("dead-letters", "dismiss", letter, "--notes", "by hand").code == 0
+    assert api.asked[-1].body == {"notes": "by hand"}
+
+
+def test_one_command_closes_all_that_tests_left(api: FakeApi, momo: Momo) -> None:
+    letter = samples.DEAD_LETTER["id"]
+    api.on("GET", ApiPath.DEAD_LETTERS, ok([samples.DEAD_LETTER], meta={"next_cursor": None}))
+    api.on("POST", f"{ApiPath.DEAD_LETTERS}/{letter}/dismiss", ok(samples.DEAD_LETTER))
+    assert momo("dead-letters", "dismiss", "--sandbox", "--notes", "tests").code == 0
+    assert (api.asked[0].query["mode"], api.asked[-1].body) == ("test", {"notes": "tests"})
+    assert momo("dead-letters", "dismiss", letter, "--sandbox", "--notes", "tests").code == 2

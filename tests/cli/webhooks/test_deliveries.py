@@ -129,3 +129,21 @@ def test_a_list_that_is_to_be_empty_tells_cron_in_two_lines_how_many_there_are(
     )
     ran = momo(*words)
     assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+def test_deliveries_of_one_event_are_named_with_or_without_the_prefix(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("GET", ApiPath.DELIVERIES, ok([]))
+    for name in ("expired", "transaction.expired"):
+        assert momo("deliveries", "list", "--event", name).code == 0
+        assert api.asked[-1].query["event"] == "transaction.expired"
+    assert momo("deliveries", "list", "--event", "paid").code == 2
+
+
+def test_deliveries_of_the_sandbox_are_no_alarm(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", ApiPath.DELIVERIES, ok([]))
+    momo("deliveries", "list", "--status", "failed", "--fail-if-any")
+    assert api.asked[-1].query["mode"] == "live"
+    momo("deliveries", "list", "--status", "failed")
+    assert "mode" not in api.asked[-1].query

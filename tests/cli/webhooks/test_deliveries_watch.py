@@ -28,7 +28,7 @@ def watched(api: FakeApi, naps: list[float]) -> FakeApi:
     """One ends, one was cleared away since, one is tried in vain again and again; then the daemon goes away."""
     api.on("GET", wire.Path.EVENTS,
         stream((7, "delivery.delivered", ENDED), (8, "endpoint.failing", {}), (9, "delivery.failed", GONE)),
-        refusal(503, "UNAVAILABLE"))  # fmt: skip
+        refusal(500, "INTERNAL_ERROR"))  # fmt: skip
     api.on("GET", ONE, ok(samples.DELIVERY))
     tries = iter([1, 1, 1])
 
@@ -52,7 +52,7 @@ def test_each_end_and_each_try_in_vain_is_a_line(watched: FakeApi, momo: Momo) -
     assert items[0]["data"] == samples.DELIVERY
     assert items[1]["data"]["response_status_code"] == 500
     assert (items[2]["data"]["status"], items[2]["data"]["attempt_count"]) == ("retrying", 2)
-    assert (ran.code, last["error"]["code"]) == (7, "UNAVAILABLE")
+    assert (ran.code, last["error"]["code"]) == (1, "INTERNAL_ERROR")
     (first,) = [one for one in watched.asked if one.path == wire.Path.EVENTS][:1]
     assert first.headers["last-event-id"] == "5"
 
@@ -72,10 +72,15 @@ def test_a_status_that_there_is_not_is_refused(momo: Momo) -> None:
         assert (ran.code, "not one of" in ran.err) == (2, True)
 
 
-def test_a_daemon_that_is_away_from_the_start_is_told(api: FakeApi, momo: Momo) -> None:
-    api.on("GET", wire.Path.DELIVERIES, refusal(503, "UNAVAILABLE"))
-    api.on("GET", wire.Path.EVENTS, refusal(503, "UNAVAILABLE"))
-    assert momo("deliveries", "watch").code == 7
+@pytest.mark.usefixtures("naps")
+def test_a_daemon_that_cannot_serve_at_the_start_is_told_and_waited_for(
+    api: FakeApi, momo: Momo
+) -> None:
+    away = refusal(503, "UNAVAILABLE")
+    api.on("GET", wire.Path.DELIVERIES, away)
+    api.on("GET", wire.Path.EVENTS, away, away, refusal(500, "INTERNAL_ERROR"))
+    ran = momo("deliveries", "watch")
+    assert (ran.code, ran.err.count("the daemon cannot serve this now")) == (1, 1)
 
 
 SHORT = (8, "transaction.expired", samples.SHORT)
@@ -97,7 +102,7 @@ def desktop(tmp_path: Path, shop: Shop) -> Path:
 def test_only_orders_of_a_status_are_shown_and_told_to_the_desktop(
     api: FakeApi, momo: Momo, desktop: Path
 ) -> None:
-    api.on("GET", wire.Path.EVENTS, stream(VERIFIED, SHORT), refusal(503, "UNAVAILABLE"))
+    api.on("GET", wire.Path.EVENTS, stream(VERIFIED, SHORT), refusal(500, "INTERNAL_ERROR"))
     ran = momo(
         "tx", "watch", "--status", "paid", "--notify", "--json", PATH=f"{desktop}:/usr/bin:/bin"
     )
@@ -113,7 +118,7 @@ def test_only_orders_of_a_status_are_shown_and_told_to_the_desktop(
 
 @pytest.mark.usefixtures("naps")
 def test_a_desktop_that_shows_nothing_is_said_once(api: FakeApi, momo: Momo, desktop: Path) -> None:
-    events = stream(VERIFIED, SHORT), refusal(503, "UNAVAILABLE")
+    events = stream(VERIFIED, SHORT), refusal(500, "INTERNAL_ERROR")
     api.on("GET", wire.Path.EVENTS, *events)
     ran = momo("tx", "watch", "--notify", PATH="/nowhere")
     assert ran.err.count("only the bell rings") == 1

@@ -143,6 +143,7 @@ def test_the_shape_says_all_of_it() -> None:
         WELL, [modem_health.silent_sim_problem(AT, AT + 42 * MINUTE_US, "MTN")]
     ) == {
         "port": "/dev/ttyUSB0",
+        "source": {"name": "modem", "kind": "modem", "trust_level": "full"},
         "state": "ready",
         "detail": "",
         "next": "",

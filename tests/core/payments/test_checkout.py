@@ -1,6 +1,7 @@
 """What a checkout page shows, decided without a page."""
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from daemon.core.payments.checkout import (
     ShownLine,
     View,
     is_shown,
-    no_phone_answers,
+    no_line_receives,
     return_address,
     screen_of,
     view,
@@ -136,11 +137,21 @@ def test_blind_is_when_every_phone_has_been_away_for_two_minutes() -> None:
     def line(here: bool, ago: int) -> ShownLine:
         return ShownLine(rows.method(), here=here, seen_at=AT - ago)
 
-    assert not no_phone_answers([], AT)
-    assert not no_phone_answers([line(True, DAY)], AT)
-    assert not no_phone_answers([line(False, LINES_AWAY_US - 1)], AT)
-    assert no_phone_answers([line(False, LINES_AWAY_US), line(False, DAY)], AT)
-    assert not no_phone_answers([line(False, DAY), line(True, 0)], AT)
+    assert not no_line_receives([], AT)
+    assert not no_line_receives([line(True, DAY)], AT)
+    assert not no_line_receives([line(False, LINES_AWAY_US - 1)], AT)
+    assert no_line_receives([line(False, LINES_AWAY_US), line(False, DAY)], AT)
+    assert not no_line_receives([line(False, DAY), line(True, 0)], AT)
+
+
+def test_blind_is_when_the_number_to_pay_to_was_reported_as_not_receiving() -> None:
+    deaf = replace(LINE, receives=False)
+    assert shown(lines=(deaf,)).blind
+    assert not shown(lines=(deaf,), request=rows.transaction(mode=Mode.TEST)).blind
+    assert not shown(lines=(LINE, replace(TELECEL, receives=False))).blind
+    assert shown(lines=(deaf, TELECEL)).blind, (
+        "the customer is told to pay to the one that is not read"
+    )
 
 
 def test_a_page_is_a_receipt_for_thirty_days_and_then_no_page() -> None:

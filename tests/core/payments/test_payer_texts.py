@@ -2,7 +2,6 @@
 
 import pytest
 
-from daemon.core.names import network_of_number
 from daemon.core.payments.matching import compare_amounts
 from daemon.core.payments.payer_texts import (
     CODE_TEXT,
@@ -16,6 +15,7 @@ from daemon.core.payments.payer_texts import (
 )
 from daemon.modem.codec import gsm7
 from daemon.runtime.config import Config, ConfigError, parse_config
+from parsers.phone import network_of_number
 
 LINE = TextLine(1, "mtn", "+233244124567", "Ama Provisions and Daughters")
 SEPTETS_IN_ONE = 160

@@ -1,5 +1,7 @@
 """Why a delivery was given up, in words that a shopkeeper can act on."""
 
+from dataclasses import replace
+
 import pytest
 
 from daemon.core.webhooks.delivery import DeadLetter, DeadLetterReason, DeliveryError
@@ -127,3 +129,16 @@ def test_of_an_endpoint_that_was_deleted_later_nobody_is_told_to_mend_anything()
             "endpoint was deleted on 2026-11-22 08:01 UTC. Replay the window to the endpoint that should have it."
         ),
     )
+
+
+def test_a_4xx_after_24_hours_of_waits_is_explained_by_the_clocks() -> None:
+    found = diagnose(replace(refused(400), clock_waits=144), endpoint())
+    assert (found.cause, found.text) == (
+        "clock",
+        (
+            "shop.example answered 400: your receiver's clock and ours differ, on 2026-11-21 08:01 UTC; a 4xx is final after "
+            "24 hours. It has never accepted a webhook. Let both machines take the time from the network (`momo doctor clock`), "
+            "then replay this."
+        ),
+    )
+    assert diagnose(replace(refused(400), clock_waits=3), endpoint()).cause == "refused_content"

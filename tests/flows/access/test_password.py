@@ -7,11 +7,10 @@ from argon2 import PasswordHasher
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.model import Shop
 from daemon.flows.access.password import confirm
-from daemon.store import shop as shops
+from daemon.store.access import users
 from daemon.store.engine import Store
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, Role
 from tests.fakes.shop import OWNER, FakeShop
 
 PASSWORD = "correct horse"
@@ -22,8 +21,8 @@ KEY = Caller(CallerKind.KEY, None, ALL_SCOPES, "k", publishable=False, name="key
 async def owned(shop: FakeShop) -> FakeShop:
     """A shop with a password, hashed as cheaply as can be."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    row = Shop("Ama", "Africa/Accra", None, hashed, "6b" * 32, 0)
-    await shop.env.store.write(lambda tx: shops.add(tx, row))
+    row = users.new_row("u", "owner", Role.OWNER, hashed, 0)
+    await shop.env.store.write(lambda tx: users.add(tx, row))
     return shop
 
 
@@ -108,6 +107,6 @@ async def test_a_key_is_no_owner_whatever_it_knows(owned: FakeShop) -> None:
 
 async def test_a_shop_without_a_sound_hash_lets_nobody_in(shop: FakeShop) -> None:
     assert (await refusal(shop, PASSWORD)).code is ErrorCode.INVALID_PASSWORD
-    row = Shop("Ama", "Africa/Accra", None, "hash", "6b" * 32, 0)
-    await shop.env.store.write(lambda tx: shops.add(tx, row))
+    row = users.new_row("u", "owner", Role.OWNER, "hash", 0)
+    await shop.env.store.write(lambda tx: users.add(tx, row))
     assert (await refusal(shop, PASSWORD)).code is ErrorCode.INVALID_PASSWORD

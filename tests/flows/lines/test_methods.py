@@ -53,7 +53,7 @@ async def test_a_number_of_another_networks_range_is_taken_with_a_warning(
 
 
 async def test_taking_a_number_off_its_sim_ends_its_line(shop: FakeShop) -> None:
-    record = await change(shop.env, OWNER, METHOD_ID, MethodChanges(moves=True))
+    record, _ = await change(shop.env, OWNER, METHOD_ID, MethodChanges(moves=True))
     assert record["sim"] is None
     [method] = await shop.rows(PaymentMethod, "payment_methods")
     assert (method.sim_seq, method.line_created_at) == (None, None)
@@ -71,10 +71,30 @@ async def test_moving_to_where_it_is_writes_nothing(shop: FakeShop) -> None:
 
 
 async def test_a_new_account_name_is_in_the_journal_without_the_name(shop: FakeShop) -> None:
-    record = await change(shop.env, OWNER, METHOD_ID, MethodChanges(account_name="Ama Ventures"))
+    record, _ = await change(shop.env, OWNER, METHOD_ID, MethodChanges(account_name="Ama Ventures"))
     assert (record["account_name"], record["sim"]["slot_index"]) == ("Ama Ventures", 0)
     [event] = await moved(shop)
     assert (event.type, "Ama" in event.data) == ("payment_method.renamed", False)
+
+
+async def test_a_corrected_number_stays_on_its_sim_and_is_not_in_the_journal(
+    shop: FakeShop,
+) -> None:
+    changes = MethodChanges(phone_number="+233204567890")
+    record, warned = await change(shop.env, OWNER, METHOD_ID, changes)
+    assert (record["phone_number"], record["sim"]["slot_index"]) == ("+233204567890", 0)
+    assert warned == [
+        "0204567890 is in Telecel's number range, not in MTN's: unless it was ported, check the provider."
+    ]
+    [event] = await moved(shop)
+    assert (event.type, "0456" in event.data) == ("payment_method.renumbered", False)
+
+
+async def test_a_number_that_is_registered_already_is_no_correction(shop: FakeShop) -> None:
+    await create(shop.env, OWNER, NEW, claim=None, warnings=[])
+    with pytest.raises(Refusal) as caught:
+        await change(shop.env, OWNER, METHOD_ID, MethodChanges(phone_number=NEW.phone_number))
+    assert caught.value.code is ErrorCode.PAYMENT_METHOD_EXISTS
 
 
 async def test_a_refused_number_leaves_no_trace(shop: FakeShop) -> None:

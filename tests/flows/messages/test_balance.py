@@ -11,11 +11,12 @@ import pytest
 from daemon.core.inputs import Answer, CallMeta, Source
 from daemon.core.limits import HOUR_US
 from daemon.core.model import Event, Review, Transaction
-from daemon.flows.messages import ingest, overdue
+from daemon.flows.messages import overdue
 from daemon.flows.messages.settle_lines import settle_lines
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust, parse_config
+from daemon.steps.intake import Ingested
 from daemon.store.journal import Notice
 from daemon.store.messages import balances
 from daemon.wire import MessageState, Mode, TransactionStatus
@@ -536,7 +537,7 @@ async def test_a_fault_in_the_rules_loses_no_message(
 
     monkeypatch.setattr("daemon.steps.process_message.judge_message", broken)
     taken = await shop.read(receipt(1, 1000, 91_000))
-    assert isinstance(taken, ingest.Ingested)
+    assert isinstance(taken, Ingested)
     assert await shop.values("SELECT COUNT(*) FROM sms_parts") == [2]
     assert await shop.values("SELECT state, reasons FROM messages ORDER BY seq DESC LIMIT 1") == [
         ("unparsed", '["internal_error"]')

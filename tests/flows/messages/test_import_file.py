@@ -189,3 +189,44 @@ async def test_an_unknown_number_and_one_without_a_sim_are_refused(shop: FakeSho
     with pytest.raises(Refusal) as refused:
         await take(shop, receipt("food"))
     assert refused.value.code is ErrorCode.METHOD_HAS_NO_SIM
+
+
+async def paste(shop: FakeShop, text: str) -> ImportedEntry:
+    entry = Entry("", text, NOW)
+    (taken,) = await flow.import_messages(
+        shop.env, OWNER, LINE, [entry], dry_run=False, pasted=True
+    )
+    return taken
+
+
+async def test_a_pasted_message_is_history_before_its_number_is_on_a_sim(shop: FakeShop) -> None:
+    await shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
+    before = await counts(shop)
+    text = receipt("food").text
+    taken = await paste(shop, text)
+    assert (taken.fate, taken.state) == (ImportResult.NEW, MessageState.HISTORICAL)
+    (payment,) = await shop.payments()
+    assert (payment.historical, payment.amount_minor) == (True, 2500)
+    assert await counts(shop) == before
+    assert await shop.values("SELECT COUNT(*) FROM payments WHERE payment_method_id IS NULL") == [0]
+    assert (await paste(shop, text)).fate is ImportResult.KNOWN
+    assert len(await shop.payments()) == 1
+
+
+async def test_an_unread_pasted_message_can_be_read_again_later(shop: FakeShop) -> None:
+    await shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
+    taken = await paste(shop, "Your parcel of 3 kg has arrived.")
+    assert taken.state is MessageState.UNPARSED
+    selection = ingest.ReparseSelection((taken.message_id or "",), 0, False)
+    assert (await ingest.reparse(shop.env, selection)).looked_at == 1
+
+
+async def test_a_pasted_payment_that_the_phone_reads_later_is_one_payment(shop: FakeShop) -> None:
+    placed = (await shop.values("SELECT sim_seq FROM payment_methods"))[0]
+    await shop.env.store.write(lambda tx: tx.run("UPDATE payment_methods SET sim_seq = NULL"))
+    await paste(shop, receipt("food").text)
+    await shop.env.store.write(
+        lambda tx: tx.run("UPDATE payment_methods SET sim_seq = :seq", {"seq": placed})
+    )
+    await shop.read(mtn(2500, NAME, 90_000, "food", ID))
+    assert len(await shop.payments()) == 1

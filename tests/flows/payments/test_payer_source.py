@@ -25,7 +25,7 @@ TELECEL_ID = "0000012345678901"
 
 
 async def data(shop: FakeShop, kind: EventKind) -> dict[str, Any]:
-    [body] = await shop.values(f"SELECT body FROM deliveries WHERE event = '{kind}'")
+    [body] = await shop.bodies(f"event = '{kind}'")
     found: dict[str, Any] = json.loads(body)["data"]
     return found
 

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, Source
-from daemon.core.model import Delivery, Event, Review, Transaction
+from daemon.core.model import Event, Review, Transaction
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.journal import Notice
@@ -80,8 +80,7 @@ async def listen(shop: FakeShop, *kinds: str, mode: str = "live") -> None:
 
 
 async def sent(shop: FakeShop, kind: str = "transaction.reversed") -> list[Any]:
-    rows = await shop.rows(Delivery, "deliveries", f"event = '{kind}'")
-    return [json.loads(row.body) for row in rows]
+    return [json.loads(body) for body in await shop.bodies(f"event = '{kind}'")]
 
 
 async def notices(shop: FakeShop) -> list[str]:

@@ -18,6 +18,7 @@ from daemon.store.engine import Tx
 from daemon.store.payments import review_evidence, suggestions
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers.svc_code import ALPHABET
+from tests.fakes.new_database import writer
 from tests.fakes.receipts import STARTED, mtn, telecel
 from tests.fakes.reviews import approve, endpoint, forge, only, reject
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
@@ -278,14 +279,14 @@ async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_
         ]
     )
     statements: set[str] = set()
-    shop.env.store._writer.set_trace_callback(statements.add)
+    writer(shop.env.store).set_trace_callback(statements.add)
 
     def timed(tx: Tx) -> tuple[list[Suggestion], float]:
         began = time.thread_time()
         return suggestions.suggestions(tx, payment), time.thread_time() - began
 
     found, spent = await shop.env.store.write(timed)
-    shop.env.store._writer.set_trace_callback(None)
+    writer(shop.env.store).set_trace_callback(None)
     assert len(found) == SUGGESTIONS_MAX
     plans = [
         line[3]

@@ -8,11 +8,18 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import Refusal
+from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import LATE_WINDOW_US, SECOND_US
+from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Transaction
 from daemon.flows.upkeep import erasure
+from daemon.runtime.message_journal import MessageJournal, SecondFolder
+from daemon.steps.missing_parts import missing
+from daemon.store.engine import Reader
+from daemon.store.payments import search_index, transaction_list
+from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.store.upkeep import ledger_check
+from daemon.store.webhooks import bodies
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import telecel
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
@@ -32,15 +39,15 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
     made.close()
 
 
-async def paid(shop: FakeShop, telco_id: str = "0000012345678901") -> Transaction:
+async def paid(shop: FakeShop, telco_id: str = "0000012345678901", name: str = NAME) -> Transaction:
     """Let the payer pay an order, with everything written down on the way that can be."""
     await add_endpoint(shop, include_raw=True, catch_all=True)
     order = await shop.request(
-        customer_name=NAME, description="kente cloth", meta='{"mail":"a@canary.example"}',
+        customer_name=name, description="kente cloth", meta='{"mail":"a@canary.example"}',
         client_reference="order 7",
     )  # fmt: skip
     code = order.svc_code or ""
-    await shop.read(telecel(2500, NAME, shop.wallet(2500), code, telco_id, payer_phone=TYPED))
+    await shop.read(telecel(2500, name, shop.wallet(2500), code, telco_id, payer_phone=TYPED))
     return await shop.transaction(order.reference)
 
 
@@ -64,12 +71,19 @@ async def settle(shop: FakeShop, *statements: str) -> None:
 
 
 def everything(path: Path) -> str:
-    """Return all that stands in all tables."""
+    """Return all that stands in all tables, and every inflated body."""
     base = sqlite3.connect(path)
-    tables = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    # The index of the search has no rows to show; its bytes are in the tables behind it.
+    tables = [
+        row[0]
+        for row in base.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'search'"
+        )
+    ]
     told = "\n".join(repr(row) for name in tables for row in base.execute(f"SELECT * FROM {name}"))
+    sent = bodies.of(Reader(base), [seq for (seq,) in base.execute("SELECT seq FROM deliveries")])
     base.close()
-    return told
+    return told + repr(sent)
 
 
 async def test_nothing_of_the_person_stays_and_all_of_the_money_does(
@@ -107,9 +121,7 @@ async def test_nothing_of_the_person_stays_and_all_of_the_money_does(
     assert (first.amount_minor, first.telco_transaction_id) == (2500, "0000012345678901")
     assert (first.payer_name, first.payer_phone, first.reference_text) == (None, None, None)
     assert (other.payer_name, other.payer_phone) == (OTHER_NAME, "+233209000543")
-    (body,) = await shop.values(
-        f"SELECT body FROM deliveries WHERE transaction_id = '{order.id}' AND event LIKE '%forwarded'"
-    )
+    (body,) = await shop.bodies(f"transaction_id = '{order.id}' AND event LIKE '%forwarded'")
     data = json.loads(body)["data"]
     assert (data["amount"], data["payer"]) == ("25.00", {"phone_number": None, "name": None})
     assert (data.get("raw"), data["meta"]) == (None, {})
@@ -118,14 +130,60 @@ async def test_nothing_of_the_person_stays_and_all_of_the_money_does(
     base.close()
 
 
+async def test_the_message_journal_forgets_the_payer_too_and_the_second_folder_follows(
+    shop: FakeShop, tmp_path: Path
+) -> None:
+    stick = tmp_path / "stick"
+    stick.mkdir()
+    message_journal = MessageJournal(
+        tmp_path, journal_key(shop.env.account_key), SecondFolder(str(stick))
+    )
+    shop.env.message_journal = message_journal
+    await paid(shop)
+    await shop.read(
+        telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543")
+    )  # fmt: skip
+    await settle(shop)
+    message_journal.copy_to_second()
+    pdus = [one.pdu for one in message_journal.backward()]
+    await erasure.forget(shop.env, OWNER, NUMBER)
+    left = [one.pdu for one in message_journal.backward()]
+    message_journal.copy_to_second()
+    assert 0 < len(left) < len(pdus)
+    gone = set(pdus) - set(left)
+    files = [*message_journal.folder.iterdir(), *stick.iterdir()]
+    assert len(files) == 2
+    assert not any(pdu.encode() in file.read_bytes() for file in files for pdu in gone)
+    assert await missing(shop.env.store, message_journal) == []
+
+
+async def test_nothing_is_forgotten_when_the_message_journal_cannot_be_written(
+    shop: FakeShop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.env.message_journal = MessageJournal(tmp_path, journal_key(shop.env.account_key))
+    await paid(shop)
+    await settle(shop)
+    monkeypatch.setattr(MessageJournal, "_replace", _refuse)
+    with pytest.raises(Unavailable, match="message journal"):
+        await erasure.forget(shop.env, OWNER, NUMBER)
+    assert (await shop.payments())[0].payer_name is not None
+
+
+def _refuse(*_arguments: object) -> None:
+    raise OSError(30, "Read-only file system")
+
+
 async def test_what_was_there_is_overwritten_in_the_file_itself(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
     await paid(shop)
     await settle(shop)
+    deflated = await shop.values("SELECT deflated FROM delivery_bodies")
     await erasure.forget(shop.env, OWNER, NUMBER)
     shop.close()  # moves the log into the file
     raw = (tmp_path / "momo.db").read_bytes()
     assert NAME.encode() not in raw
+    assert deflated
+    assert not [one for one in deflated if one in raw]
     assert b"canary.example" not in raw
 
 
@@ -197,3 +255,40 @@ async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(
     (payment,) = await shop.payments()
     assert (payment.payer_phone, payment.payer_name) == ("+233209000543", "KOFI")
     assert await shop.values("SELECT customer_name FROM transactions") == [None]
+
+
+async def test_the_search_no_longer_knows_the_person_nor_does_the_file(
+    shop: FakeShop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FTS5 keeps what was deleted until that part of the index is rewritten (sqlite.org/fts5.html, 6.8)."""
+    store, odd = shop.env.store, "ZQXJV"
+    order = await paid(shop, name=f"ADWOA {odd}")
+    await shop.read(
+        telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543")
+    )  # fmt: skip
+    await settle(shop)
+    await store.write(search_index.catch_up)
+    monkeypatch.setattr(search_index, "_MERGED", 1)  # many small commits
+
+    def found(reader: Reader, text: str) -> list[str]:
+        wanted = TransactionFilter(search=text, origin="all")
+        page, _ = transactions(reader, wanted, now=0, limit=9, offset=0)
+        return [one.id for one, _ in page]
+
+    monkeypatch.setattr(transaction_list, "_WALKED_MAX", 0)
+    assert await store.read(lambda reader: found(reader, odd)) == [order.id]
+    assert b"zqx" in everywhere(tmp_path)
+    await erasure.forget(shop.env, OWNER, NUMBER)
+    assert await store.read(lambda reader: found(reader, odd)) == []
+    assert await store.read(lambda reader: found(reader, "rder 7")) == [order.id]
+    assert len(await store.read(lambda reader: found(reader, "ntwi bad"))) == 1
+    assert await shop.values("SELECT purging FROM search_cursor") == [0]
+    shop.close()
+    # Closed, so that nothing stays in the log.
+    for trace in (b"zqx", b"qxj", b"xjv", odd.encode(), odd.lower().encode()):
+        assert trace not in everywhere(tmp_path)
+
+
+def everywhere(folder: Path) -> bytes:
+    """Return the bytes of the database's files."""
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("momo.db*")))

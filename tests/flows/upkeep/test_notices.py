@@ -15,7 +15,7 @@ from parsers.times import from_us
 from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.owner_notices import EMAIL, add_event, listed, send_due
-from tests.fakes.shop import FakeShop
+from tests.fakes.shop import OWNER, FakeShop
 
 ENDPOINT = "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"
 
@@ -197,7 +197,7 @@ async def test_without_a_phone_no_sms_is_promised(shop: FakeShop) -> None:
 
 async def of_lagos(shop: FakeShop) -> None:
     """Give the shop an owner, in a zone an hour ahead of UTC."""
-    owner = Shop("Ama Provisions", "Africa/Lagos", None, "hash", "6b" * 32, 0)
+    owner = Shop("Ama Provisions", "Africa/Lagos", None, "6b" * 32, 0)
     await shop.env.store.write(lambda tx: shops.add(tx, owner))
 
 
@@ -228,7 +228,7 @@ async def test_a_digest_counts_since_a_time_of_the_shops_clock(shop: FakeShop) -
 
 async def test_an_sms_has_no_room_for_the_shops_name(shop: FakeShop) -> None:
     await of_lagos(shop)
-    await notices.queue_test(shop.env, ["sms", "desktop"])
+    await notices.queue_test(shop.env, OWNER, ["sms", "desktop"])
     for send in await notices.due(shop.env):
         assert (send.subject, send.body) == (
             "momo: a test",

@@ -32,7 +32,8 @@ def count_wrong(shop: FakeShop, by: int) -> None:
 
 async def test_a_finding_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
     await shop.request()
-    assert await self_check.watch(shop.env) is None  # the start has looked already
+    await self_check.begin(shop.env)
+    assert await self_check.watch(shop.env) is None
     assert await look_tomorrow(shop) is None
     count_wrong(shop, 1)
     shop.clock.advance(EVERY_S - 1)
@@ -66,7 +67,7 @@ async def test_what_was_found_stands_in_the_status_and_so_does_the_newest_backup
     shop = await FakeShop.make(tmp_path)
     await shop.request()
     count_wrong(shop, 1)
-    await self_check.watch(shop.env)
+    await self_check.begin(shop.env)
     await look_tomorrow(shop)
     folder = Path(shop.env.home) / backup.FOLDER
     folder.mkdir(exist_ok=True)
@@ -81,7 +82,7 @@ async def test_damage_on_the_disk_is_found_though_the_shop_still_runs(tmp_path: 
     for number in range(40):
         text = f"9321450{number:04d}"
         await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", text))
-    assert await self_check.watch(shop.env) is None
+    await self_check.begin(shop.env)
     tear(Path(shop.env.store.path))
     assert await look_tomorrow(shop) is DatabaseState.DAMAGED
     (text,) = await sent_bodies(shop)
@@ -95,7 +96,7 @@ async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
     shop = await FakeShop.make(tmp_path)
     await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", "93214500001"))
     looked = "SELECT COUNT(*) FROM events WHERE type = 'db.looked_through'"
-    assert await self_check.watch(shop.env) is None
+    await self_check.begin(shop.env)
     shop.clock.advance(FIRST_CHECK_S)
     assert await self_check.watch(shop.env) is None
     assert await shop.values(looked) == [1]
@@ -126,10 +127,40 @@ async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
     mended.close()
     last = await FakeShop.make(tmp_path, line=False)
     await self_check.begin(last.env)
-    assert last.env.self_check.found is DatabaseState.OK
-    assert await self_check.watch(last.env) is None
+    with pytest.raises(Unavailable):
+        last.env.refuse_if_damaged()
     assert await look_tomorrow(last) is DatabaseState.OK
+    last.env.refuse_if_damaged()
     last.close()
+
+
+async def test_damage_that_a_statement_meets_is_checked_at_once(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await self_check.begin(shop.env)
+    shop.env.store.distrust_file("database disk image is malformed")
+    assert await self_check.watch(shop.env) is None  # the check finds nothing
+    shop.env.refuse_if_damaged()
+    shop.close()
+
+
+async def test_after_a_crash_every_index_is_checked_and_not_before_the_start(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", "93214500001"))
+    await self_check.begin(shop.env)
+    await look_tomorrow(shop)
+    shop.close()
+    corrupt(
+        tmp_path / "momo.db", "payments_by_line", "UPDATE payments SET stored_at = stored_at + 1"
+    )
+    again = await FakeShop.make(tmp_path, line=False)
+    again.env.store.was_left_open = True
+    await self_check.begin(again.env)
+    assert await self_check.watch(again.env) is None
+    again.clock.advance(FIRST_CHECK_S)
+    assert await self_check.watch(again.env) is DatabaseState.DAMAGED
+    again.close()
 
 
 async def test_a_row_that_the_schema_forbids_is_damage(tmp_path: Path) -> None:
@@ -140,7 +171,7 @@ async def test_a_row_that_the_schema_forbids_is_damage(tmp_path: Path) -> None:
     with base:
         base.execute("UPDATE transactions SET status = 'SUCCESS'")
     base.close()
-    await self_check.watch(shop.env)
+    await self_check.begin(shop.env)
     assert await look_tomorrow(shop) is DatabaseState.DAMAGED
     shop.close()
 
@@ -149,7 +180,7 @@ async def test_a_damaged_shop_takes_no_money_and_lets_nothing_go(shop: FakeShop)
     order = await shop.request()
     await shop.read(mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "food", "93214500001"))
     receipt = mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), order.svc_code or "", "93214500002")
-    shop.env.self_check.found = DatabaseState.DAMAGED
+    shop.env.store.distrust_file("a bad page")
     meta = CallMeta("req_" + "0" * 32, None)
     said = review.Approval()
     for refused in (
@@ -164,6 +195,6 @@ async def test_a_damaged_shop_takes_no_money_and_lets_nothing_go(shop: FakeShop)
     assert len(await shop.payments()) == 1
     assert (await erasure.prune(shop.env)).doubt.startswith("the database is damaged")
     # When the file is sound again the message is still on the SIM, and pays.
-    shop.env.self_check.found = DatabaseState.OK
+    shop.env.store.trust_file()
     await shop.read(receipt)
     assert (await shop.transaction(order.reference)).status == "SUCCESS"

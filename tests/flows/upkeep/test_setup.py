@@ -11,6 +11,7 @@ from daemon.core.errors import Refusal
 from daemon.flows.upkeep.setup import SetupRequest, set_up
 from daemon.runtime.secrets import Vault
 from daemon.store import shop as shops
+from daemon.store.access import users
 from daemon.store.engine import Store
 from daemon.store.webhooks import secrets
 from daemon.wire import Mode, Scope
@@ -75,8 +76,11 @@ async def test_the_secret_is_sealed_and_the_password_hashed(machine: Machine) ->
     shop = await machine.store.read(shops.get)
     assert shop is not None
     assert len(bytes.fromhex(shop.account_key)) == 32
-    assert PasswordHasher().verify(shop.password_hash, "correct horse")
-    assert shop.password_hash.startswith("$argon2id$")
+    owner = await machine.store.read(users.owner)
+    assert owner is not None
+    assert owner.name == "owner"
+    assert PasswordHasher().verify(owner.password_hash, "correct horse")
+    assert owner.password_hash.startswith("$argon2id$")
     [sealed] = await machine.store.read(lambda reader: secrets.valid_at(reader, secrets.ACCOUNT, 1))
     secret = str(result["webhook_secret"])
     assert secret not in sealed

@@ -59,6 +59,7 @@ async def test_the_nineteenth_does_not(shop: FakeShop) -> None:
     assert (row.is_active, row.auto_paused_at, row.consecutive_failures) == (True, None, 19)
 
 
+@pytest.mark.tampers
 async def test_an_implicit_endpoint_is_never_paused(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)

@@ -93,6 +93,37 @@ async def test_what_is_leased_ahead_is_the_oldest_and_counted_one_by_one(shop: F
     assert [one.delivery.seq for one in more.leased] == [4, 5]
 
 
+async def test_free_places_get_a_delivery_before_any_is_leased_ahead(shop: FakeShop) -> None:
+    await add_endpoint(shop)
+    for number in range(4):
+        await owe(shop, f"9321450000{number}")
+    key = ("e1", False)
+    due = await delivering.lease(
+        shop.env,
+        limit=5,
+        per_endpoint=2,
+        running={key: 1},
+        ahead=Prefetch(pace={"e1": 2}, more={key: 1}),
+    )
+    assert due.places == (key,)
+    assert [one.delivery.seq for one in due.leased] == [1, 2, 3]
+
+
+async def test_a_free_place_takes_what_was_leased_ahead_if_nothing_else_is_due(
+    shop: FakeShop,
+) -> None:
+    await add_endpoint(shop)
+    await owe(shop)
+    key, other = ("e1", False), ("e9", False)
+    ahead = Prefetch(queued={other: (3, False), key: (3, False)})
+    due = await delivering.lease(
+        shop.env, limit=4, per_endpoint=2, running={other: 1, key: 1}, ahead=ahead
+    )
+    # The due delivery gets its place first; then `e1` is full, and `e9` has one place left.
+    assert due.places == (key, other)
+    assert [one.delivery.seq for one in due.leased] == [1]
+
+
 async def test_what_did_not_begin_is_due_again_and_leaves_no_attempt(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)

@@ -166,6 +166,7 @@ async def test_the_owner_hears_of_a_streak_before_its_end(shop: FakeShop) -> Non
     ]
 
 
+@pytest.mark.tampers
 async def test_an_implicit_endpoint_is_told_of_at_20_and_never_paused(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)

@@ -7,9 +7,17 @@ import pytest
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES
 from daemon.emulator.sim import Identity
-from daemon.modem.session.events import Health, Hung, Noted, Ready, Registration
+from daemon.modem.session.at import clock_us
+from daemon.modem.session.events import (
+    Health,
+    Hung,
+    NetworkClock,
+    Noted,
+    Ready,
+    Registration,
+)
 from daemon.modem.session.session import State
-from tests.fakes.session_with_phone import part, pdu, ready
+from tests.fakes.session_with_phone import Shop, part, pdu, ready
 
 
 def test_health_is_asked_for_every_heartbeat() -> None:
@@ -135,3 +143,42 @@ def test_a_phone_without_those_registers_is_served_and_not_stopped() -> None:
     shop.wait(31.0)
     assert [e.registration for e in shop.happened if isinstance(e, Health)][-1] is Registration.HOME
     assert [entry.pdu for entry in shop.read] == [pdu(1)]
+
+
+@pytest.mark.parametrize("make", ["sim800", "quectel"])
+def test_a_make_whose_clock_the_network_sets_is_asked_for_the_time(make: str) -> None:
+    phone = Phone(family=FAMILIES[make])
+    phone.faults.network_time_s = 1_795_391_581
+    shop = Shop(phone)
+    shop.wait(90.0)
+    found = shop.of(NetworkClock)
+    assert len(found) >= 2
+    assert set(found) == {NetworkClock(1_795_391_581_000_000)}
+
+
+def test_a_phone_that_the_network_never_set_gives_the_year_of_its_make() -> None:
+    shop = Shop(Phone(family=FAMILIES["sim800"]))
+    shop.wait(30.0)
+    assert set(shop.of(NetworkClock)) == {NetworkClock(0)}
+
+
+def test_a_make_whose_clock_is_not_known_to_be_the_networks_is_not_asked() -> None:
+    shop = ready()
+    shop.wait(61.0)
+    assert not [command for command in shop.phone.commands if "CCLK" in command]
+
+
+@pytest.mark.parametrize(
+    ("line", "at_us"),
+    [
+        ('+CCLK: "26/11/22,23:51:16+00"', 1_795_391_476_000_000),
+        ('+CCLK: "26/11/23,02:51:16+12"', 1_795_391_476_000_000),
+        ('+CCLK: "26/11/22,18:51:16-20"', 1_795_391_476_000_000),
+        ('+CCLK: "26/11/22,23:51:16"', None),
+        ('+CCLK: "26/13/22,23:51:16+00"', None),
+        ('+CCLK: "00/00/00,00:00:00+00"', None),
+        ("+CCLK:", None),
+    ],
+)
+def test_the_phones_time_is_read_with_its_zone(line: str, at_us: int | None) -> None:
+    assert clock_us(line) == at_us

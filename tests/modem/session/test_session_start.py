@@ -156,7 +156,9 @@ def test_a_phone_without_pdu_mode_is_given_up() -> None:
     del phone._handset.table["+CMGF"]
     shop = Shop(phone)
     shop.wait(70.0)
-    assert shop.happened == [Hung("the phone refuses PDU mode: +CME ERROR: 100", silent=False)]
+    assert shop.happened == [
+        Hung("the phone refuses PDU mode: +CME ERROR: 100", silent=False, unusable=True)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from daemon.store.payments import transactions
 from tests.fakes import new_database, rows
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
+from tests.fakes.new_database import writer
 from tests.simulation.inline_store import InlineStore
 from tests.simulation.trust.wallet import DAY, HOME, MINUTE, START, TEST_PAYMENT
 
@@ -46,7 +47,7 @@ class Disk(InlineStore):
 
     async def write(self, job: Callable[[Tx], T]) -> T:
         entry = _Job(job, None, None)  # type: ignore[arg-type]  # nothing waits for it
-        self._commit([entry])
+        self._commit(writer(self), [entry])
         if entry.error is not None:
             raise entry.error
         result: T = entry.result
@@ -99,7 +100,7 @@ class Product:
         new_database.lay(path)
         store = Disk.open(str(path), now_us=clock.now_us())
         # A simulated month has no time to wait for a disk.
-        store._writer.execute("PRAGMA synchronous = OFF")
+        writer(store).execute("PRAGMA synchronous = OFF")
         vault = Vault.open(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), "file")
         env = Env(store, clock, FakeEntropy(seed), settings(limit), vault, account_key=b"k" * 32)
         product = cls(env, clock)
@@ -257,7 +258,7 @@ class Product:
     def _look(self, sql: str) -> list[tuple]:  # type: ignore[type-arg]  # rows of any columns
         store = self.env.store
         assert isinstance(store, Disk)
-        return store.look(lambda reader: reader.all(sql))
+        return store.peek(lambda reader: reader.all(sql))
 
     def _put_number(self, tx: Tx) -> None:
         tx.run(

@@ -1,0 +1,176 @@
+"""Posts of Android phones on TCP; their secrets and state on the Unix socket.
+
+A post needs no API key: its signature is checked before its body is read. A wrong signature is 401 and counted; after 20 from
+one address it is 429. A phone with the right key is never held up by them, because the signature is checked first.
+"""
+
+from typing import Any, Final
+
+from daemon.api.http.auth import needs_owner
+from daemon.api.http.body import header, parse, read_bytes
+from daemon.api.http.fields import Fields
+from daemon.api.http.service import NO_STORE, Call, Reply, ok
+from daemon.api.openapi.describe import described
+from daemon.core.access.rate_limit import caller_address
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
+from daemon.core.json_values import success, timestamp_or_none
+from daemon.core.messages.android import (
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    Fault,
+    NotAPost,
+    Verdict,
+)
+from daemon.env import Env
+from daemon.flows.lines import android_sources
+from daemon.runtime.machine_names import machine_names
+from daemon.runtime.source_settings import SourceSettings
+from daemon.store.lines import sources
+from daemon.wire import ErrorCode, FaultCause, Path, SourceKind
+
+POST_EXAMPLE: Final = {
+    "event": "sms:received",
+    "payload": {
+        "message": "Payment received for GHS 25.00 from AMA MENSAH",
+        "sender": "MobileMoney",
+        "simNumber": 1,
+        "receivedAt": "2026-11-21T06:31:00.000+00:00",
+    },
+}
+_ALL_ADDRESSES: Final = ("0.0.0.0", "[::]")  # noqa: S104 -- compared, not bound
+_SIGNATURE: Final = SIGNATURE_HEADER.lower().encode()
+_TIMESTAMP: Final = TIMESTAMP_HEADER.lower().encode()
+_WHY: Final = {
+    Fault.UNSIGNED: "The post is not signed: it needs X-Signature and X-Timestamp.",
+    Fault.FORGED: "The signature does not fit the body and the key of this source.",
+    Fault.STALE: "The timestamp is more than 10 minutes away from the shop's clock.",
+}
+_HINT: Final = "Enter the signing key of this source in the app; `momo sources rotate-key NAME` makes a new one."
+
+
+def read_post_fields(fields: Fields) -> None:
+    """Read the body of a post, for the description; `core.messages.android.read_post` does the work."""
+    fields.text("event", required=True)
+    for name in ("payload", "deviceId", "id", "webhookId"):
+        fields.value(name)
+    fields.done()
+
+
+@described(
+    "Post an Android message",
+    "android post",
+    reads=read_post_fields,
+    errors=(
+        ErrorCode.UNAUTHORIZED,
+        ErrorCode.VALIDATION_ERROR,
+        ErrorCode.RATE_LIMITED,
+        ErrorCode.UNAVAILABLE,
+    ),
+    example=POST_EXAMPLE,
+)
+async def post_android(call: Call) -> Reply:
+    """Take a post of the app SMS Gateway for Android, signed in `X-Signature` and `X-Timestamp`.
+
+    No API key is needed. 200 only when its messages are durable: the app repeats every other post.
+    """
+    body = await read_bytes(call.scope, call.receive)
+    source = call.service.hooks.posted(call.path("name"))
+    stamp, signature = header(call.scope, _TIMESTAMP), header(call.scope, _SIGNATURE)
+    # An unknown name is answered like a wrong signature, so that nobody can list the names.
+    if source is None:
+        raise _refusal(call, Fault.FORGED)
+    if (fault := await source.check(body, stamp, signature)) is not None:
+        raise _refusal(call, fault)
+    try:
+        verdict = await source.receive(parse(body))
+    except NotAPost as error:
+        raise invalid(
+            [FieldError("payload", "invalid", f"is no post of the app: {error}")]
+        ) from error
+    if verdict is Verdict.TOO_MANY:
+        raise _limited(60)
+    if verdict is Verdict.NOT_NOW:
+        raise Unavailable("the message cannot be stored now", cause=FaultCause.STARTING)
+    return ok({"result": verdict})
+
+
+def _refusal(call: Call, fault: Fault) -> Refusal:
+    client = call.scope.get("client")
+    setting = call.env.config.pages.client_header.lower().encode()
+    who = caller_address(client[0] if client else "", call.scope["headers"], setting)
+    taken = call.service.refused_posts.take(who, call.env.clock.now_us())
+    if taken is not None and not taken.allowed:
+        return _limited(taken.retry_after_s)
+    return Refusal(ErrorCode.UNAUTHORIZED, _WHY[fault], hint=_HINT)
+
+
+def _limited(wait_s: int) -> Refusal:
+    return Refusal(ErrorCode.RATE_LIMITED, headers={"Retry-After": str(wait_s)}, retry_after=wait_s)
+
+
+async def get_list(call: Call) -> Reply:
+    """List the sources of the settings, with their state."""
+    known = {row.name: row for row in await call.env.store.read(sources.all_sources)}
+    states = call.service.hooks.phone_states()
+    found = []
+    for settings in call.env.config.sources:
+        phones = [each for each in states if each.source == settings.name]
+        found.append(_as_json(call, settings, known.get(settings.name), phones))
+    return ok(found)
+
+
+def _as_json(
+    call: Call, settings: SourceSettings, row: sources.SourceRow | None, phones: list[Any]
+) -> dict[str, Any]:
+    is_android = settings.kind == SourceKind.ANDROID
+    bad = next((each for each in phones if each.state != "ready"), None)
+    shown = bad or (phones[0] if phones else None)
+    return {
+        "name": settings.name,
+        "kind": settings.kind,
+        "enabled": settings.enabled,
+        "trust_level": settings.level,
+        "may_pay": settings.may_pay if is_android else None,
+        "state": ("off" if not settings.enabled else "starting") if shown is None else shown.state,
+        "detail": "" if shown is None else shown.detail,
+        "next": "" if shown is None else shown.next_step,
+        "url": _post_url(call.env, settings.name) if is_android else settings.url,
+        "heard_at": timestamp_or_none(None if row is None else row.heard_at),
+        "refused": 0 if row is None else row.refused,
+        "refused_at": timestamp_or_none(None if row is None else row.refused_at),
+    }
+
+
+async def rotate_key(call: Call) -> Reply:
+    """Make a new signing key; it is shown only now, and replaces the one of before at once."""
+    needs_owner(call.caller)
+    name = call.path("name")
+    key = await android_sources.new_key(call.env, call.caller, name)
+    settings = next(each for each in call.env.config.sources if each.name == name)
+    data = {
+        "name": name,
+        "key": key,
+        "url": _post_url(call.env, name),
+        "phone_url": settings.phone_url,
+        "user": settings.user,
+        "ping_s": settings.ping_s,
+    }
+    return Reply(200, success(data), (NO_STORE,))
+
+
+def _post_url(env: Env, name: str) -> str:
+    """Return the address that the app posts to, with an address of this machine if all of them are listened on."""
+    base, host = env.public_base_url, env.address.rpartition(":")[0]
+    if not env.config.http.public_base_url and host in _ALL_ADDRESSES:
+        own = machine_names().addresses
+        base = base.replace(host, own[0] if own else "localhost", 1)
+    return f"{base}{Path.ANDROID_POST.format(name=name)}"
+
+
+async def forget(call: Call) -> Reply:
+    """Delete the secrets and counts of a source; its posts are refused from now on."""
+    needs_owner(call.caller)
+    name = call.path("name")
+    return ok(
+        {"name": name, "forgotten": await android_sources.forget(call.env, call.caller, name)}
+    )

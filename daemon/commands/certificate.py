@@ -1,0 +1,64 @@
+"""Command `certificate`: make, show and export the certificate of the shop's own CA."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from daemon import wire
+from daemon.commands.output import print_json
+from daemon.core.limits import SECOND_US
+from daemon.open_shop import (
+    EXIT_FAILED,
+    EXIT_NOT_FOUND,
+    EXIT_NOT_SET_UP,
+    EXIT_OK,
+    EXIT_USAGE,
+    StartError,
+)
+from daemon.runtime import own_certificate
+from daemon.runtime.machine_names import machine_names
+from daemon.runtime.own_certificate import CertificateError, Facts, NameRefused
+from daemon.runtime.system import SystemClock
+
+
+def certificate_command(options: argparse.Namespace, places: wire.Places) -> int:
+    """Run the command, for `momo certificate`; it needs no daemon."""
+    home = places.home
+    if not Path(places.database).is_file():
+        raise StartError(
+            wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
+        )
+    try:
+        if options.what == "create":
+            now_s = SystemClock().now_us() // SECOND_US
+            facts = own_certificate.create(
+                home, options.names, machine_names(), now_s, new_ca=options.new_ca
+            )
+        else:
+            facts = _existing(home)
+        data: dict[str, Any] = own_certificate.as_json(facts, home)
+        if options.what == "export":
+            certificate = own_certificate.ca_certificate(home, der=options.der)
+            data["certificate"] = certificate.hex() if options.der else certificate.decode()
+    except NameRefused as error:
+        raise StartError(
+            wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo certificate create --help"
+        ) from error
+    except CertificateError as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo certificate create"
+        ) from error
+    print_json({"success": True, "data": data})
+    return EXIT_OK
+
+
+def _existing(home: str) -> Facts:
+    facts = own_certificate.read_facts(home)
+    if facts is None:
+        raise StartError(
+            wire.ErrorCode.CERTIFICATE_NOT_FOUND,
+            EXIT_NOT_FOUND,
+            "this shop has no certificate of its own yet",
+            "momo certificate create",
+        )
+    return facts

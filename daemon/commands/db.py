@@ -1,0 +1,59 @@
+"""Command `db`: read-only SQL over the shop's own database, for `momo db`. The daemon need not run."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from daemon import wire
+from daemon.commands.output import print_json
+from daemon.open_shop import EXIT_FAILED, EXIT_NOT_SET_UP, EXIT_OK, EXIT_USAGE, StartError
+from daemon.runtime.system import SystemClock, SystemEntropy
+from daemon.store.upkeep.operator_sql import OperatorSql, SqlRefused, open_for_operator
+
+
+def db_command(options: argparse.Namespace, places: wire.Places) -> int:
+    """Run the command; `query` reads its statement from stdin, so that no other user sees it in the list of processes."""
+    if not Path(places.database).is_file():
+        raise StartError(
+            wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
+        )
+    token = SystemEntropy().bytes(8).hex()
+    try:
+        with open_for_operator(
+            places.database, SystemClock().monotonic, token, show_phones=options.show_phones
+        ) as sql:
+            print_json({"success": True, **_do(options, sql)})
+    except SqlRefused as error:
+        raise StartError(wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo db schema") from error
+    except OSError as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{options.name}: {error.strerror}", "momo db export OTHER_FILE"
+        ) from error  # fmt: skip
+    return EXIT_OK
+
+
+def _do(options: argparse.Namespace, sql: OperatorSql) -> dict[str, Any]:
+    match options.what:
+        case "tables":
+            return {"data": sql.tables()}
+        case "schema":
+            return {"data": sql.columns(options.name)}
+        case "export":
+            return {"data": _export(options.name, sql)}
+        case _:
+            values = dict(each.split("=", 1) for each in options.value)
+            found = sql.query(sys.stdin.read(), values, options.limit)
+            return {"data": found.rows, "meta": {"columns": found.columns, "more": found.more}}
+
+
+def _export(path: str, sql: OperatorSql) -> dict[str, Any]:
+    """Write the file completely or not at all. It must not exist; only its owner may read it."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        copied = sql.export(path)
+    except BaseException:
+        Path(path).unlink(missing_ok=True)
+        raise
+    return {"file": path, "tables": len(copied), "rows": sum(copied.values())}

@@ -1,0 +1,232 @@
+"""Whether messages can come to each line now, and why not (decisions.md section 3, `receiving`). Pure.
+
+`ready` asks whether every SIM has a number; `receiving` asks whether a payment that is made now would be seen. Both use the
+problems of `modem_health`, so that `momo lines`, `momo status`, `momo doctor modem` and `/metrics` agree.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from daemon.core.limits import DAY_US
+from daemon.core.lines.modem_health import (
+    READY,
+    TRANSIENT,
+    Level,
+    ModemHealth,
+    Problem,
+    find_problems,
+    without_simulated,
+)
+from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.core.names import network_name
+
+TOLD_AFTER_S: Final = 120.0
+"""A line that cannot receive for this long is reported to the owner; restarts of the modem or the daemon are shorter."""
+IDLE_US: Final = 60 * DAY_US
+"""Networks take a prepaid SIM back after three to six months without use."""
+UNSEEN_US_MAX: Final = 7 * DAY_US
+"""A phone not seen for this long no longer counts for `ready` and `receiving` (decisions.md section 3)."""
+AWAY: Final = Problem(
+    "modem.away", Level.FAIL, "its modem is not connected", "plug the modem in, or restart its hub"
+)
+NO_PHONE: Final = Problem(
+    "modem.away", Level.FAIL, "no modem is connected", "plug the modem in; momo modems list"
+)
+PUBLIC_WARNING: Final = "The shop cannot see payments now: the confirmation may take longer."
+_NAMES: Final = (
+    ("mtn", "mtn"),
+    ("telecel", "telecel"),
+    ("vodafone", "telecel"),
+    ("airtel", "at"),
+    ("tigo", "at"),
+)
+"""Parts of the operator names that modems report (`AT+COPS?`), with the network's short name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One SIM that is not ignored, in a phone that was not forgotten.
+
+    Attributes:
+        recent: Its phone is connected or was seen in the last 7 days.
+        used: It has a number, or a payment was read from it.
+        phone: The state of its phone, None if the phone is on no port.
+        problem: Why it cannot receive; None if it can.
+    """
+
+    sim: Sim
+    device: Device
+    recent: bool
+    used: bool
+    phone: ModemHealth | None
+    problem: Problem | None
+
+    @property
+    def name(self) -> str:
+        """The SIM as it is typed in commands."""
+        return f"{self.device.name}:{self.sim.slot_index}"
+
+
+def with_devices(devices: Iterable[Device], phones: Iterable[ModemHealth]) -> list[ModemHealth]:
+    """Return the real phones, each with its device id if the database knows what is on its port.
+
+    A modem with a locked SIM has identified itself, but its session has not started.
+    """
+    by_port = {device.port: device.device_id for device in devices if device.port is not None}
+    return [
+        phone if phone.device_id is not None else replace(phone, device_id=by_port.get(phone.port))
+        for phone in without_simulated(phones)
+    ]
+
+
+def counts(device: Device, now_us: int) -> bool:
+    """Return whether a phone counts: it was not forgotten, and is connected or was seen in the last 7 days."""
+    return device.forgotten_at is None and (
+        device.present or now_us - device.last_seen_at < UNSEEN_US_MAX
+    )
+
+
+def judge(
+    devices: Iterable[Device],
+    sims: Iterable[Sim],
+    methods: Iterable[PaymentMethod],
+    phones: Iterable[ModemHealth],
+    now_us: int,
+) -> list[Line]:
+    """Judge every line; `phones` are the ports as they are now, none if nothing is known about ports."""
+    devices = list(devices)
+    ports = with_devices(devices, phones)
+    found = {phone.device_id: phone for phone in ports if phone.device_id is not None}
+    strangers = [phone for phone in ports if phone.device_id is None]
+    numbered = {method.sim_seq for method in methods if method.deleted_at is None}
+    known = {device.device_id: device for device in devices if device.forgotten_at is None}
+    return [
+        Line(
+            sim,
+            device,
+            counts(device, now_us),
+            sim.seq in numbered or sim.read_payment_at is not None,
+            phone := found.get(sim.device_id),
+            _problem(device, phone, strangers, now_us, any_ports=bool(ports)),
+        )
+        for sim in sims
+        if sim.present and sim.ignored_at is None
+        if (device := known.get(sim.device_id)) is not None
+    ]
+
+
+def that_matter(lines: Iterable[Line]) -> list[Line]:
+    """Return the lines in use; without one, those of phones seen lately; without these, all."""
+    lines = list(lines)
+    recent = [line for line in lines if line.recent]
+    return [line for line in recent if line.used] or recent or lines
+
+
+def overall(lines: Iterable[Line], phones: Iterable[ModemHealth], now_us: int) -> Problem | None:
+    """Return why a line cannot receive, None if all can. Without any line the answer is that of the ports."""
+    relevant = that_matter(lines)
+    if not relevant:
+        problems = [port_problem(phone, now_us) for phone in without_simulated(phones)]
+        return NO_PHONE if not problems else next((each for each in problems if each), None)
+    deaf = [line for line in relevant if line.problem is not None]
+    if not deaf:
+        return None
+    first = deaf[0]
+    assert first.problem is not None
+    if len(relevant) == 1:
+        return first.problem
+    some = f"{len(deaf)} of {len(relevant)} lines cannot receive"
+    what = some if len(deaf) < len(relevant) else "no line can receive"
+    return replace(first.problem, text=f"{what} ({first.name}: {first.problem.text})")
+
+
+def port_problem(phone: ModemHealth, now_us: int) -> Problem | None:
+    """Return why no message can come through a port, None if they can."""
+    if phone.state in TRANSIENT:
+        return Problem("modem.starting", Level.WARN, "its modem is starting", "wait a minute")
+    problems = find_problems(phone, now_us)
+    # A state other than ready reads nothing, also where it ends by itself.
+    return next((p for p in problems if p.level is Level.FAIL or phone.state != READY), None)
+
+
+def with_receiving(
+    status: Mapping[str, Any], lines: Iterable[Line], why: Problem | None = None
+) -> dict[str, Any]:
+    """Add `receiving` and `receiving_reason` to a line status and its SIMs.
+
+    `lines` are the judged lines and `why` is their `overall`. A SIM that was not judged receives, as in the sandbox.
+    """
+    problems = {(line.device.device_id, line.sim.slot_index): line.problem for line in lines}
+    phones = [
+        {
+            **phone,
+            "sims": [
+                {**sim, **_members(problems.get((phone["device_id"], sim["slot_index"])))}
+                for sim in phone["sims"]
+            ],
+        }
+        for phone in status["phones"]
+    ]
+    return {"ready": status["ready"], **_members(why), **status, "phones": phones}
+
+
+def warning(lines: Iterable[Line], phones: Iterable[ModemHealth], now_us: int) -> str | None:
+    """Return the warning for a new transaction, None if its payment will be seen.
+
+    Modems that are just starting give none: they read the payment when they have started.
+    """
+    lines = [line for line in lines if line.problem is None or line.problem.id != "modem.starting"]
+    why = overall(lines, phones, now_us)
+    if why is None or why.id == "modem.starting":
+        return None
+    some = any(line.problem is None for line in that_matter(lines))
+    head = "Some payments are not seen now" if some else "Payments are not seen now"
+    return f"{head}: {why.text}. They are confirmed when it works again. What to do: {why.fix.rstrip('.')}."
+
+
+def elsewhere(sim: Sim, phone: ModemHealth | None) -> str | None:
+    """Return the foreign network that serves a SIM (`roaming` if its name is unknown), None for its own or none."""
+    if phone is None or phone.state != READY or not phone.receives:
+        return None
+    name = (phone.network or "").casefold()
+    heard = next((short for part, short in _NAMES if part in name), None)
+    foreign = heard is not None and sim.network is not None and heard != sim.network
+    if phone.registration != "roaming" and not foreign:
+        return None
+    return (phone.network or "roaming") if heard != sim.network else "roaming"
+
+
+def facts(line: Line) -> dict[str, Any]:
+    """Return the facts of a line for the journal. The number is not among them: the name of the SIM says enough."""
+    return {
+        "sim": line.sim.seq,
+        "device_id": line.device.device_id,
+        "slot_index": line.sim.slot_index,
+        "name": line.name,
+        "network": network_name(line.sim.network),
+    }
+
+
+def _problem(
+    device: Device,
+    phone: ModemHealth | None,
+    strangers: Sequence[ModemHealth],
+    now_us: int,
+    *,
+    any_ports: bool,
+) -> Problem | None:
+    if phone is not None:
+        return port_problem(phone, now_us)
+    if device.present and not any_ports:
+        return None  # the ports are unknown: believe the database
+    # One modem that did not say who it is: probably this one.
+    one = port_problem(strangers[0], now_us) if len(strangers) == 1 else None
+    return one or AWAY
+
+
+def _members(problem: Problem | None) -> dict[str, Any]:
+    return {
+        "receiving": problem is None,
+        "receiving_reason": None if problem is None else problem.text,
+    }

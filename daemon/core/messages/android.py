@@ -1,0 +1,198 @@
+"""Posts of the open Android app "SMS Gateway for Android": their signature, and the messages in them. Pure.
+
+The app signs the body followed by the text of `X-Timestamp` (Unix seconds) with HMAC-SHA256, and writes it in hex into
+`X-Signature`. It signs again for every retry. Its `messageId` is a hash of the content, and its event `id` is new for every
+export, so neither identifies a message.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
+from typing import Any, Final, Protocol, runtime_checkable
+
+from daemon.core.errors import MomoError
+from daemon.core.limits import MINUTE_US, SECOND_US
+from parsers.times import to_us
+
+SIGNATURE_HEADER: Final = "X-Signature"
+TIMESTAMP_HEADER: Final = "X-Timestamp"
+WINDOW_US: Final = 10 * MINUTE_US
+"""Largest difference between the app's timestamp and our clock: as for other witnesses of the time."""
+SLOTS_MAX: Final = 8
+SENDER_CHARACTERS_MAX: Final = 64
+MESSAGES_MAX: Final = 200
+"""In one post; the app puts at most 100 into a batch."""
+_RECEIVED: Final = "sms:received"
+_BATCH: Final = "sms:batch:received"
+_PING: Final = "system:ping"
+
+
+class Fault(StrEnum):
+    """Why a post is refused."""
+
+    UNSIGNED = "unsigned"
+    FORGED = "forged"
+    STALE = "stale"
+
+
+class Verdict(StrEnum):
+    """What became of a genuine post."""
+
+    STORED = "stored"
+    HEARD = "heard"
+    IGNORED = "ignored"
+    """It is about something else, or about a SIM that is not in the settings."""
+    TOO_MANY = "too_many"
+    NOT_NOW = "not_now"
+    """Not stored: the app must post it again."""
+
+
+class PostKind(StrEnum):
+    """What a post is about."""
+
+    MESSAGES = "messages"
+    PING = "ping"
+    OTHER = "other"
+
+
+class NotAPost(MomoError):
+    """A signed body does not have the form that the app documents; the text says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppMessage:
+    """One SMS as the app tells it.
+
+    Attributes:
+        sender: A name or number; empty if the app gives none.
+        text: The whole text.
+        slot: The SIM's slot, from 0; None if the app does not know it.
+        sent_at: Microseconds; None if the app gives no valid time.
+    """
+
+    sender: str
+    text: str
+    slot: int | None
+    sent_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AppPost:
+    """A post that was read; `messages` is empty unless it is about messages, the oldest first."""
+
+    kind: PostKind
+    messages: tuple[AppMessage, ...] = ()
+
+
+@runtime_checkable
+class PostedSource(Protocol):
+    """A running source that gets its messages by POST."""
+
+    @property
+    def name(self) -> str:
+        """The name in the settings."""
+
+    async def check(
+        self, body: bytes, timestamp: str | None, signature: str | None
+    ) -> Fault | None:
+        """Return why a post is refused, None if it is genuine."""
+
+    async def receive(self, body: Mapping[str, Any]) -> Verdict:
+        """Take a genuine post; return when its messages are durable, or will not be."""
+
+
+def sign(key: bytes, body: bytes, timestamp: str) -> str:
+    """Return the signature that the app sends with a body."""
+    return hmac.new(key, body + timestamp.encode(), hashlib.sha256).hexdigest()
+
+
+def fault_of(
+    key: bytes, body: bytes, timestamp: str | None, signature: str | None, now_us: int | None
+) -> Fault | None:
+    """Return why a post is refused, None if the app signed it now.
+
+    Args:
+        key: The signing key of the source.
+        body: The body as received.
+        timestamp: The header `X-Timestamp`.
+        signature: The header `X-Signature`.
+        now_us: The time; None if our clock is not trusted. A repeated post changes nothing, so a wrong clock of ours
+            need not stop the messages.
+    """
+    if not timestamp or not signature:
+        return Fault.UNSIGNED
+    if not re.fullmatch(r"[0-9]{1,12}", timestamp, re.ASCII):
+        return Fault.FORGED
+    wanted = sign(key, body, timestamp)
+    if not hmac.compare_digest(wanted.encode(), signature.lower().encode("utf-8", "replace")):
+        return Fault.FORGED
+    if now_us is not None and abs(int(timestamp) * SECOND_US - now_us) > WINDOW_US:
+        return Fault.STALE
+    return None
+
+
+def read_post(body: Mapping[str, Any], zone: tzinfo) -> AppPost:
+    """Return what a post tells.
+
+    Args:
+        body: The parsed body.
+        zone: The zone of times without one, which old versions of the app send.
+
+    Raises:
+        NotAPost: A member is missing or has another type.
+    """
+    event, payload = body.get("event"), body.get("payload")
+    if event == _PING:
+        return AppPost(PostKind.PING)
+    if event == _RECEIVED:
+        return AppPost(PostKind.MESSAGES, (_message(payload, "payload", zone),))
+    if event == _BATCH:
+        listed = payload.get("messages") if isinstance(payload, dict) else None
+        if not isinstance(listed, list) or len(listed) > MESSAGES_MAX:
+            raise NotAPost(f"payload.messages is no list of at most {MESSAGES_MAX} messages")
+        found = [_message(each, f"payload.messages[{i}]", zone) for i, each in enumerate(listed)]
+        found.sort(key=lambda each: each.sent_at or 0)
+        return AppPost(PostKind.MESSAGES, tuple(found))
+    if not isinstance(event, str):
+        raise NotAPost("event is no text")
+    return AppPost(PostKind.OTHER)
+
+
+def _message(payload: Any, where: str, zone: tzinfo) -> AppMessage:
+    if not isinstance(payload, dict):
+        raise NotAPost(f"{where} is no object")
+    text = payload.get("message")
+    if not isinstance(text, str):
+        raise NotAPost(f"{where}.message is no text")
+    # `sender` came in 2026 and replaces `phoneNumber`.
+    sender = payload.get("sender") or payload.get("phoneNumber") or ""
+    if not isinstance(sender, str):
+        raise NotAPost(f"{where}.sender is no text")
+    number = payload.get("simNumber")
+    good = isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= SLOTS_MAX
+    return AppMessage(
+        sender.strip()[:SENDER_CHARACTERS_MAX],
+        text,
+        number - 1 if good and number is not None else None,
+        read_time(payload.get("receivedAt"), zone),
+    )
+
+
+def read_time(value: Any, zone: tzinfo) -> int | None:
+    """Return `receivedAt` in microseconds, None if it is no time.
+
+    The app writes the phone's local time with its offset, `2024-06-22T15:46:11.000+07:00`.
+    """
+    if not isinstance(value, str) or len(value) > 40:
+        return None
+    try:
+        found = datetime.fromisoformat(value.strip())
+        if found.tzinfo is None:
+            found = found.replace(tzinfo=zone)
+        return to_us(found.astimezone(UTC))
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,190 @@
+// The one script of the dashboard: live updates, keys, copy and print. Every page works without it.
+(function () {
+  'use strict';
+  var body = document.body, say = document.getElementById('say'), gone = document.getElementById('gone');
+  var waiting = document.getElementById('waiting'), kinds = (body.getAttribute('data-live') || '').split(' ');
+  var live = !!kinds[0], stream = null, timer = 0, fetching = false, again = false, stale = false;
+  var POLL = 10000, SILENT = 25000, heard = now();
+
+  function now() { return Date.now(); }
+  function main() { return document.getElementById('main'); }
+  function each(list, act) { Array.prototype.forEach.call(list, act); }
+
+  // A form that somebody has begun to fill in is never swapped away.
+  function busy() {
+    var found = false;
+    each(main().querySelectorAll('form[method=post] input:not([type=hidden]), textarea, form[method=post] select'), function (field) {
+      if (field === document.activeElement || field.value !== field.defaultValue && field.type !== 'checkbox' || field.checked !== field.defaultChecked) { found = true; }
+    });
+    return found || !!document.querySelector('dialog[open]');
+  }
+  function reached(yes) {
+    gone.hidden = yes;
+    main().classList.toggle('dim', !yes);
+    if (yes) { heard = now(); }
+  }
+  // Give the focus back to the same thing: by its id, else its address.
+  function mark(one) {
+    if (!one || !main().contains(one)) { return null; }
+    if (one.id) { return '#' + one.id; }
+    return one.getAttribute('href') ? 'a[href="' + one.getAttribute('href') + '"]' : null;
+  }
+  // The sound of a payment: `data-chime` names what is paid, `data-sound` on a button switches the sound.
+  function paid() { var one = document.querySelector('[data-chime]'); return one ? one.getAttribute('data-chime') : ''; }
+  function loud() { try { return localStorage.getItem('dash-sound') !== 'off'; } catch (ignored) { return true; } }
+  function chime() {
+    var Sound = window.AudioContext || window.webkitAudioContext, context = Sound && loud() ? new Sound() : null;
+    if (!context) { return; }
+    body.setAttribute('data-rang', paid());
+    [659, 880, 1319].forEach(function (pitch, place) {
+      var tone = context.createOscillator(), volume = context.createGain(), at = context.currentTime + place * 0.14;
+      tone.frequency.value = pitch;
+      volume.gain.setValueAtTime(0.25, at);
+      volume.gain.exponentialRampToValueAtTime(0.001, at + 0.5);
+      tone.connect(volume).connect(context.destination);
+      tone.start(at);
+      tone.stop(at + 0.5);
+    });
+  }
+  function press(button) {
+    var field = document.getElementById('f-amount'), digit = button.getAttribute('data-press'), typed = field.value;
+    if (digit === '<') { field.value = typed.slice(0, -1); return; }
+    if (digit === '.' ? typed.indexOf('.') < 0 : !/\.\d\d$/.test(typed)) { field.value = (digit === '.' && !typed ? '0' : typed) + digit; }
+  }
+  function swap(html) {
+    var box = main(), focus = mark(document.activeElement), top = window.scrollY, open = [], found, before = paid();
+    each(box.querySelectorAll('details[open][id]'), function (one) { open.push(one.id); });
+    box.innerHTML = html;
+    open.forEach(function (id) { found = document.getElementById(id); if (found) { found.open = true; } });
+    if (focus) { found = box.querySelector(focus); if (found) { found.focus({ preventScroll: true }); } }
+    window.scrollTo(0, top);
+    dress(box);
+    if (paid() && paid() !== before) { chime(); }
+  }
+  function take() {
+    if (fetching) { again = true; return; }
+    fetching = true;
+    waiting.hidden = true;
+    var from = location.href;
+    fetch(location.pathname + location.search.replace(/([?&])said=\w*&?/, '$1').replace(/[?&]$/, ''), {
+      headers: { 'X-Fragment': '1' }, credentials: 'same-origin', redirect: 'manual', cache: 'no-store'
+    }).then(function (answer) {
+      if (answer.type === 'opaqueredirect' || answer.status === 401) { location.reload(); return null; }
+      return answer.ok ? answer.text() : null;
+    }).then(function (html) {
+      reached(true);
+      if (html !== null && from === location.href) {
+        if (busy()) { waiting.hidden = false; } else { swap(html); }
+      }
+    }, function () { reached(false); }).then(function () {
+      fetching = false;
+      if (again) { again = false; take(); }
+    });
+  }
+  function changed() {
+    if (document.hidden) { stale = true; return; }
+    if (busy()) { waiting.hidden = false; return; }
+    take();
+  }
+  function listen() {
+    if (!live || document.hidden || stream || !window.EventSource) { return; }
+    stream = new EventSource('/dash/events');
+    stream.onopen = function () { reached(true); };
+    stream.onerror = function () {
+      if (stream && stream.readyState === 2) { stream = null; }
+    };
+    ['now', 'review', 'line', 'delivery'].forEach(function (kind) {
+      stream.addEventListener(kind, function (event) {
+        var news = JSON.parse(event.data);
+        heard = now();
+        if (news.say && kind !== 'review') { say.textContent = news.say; }
+        if (kinds.indexOf(kind) >= 0) { changed(); }
+        document.dispatchEvent(new CustomEvent('dash:' + kind, { detail: news }));
+      });
+    });
+    stream.addEventListener('over', function () { stop(); location.reload(); });
+  }
+  function stop() {
+    if (stream) { stream.close(); stream = null; }
+  }
+  // Without a stream the page asks every ten seconds; with one, only the times in it grow old.
+  function tick() {
+    if (!live || document.hidden) { return; }
+    if (stream && stream.readyState === 1) {
+      if (now() - heard > SILENT) { heard = now(); if (!busy()) { take(); } }
+    } else {
+      if (!busy()) { take(); } else { fetch('/dash/static/manifest.json', { cache: 'no-store' }).then(function () { reached(true); }, function () { reached(false); }); }
+      if (!stream) { listen(); }
+    }
+  }
+  function back() {
+    if (document.hidden) { stop(); return; }
+    listen();
+    if (live) { stale = false; changed(); }
+  }
+
+  function copy(button) {
+    var text = button.getAttribute('data-copy'), words = button.textContent, field;
+    function done() { button.textContent = '✓'; setTimeout(function () { button.textContent = words; }, 1500); }
+    if (navigator.clipboard && window.isSecureContext) { navigator.clipboard.writeText(text).then(done); return; }
+    field = document.createElement('textarea');
+    field.value = text;
+    body.appendChild(field);
+    field.select();
+    if (document.execCommand('copy')) { done(); }
+    body.removeChild(field);
+  }
+  function dress(box) {
+    each(box.querySelectorAll('[data-copy],[data-print],[data-sound],[data-pad]'), function (one) { one.hidden = false; });
+    each(box.querySelectorAll('[data-sound]'), function (one) { one.setAttribute('aria-pressed', loud()); });
+    // With the keypad on the page a phone needs no keyboard of its own.
+    if (box.querySelector('[data-pad]')) { document.getElementById('f-amount').inputMode = 'none'; }
+    // A page that shows a secret is left after some seconds, and is not in the history.
+    each(box.querySelectorAll('a[data-leave]'), function (one) {
+      setTimeout(function () { main().textContent = ''; location.replace(one.href); }, 1000 * one.getAttribute('data-leave'));
+    });
+  }
+  document.addEventListener('click', function (event) {
+    var target = event.target.closest ? event.target.closest('[data-copy],[data-print],[data-take],[data-press],[data-sound]') : null;
+    var menu = document.querySelector('[data-menu][open]');
+    if (menu && !menu.contains(event.target)) { menu.open = false; }
+    if (!target) { return; }
+    if (target.hasAttribute('data-copy')) { copy(target); }
+    if (target.hasAttribute('data-press')) { press(target); }
+    if (target.hasAttribute('data-sound')) {
+      try { localStorage.setItem('dash-sound', loud() ? 'off' : 'on'); } catch (ignored) { return; }
+      target.setAttribute('aria-pressed', loud());
+      if (loud()) { chime(); }
+    }
+    if (target.hasAttribute('data-print')) { window.print(); }
+    if (target.hasAttribute('data-take')) { location.reload(); }
+  });
+  // A second click while the first is on its way sends nothing; the server would do nothing twice either.
+  document.addEventListener('submit', function (event) {
+    if (event.target.hasAttribute('data-sent')) { event.preventDefault(); return; }
+    if (event.target.method === 'post') { event.target.setAttribute('data-sent', ''); }
+  });
+  // Single keys press what has `data-key`, `/` goes to the search. localStorage `dash-keys` = `off` switches them off.
+  document.addEventListener('keydown', function (event) {
+    var menu = document.querySelector('[data-menu][open]'), found = null;
+    if (event.key === 'Escape' && menu) { menu.open = false; menu.querySelector('summary').focus(); return; }
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) { return; }
+    try { if (localStorage.getItem('dash-keys') === 'off') { return; } } catch (ignored) { return; }
+    if (event.key === '/') { found = document.querySelector('[data-search]'); if (found) { event.preventDefault(); found.focus(); } return; }
+    if (/^[a-z?]$/.test(event.key)) {
+      found = document.querySelector('[data-key="' + event.key + '"]');
+      if (found) { event.preventDefault(); found.click(); }
+    }
+  });
+  document.addEventListener('visibilitychange', back);
+  window.addEventListener('online', back);
+  window.addEventListener('offline', function () { reached(false); });
+  window.addEventListener('pageshow', function (event) {
+    each(document.querySelectorAll('form[data-sent]'), function (form) { form.removeAttribute('data-sent'); });
+    if (event.persisted) { location.reload(); }
+  });
+  window.addEventListener('pagehide', stop);
+  dress(document);
+  listen();
+  setInterval(tick, live ? Math.min(POLL, 10000) : 60000);
+}());

@@ -1,0 +1,113 @@
+"""API keys: create one, which is shown once; rotate and revoke."""
+
+import json
+from typing import Final
+
+from daemon.core.access.callers import KEY_SCOPES, KeyKind
+from daemon.core.access.keys import Use, api_key, last_written
+from daemon.core.errors import FieldError, Refusal
+from daemon.core.json_values import Json
+from daemon.core.limits import DAY_US, HOUR_US
+from daemon.core.model import ApiKey
+from daemon.dash.parts.confirming import confirmed
+from daemon.dash.web.answers import Goto, Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.flows.access import keys as flow
+from daemon.store.access import api_keys
+from daemon.wire import ErrorCode, Mode, Scope
+
+HERE: Final = "/dash/keys"
+NAME_CHARACTERS_MAX: Final = 100
+LIVES_DAYS: Final = ("", "30", "90", "365")
+OVERLAP_HOURS: Final = ("24", "0", "1", "168")
+"""How long the old key of a rotation stays valid; the first is the default."""
+
+
+async def show_list(visit: Visit) -> Shown:
+    """Show every key, and the form for a new one."""
+    rows = await visit.env.store.read(api_keys.known)
+    return Shown(
+        "access/keys.html",
+        {
+            "keys": [_shape(visit, row) for row in rows],
+            "scopes": sorted(KEY_SCOPES),
+            "lives": LIVES_DAYS,
+            "form": visit.form,
+        },
+        status=422 if visit.errors else 200,
+    )
+
+
+async def create(visit: Visit) -> Outcome:
+    """Create a key and show it once."""
+    if not await confirmed(visit):
+        return await show_list(visit)
+    new = _read(visit)
+    if new is None:
+        return await show_list(visit)
+    # The form itself is done once, so the answer with the key need not be kept, sealed, for a repetition.
+    made = await flow.create(visit.env, visit.caller, new, claim=None, warnings=[])
+    return _once(visit, json.loads(made.body))
+
+
+async def show_one(visit: Visit) -> Shown:
+    """Show one key."""
+    key_id = visit.places["id"]
+    row = await visit.env.store.look(lambda reader: api_keys.get(reader, key_id))
+    if row is None:
+        raise Refusal(ErrorCode.KEY_NOT_FOUND)
+    values = {"key": _shape(visit, row), "overlaps": OVERLAP_HOURS}
+    return Shown("access/key.html", values, row.name, status=422 if visit.errors else 200)
+
+
+async def change(visit: Visit) -> Outcome:
+    """Rotate or revoke a key, as the pressed button says."""
+    if not await confirmed(visit):
+        return await show_one(visit)
+    env, caller, key_id = visit.env, visit.caller, visit.places["id"]
+    match visit.form.get("what", ""):
+        case "revoke":
+            await flow.revoke(env, caller, key_id)
+            return Goto(HERE, "said_key_revoked")
+        case "rotate" if visit.form.get("overlap", "") in OVERLAP_HOURS:
+            overlap_us = int(visit.form["overlap"]) * HOUR_US
+            made = await flow.rotate(env, caller, key_id, overlap_us, claim=None, warnings=[])
+            return _once(visit, json.loads(made.body))
+        case _:
+            visit.fail(FieldError("overlap", "invalid", visit.words("key_choose")))
+            return await show_one(visit)
+
+
+def _read(visit: Visit) -> flow.NewKey | None:
+    """Return what the form asks for; None if something in it is wrong."""
+    form, t = visit.form, visit.words
+    name = form.get("name", "").strip()
+    if not 0 < len(name) <= NAME_CHARACTERS_MAX or not name.isprintable():
+        visit.fail(FieldError("name", "invalid", t("key_name_wrong")))
+    publishable = form.get("kind", "") == KeyKind.PUBLISHABLE
+    chosen = frozenset(scope for scope in KEY_SCOPES if form.get(f"scope {scope}"))
+    scopes = frozenset({Scope.TRANSACTIONS_INITIALIZE}) if publishable else chosen
+    if not scopes:
+        visit.fail(FieldError("scopes", "required", t("key_scopes_wrong")))
+    mode, days = form.get("mode", ""), form.get("days", "")
+    if mode not in list(Mode):
+        visit.fail(FieldError("mode", "invalid", t("key_choose")))
+    if days not in LIVES_DAYS:
+        visit.fail(FieldError("days", "invalid", t("key_choose")))
+    if visit.errors:
+        return None
+    kind = KeyKind.PUBLISHABLE if publishable else KeyKind.SECRET
+    return flow.NewKey(
+        name, Mode(mode), kind, scopes, visit.now + int(days) * DAY_US if days else None
+    )
+
+
+def _shape(visit: Visit, row: ApiKey) -> tuple[ApiKey, Json, Use | None]:
+    use = visit.env.key_use.latest(row.id, last_written(row))
+    return row, api_key(row, visit.now, use), use
+
+
+def _once(visit: Visit, made: Json) -> Shown:
+    title = visit.words("key_of", name=made["data"]["name"])
+    values = {"key": made["key"], "previous": made.get("previous")}
+    return Shown("access/key_once.html", values, title)

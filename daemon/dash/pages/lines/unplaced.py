@@ -1,0 +1,109 @@
+"""Unplaced: payments that came to a SIM without a number, and claiming them for the number that it has now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+
+from daemon.core.access.roles import Operation
+from daemon.core.errors import Refusal
+from daemon.core.lines.readiness import UNPLACED_WINDOW_US
+from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.core.names import network_name, provider_name
+from daemon.dash.parts.message_text import visible
+from daemon.dash.web.answers import Goto, Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.flows.lines import payment_methods as flow
+from daemon.store.engine import Reader
+from daemon.store.lines import devices, payment_methods
+from daemon.store.payments import payments
+from daemon.store.payments.payments import UnplacedSum
+from daemon.wire import ErrorCode, Mode
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Payments of one SIM and network.
+
+    Attributes:
+        found: Their number, sum, and times.
+        sim: The SIM; None if it is not known any more.
+        device: The modem that it is in, or was in.
+        method: The number that may claim them; None if the SIM has none of this network.
+    """
+
+    found: UnplacedSum
+    sim: Sim | None
+    device: Device | None
+    method: PaymentMethod | None
+
+
+async def show_list(visit: Visit) -> Shown:
+    """Show the sums by SIM and network."""
+    groups = await visit.env.store.read(lambda reader: _groups(reader, visit.now))
+    return Shown(
+        "lines/unplaced.html",
+        {
+            "groups": groups,
+            "network_of": network_name,
+            "provider_of": provider_name,
+            "manages": visit.may(Operation.MANAGE_LINES),
+            "replay": _replay(visit),
+            "text": visible,
+        },
+    )
+
+
+def _groups(reader: Reader, now: int) -> Sequence[Group]:
+    found = []
+    for one in payments.unplaced_sums(reader, now - UNPLACED_WINDOW_US):
+        sim = devices.sim_by_key(reader, one.sim_key)
+        device = None if sim is None else devices.get(reader, sim.device_id)
+        method = None if sim is None else payment_methods.on_sim(reader, sim.seq)
+        mine = method if method is not None and method.provider == one.provider else None
+        found.append(Group(one, sim, device, mine))
+    return found
+
+
+def _replay(visit: Visit) -> str:
+    """Return the address of the replay of what was just claimed; "" if nothing was."""
+    times = {name: visit.query[name] for name in ("from", "to") if visit.query.get(name)}
+    return f"/dash/replay?{urlencode(times)}" if len(times) == 2 else ""
+
+
+async def show_claim(visit: Visit) -> Shown:
+    """Show what a claim of a number takes, before it is done."""
+    method = await visit.env.store.read(
+        lambda reader: payment_methods.get(reader, visit.places["id"], Mode.LIVE)
+    )
+    if method is None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    answer = await flow.claim_unplaced(visit.env, visit.caller, method.id, dry_run=True)
+    body = _decode(answer.body)
+    return Shown(
+        "lines/claim.html",
+        {
+            "method": method,
+            "count": body["claimed"],
+            "amounts": body.get("amounts") or [],
+            "payments": body.get("payments") or [],
+            "provider": provider_name(method.provider),
+            "text": visible,
+        },
+    )
+
+
+async def claim(visit: Visit) -> Outcome:
+    """Claim them, and offer the replay of the same time."""
+    answer = await flow.claim_unplaced(
+        visit.env, visit.caller, visit.places["id"], dry_run=False, claim=visit.idempotency
+    )
+    body = _decode(answer.body)
+    if not body["claimed"]:
+        return Goto("/dash/unplaced", "said_claimed_none")
+    window = urlencode({"from": body["from"], "to": body["to"]})
+    return Goto(f"/dash/unplaced?{window}", "said_claimed")

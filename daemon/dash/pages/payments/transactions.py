@@ -1,0 +1,282 @@
+"""The list of transactions, open ones first, and one transaction: what happened to it, and what can be done with it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from daemon.core.access.roles import Operation
+from daemon.core.errors import FieldError, Refusal
+from daemon.core.ids import reference_of, split_reference
+from daemon.core.inputs import InitializeRequest, ReconcileRequest
+from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
+from daemon.core.model import Transaction
+from daemon.core.payments import timeline
+from daemon.core.payments.checkout import Facts
+from daemon.dash.parts import listing
+from daemon.dash.parts.listing import Choice
+from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, state_of, time_left
+from daemon.dash.web.answers import Download, Goto, Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.flows.payments import cancel_expire, initialize, texts
+from daemon.flows.payments import reconcile as reconcile_flow
+from daemon.flows.payments.texts import SentAgain
+from daemon.store import journal
+from daemon.store.engine import Reader
+from daemon.store.payments import payments, reviews, transaction_list
+from daemon.store.payments import texts as text_store
+from daemon.store.payments.texts import Text
+from daemon.store.payments.transaction_list import Found, TransactionFilter
+from daemon.wire import ErrorCode, Mode, TransactionStatus
+from parsers.money import render
+
+HERE: Final = "/dash/transactions"
+CHOICES: Final = (
+    Choice("state", ("", *STATES)),
+    Choice("sort", ("newest", "oldest", "largest", "smallest"), "newest"),
+    Choice("mode", tuple(Mode), Mode.LIVE),
+)
+OPEN_SHOWN: Final = 20
+JOURNAL_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the list: the transaction, its state, and for an open one the time left in words."""
+
+    transaction: Transaction
+    state: str
+    left: str
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """Everything about one transaction."""
+
+    facts: Facts
+    held: str | None
+    texts: Sequence[Text]
+    journal: Sequence[Json]
+
+
+async def show_list(visit: Visit) -> Shown | Download:
+    """Show the list, or return it as CSV. Without a filter the open ones stand in a list of their own, above the others."""
+    asked = listing.ask(visit, CHOICES)
+    state = asked.chosen["state"]
+    split = not (state or asked.search or asked.since or asked.until or asked.as_csv)
+    wanted = TransactionFilter(
+        mode=Mode(asked.chosen["mode"]),
+        status=STATES[state] if state else None,
+        since=asked.since,
+        until=asked.until,
+        search=asked.search,
+        sort=asked.chosen["sort"],
+        after=split_reference(asked.after or ""),
+        ended=split,
+    )
+    waiting = TransactionFilter(
+        mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort
+    )
+
+    def read(reader: Reader) -> tuple[Sequence[Found], Sequence[Found]]:
+        limit = asked.limit + (0 if asked.as_csv else 1)
+        rows = transaction_list.transactions(reader, wanted, now=visit.now, limit=limit, offset=0)
+        first = split and asked.after is None
+        size = OPEN_SHOWN + 1 if first else 0
+        found = transaction_list.transactions(reader, waiting, now=visit.now, limit=size, offset=0)
+        return rows[0], found[0]
+
+    rows, waiting_rows = await visit.env.store.read(read)
+    if asked.as_csv:
+        return await listing.csv_file(visit, "transactions", _columns(visit), rows)
+    shown = rows[: asked.limit]
+    last = shown[-1][0].reference if len(rows) > asked.limit else None
+    return Shown(
+        "payments/transactions.html",
+        {
+            "list": listing.page(visit, asked, [_row(visit, one) for one, _ in shown], last),
+            "open": [_row(visit, one) for one, _ in waiting_rows[:OPEN_SHOWN]],
+            "more_open": len(waiting_rows) > OPEN_SHOWN,
+            "split": split and asked.after is None,
+            "tones": TONES,
+            "may_make": visit.may(Operation.CREATE_TRANSACTION),
+        },
+    )
+
+
+def _row(visit: Visit, transaction: Transaction) -> Row:
+    state = state_of(transaction, visit.now)
+    left = time_left(visit, transaction.expires_at or 0) if state == "open" else ""
+    return Row(transaction, state, left)
+
+
+async def show_one(visit: Visit) -> Shown:
+    """Show one transaction."""
+    found = await visit.env.store.read(lambda reader: _read(reader, visit.places["id"]))
+    order = order_of(visit, found.facts)
+    transaction = order.transaction
+    state = state_of(transaction, visit.now)
+    unpaid = state in {"open", "expired", "cancelled"}
+    return Shown(
+        "payments/transaction.html",
+        {
+            "order": order,
+            "x": transaction,
+            "p": order.payment,
+            "state": state,
+            "tones": TONES,
+            "held": found.held,
+            "texts": found.texts,
+            "text_tones": {"sent": "good", "failed": "bad", "unknown": "warn", "expired": "warn"},
+            "journal": masked(visit, found.journal),
+            "typed": visit.form,
+            "may_reconcile": unpaid and visit.may(Operation.RECONCILE),
+            "may_cancel": state in {"open", "expired"} and visit.may(Operation.CANCEL_TRANSACTION),
+            "may_renew": unpaid and visit.may(Operation.CREATE_TRANSACTION),
+            "may_send": state == "open" and visit.may(Operation.SEND_CODE),
+            "may_make": visit.may(Operation.CREATE_TRANSACTION),
+        },
+        f"{order.view.code} · {visit.money(transaction.expected_minor, transaction.currency)}",
+        status=422 if visit.errors else 200,
+    )
+
+
+def _read(reader: Reader, reference: str) -> _About:
+    facts = facts_of(reader, reference)
+    request = facts.request
+    events, _ = journal.of_transaction(reader, request.id, limit=JOURNAL_MAX, offset=0)
+    ids = {event.payment_id for event in events if event.payment_id is not None}
+    money = {payment_id: payments.get(reader, payment_id) for payment_id in ids}
+    return _About(
+        facts,
+        reviews.held_for(reader, request.id),
+        text_store.of_transaction(reader, request.id),
+        [
+            timeline.entry_json(event, money.get(event.payment_id or "")) | {"at_us": event.at}
+            for event in events
+        ],
+    )
+
+
+async def cancel(visit: Visit) -> Outcome:
+    """Cancel an unpaid transaction."""
+    reason = visit.form.get("reason", "").strip()[:NOTES_CHARACTERS_MAX] or None
+    try:
+        await cancel_expire.cancel(
+            visit.env, visit.caller, visit.places["id"], reason=reason, meta=visit.meta
+        )
+    except Refusal as refusal:
+        return await _refused(visit, refusal, "not_cancellable")
+    return Goto(_here(visit), "said_cancelled")
+
+
+async def renew(visit: Visit) -> Outcome:
+    """Make a new transaction for the same customer and cancel this one, in one commit."""
+    facts = await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
+    old = facts.request
+    if old.phone_number is None or old.expected_minor is None:
+        visit.errors[""] = visit.words("renew_erased")
+        return await show_one(visit)
+    request = InitializeRequest(
+        amount_minor=old.expected_minor,
+        currency=old.currency,
+        phone_number=old.phone_number,
+        customer_name=old.customer_name,
+        description=old.description,
+        webhook_url=old.webhook_url,
+        redirect_url=old.redirect_url,
+        client_reference=old.client_reference,
+        meta=old.meta,
+        expected_telco_transaction_id=old.expected_telco_transaction_id,
+        expected_payer_phone=old.expected_payer_phone,
+        expected_payer_name=old.expected_payer_name,
+        send_sms_to_payer=old.send_sms_to_payer,
+        replaces=old.reference,
+    )
+    try:
+        answer = await initialize.initialize(
+            visit.env,
+            visit.caller,
+            request,
+            request_id=visit.meta.request_id,
+            idempotency=visit.idempotency,
+            phones=visit.machine.phone_states(),
+        )
+    except Refusal as refusal:
+        return await _refused(visit, refusal, "not_renewable")
+    reference = msgspec.json.decode(answer.body)["data"]["reference"]
+    return Goto(f"{HERE}/{reference}", "said_renewed")
+
+
+async def _refused(visit: Visit, refusal: Refusal, key: str) -> Shown:
+    if refusal.code is not ErrorCode.TRANSACTION_NOT_CANCELLABLE:
+        raise refusal
+    visit.errors[""] = visit.words(key)
+    return await show_one(visit)
+
+
+async def reconcile(visit: Visit) -> Outcome:
+    """Match the payment with the ID that the customer shows."""
+    telco_id = visit.form.get("transaction_id", "").strip()
+    notes = visit.form.get("notes", "").strip()[:NOTES_CHARACTERS_MAX] or None
+    if not telco_id.isprintable() or not 0 < len(telco_id) <= TRANSACTION_ID_CHARACTERS_MAX:
+        # An unknown transaction is told before a wrong ID.
+        await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
+        visit.fail(FieldError("transaction_id", "invalid", visit.words("reconcile_wrong")))
+        return await show_one(visit)
+    try:
+        await reconcile_flow.reconcile(
+            visit.env,
+            visit.caller,
+            visit.places["id"],
+            ReconcileRequest(telco_id, notes=notes),
+            request_id=visit.meta.request_id,
+            idempotency=visit.idempotency,
+        )
+    except Refusal as refusal:
+        key = f"reconcile_{refusal.code.lower()}"
+        if refusal.code is ErrorCode.TRANSACTION_NOT_FOUND or not visit.words.has(key):
+            raise
+        visit.fail(FieldError("transaction_id", "invalid", visit.words(key)))
+        return await show_one(visit)
+    return Goto(_here(visit), "said_reconciled")
+
+
+async def send_again(visit: Visit) -> Outcome:
+    """Send the code once more by SMS."""
+    result = await texts.send_code_again(visit.env, visit.caller, visit.places["id"])
+    if result is SentAgain.QUEUED:
+        return Goto(_here(visit), "said_again_queued")
+    visit.errors[""] = visit.words(f"again_{result}")
+    return await show_one(visit)
+
+
+def _here(visit: Visit) -> str:
+    return f"{HERE}/{reference_of(split_reference(visit.places['id']) or '')}"
+
+
+def _columns(visit: Visit) -> dict[str, Callable[[Found], object]]:
+    return {
+        "reference": lambda one: one[0].reference,
+        "code": lambda one: one[0].svc_code,
+        "state": lambda one: state_of(one[0], visit.now),
+        "created_at": lambda one: timestamp(one[0].created_at),
+        "expires_at": lambda one: timestamp_or_none(one[0].expires_at),
+        "completed_at": lambda one: timestamp_or_none(one[0].completed_at),
+        "expected": lambda one: (
+            None
+            if one[0].expected_minor is None
+            else render(one[0].expected_minor, one[0].currency)
+        ),
+        "received": lambda one: (
+            None if one[1] is None else render(one[1].amount_minor, one[1].currency)
+        ),
+        "currency": lambda one: one[0].currency,
+        "customer_name": lambda one: one[0].customer_name,
+        "phone": lambda one: one[0].phone_number,
+        "description": lambda one: one[0].description,
+        "own_number": lambda one: one[0].client_reference,
+        "network_transaction_id": lambda one: None if one[1] is None else one[1].telco_id_as_read,
+    }

@@ -1,0 +1,120 @@
+"""Health: disk, clock, database, backups and version; the checks of `momo doctor`; make and check a backup.
+
+A restore is left to the terminal: the daemon must stand still for it.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from daemon.core.lines.modem_health import find_problems
+from daemon.dash.web.answers import Goto, Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.doctor.checks import Check, Phone, Running, Status, System
+from daemon.doctor.run import run_checks, this_user
+from daemon.flows.upkeep import backups as flow
+from daemon.runtime.system import VERSION
+from daemon.store.upkeep import backup, inspect
+from daemon.store.upkeep.backup import BackupBad
+
+HERE: Final = "/dash/health"
+BACKUPS_SHOWN: Final = 20
+_ORDER: Final = (Status.FAIL, Status.WARN, Status.SKIP, Status.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Backups:
+    """The newest backups of the shop, and how many there are."""
+
+    newest: list[backup.Entry]
+    count: int
+
+
+async def show(visit: Visit) -> Shown:
+    """Show what is known without a new check."""
+    return await _page(visit)
+
+
+async def show_checks(visit: Visit) -> Shown:
+    """Run every check of `momo doctor` and show the results, the worst first."""
+    env, machine = visit.env, visit.machine
+    times = env.times()
+    phones = tuple(
+        Phone(one.port, one.port, one.state, tuple(find_problems(one, times.wall_us)))
+        for one in machine.phone_states()
+        if not one.simulated
+    )
+    doubt = "" if times.doubt is None else times.doubt.why
+    system = System(
+        Path("/"),
+        this_user(),
+        phones,
+        os.getpid(),
+        places=machine.places,
+        environ=os.environ,
+        running=Running(VERSION, doubt, times.confirmed, env.http_address, env.awake),
+        version=VERSION,
+        now_us=times.wall_us,
+    )
+    # In a thread: it reads hundreds of small files, and the whole database.
+    found = await asyncio.to_thread(run_checks, system, ())
+    return Shown("upkeep/checks.html", {"checks": _worst_first(found), "counts": _counts(found)})
+
+
+async def make_backup(visit: Visit) -> Outcome:
+    """Make a backup; it is verified at once."""
+    try:
+        made = await flow.create_for(visit.env, visit.caller, visit.machine.places)
+    except (BackupBad, OSError) as error:
+        visit.errors[""] = f"{visit.words('backup_failed')} {error}"
+        return await _page(visit)
+    return Goto(HERE, "said_backup_findings" if made["findings"] else "said_backup_made")
+
+
+async def check_backup(visit: Visit) -> Outcome:
+    """Restore a backup into a folder that is removed again, and verify it there."""
+    name = visit.form.get("backup", "")
+    try:
+        tried = await flow.drill_for(visit.env, visit.caller, visit.machine.places, name)
+    except (BackupBad, OSError) as error:
+        visit.errors[""] = f"{visit.words('backup_bad')} {error}"
+        return await _page(visit)
+    return Goto(HERE, "said_backup_findings" if tried["findings"] else "said_backup_checked")
+
+
+async def _page(visit: Visit) -> Shown:
+    env = visit.env
+    times = env.times()
+    full_check = await env.store.read(inspect.last_full_check)
+    known = await asyncio.to_thread(backup.entries, visit.machine.places)
+    return Shown(
+        "upkeep/health.html",
+        {
+            "free": await asyncio.to_thread(env.free_bytes, env.home),
+            "room": env.disk.room.value,
+            "doubt": "" if times.doubt is None else times.doubt.why,
+            "confirmed": times.confirmed,
+            "database": env.self_check.found.value,
+            "size": await asyncio.to_thread(_size, env.store.path),
+            "full_check": full_check,
+            "backups": Backups(known[:BACKUPS_SHOWN], len(known)),
+            "also_to": env.config.backup.also_to,
+            "faults": env.faults.all(),
+            "version": VERSION,
+        },
+        status=422 if visit.errors else 200,
+    )
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size
+
+
+def _worst_first(found: list[Check]) -> list[Check]:
+    return sorted(found, key=lambda check: _ORDER.index(check.status))
+
+
+def _counts(found: list[Check]) -> dict[str, int]:
+    return {status.value: sum(check.status is status for check in found) for status in _ORDER}

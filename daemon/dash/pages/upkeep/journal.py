@@ -1,0 +1,90 @@
+"""The journal: who did what, filtered by person, thing and day, also as CSV."""
+
+import re
+from typing import Any, Final
+
+from daemon.core.ids import reference_of
+from daemon.core.journal_text import facts
+from daemon.core.json_values import dump, timestamp
+from daemon.core.model import Event
+from daemon.dash.parts import listing
+from daemon.dash.parts.listing import Choice
+from daemon.dash.web.answers import Download, Shown
+from daemon.dash.web.visit import Visit
+from daemon.store import journal
+from daemon.store.access import users
+from daemon.store.engine import Reader
+from daemon.store.journal import JournalFilter
+
+THINGS: Final[dict[str, tuple[str, ...]]] = {
+    "": (),
+    "money": ("transaction", "payment", "review", "payer", "balance"),
+    "messages": ("message", "messages", "sms", "phones"),
+    "lines": ("sim", "modem", "payment_method", "link"),
+    "webhooks": ("endpoint", "delivery", "dead_letter", "secret"),
+    "access": ("user", "session", "password", "second_factor", "api_key"),
+    "books": ("export", "statement", "report"),
+    "upkeep": ("shop", "backup", "setting", "clock", "disk", "db", "smtp", "notice"),
+}
+"""The filter of things, and the first words of the types of entries that belong to each."""
+CHOICES: Final = (
+    Choice("who", ("people", "everybody"), "people"),
+    Choice("thing", tuple(THINGS)),
+)
+_DAEMON: Final = "momo"
+_NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+async def show(visit: Visit) -> Shown | Download:
+    """Show the list, or return it as CSV; the search is the name of a user, or a whole actor such as `socket:0`."""
+    asked = listing.ask(visit, CHOICES)
+    after = asked.after or ""
+    before = int(after) if _NUMBER.fullmatch(after) else None
+
+    def read(reader: Reader) -> tuple[list[Event], bool, list[str]]:
+        names = [user.name for user in users.known(reader)]
+        actor = f"user:{asked.search}" if asked.search in names else asked.search
+        wanted = JournalFilter(
+            people=asked.chosen["who"] == "people" and actor != _DAEMON,
+            actor=actor,
+            things=THINGS[asked.chosen["thing"]],
+            since=asked.since,
+            until=asked.until,
+            before=before,
+        )
+        rows, more = journal.listed(reader, wanted, limit=asked.limit)
+        return rows, more, names
+
+    rows, more, names = await visit.env.store.read(read)
+    if asked.as_csv:
+        return await listing.csv_file(visit, "journal", _COLUMNS, rows)
+    last = str(rows[-1].seq) if more else None
+    return Shown(
+        "upkeep/journal.html",
+        {
+            "list": listing.page(visit, asked, rows, last),
+            "details": _details,
+            "names": names,
+        },
+    )
+
+
+def _details(event: Event) -> list[tuple[str, Any]]:
+    """Return the facts of an entry that say something."""
+    found = facts(event.data, None)
+    return [(name, value) for name, value in found.items() if value not in (None, "", [], {})]
+
+
+_COLUMNS: Final = {
+    "id": lambda event: event.seq,
+    "at": lambda event: timestamp(event.at),
+    "who": lambda event: event.actor,
+    "what": lambda event: event.type,
+    "transaction": lambda event: (
+        None if event.transaction_id is None else reference_of(event.transaction_id)
+    ),
+    "payment_id": lambda event: event.payment_id,
+    "message_id": lambda event: event.message_id,
+    "endpoint_id": lambda event: event.endpoint_id,
+    "details": lambda event: dump(facts(event.data, None)).decode(),
+}

@@ -1,0 +1,159 @@
+"""The settings: meaning, value and where each comes from; change one after a check; mail password and test of notices."""
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.access.roles import MANAGERS, OWNER, Operation
+from daemon.core.errors import FieldError, Refusal
+from daemon.dash.parts.confirming import confirmed
+from daemon.dash.web.answers import Goto, Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.flows.upkeep import notices
+from daemon.flows.upkeep import settings as flow
+from daemon.runtime import config_edit
+from daemon.runtime.config import ConfigError
+from daemon.wire import ErrorCode
+
+HERE: Final = "/dash/settings"
+PASSWORD_CHARACTERS_MAX: Final = 1024
+VALUE_CHARACTERS_MAX: Final = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting as shown: texts of its values, and whether its change waits for a restart."""
+
+    key: str
+    value: str
+    default: str
+    origin: str
+    waits: bool
+
+    @property
+    def word(self) -> str:
+        """Key of its meaning in the words."""
+        return f"setting_{self.key.replace('.', '_')}"
+
+
+async def show_list(visit: Visit) -> Shown:
+    """Show every setting, by section."""
+    try:
+        found = await asyncio.to_thread(_read, visit)
+        problem = ""
+    except ConfigError as error:
+        found, problem = [], str(error)
+    sections: dict[str, list[Setting]] = {}
+    for one in found:
+        sections.setdefault(one.key.partition(".")[0], []).append(one)
+    return Shown(
+        "upkeep/settings.html",
+        {
+            "sections": sections,
+            "path": visit.machine.places.config,
+            "waiting": [one for one in found if one.waits],
+            "channels": visit.machine.channels,
+            "problem": problem,
+            "has_password": await notices.has_smtp_password(visit.env),
+        },
+        status=422 if visit.errors else 200,
+    )
+
+
+async def show_one(visit: Visit) -> Shown:
+    """Show one setting; with `value` in the address also what a change to it would do."""
+    return await _one(visit, visit.query.get("value"), default="default" in visit.query)
+
+
+async def change(visit: Visit) -> Outcome:
+    """Write a setting that was checked."""
+    value = None if visit.form.get("default") else visit.form.get("value", "")
+    if not await confirmed(visit):
+        return await _one(visit, value, default=value is None)
+    try:
+        await flow.change(visit.env, visit.caller, visit.machine.places, visit.places["id"], value)
+    except (ConfigError, config_edit.CannotEdit, OSError) as error:
+        visit.fail(FieldError("value", "invalid", str(error)))
+        return await _one(visit, value, default=value is None)
+    except config_edit.NoSuchKey as error:
+        raise Refusal(ErrorCode.ROUTE_NOT_FOUND) from error
+    return Goto(HERE, "said_setting_changed")
+
+
+async def set_mail_password(visit: Visit) -> Outcome:
+    """Store the password of the mail account, or with an empty field remove it."""
+    if not await confirmed(visit):
+        return await show_list(visit)
+    given = visit.form.get("mail_password", "")
+    if len(given) > PASSWORD_CHARACTERS_MAX:
+        visit.fail(FieldError("mail_password", "invalid", visit.words("mail_password_long")))
+        return await show_list(visit)
+    await notices.store_smtp_password(visit.env, visit.caller, given or None)
+    return Goto(HERE, "said_mail_password_set" if given else "said_mail_password_removed")
+
+
+async def test_notices(visit: Visit) -> Outcome:
+    """Queue a test notice on every channel."""
+    await notices.queue_test(visit.env, visit.caller, visit.machine.channels)
+    return Goto(HERE, "said_notice_tested")
+
+
+async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
+    key = visit.places["id"]
+    try:
+        found = {one.key: one for one in await asyncio.to_thread(_read, visit)}
+    except ConfigError as error:
+        raise Refusal(ErrorCode.VALIDATION_ERROR, str(error), hint="momo config edit") from error
+    if key not in found:
+        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    allowed = visit.role in (OWNER if key.startswith("access.") else MANAGERS)
+    given = None if default else (value or "")[:VALUE_CHARACTERS_MAX]
+    new = None
+    if allowed and (default or value is not None) and "value" not in visit.errors:
+        try:
+            checked = await flow.preview(visit.caller, visit.machine.places, key, given)
+            new = _text(checked["value"])
+        except (ConfigError, config_edit.CannotEdit) as error:
+            visit.fail(FieldError("value", "invalid", str(error)))
+    return Shown(
+        "upkeep/setting.html",
+        {
+            "one": found[key],
+            "given": found[key].value if value is None else value,
+            "default": default,
+            "new": new,
+            "allowed": allowed and visit.may(Operation.CHANGE_SETTINGS),
+        },
+        key,
+        status=422 if visit.errors else 200,
+    )
+
+
+def _read(visit: Visit) -> list[Setting]:
+    rows = config_edit.show_settings(visit.machine.places, os.environ)
+    running = visit.env.config
+    return [
+        Setting(
+            row["key"],
+            _text(row["value"]),
+            _text(row["default"]),
+            row["origin"],
+            config_edit.value_of(running, row["key"]) != row["value"],
+        )
+        for row in rows
+    ]
+
+
+def _text(value: Any) -> str:
+    """Return a value as it is typed."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value) if _is_plain(value) else json.dumps(value)
+    return str(value)
+
+
+def _is_plain(values: list[Any]) -> bool:
+    return all("," not in str(one) and str(one).strip() == str(one) for one in values)

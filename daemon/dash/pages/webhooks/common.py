@@ -1,0 +1,108 @@
+"""What the pages of webhooks share: reading forms, naming endpoints, the words of a cause."""
+
+import json
+import re
+from typing import Any, Final
+
+from daemon.core.errors import FieldError, Refusal
+from daemon.core.model import Delivery, Endpoint
+from daemon.core.webhooks.diagnosis import cause_of
+from daemon.dash.web.visit import Visit
+from daemon.store.webhooks import endpoints
+from daemon.wire import DeliveryStatus, ErrorCode
+
+TEXT_MAX: Final = 200
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+TONES: Final = {
+    "well": "good",
+    "fresh": "calm",
+    "failing": "warn",
+    "paused": "bad",
+    DeliveryStatus.DELIVERED: "good",
+    DeliveryStatus.FAILED: "bad",
+    DeliveryStatus.RETRYING: "warn",
+    DeliveryStatus.PENDING: "calm",
+}
+
+
+def needs_open_collections(visit: Visit) -> None:
+    """Reject an action if open collections are disabled.
+
+    Raises:
+        Refusal: OPEN_COLLECTIONS_DISABLED.
+    """
+    if not visit.env.config.open_collections.enabled:
+        raise Refusal(ErrorCode.OPEN_COLLECTIONS_DISABLED)
+
+
+async def endpoint_of(visit: Visit) -> Endpoint:
+    """Return the endpoint of the address.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND.
+    """
+    endpoint_id = visit.places["id"]
+    found = await visit.env.store.read(lambda reader: endpoints.get(reader, endpoint_id))
+    if found is None:
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    return found
+
+
+def condition(endpoint: Endpoint) -> str:
+    """Return the state of an endpoint: `paused`, `failing`, `well`, or `fresh` before its first answer."""
+    if not endpoint.is_active:
+        return "paused"
+    if endpoint.consecutive_failures:
+        return "failing"
+    return "fresh" if endpoint.last_success_at is None else "well"
+
+
+def name_of(endpoint: Endpoint) -> str:
+    """Return the name that an endpoint is shown under."""
+    return endpoint.description or host_of(endpoint)
+
+
+def host_of(endpoint: Endpoint) -> str:
+    """Return the host of an endpoint, or the whole address of a local one."""
+    return endpoint.url.partition("://")[2].partition("/")[0] or endpoint.url
+
+
+def answer_of(visit: Visit, status_code: int | None, error_code: str | None) -> str:
+    """Return an answer in words, such as `answered 404: nothing accepts webhooks at this address`."""
+    if error_code is None:
+        return "" if status_code is None else visit.words("hook_answered", status=status_code)
+    means = cause_words(visit, "cause", cause_of(status_code, error_code))
+    return (
+        means
+        if status_code is None
+        else f"{visit.words('hook_answered', status=status_code)}: {means}"
+    )
+
+
+def cause_words(visit: Visit, what: str, cause: str) -> str:
+    """Return what a cause means (`cause`) or how it is mended (`mend`)."""
+    key = f"{what}_{cause}"
+    return visit.words(key if visit.words.has(key) else f"{what}_other")
+
+
+def may_be_sent_again(delivery: Delivery, endpoint: Endpoint) -> bool:
+    """Return whether a delivery has ended and its endpoint still exists."""
+    ended = delivery.status in (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED)
+    return ended and endpoint.deleted_at is None
+
+
+def read_text(visit: Visit, name: str, most: int = TEXT_MAX, *, required: bool = False) -> str:
+    """Return a trimmed field of the form; if it is wrong, note the error."""
+    text = visit.form.get(name, "").strip()
+    if required and not text:
+        visit.fail(FieldError(name, "required", visit.words("field_required")))
+    elif len(text) > most:
+        visit.fail(FieldError(name, "too_long", visit.words("field_too_long", most=most)))
+    elif _CONTROL.search(text):
+        visit.fail(FieldError(name, "invalid", visit.words("field_control")))
+    return text
+
+
+def data_of(body: bytes) -> Any:
+    """Return the body of a flow's answer."""
+    return json.loads(body)

@@ -1,0 +1,289 @@
+"""The list of webhook endpoints, and one endpoint: its state, its last answers, its rules, and all that is done with it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from daemon.core.access.roles import Operation
+from daemon.core.errors import FieldError, Refusal
+from daemon.core.limits import ENDPOINTS_MAX
+from daemon.core.lines.readiness import UNPLACED_WINDOW_US
+from daemon.core.model import Delivery, Endpoint, Rule
+from daemon.core.webhooks.delivery import Attempt
+from daemon.core.webhooks.diagnosis import cause_of
+from daemon.dash.pages.webhooks import common
+from daemon.dash.pages.webhooks.common import condition, endpoint_of, name_of, read_text
+from daemon.dash.web.answers import Goto, Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.flows.webhooks import addresses, trial
+from daemon.flows.webhooks import endpoints as flow
+from daemon.flows.webhooks.endpoints import Changes, NewEndpoint
+from daemon.sender.address_guard import URL_CHARACTERS_MAX
+from daemon.store.engine import Reader
+from daemon.store.webhooks import backlog, delivery_log, endpoints, routing
+from daemon.store.webhooks.delivery_log import DeliveryFilter
+from daemon.wire import ErrorCode, EventKind, Mode
+
+HERE: Final = "/dash/webhooks"
+DELIVERIES_MAX: Final = 10
+_IN_THE_FORM: Final = (ErrorCode.LINES_NOT_READY, ErrorCode.ENDPOINT_LIMIT)
+
+
+async def show_list(visit: Visit) -> Shown:
+    """Show all endpoints of both modes."""
+    since = visit.now - UNPLACED_WINDOW_US
+
+    def read(reader: Reader) -> tuple[list[Endpoint], dict[str, int], int]:
+        return (
+            endpoints.in_use(reader),
+            backlog.waiting_by_endpoint(reader),
+            routing.count_unclaimed(reader, Mode.LIVE, since),
+        )
+
+    found, waiting, unclaimed = await visit.env.store.read(read)
+    rows = [(one, name_of(one), condition(one), waiting.get(one.id, 0)) for one in found]
+    return Shown(
+        "webhooks/list.html",
+        {
+            "rows": rows,
+            "unclaimed": unclaimed,
+            "tones": common.TONES,
+            "full": len(found) >= ENDPOINTS_MAX,
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything about one endpoint."""
+
+    waiting: int
+    rules: list[Rule]
+    failed: Attempt | None
+    deliveries: list[tuple[Delivery, Endpoint]]
+
+
+async def show_one(visit: Visit) -> Shown:
+    """Show one endpoint."""
+    endpoint = await endpoint_of(visit)
+
+    def read(reader: Reader) -> State:
+        wanted = DeliveryFilter(endpoint_id=endpoint.id)
+        found, _ = delivery_log.listed(reader, wanted, limit=DELIVERIES_MAX, offset=0)
+        return State(
+            backlog.count(reader, endpoint.id),
+            routing.rules_of_endpoint(reader, endpoint.id),
+            delivery_log.last_failure(reader, endpoint),
+            found,
+        )
+
+    state = await visit.env.store.read(read)
+    failed = state.failed
+    mend = ""
+    if failed is not None:
+        cause = cause_of(failed.status_code, failed.error_code)
+        mend = common.cause_words(visit, "mend", cause)
+    return Shown(
+        "webhooks/one.html",
+        {
+            "one": endpoint,
+            "name": name_of(endpoint),
+            "condition": condition(endpoint),
+            "tones": common.TONES,
+            "events": json.loads(endpoint.events),
+            "state": state,
+            "failed": None
+            if failed is None
+            else common.answer_of(visit, failed.status_code, failed.error_code),
+            "mend": mend,
+            "deliveries": [
+                (one, common.answer_of(visit, one.response_status_code, one.error_code))
+                for one, _ in state.deliveries
+            ],
+        },
+        name_of(endpoint),
+    )
+
+
+async def show_new(visit: Visit) -> Shown:
+    """Show the form of a new endpoint."""
+    return _form(visit, None, _fresh(), 200)
+
+
+async def create(visit: Visit) -> Outcome:
+    """Create an endpoint; who may see secrets is shown its secret, once."""
+    common.needs_open_collections(visit)
+    values = _read(visit)
+    mode = Mode.TEST if visit.form.get("sandbox") else Mode.LIVE
+    values["sandbox"] = mode is Mode.TEST
+    if not visit.errors:
+        try:
+            await addresses.check_endpoint(
+                visit.env, visit.caller, values["url"], visit.machine.resolver
+            )
+            new = NewEndpoint(
+                values["url"],
+                values["description"],
+                mode,
+                tuple(values["events"]),
+                values["catch_all"],
+                values["include_raw"],
+            )
+            # The token of the form makes it happen once, so no answer with a secret needs to be kept.
+            answer = await flow.create(visit.env, visit.caller, new, claim=None, warnings=[])
+        except Refusal as refusal:
+            _take(visit, refusal)
+        else:
+            return _created(visit, common.data_of(answer.body))
+    return _form(visit, None, values, 422)
+
+
+def _created(visit: Visit, body: Any) -> Outcome:
+    endpoint_id = str(body["data"]["id"])
+    if not visit.may(Operation.MANAGE_SECRETS):
+        return Goto(f"{HERE}/{endpoint_id}", "said_endpoint_created")
+    values = {
+        "id": endpoint_id,
+        "secret": body["secret"],
+        "until": None,
+        "why": "secret_new",
+        "command": f"momo endpoints reveal {endpoint_id}",
+    }
+    return Shown("webhooks/secret.html", values, visit.words("secret"))
+
+
+async def show_edit(visit: Visit) -> Shown:
+    """Show the form with the values of an endpoint."""
+    endpoint = await endpoint_of(visit)
+    return _form(visit, endpoint, _values(endpoint), 200)
+
+
+async def edit(visit: Visit) -> Outcome:
+    """Change an endpoint."""
+    common.needs_open_collections(visit)
+    endpoint = await endpoint_of(visit)
+    before, values = _values(endpoint), _read(visit)
+    changed = {name: values[name] for name in before if values[name] != before[name]}
+    if not visit.errors:
+        try:
+            if "url" in changed:
+                await addresses.check_endpoint(
+                    visit.env, visit.caller, changed["url"], visit.machine.resolver
+                )
+            if "events" in changed:
+                changed["events"] = tuple(changed["events"])
+            if changed:
+                await flow.update(visit.env, visit.caller, endpoint.id, Changes(**changed))
+        except Refusal as refusal:
+            _take(visit, refusal)
+        else:
+            return Goto(f"{HERE}/{endpoint.id}", "said_endpoint_changed")
+    return _form(visit, endpoint, values, 422)
+
+
+async def pause(visit: Visit) -> Goto:
+    """Pause an endpoint."""
+    return await _switch(visit, "said_endpoint_paused", is_active=False)
+
+
+async def resume(visit: Visit) -> Goto:
+    """Resume an endpoint; what waits is sent."""
+    return await _switch(visit, "said_endpoint_resumed", is_active=True)
+
+
+async def _switch(visit: Visit, said: str, *, is_active: bool) -> Goto:
+    common.needs_open_collections(visit)
+    endpoint_id = visit.places["id"]
+    await flow.update(visit.env, visit.caller, endpoint_id, Changes(is_active=is_active))
+    return Goto(f"{HERE}/{endpoint_id}", said)
+
+
+async def show_delete(visit: Visit) -> Shown:
+    """Show what a deletion gives up, with the form that does it."""
+    endpoint = await endpoint_of(visit)
+    waiting = await visit.env.store.read(lambda reader: backlog.count(reader, endpoint.id))
+    values = {
+        "one": endpoint,
+        "name": name_of(endpoint),
+        "waiting": waiting,
+        "command": f"momo endpoints delete {endpoint.id}",
+    }
+    return Shown("webhooks/delete.html", values)
+
+
+async def delete(visit: Visit) -> Goto:
+    """Delete an endpoint."""
+    common.needs_open_collections(visit)
+    await flow.delete(visit.env, visit.caller, visit.places["id"])
+    return Goto(HERE, "said_endpoint_deleted")
+
+
+async def test(visit: Visit) -> Shown:
+    """Send a made-up event and show what the endpoint answered."""
+    common.needs_open_collections(visit)
+    endpoint = await endpoint_of(visit)
+    tried = await trial.send(visit.env, visit.caller, endpoint, visit.machine.resolver)
+    values = {
+        "one": endpoint,
+        "name": name_of(endpoint),
+        "tried": tried,
+        "command": f"momo endpoints test {endpoint.id}",
+    }
+    return Shown("webhooks/tested.html", values, visit.words("hook_tested"))
+
+
+def _fresh() -> dict[str, Any]:
+    return {
+        "url": "https://",
+        "description": "",
+        "events": [EventKind.FORWARDED],
+        "catch_all": True,
+        "include_raw": False,
+        "sandbox": False,
+    }
+
+
+def _values(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "url": endpoint.url,
+        "description": endpoint.description,
+        "events": json.loads(endpoint.events),
+        "catch_all": endpoint.catch_all,
+        "include_raw": endpoint.include_raw,
+    }
+
+
+def _read(visit: Visit) -> dict[str, Any]:
+    """Return the fields of the form; what is wrong is in `visit.errors`."""
+    kinds = [str(kind) for kind in EventKind if visit.form.get(f"event.{kind}")]
+    if not kinds:
+        visit.fail(FieldError("events", "required", visit.words("field_events")))
+    return {
+        "url": read_text(visit, "url", URL_CHARACTERS_MAX, required=True),
+        "description": read_text(visit, "description"),
+        "events": kinds,
+        "catch_all": bool(visit.form.get("catch_all")),
+        "include_raw": bool(visit.form.get("include_raw")),
+    }
+
+
+def _take(visit: Visit, refusal: Refusal) -> None:
+    if refusal.code is ErrorCode.URL_NOT_ALLOWED:
+        visit.fail(FieldError("url", "invalid", refusal.message))
+    elif refusal.code in _IN_THE_FORM:
+        visit.refuse(refusal)
+    else:
+        raise refusal
+
+
+def _form(visit: Visit, endpoint: Endpoint | None, values: dict[str, Any], status: int) -> Shown:
+    shown = {
+        "one": endpoint,
+        "values": {"sandbox": False, **values},
+        "kinds": [str(kind) for kind in EventKind],
+        "command": "momo endpoints add https://shop.example/momo"
+        if endpoint is None
+        else f"momo endpoints update {endpoint.id}",
+    }
+    title = visit.words("hook_new" if endpoint is None else "hook_edit")
+    return Shown("webhooks/form.html", shown, title, status=status)

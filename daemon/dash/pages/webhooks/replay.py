@@ -1,0 +1,182 @@
+"""The payments of a time window that an endpoint has not received: count them, list them, send them, see how far it is."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from daemon.core.errors import FieldError, Refusal
+from daemon.core.json_values import timestamp
+from daemon.core.limits import DAY_US
+from daemon.core.model import Endpoint
+from daemon.core.webhooks.replay import (
+    PAYMENTS_MAX,
+    SENT,
+    SKIPPED,
+    WINDOW_US_MAX,
+    ReplayDecision,
+)
+from daemon.dash.pages.webhooks import common
+from daemon.dash.web.answers import Goto, Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.flows.webhooks import replay as flow
+from daemon.flows.webhooks.replay import ReplayRequest
+from daemon.store.engine import Reader
+from daemon.store.webhooks import endpoints
+from daemon.store.webhooks.replay import Candidate, Window, fates
+from daemon.wire import ErrorCode
+
+HERE: Final = "/dash/replay"
+LISTED_MAX: Final = 50
+_MISSING: Final = frozenset({*SENT, ReplayDecision.IN_FLIGHT})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The window that the address or the form asks for.
+
+    Attributes:
+        texts: The fields as they were given, for showing them again.
+        request: None if something is missing or wrong.
+    """
+
+    texts: dict[str, str]
+    request: ReplayRequest | None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The payments of a window from the view of an endpoint.
+
+    Attributes:
+        counts: How many of each decision, of the payments that one start would go through.
+        missing: The first of those that are not there yet.
+        more: The window has more than one start sends.
+    """
+
+    endpoint: Endpoint
+    counts: Counter[ReplayDecision]
+    missing: list[tuple[Candidate, ReplayDecision]]
+    more: bool
+
+
+async def show(visit: Visit) -> Shown:
+    """Show the window; with one, what would go and what not, and how far an earlier start is."""
+    return await _show(visit, _read(visit, visit.query), 200)
+
+
+async def start(visit: Visit) -> Outcome:
+    """Queue what the endpoint lacks of the window, at most 1000 payments."""
+    common.needs_open_collections(visit)
+    wanted = _read(visit, visit.form)
+    if wanted.request is None:
+        if not visit.errors:
+            visit.fail(FieldError("", "required", visit.words("replay_needs")))
+        return await _show(visit, wanted, 422)
+    answer = await flow.replay(visit.env, visit.caller, wanted.request, visit.meta)
+    body = common.data_of(answer.body)
+    said = "said_replay_started" if body["enqueued"] else "said_replay_nothing"
+    if body["has_more"]:
+        said = "said_replay_more"
+    return Goto(f"{HERE}?{urlencode(wanted.texts)}", said)
+
+
+def _read(visit: Visit, given: object) -> Wanted:
+    fields = given if isinstance(given, dict) else {}
+    texts = {name: str(fields.get(name, "")) for name in ("endpoint", "from", "to")}
+    texts |= {name: "1" for name in ("historical", "no_failed") if fields.get(name)}
+    since, until = _moment(visit, texts, "from"), _moment(visit, texts, "to")
+    if since is None or until is None or not texts["endpoint"]:
+        return Wanted(texts, None)
+    if since >= until:
+        visit.fail(FieldError("to", "out_of_range", visit.words("replay_backwards")))
+        return Wanted(texts, None)
+    if until - since > WINDOW_US_MAX:
+        visit.fail(FieldError("to", "out_of_range", visit.words("replay_too_long")))
+        return Wanted(texts, None)
+    asked = ReplayRequest(
+        texts["endpoint"],
+        since,
+        until,
+        include_failed="no_failed" not in texts,
+        include_historical="historical" in texts,
+    )
+    return Wanted(texts, asked)
+
+
+def _moment(visit: Visit, texts: dict[str, str], name: str) -> int | None:
+    """Return the time of a field in microseconds; it is a time of the shop's zone."""
+    if not texts[name]:
+        return None
+    try:
+        at = datetime.fromisoformat(texts[name][:19])
+        return int(at.replace(tzinfo=visit.words.zone).timestamp()) * 1_000_000
+    except (ValueError, OverflowError):
+        visit.fail(FieldError(name, "invalid", visit.words("replay_no_time")))
+        return None
+
+
+async def _show(visit: Visit, wanted: Wanted, status: int) -> Shown:
+    asked = wanted.request
+
+    def read(reader: Reader) -> tuple[list[Endpoint], Gap | None]:
+        return endpoints.in_use(reader), None if asked is None else _gap(reader, asked)
+
+    found, gap = await visit.env.store.read(read)
+    texts = {**_default(visit), **{name: text for name, text in wanted.texts.items() if text}}
+    command = "momo replay --endpoint NAME --from today --to now --dry-run"
+    if asked is not None:
+        window = f"--from {timestamp(asked.since)} --to {timestamp(asked.until)}"
+        command = f"momo replay --endpoint {asked.endpoint_id} {window}"
+    counts = None if gap is None else gap.counts
+    values = {
+        "endpoints": [(one, common.name_of(one)) for one in found],
+        "texts": texts,
+        "gap": gap,
+        "will_go": 0 if counts is None else sum(counts[each] for each in SENT),
+        "on_the_way": 0 if counts is None else counts[ReplayDecision.IN_FLIGHT],
+        "there": 0 if counts is None else counts[ReplayDecision.DELIVERED],
+        "skipped": []
+        if counts is None
+        else [
+            (each, counts[each])
+            for each in SKIPPED
+            if counts[each] and each not in (ReplayDecision.DELIVERED, ReplayDecision.IN_FLIGHT)
+        ],
+        "most": PAYMENTS_MAX,
+        "listed_max": LISTED_MAX,
+        "command": command,
+    }
+    return Shown("webhooks/replay.html", values, visit.words("replay"), status=status)
+
+
+def _gap(reader: Reader, asked: ReplayRequest) -> Gap:
+    endpoint = endpoints.get(reader, asked.endpoint_id)
+    if endpoint is None:
+        raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    counts: Counter[ReplayDecision] = Counter()
+    missing: list[tuple[Candidate, ReplayDecision]] = []
+    for _seq, candidate, what in fates(
+        reader,
+        Window(endpoint, asked.since, asked.until),
+        include_failed=asked.include_failed,
+        include_historical=asked.include_historical,
+    ):
+        if sum(counts[each] for each in SENT) >= PAYMENTS_MAX:
+            return Gap(endpoint, counts, missing, more=True)
+        counts[what] += 1
+        if candidate is not None and what in _MISSING and len(missing) < LISTED_MAX:
+            missing.append((candidate, what))
+    return Gap(endpoint, counts, missing, more=False)
+
+
+def _default(visit: Visit) -> dict[str, str]:
+    """Return the window that the fields begin with: from the start of yesterday until now."""
+    local = visit.words.local(visit.now)
+    yesterday = visit.words.local(visit.now - DAY_US)
+    return {
+        "endpoint": "",
+        "from": f"{yesterday:%Y-%m-%d}T00:00",
+        "to": f"{local:%Y-%m-%dT%H:%M}",
+    }

@@ -1,0 +1,186 @@
+"""The routing rules of an endpoint: add, change, remove, and try one on a payment before it is saved."""
+
+import json
+from typing import Any, Final
+
+from daemon.core.errors import FieldError, Refusal
+from daemon.core.model import Endpoint, Payment, Rule, Transaction
+from daemon.core.webhooks import rule_json
+from daemon.core.webhooks.routing import claims
+from daemon.core.webhooks.rule_fields import FIELDS, PaymentFacts
+from daemon.core.webhooks.rules import OPERATORS, read_filter
+from daemon.dash.pages.webhooks import common
+from daemon.dash.pages.webhooks.common import endpoint_of, name_of, read_text
+from daemon.dash.web.answers import Goto, Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.flows.webhooks import rules as flow
+from daemon.flows.webhooks.rules import RuleChange
+from daemon.store.engine import Reader
+from daemon.store.payments import payment_list
+from daemon.store.payments.payment_list import PaymentFilter
+from daemon.store.webhooks import routing
+from daemon.wire import ErrorCode
+
+HERE: Final = "/dash/webhooks"
+TRIED_MAX: Final = 20
+"""The latest payments that a rule can be tried on."""
+POSITION_MAX: Final = 1_000_000
+EXAMPLE: Final = '{"amount": {"$gte": "50.00"}}'
+
+
+async def show_new(visit: Visit) -> Shown:
+    """Show the form of a new rule."""
+    endpoint = await endpoint_of(visit)
+    values = {"name": "", "filter": EXAMPLE, "enabled": True, "position": ""}
+    return await _form(visit, endpoint, None, values, 200)
+
+
+async def show_one(visit: Visit) -> Shown:
+    """Show the form with the values of a rule."""
+    endpoint, rule = await _found(visit)
+    text = json.dumps(json.loads(rule.filter), indent=2, ensure_ascii=False)
+    values = {
+        "name": rule.name,
+        "filter": text,
+        "enabled": rule.enabled,
+        "position": str(rule.position),
+    }
+    return await _form(visit, endpoint, rule, values, 200)
+
+
+async def create(visit: Visit) -> Outcome:
+    """Add a rule, or with the button `try` show what it would do."""
+    return await _save(visit, await endpoint_of(visit), None)
+
+
+async def change(visit: Visit) -> Outcome:
+    """Change a rule, or with the button `try` show what it would do."""
+    endpoint, rule = await _found(visit)
+    return await _save(visit, endpoint, rule)
+
+
+async def remove(visit: Visit) -> Goto:
+    """Remove a rule."""
+    common.needs_open_collections(visit)
+    endpoint_id = visit.places["id"]
+    await flow.delete(visit.env, visit.caller, endpoint_id, visit.places["rule"])
+    return Goto(f"{HERE}/{endpoint_id}", "said_rule_removed")
+
+
+async def _found(visit: Visit) -> tuple[Endpoint, Rule]:
+    endpoint, rule_id = await endpoint_of(visit), visit.places["rule"]
+    rule = await visit.env.store.read(lambda reader: routing.get_rule(reader, endpoint.id, rule_id))
+    if rule is None:
+        raise Refusal(ErrorCode.RULE_NOT_FOUND)
+    return endpoint, rule
+
+
+async def _save(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Outcome:
+    common.needs_open_collections(visit)
+    values: dict[str, Any] = {
+        "name": read_text(visit, "name"),
+        "filter": visit.form.get("filter", ""),
+        "enabled": bool(visit.form.get("enabled")),
+        "position": read_text(visit, "position", 7),
+    }
+    position = _position(visit, values["position"])
+    text = _filter(visit, values["filter"])
+    if visit.form.get("do") == "try":
+        # Nothing was written, so the status leaves the token of the form free.
+        return await _form(visit, endpoint, rule, values, 422, tried=text)
+    if visit.errors or text is None:
+        return await _form(visit, endpoint, rule, values, 422)
+    new = RuleChange(values["name"], position, values["enabled"], text)
+    if rule is not None:
+        await flow.update(visit.env, visit.caller, endpoint.id, rule.id, new)
+        return Goto(f"{HERE}/{endpoint.id}", "said_rule_changed")
+    try:
+        await flow.create(visit.env, visit.caller, endpoint.id, new, visit.meta)
+    except Refusal as refusal:
+        if refusal.code is not ErrorCode.VALIDATION_ERROR:
+            raise
+        visit.fail(FieldError("", "too_many", visit.words("rule_too_many")))
+        return await _form(visit, endpoint, rule, values, 422)
+    return Goto(f"{HERE}/{endpoint.id}", "said_rule_added")
+
+
+def _position(visit: Visit, text: str) -> int | None:
+    if not text:
+        return None
+    if text.isascii() and text.isdigit() and int(text) <= POSITION_MAX:
+        return int(text)
+    visit.fail(FieldError("position", "invalid", visit.words("rule_position_wrong")))
+    return None
+
+
+def _filter(visit: Visit, text: str) -> str | None:
+    """Return the filter as compact JSON; None if it is wrong, with every error noted."""
+    try:
+        given = json.loads(text, parse_float=str)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        visit.fail(FieldError("filter", "invalid", visit.words("rule_no_json")))
+        return None
+    compact = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+    try:
+        found = read_filter(compact)
+    except (UnicodeEncodeError, RecursionError):
+        visit.fail(FieldError("filter", "invalid", visit.words("rule_no_json")))
+        return None
+    if isinstance(found, list):
+        all_wrong = "; ".join(f"{error.field}: {error.message}" for error in found)
+        visit.fail(FieldError("filter", "invalid", all_wrong))
+        return None
+    return compact
+
+
+async def _form(
+    visit: Visit,
+    endpoint: Endpoint,
+    rule: Rule | None,
+    values: dict[str, Any],
+    status: int,
+    tried: str | None = None,
+) -> Shown:
+    wanted = PaymentFilter(mode=endpoint.mode)
+    payment_id = visit.form.get("payment", "")
+
+    def read(reader: Reader) -> tuple[list[tuple[Payment, Transaction]], dict[str, Any] | None]:
+        found, _more = payment_list.listed(reader, wanted, limit=TRIED_MAX)
+        latest = [(one.payment, one.transaction) for one in found if one.transaction is not None]
+        for payment, transaction in latest:
+            if tried is not None and payment.id == payment_id:
+                return latest, _trial(reader, endpoint, transaction, payment, tried)
+        return latest, None
+
+    latest, trial = await visit.env.store.read(read)
+    shown = {
+        "one": endpoint,
+        "name": name_of(endpoint),
+        "rule": rule,
+        "values": values,
+        "latest": latest,
+        "payment_id": payment_id,
+        "trial": trial,
+        "fields": FIELDS,
+        "operators": OPERATORS,
+        "example": EXAMPLE,
+        "command": f"momo rules list {endpoint.id}",
+    }
+    title = visit.words("rule_new" if rule is None else "rule_edit")
+    return Shown("webhooks/rule.html", shown, title, status=status)
+
+
+def _trial(
+    reader: Reader, endpoint: Endpoint, transaction: Transaction, payment: Payment, text: str
+) -> dict[str, Any]:
+    """Return the result of an unsaved filter for a payment, and who gets it by the saved rules."""
+    facts = PaymentFacts(transaction, payment, routing.method_of(reader, payment))
+    receivers = routing.receivers(reader, endpoint.mode)
+    chosen = claims(receivers, facts, placed=payment.placed)
+    return {
+        **rule_json.trial(text, facts),
+        "placed": payment.placed,
+        "endpoints": rule_json.explained(receivers, facts, chosen, placed=payment.placed),
+    }

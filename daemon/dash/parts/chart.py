@@ -1,0 +1,57 @@
+"""Charts as inline SVG: only numbers are computed here, the templates `parts/*.html` draw them.
+
+Beside each chart stands its table, which is its text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+HEIGHT: Final = 100
+STEP: Final = 24
+"""Width of a bar and the space beside it, in units of the picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: `x`, `y`, `height` in units of the picture; `label` below, `text` its value in words."""
+
+    x: int
+    y: float
+    height: float
+    label: str
+    text: str
+    now: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A chart of bars."""
+
+    width: int
+    bars: Sequence[Bar]
+    top: str
+
+
+def bars(values: Sequence[tuple[str, int, str]], *, now: int | None = None) -> Bars:
+    """Return the chart of (label, value, value in words); `now` is the place of the present one."""
+    most = max((value for _, value, _ in values), default=0) or 1
+    found = []
+    for place, (label, value, text) in enumerate(values):
+        height = 0.0 if value <= 0 else max(2.0, round(value * HEIGHT / most, 1))
+        found.append(
+            Bar(place * STEP, round(HEIGHT - height, 1), height, label, text, place == now)
+        )
+    top = next((text for _, value, text in values if value == most), "")
+    return Bars(len(values) * STEP, found, top)
+
+
+def line(values: Sequence[int], *, low: int = 0, high: int = 31) -> str:
+    """Return the points of a line 100 wide and 30 high, such as a signal over time, for `<polyline points>`."""
+    if len(values) < 2:
+        return ""
+    span = max(1, high - low)
+    return " ".join(
+        f"{round(place * 100 / (len(values) - 1), 1)},{round(30 - (value - low) * 30 / span, 1)}"
+        for place, value in enumerate(values)
+    )

@@ -1,0 +1,134 @@
+"""What a page shows of one transaction: the facts of its checkout page, its state in one word, its time left, its QR code."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.core.access.roles import READERS
+from daemon.core.errors import Refusal
+from daemon.core.ids import split_reference
+from daemon.core.json_values import Json
+from daemon.core.limits import HOUR_US, MINUTE_US
+from daemon.core.model import Payment, Transaction
+from daemon.core.payments import checkout
+from daemon.core.payments.checkout import Facts, Screen, View
+from daemon.core.payments.transaction_json import status_at
+from daemon.dash.web.visit import Visit
+from daemon.env import Env
+from daemon.runtime.qr import qr_svg
+from daemon.store.engine import Reader
+from daemon.store.payments import checkout as store
+from daemon.store.payments import transaction_list
+from daemon.wire import ErrorCode, TransactionStatus
+from parsers.masking import mask_text
+
+STATES: Final[Mapping[str, TransactionStatus]] = {
+    "open": TransactionStatus.PENDING,
+    "paid": TransactionStatus.SUCCESS,
+    "short": TransactionStatus.PARTIAL,
+    "over": TransactionStatus.OVERPAID,
+    "review": TransactionStatus.MANUAL_REVIEW,
+    "expired": TransactionStatus.EXPIRED,
+    "cancelled": TransactionStatus.CANCELLED,
+}
+"""The words for the statuses; a payment that the network took back is `reversed`."""
+_WORDS: Final = {status: word for word, status in STATES.items()}
+TONES: Final = {
+    "open": "calm",
+    "paid": "good",
+    "short": "warn",
+    "over": "warn",
+    "review": "bad",
+    "expired": "calm",
+    "cancelled": "calm",
+    "reversed": "bad",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One transaction of a customer.
+
+    Attributes:
+        payment: The payment that verified it.
+        view: What its checkout page shows now.
+        page: Address of the checkout page.
+        qr: That address as SVG; empty when it does not wait for its payment.
+        left: Until it expires, in words; empty when it does not wait.
+    """
+
+    transaction: Transaction
+    payment: Payment | None
+    view: View
+    page: str
+    qr: str
+    left: str
+
+    @property
+    def ended(self) -> bool:
+        """Whether it is paid, cancelled or taken back."""
+        return self.view.screen in checkout.ENDED
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for its payment."""
+        return self.view.screen is Screen.WAITING
+
+
+def facts_of(reader: Reader, reference: str) -> Facts:
+    """Return the facts of a transaction.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_FOUND, also for the holder of a payment without a transaction.
+    """
+    transaction_id = split_reference(reference)
+    found = None
+    if transaction_id is not None:
+        found = transaction_list.by_id(reader, transaction_id, None)
+    facts = None
+    if found is not None and found[0].origin == "request":
+        facts = store.facts(reader, found[0].public_slug or "")
+    if facts is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    return facts
+
+
+def order_of(visit: Visit, facts: Facts) -> Order:
+    """Return a transaction with everything that the pages show of it."""
+    request, now = facts.request, visit.now
+    view = checkout.view(facts, visit.env.texting.steps, menus(visit.env), "", now)
+    page = visit.env.checkout_url(request.public_slug or "")
+    waits = view.screen is Screen.WAITING
+    left = time_left(visit, view.expires_at) if waits else ""
+    return Order(request, facts.payment, view, page, qr_svg(page) if waits else "", left)
+
+
+def menus(env: Env) -> Mapping[str, str]:
+    """Return the steps in the menu of each network."""
+    pages = env.config.pages
+    return {"mtn": pages.menu_mtn, "telecel": pages.menu_telecel, "at": pages.menu_at}
+
+
+def state_of(transaction: Transaction, now: int) -> str:
+    """Return the state of a transaction in one word, a key of `TONES`."""
+    if transaction.reversed_at is not None:
+        return "reversed"
+    return _WORDS[status_at(transaction, now)]
+
+
+def time_left(visit: Visit, at_us: int) -> str:
+    """Return how long it is until a time, in words."""
+    gone = max(0, at_us - visit.now)
+    if gone >= HOUR_US:
+        return visit.words.number("left_hours", (gone + HOUR_US // 2) // HOUR_US)
+    return visit.words.number("left_minutes", max(1, -(-gone // MINUTE_US)))
+
+
+def masked(visit: Visit, entries: Sequence[Json]) -> list[Json]:
+    """Return the entries of a journal as this user may see them: a cashier sees no whole phone number."""
+    return [
+        {**entry, "text": mask_text(str(entry["text"]))}
+        if visit.role not in READERS and str(entry["type"]).startswith("payer.")
+        else entry
+        for entry in entries
+    ]

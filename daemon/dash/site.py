@@ -1,0 +1,258 @@
+"""The loaded dashboard: find the row of an address, check who may see or do it, and send the answer.
+
+The order for a page is session, role, read, fill. The order for an action is origin, session, form token, role, key of the
+form, flow; nothing is written before all of them agree.
+"""
+
+import asyncio
+import traceback
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.types import Receive, Scope, Send
+
+from daemon.core.access import browser_sessions
+from daemon.core.access.callers import of_user
+from daemon.core.access.rate_limit import caller_address
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.inputs import Answer as Kept
+from daemon.core.inputs import Idempotency
+from daemon.core.limits import BROWSER_SEEN_EVERY_US
+from daemon.core.model import Shop
+from daemon.dash.tables import ACTIONS, PAGES
+from daemon.dash.web.answers import Download, Goto, Outcome, PageAnswer, Shown
+from daemon.dash.web.forgery import check_origin, claim_form
+from daemon.dash.web.frame import Frame
+from daemon.dash.web.look import ROOT, Look
+from daemon.dash.web.machine import Machine
+from daemon.dash.web.sending import Sending, cookie_of, file_answer, is_secure, language_of
+from daemon.dash.web.stream import Hub
+from daemon.dash.web.table import Action, Page, Table
+from daemon.dash.web.visit import LoggedIn, Visit
+from daemon.dash.web.words import Words, zone_of
+from daemon.env import Env
+from daemon.runtime.page_response import header, read_form
+from daemon.store import idempotency
+from daemon.store import shop as shops
+from daemon.store.access import users
+from daemon.store.engine import Reader
+from daemon.wire import ErrorCode
+
+EVENTS: Final = "/dash/events"
+LOGIN: Final = "/dash/login"
+FORM_BYTES_MAX: Final = 1_500_000
+"""A statement or a backup of messages is uploaded as text in a form; any other form is far smaller."""
+_GET: Final = frozenset({"GET", "HEAD"})
+
+
+class Site:
+    """The dashboard of one running shop."""
+
+    def __init__(self, env: Env, machine: Machine, stopping: asyncio.Event) -> None:
+        """Import every page, read every file and compile every template."""
+        self._env = env
+        self._machine = machine
+        self._pages: Table[Page] = Table(PAGES)
+        self._actions: Table[Action] = Table(ACTIONS)
+        self._look = Look.load()
+        self._frame = Frame(self._look, PAGES)
+        self._client_header = env.config.pages.client_header.lower().encode()
+        self._hub = Hub(env, machine, stopping)
+        self._running: dict[tuple[str, str], asyncio.Event] = {}
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; every error is a page in plain sentences."""
+        path = scope["path"].rstrip("/") or "/"
+        if path.startswith(ROOT) and scope["method"] in _GET:
+            await self._send_file(path.removeprefix(ROOT), scope, send)
+            return
+        secure = is_secure(scope, self._env)
+        sending = Sending(scope, send, self._env, secure=secure)
+        visit = self._visit(scope, path, secure=secure)
+        try:
+            await self._know(visit)
+            if path == EVENTS:
+                await self._stream(visit, receive, send)
+                return
+            answer = await self._result(visit, receive)
+        except (Refusal, Unavailable) as error:
+            answer = self._frame.error(visit, error)
+        except Exception as error:  # noqa: BLE001 -- the visitor gets a page, the log the place
+            self._log(error, scope)
+            answer = self._frame.error(visit, Refusal(ErrorCode.INTERNAL_ERROR))
+        await self._answer(visit, answer, sending)
+
+    async def _result(self, visit: Visit, receive: Receive) -> PageAnswer:
+        if visit.scope["method"] == "POST":
+            return await self._act(visit, receive)
+        if visit.scope["method"] not in _GET:
+            raise Refusal(ErrorCode.METHOD_NOT_ALLOWED)
+        return await self._show(visit)
+
+    def _visit(self, scope: Scope, path: str, *, secure: bool) -> Visit:
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), True, errors="replace"))
+        client = scope.get("client")
+        address = caller_address(client[0] if client else "", scope["headers"], self._client_header)
+        language = language_of(scope, query)
+        return Visit(
+            env=self._env,
+            machine=self._machine,
+            scope=scope,
+            path=path,
+            places={},
+            query=query,
+            words=Words(language, self._look.words[language], zone_of("")),
+            shop=None,
+            who=None,
+            cookie=cookie_of(scope, secure=secure),
+            secure=secure,
+            address=address,
+            now=self._env.clock.now_us(),
+        )
+
+    async def _know(self, visit: Visit) -> None:
+        """Read the shop and the session of the cookie, in one snapshot."""
+        sha256 = browser_sessions.hash_token(visit.cookie)
+
+        def read(reader: Reader) -> tuple[Shop | None, LoggedIn | None]:
+            found = users.session_with(reader, sha256) if visit.cookie else None
+            shop = shops.get(reader)
+            if found is None:
+                return shop, None
+            session, user = found
+            if user.disabled_at is not None or browser_sessions.is_over(session, visit.now):
+                return shop, None
+            return shop, LoggedIn(user, session, of_user(user, session))
+
+        visit.shop, visit.who = await self._env.store.look(read)
+        zone = zone_of(visit.shop.timezone if visit.shop else "")
+        language = visit.words.language
+        if visit.who is not None:
+            language = visit.who.session.language or language
+            session = visit.who.session
+            if visit.now - session.seen_at >= BROWSER_SEEN_EVERY_US or visit.now < session.seen_at:
+                await self._env.store.write(lambda tx: users.touch(tx, session.id, visit.now))
+        visit.words = Words(language, self._look.words[language], zone)
+
+    async def _show(self, visit: Visit) -> PageAnswer:
+        found = self._pages.find(visit.path)
+        if found is None:
+            raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+        page, visit.places = found
+        if page.public:
+            return await page.show(visit)
+        if visit.who is None:
+            return self._to_login(visit)
+        if visit.who.user.role not in page.roles:
+            raise Refusal(ErrorCode.ROLE_REQUIRED)
+        return await page.show(visit)
+
+    def _to_login(self, visit: Visit) -> Goto:
+        query = f"?{urlencode(visit.query)}" if visit.query else ""
+        back = f"{visit.path}{query}"
+        return Goto(LOGIN if visit.path == "/dash" else f"{LOGIN}?to={quote(back, safe='')}")
+
+    async def _act(self, visit: Visit, receive: Receive) -> Outcome:
+        check_origin(visit.scope)
+        found = self._actions.find(visit.path)
+        if found is None:
+            raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+        action, visit.places = found
+        if action.operation is not None and visit.who is None:
+            return Goto(LOGIN, "said_session_over")
+        body = await read_form(receive, FORM_BYTES_MAX)
+        if body is None:
+            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE)
+        visit.form = dict(parse_qsl(body.decode("latin-1"), True, errors="replace"))
+        who = "" if visit.who is None else visit.who.session.id
+        claim = claim_form(visit.form, visit.cookie, visit.path, who)
+        if visit.who is not None and visit.who.user.role not in action.roles:
+            raise Refusal(ErrorCode.ROLE_REQUIRED)
+        visit.idempotency = Idempotency(f"{claim.scope} flow", claim.key, claim.fingerprint)
+        return await self._once(visit, action, claim)
+
+    async def _once(self, visit: Visit, action: Action, claim: Idempotency) -> Outcome:
+        """Run an action once for its form; a second submission gets the same place to go to."""
+        store, key = self._env.store, (claim.scope, claim.key)
+        while (running := self._running.get(key)) is not None:
+            await running.wait()
+        done = self._running[key] = asyncio.Event()
+        try:
+            earlier = await store.write(lambda tx: idempotency.reserve(tx, claim, visit.now))
+            if earlier is not None:
+                return _repeated(earlier)
+            try:
+                outcome = await action.act(visit)
+            except (Refusal, Unavailable):
+                await store.write(lambda tx: idempotency.release(tx, claim))
+                raise
+            if isinstance(outcome, Shown) and outcome.status >= HTTPStatus.BAD_REQUEST:
+                await store.write(lambda tx: idempotency.release(tx, claim))
+            else:
+                kept = _kept(outcome)
+                await store.write(lambda tx: idempotency.settle(tx, claim, kept))
+            return outcome
+        finally:
+            del self._running[key]
+            done.set()
+
+    async def _stream(self, visit: Visit, receive: Receive, send: Send) -> None:
+        if visit.scope["method"] != "GET":
+            raise Refusal(ErrorCode.METHOD_NOT_ALLOWED)
+        if visit.who is None:
+            raise Refusal(ErrorCode.SESSION_REQUIRED)
+        await self._hub.run(visit, receive, send)
+
+    async def _answer(self, visit: Visit, answer: PageAnswer, sending: Sending) -> None:
+        if isinstance(answer, Download):
+            await sending.download(answer)
+        elif isinstance(answer, Goto):
+            await sending.goto(answer)
+        else:
+            if not visit.cookie and answer.cookie is None:
+                # The forms of a visitor need a cookie too. A login replaces it by that of the session.
+                token = self._env.entropy.bytes(browser_sessions.TOKEN_BYTES).hex()
+                visit.cookie, answer = token, replace(answer, cookie=token)
+            elif answer.cookie:
+                visit.cookie = answer.cookie
+            fragment = header(visit.scope, b"x-fragment") == "1"
+            found = self._pages.find(visit.path)
+            page = None if found is None else found[0]
+            try:
+                html = self._frame.page(visit, page, answer, fragment=fragment)
+            except Exception as error:  # noqa: BLE001 -- the visitor gets a page, the log the place
+                self._log(error, visit.scope)
+                answer = self._frame.error(visit, Refusal(ErrorCode.INTERNAL_ERROR))
+                html = self._frame.page(visit, None, answer, fragment=fragment)
+            await sending.page(html, answer)
+
+    async def _send_file(self, name: str, scope: Scope, send: Send) -> None:
+        await file_answer(self._look, name).send(scope, send)
+
+    def _log(self, error: Exception, scope: Scope) -> None:
+        # Do not log the message: it may quote data of a person.
+        frames = traceback.extract_tb(error.__traceback__)
+        self._machine.log.error(
+            "dash.fault",
+            method=scope["method"],
+            error=type(error).__name__,
+            where=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
+        )
+
+
+def _kept(outcome: Outcome) -> Kept:
+    """Return what is stored of an outcome: never the text of a page, which may hold a secret."""
+    if isinstance(outcome, Goto):
+        return Kept(HTTPStatus.SEE_OTHER, f"{outcome.path} {outcome.said}".encode())
+    return Kept(HTTPStatus.OK, b"")
+
+
+def _repeated(earlier: Kept) -> Outcome:
+    """Return the outcome of a form that was sent before."""
+    if earlier.status == HTTPStatus.SEE_OTHER:
+        path, _, said = earlier.body.decode().partition(" ")
+        return Goto(path, said)
+    text = "form_shown_before" if earlier.status else "form_unfinished"
+    return Shown("message.html", {"headline": text, "more": f"{text}_more"}, status=409)

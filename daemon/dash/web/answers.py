@@ -1,0 +1,52 @@
+"""What a page or an action returns: something to show, a place to go to, or a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A page to show.
+
+    Attributes:
+        template: File below `daemon/dash/look/`.
+        values: What the template uses, besides what every template has (docs/dashboard.md).
+        title: Replaces the title of the table; text that is shown as it is.
+        status: HTTP status.
+        cookie: The token to store in the cookie; "" removes it; None leaves it.
+    """
+
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    status: int = 200
+    cookie: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Goto:
+    """Go to a page of the dashboard with GET.
+
+    Attributes:
+        path: Address below `/dash`.
+        said: Key of a sentence in the words that the page shows at its top; empty for none.
+        cookie: As in `Shown`.
+    """
+
+    path: str
+    said: str = ""
+    cookie: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file, such as a CSV of a list."""
+
+    name: str
+    body: bytes
+    content_type: str = "text/csv; charset=utf-8"
+
+
+Outcome = Shown | Goto
+PageAnswer = Shown | Goto | Download

@@ -1,0 +1,130 @@
+"""Send answers with the headers of the dashboard; read cookie, language and protection of a request."""
+
+import json
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.types import Scope, Send
+
+from daemon.core.access import browser_sessions
+from daemon.core.access.rate_limit import is_loopback_address
+from daemon.dash.web.answers import Download, Goto, Shown
+from daemon.dash.web.look import POLICY, Look
+from daemon.dash.web.words import LANGUAGES
+from daemon.env import Env
+from daemon.runtime.page_response import PRIVATE, STRICT_TRANSPORT, Answer, Header, header
+
+HEADERS: Final[tuple[Header, ...]] = (
+    *(one for one in PRIVATE if one[0] != b"referrer-policy"),
+    # With `no-referrer` browsers send `Origin: null` with our own forms.
+    (b"referrer-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+    (b"content-security-policy", POLICY),
+)
+_FOREVER: Final[tuple[Header, ...]] = (
+    (b"cache-control", b"public, max-age=31536000, immutable"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+_MANIFEST: Final = b"application/manifest+json"
+
+
+def is_secure(scope: Scope, env: Env) -> bool:
+    """Return whether the browser uses HTTPS: with our own certificate, or through a proxy on this machine."""
+    if scope.get("scheme") == "https":
+        return True
+    public = urlsplit(env.config.http.public_base_url)
+    host = urlsplit(f"//{header(scope, b'host')}").hostname
+    return public.scheme == "https" and host is not None and host == public.hostname
+
+
+def is_own_machine(scope: Scope, address: str) -> bool:
+    """Return whether the visitor sits at this machine: no proxy stands between."""
+    client = scope.get("client")
+    forwarded = header(scope, b"forwarded") or header(scope, b"x-forwarded-for")
+    own = is_loopback_address(client[0] if client else "") and is_loopback_address(address)
+    return own and not forwarded
+
+
+def cookie_of(scope: Scope, *, secure: bool) -> str:
+    """Return the token in the cookie, "" if there is none."""
+    name = browser_sessions.cookie_name(secure=secure)
+    for part in header(scope, b"cookie").split(";"):
+        found, _, token = part.strip().partition("=")
+        if found == name:
+            return token
+    return ""
+
+
+def language_of(scope: Scope, query: dict[str, str]) -> str:
+    """Return the language of the address, else the first that the browser accepts and we have, else English."""
+    if query.get("lang") in LANGUAGES:
+        return query["lang"]
+    for part in header(scope, b"accept-language")[:200].lower().split(","):
+        language = part.partition(";")[0].strip().partition("-")[0]
+        if language in LANGUAGES:
+            return language
+    return LANGUAGES[0]
+
+
+def file_answer(look: Look, name: str) -> Answer:
+    """Return a file of the look; the manifest is made from the others."""
+    if name == "manifest.json":
+        icons = [
+            {"src": look.names[f"icon-{size}.png"], "sizes": f"{size}x{size}", "type": "image/png"}
+            for size in (192, 512)
+        ]
+        manifest = {
+            "name": "momo",
+            "short_name": "momo",
+            "start_url": "/dash",
+            "scope": "/dash",
+            "display": "standalone",
+            "background_color": "#f6f7f5",
+            "theme_color": "#0b5c3f",
+            "icons": icons,
+        }
+        return Answer(200, json.dumps(manifest).encode(), (), _MANIFEST, HEADERS)
+    found = look.files.get(name)
+    if found is None:
+        return Answer(404, b"", (), b"text/plain", HEADERS)
+    return Answer(200, found.body, (), found.content_type, _FOREVER)
+
+
+class Sending:
+    """Sends one answer."""
+
+    def __init__(self, scope: Scope, send: Send, env: Env, *, secure: bool) -> None:
+        self._scope = scope
+        self._send = send
+        self._secure = secure
+        self._own = (STRICT_TRANSPORT,) if env.config.http.tls_cert else ()
+
+    async def page(self, html: str, shown: Shown) -> None:
+        """Send a page."""
+        headers = (*self._own, *self._cookie(shown.cookie))
+        answer = Answer(shown.status, html.encode(), headers, base=HEADERS)
+        await answer.send(self._scope, self._send)
+
+    async def goto(self, goto: Goto) -> None:
+        """Send a redirect; the sentence that the page shows is in the address by its key."""
+        path = goto.path
+        if goto.said:
+            path += ("&" if "?" in path else "?") + f"said={goto.said}"
+        headers = (*self._own, *self._cookie(goto.cookie), (b"location", path.encode()))
+        answer = Answer(HTTPStatus.SEE_OTHER, b"", headers, base=HEADERS)
+        await answer.send(self._scope, self._send)
+
+    async def download(self, file: Download) -> None:
+        """Send a file."""
+        disposition = f'attachment; filename="{file.name}"'.encode()
+        headers = (*self._own, (b"content-disposition", disposition))
+        answer = Answer(200, file.body, headers, file.content_type.encode(), HEADERS)
+        await answer.send(self._scope, self._send)
+
+    def _cookie(self, token: str | None) -> tuple[Header, ...]:
+        if token is None:
+            return ()
+        text = browser_sessions.set_cookie(token, secure=self._secure)
+        return ((b"set-cookie", text.encode()),)

@@ -1,0 +1,192 @@
+"""`GET /dash/events`: what changed in the shop, for every open tab. One reader of the journal serves all tabs.
+
+Each event names its kind (`now`, `review`, `line`, `delivery`) and carries a version and one sentence for screen readers;
+the page that is shown then fetches itself again. A stream ends with its session.
+"""
+
+import asyncio
+import json
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.types import Receive, Send
+
+from daemon.core.access import browser_sessions
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.json_values import dump
+from daemon.core.model import Event, Payment
+from daemon.dash.web.machine import Machine
+from daemon.dash.web.sending import HEADERS
+from daemon.dash.web.visit import Visit
+from daemon.env import Env
+from daemon.runtime import sse
+from daemon.store import journal
+from daemon.store.access import users
+from daemon.store.engine import Reader
+from daemon.store.payments import payments
+from daemon.wire import ErrorCode, Mode
+
+STREAMS_MAX: Final = 60
+KEPT_MAX: Final = 200
+REST_S: Final = 0.1
+"""A busy shop commits often; a tab is told at most ten times a second."""
+LINES_EVERY_S: Final = 5.0
+"""The modems are looked at this often while a tab is open: their state is not in the journal."""
+_KINDS: Final = (
+    ("review.", ("review", "now")),
+    ("delivery.", ("delivery", "now")),
+    ("endpoint.", ("delivery", "now")),
+    ("sim.", ("line", "now")),
+    ("modem.", ("line", "now")),
+    ("payment_method.", ("line", "now")),
+    ("payment.", ("now",)),
+    ("transaction.", ("now",)),
+    ("message.", ("now",)),
+    ("notice.", ("now",)),
+    ("balance.", ("now",)),
+)
+_MONEY: Final = frozenset({"transaction.verified", "payment.walk_in", "review.opened"})
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One thing to tell: its number, the kinds of pages that it changes, the words' key and the payment of its sentence."""
+
+    number: int
+    kinds: tuple[str, ...]
+    key: str = ""
+    payment: Payment | None = None
+
+
+class Hub:
+    """Reads the journal for all open tabs."""
+
+    def __init__(self, env: Env, machine: Machine, stopping: asyncio.Event) -> None:
+        self._env = env
+        self._machine = machine
+        self._stopping = stopping
+        self._news: deque[News] = deque(maxlen=KEPT_MAX)
+        self._number = 0
+        self._tabs: set[asyncio.Event] = set()
+        self._reading: asyncio.Task[None] | None = None
+        self._lines = ""
+
+    async def run(self, visit: Visit, receive: Receive, send: Send) -> None:
+        """Send until the visitor leaves, the session ends or the daemon stops.
+
+        Raises:
+            Refusal: UNAVAILABLE if there are too many streams; the script asks every few seconds instead.
+        """
+        if len(self._tabs) >= STREAMS_MAX:
+            raise Refusal(ErrorCode.RATE_LIMITED)
+        wake = asyncio.Event()
+        self._tabs.add(wake)
+        stops = self._env.store.subscribe(users.TOPIC, wake.set)
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read(), name="dashboard events")
+        told = self._number
+        try:
+            async with sse.opened(receive, send, self._stopping, HEADERS) as stream:
+                await stream.send(b"retry: 2000\n\n: open\n\n")
+                while not stream.over:
+                    wake.clear()
+                    if not await _is_open(visit):
+                        await stream.send(sse.event(b"0", b"over", b"{}"))
+                        break
+                    for news in [one for one in self._news if one.number > told]:
+                        told = news.number
+                        await stream.send(_told(visit, news))
+                    await stream.rest(REST_S)
+                    await stream.wait(wake)
+        finally:
+            stops()
+            self._tabs.discard(wake)
+            if not self._tabs and self._reading is not None:
+                self._reading.cancel()
+                self._reading = None
+
+    async def _read(self) -> None:
+        """Read the journal after each commit, and the state of the modems now and again."""
+        store, changed = self._env.store, asyncio.Event()
+        unsubscribe = store.subscribe(journal.TOPIC, changed.set)
+        self._lines = self._line_states()
+        try:
+            seq = await store.read(journal.last_seq)
+            while True:
+                try:
+                    async with asyncio.timeout(LINES_EVERY_S):
+                        await changed.wait()
+                except TimeoutError:
+                    self._look_at_lines()
+                    continue
+                changed.clear()
+                try:
+                    seq = await self._tell_after(seq)
+                except Unavailable:
+                    await asyncio.sleep(LINES_EVERY_S)
+        finally:
+            unsubscribe()
+
+    async def _tell_after(self, seq: int) -> int:
+        def read(reader: Reader) -> list[tuple[Event, Payment | None]]:
+            return [
+                (
+                    event,
+                    payments.get(reader, event.payment_id or "") if event.type in _MONEY else None,
+                )
+                for event in journal.after(reader, seq)
+            ]
+
+        found = await self._env.store.read(read)
+        for event, payment in found:
+            kinds = next((kinds for head, kinds in _KINDS if event.type.startswith(head)), ())
+            if kinds and event.mode is Mode.LIVE:
+                key = f"news_{event.type.replace('.', '_')}" if payment is not None else ""
+                self._add(kinds, key, payment)
+        self._wake()
+        return found[-1][0].seq if found else seq
+
+    def _line_states(self) -> str:
+        states = [(phone.port, str(phone.state)) for phone in self._machine.phone_states()]
+        return json.dumps(sorted(states))
+
+    def _look_at_lines(self) -> None:
+        before, self._lines = self._lines, self._line_states()
+        if before != self._lines:
+            self._add(("line", "now"), "", None)
+            self._wake()
+
+    def _add(self, kinds: tuple[str, ...], key: str, payment: Payment | None) -> None:
+        self._number += 1
+        self._news.append(News(self._number, kinds, key, payment))
+
+    def _wake(self) -> None:
+        for wake in self._tabs:
+            wake.set()
+
+
+async def _is_open(visit: Visit) -> bool:
+    """Return whether the session still stands: it was not ended, and its user not disabled."""
+    assert visit.who is not None
+    sha256, now = visit.who.session.sha256, visit.env.clock.now_us()
+    try:
+        found = await visit.env.store.look(lambda reader: users.session_with(reader, sha256))
+    except Unavailable:
+        return True
+    if found is None:
+        return False
+    session, user = found
+    return user.disabled_at is None and not browser_sessions.is_over(session, now)
+
+
+def _told(visit: Visit, news: News) -> bytes:
+    """Return one event for a tab, in its language and for its role."""
+    say = ""
+    if news.payment is not None and news.key and visit.words.has(news.key):
+        payment = news.payment
+        amount = visit.money(payment.amount_minor, payment.currency)
+        say = visit.words(news.key, amount=amount, payer=payment.payer_name or "")
+    number = b"%d" % news.number
+    data = dump({"version": news.number, "say": say})
+    return b"".join(sse.event(number, kind.encode(), data) for kind in news.kinds)

@@ -1,0 +1,132 @@
+"""One request of one user: what the handlers of pages and actions are given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.types import Scope
+
+from daemon.core.access import browser_sessions
+from daemon.core.access.callers import Caller
+from daemon.core.access.roles import READERS, Operation, allows
+from daemon.core.errors import FieldError, Refusal
+from daemon.core.inputs import CallMeta, Idempotency
+from daemon.core.model import BrowserSession, Shop, User
+from daemon.core.names import group_digits, mask_number, national_format
+from daemon.dash.web.machine import Machine
+from daemon.dash.web.words import Words
+from daemon.env import Env
+from daemon.wire import Role
+from parsers.money import render
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """The user, the browser session, and the caller that flows are called with."""
+
+    user: User
+    session: BrowserSession
+    caller: Caller
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request.
+
+    Attributes:
+        env: The shop's environment; `env.store.read` reads.
+        machine: What else the daemon provides.
+        scope: The ASGI scope.
+        path: The address without query, below `/dash`.
+        places: The values of the `{places}` of the row's path.
+        query: The query of the address.
+        form: The fields of the form, empty for a page.
+        words: The words of the visitor's language.
+        shop: The shop; None before the setup.
+        who: Who is logged in; None on public pages.
+        cookie: The token in the cookie; "" if there is none.
+        secure: The browser uses HTTPS.
+        address: The visitor's address.
+        now: Microseconds, read once.
+        idempotency: The form's key for flows that take one; None for a page.
+        errors: What is wrong with the fields of a refused form, by name.
+    """
+
+    env: Env
+    machine: Machine
+    scope: Scope
+    path: str
+    places: Mapping[str, str]
+    query: Mapping[str, str]
+    words: Words
+    shop: Shop | None
+    who: LoggedIn | None
+    cookie: str
+    secure: bool
+    address: str
+    now: int
+    form: Mapping[str, str] = field(default_factory=dict)
+    idempotency: Idempotency | None = None
+    errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def caller(self) -> Caller:
+        """The caller for flows."""
+        assert self.who is not None, "public pages call no flow that needs a caller"
+        return self.who.caller
+
+    @property
+    def meta(self) -> CallMeta:
+        """The metadata for flows that take it."""
+        return CallMeta(self.scope["state"].get("request_id", ""), self.idempotency)
+
+    @property
+    def needs_password(self) -> bool:
+        """Whether a dangerous form has to ask for the user's own password."""
+        return self.who is None or not browser_sessions.is_confirmed(self.who.session, self.now)
+
+    @property
+    def role(self) -> Role | None:
+        """The role of the user."""
+        return None if self.who is None else self.who.user.role
+
+    def may(self, operation: Operation) -> bool:
+        """Return whether the user may do an operation: for showing a button, never instead of the check in the flow."""
+        return self.who is not None and allows(self.who.user.role, operation)
+
+    def token(self, path: str) -> str:
+        """Return a new token for a form that posts to `path`."""
+        nonce = self.env.entropy.bytes(browser_sessions.NONCE_BYTES)
+        return browser_sessions.form_token(self.cookie, path, nonce)
+
+    def money(self, minor: int | None, currency: str = "GHS") -> str:
+        """Return an amount with its currency, such as `GHS 12.50`, with a space that does not break."""
+        if minor is None:
+            return "—"
+        return self.money_text(render(minor, currency), currency)
+
+    def money_text(self, amount: str, currency: str) -> str:
+        """Return an amount that is text already, such as `3118.50`, as `money` does."""
+        whole, point, part = amount.removeprefix("-").partition(".")
+        sign = "\N{MINUS SIGN}" if amount.startswith("-") else ""
+        return f"{currency}\N{NO-BREAK SPACE}{sign}{int(whole):,}{point}{part}"
+
+    def phone(self, number: str | None) -> str:
+        """Return a phone number as this user may see it: whole, or masked for cashiers; "" for none."""
+        if number is None:
+            return ""
+        if self.role in READERS:
+            return group_digits(national_format(number))
+        return mask_number(number) or ""
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Take over the errors of a refused form, for showing it again with them."""
+        details: list[Any] = refusal.extras.get("details") or []
+        for one in details:
+            self.errors[str(one["field"])] = str(one["message"])
+        if not details:
+            self.errors[""] = f"{refusal.message} {refusal.hint}"
+
+    def fail(self, error: FieldError) -> None:
+        """Note that a field is wrong."""
+        self.errors[error.field] = error.message

@@ -1,0 +1,89 @@
+"""The words of the dashboard: flat files by language and subject, `daemon/dash/words/<language>/<subject>.json`.
+
+A text may have places in braces. A key that ends in `_one` has a key in `_other` beside it, for numbers. Amounts are
+`GHS 12.50` in every language, as in the network's SMS.
+"""
+
+import datetime
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
+
+LANGUAGES: Final = ("en", "fr")
+FOLDER: Final = resources.files("daemon.dash") / "words"
+
+
+def load(language: str) -> dict[str, str]:
+    """Return all words of a language; a key stands in one file only."""
+    found: dict[str, str] = {}
+    for path in sorted((FOLDER / language).iterdir(), key=lambda entry: entry.name):
+        for key, text in json.loads(path.read_text("utf-8")).items():
+            assert key not in found, f"{path.name}: {key} stands in two files"
+            found[key] = text
+    return found
+
+
+def zone_of(name: str) -> datetime.tzinfo:
+    """Return a time zone, UTC (the time in Ghana all year) if it is unknown here."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return datetime.UTC
+
+
+class Words:
+    """The words of one language, with the shop's time zone."""
+
+    def __init__(self, language: str, texts: Mapping[str, str], zone: datetime.tzinfo) -> None:
+        self.language = language
+        self.zone = zone
+        self._texts = texts
+
+    def __call__(self, key: str, **places: Any) -> str:
+        """Return a text with its places filled."""
+        text = self._texts[key]
+        return text.format(**places) if places else text
+
+    def has(self, key: str) -> bool:
+        """Return whether there is a text with this key."""
+        return key in self._texts
+
+    def number(self, key: str, count: int, **places: Any) -> str:
+        """Return the singular or the plural of a text, whose place `{count}` is the number."""
+        one = count == 1 or (count == 0 and self.language == "fr")
+        return self(f"{key}_one" if one else f"{key}_other", count=f"{count:,}", **places)
+
+    def local(self, at_us: int) -> datetime.datetime:
+        """Return a time in the shop's time zone."""
+        return datetime.datetime.fromtimestamp(at_us // 1_000_000, self.zone)
+
+    def time(self, at_us: int) -> str:
+        """Return the hour and minute."""
+        return f"{self.local(at_us):%H:%M}"
+
+    def date(self, at_us: int) -> str:
+        """Return the day, month and year."""
+        at = self.local(at_us)
+        return f"{at.day} {self('months').split()[at.month - 1]} {at.year}"
+
+    def weekday(self, at_us: int) -> str:
+        """Return the day of the week, the day and the month."""
+        at = self.local(at_us)
+        month = self("months").split()[at.month - 1]
+        return f"{self('weekdays').split()[at.weekday()]} {at.day} {month}"
+
+    def moment(self, at_us: int) -> str:
+        """Return date and time."""
+        return f"{self.date(at_us)}, {self.time(at_us)}"
+
+    def since(self, at_us: int, now_us: int) -> str:
+        """Return how long ago a time was, in its largest unit."""
+        gone = max(0, now_us - at_us)
+        for unit, size in (("days", DAY_US), ("hours", HOUR_US), ("minutes", MINUTE_US)):
+            if gone >= size:
+                return self.number(f"ago_{unit}", gone // size)
+        return self("ago_now")

@@ -1,0 +1,107 @@
+"""Post one made-up payment to an endpoint at once, in the same way as real ones, and say what it answered. Nothing is recorded."""
+
+from dataclasses import dataclass
+
+from daemon.core import ids
+from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
+from daemon.core.errors import Unavailable
+from daemon.core.json_values import Json
+from daemon.core.limits import SECOND_US
+from daemon.core.model import Endpoint
+from daemon.core.webhooks import body as core_body
+from daemon.core.webhooks.delivery import AttemptResult, Outcome, classify, error_code
+from daemon.core.webhooks.diagnosis import explain
+from daemon.core.webhooks.signing import AttemptMetadata, headers
+from daemon.env import Env
+from daemon.runtime.secrets import SecretsLocked
+from daemon.sender.address_guard import Resolver
+from daemon.sender.https import Sender
+from daemon.sender.targets import Target, Targets
+from daemon.store.webhooks import secrets as store_secrets
+from daemon.wire import EventKind
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The answer of an endpoint to a test.
+
+    Attributes:
+        success: It answered 2xx.
+        status_code: 0 if there was no answer.
+        response_body: At most 8 KiB of text.
+        message: What it answered, and if it failed, why and what to do.
+    """
+
+    success: bool
+    status_code: int
+    response_body: str
+    message: str
+
+    def as_json(self) -> Json:
+        """Return the answer of the API."""
+        return {
+            "success": self.success,
+            "status_code": self.status_code,
+            "response_body": self.response_body,
+            "message": self.message,
+        }
+
+
+async def send(env: Env, caller: Caller, endpoint: Endpoint, resolver: Resolver) -> Trial:
+    """Post a made-up event at once, through a sender of its own, so that it does not wait for the delivery loop.
+
+    Raises:
+        Refusal: ROLE_REQUIRED.
+        Unavailable: The signing secret cannot be opened.
+    """
+    require(caller, Operation.MANAGE_WEBHOOKS)
+    settings = env.config.webhooks
+    sender = Sender.from_settings(settings, resolver)
+    try:
+        targets = Targets(sender, env.live_receivers, home=env.home, timeout_s=settings.timeout_s)
+        outcome = await _post(env, endpoint, targets)
+    finally:
+        await sender.aclose()
+    return _read(outcome)
+
+
+async def _post(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
+    """Sign and send a `transaction.forwarded` with `test: true`, also to a paused endpoint. Nothing is recorded.
+
+    Raises:
+        Unavailable: The signing secret cannot be opened.
+    """
+    now = env.clock.now_us()
+    sealed = await env.store.read(
+        lambda reader: store_secrets.valid_at(reader, store_secrets.owner_of(endpoint), now)
+    )
+    try:
+        secrets = [env.vault.unseal(each, store_secrets.PURPOSE).decode() for each in sealed]
+    except SecretsLocked as error:
+        raise Unavailable(f"the signing secret cannot be opened: {error}") from error
+    kind = EventKind.FORWARDED
+    # It belongs to no payment, so its id is one that no payment will ever have.
+    webhook_id = ids.webhook_id(
+        env.account_key, endpoint.mode, endpoint.url_normalised, kind, env.new_id(), 0
+    )
+    body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
+    sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
+    return await sender.post(
+        endpoint.url, headers(secrets, sent, timestamp=now // SECOND_US, body=body), body
+    )
+
+
+def _read(outcome: Outcome) -> Trial:
+    result = classify(outcome)
+    took = f"in {outcome.duration_us // 1000} ms"
+    if result is AttemptResult.DELIVERED:
+        message = f"The endpoint answered {outcome.status_code} {took}."
+    else:
+        means, fix = explain(outcome.status_code, error_code(result))
+        answered = outcome.status_code is not None
+        outcome_text = f"answered {outcome.status_code} {took}" if answered else "did not answer"
+        why = f" ({outcome.error_message})" if outcome.error_message else ""
+        message = f"The endpoint {outcome_text}: {means}{why}. {fix}."
+    delivered = result is AttemptResult.DELIVERED
+    return Trial(delivered, outcome.status_code or 0, outcome.response_body, message)

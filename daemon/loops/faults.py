@@ -1,0 +1,101 @@
+"""Loop of present faults: sees why the database cannot be used, rescues a removed one, and tells the owner without it."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from daemon.core.errors import Unavailable
+from daemon.core.upkeep.faults import Fault
+from daemon.env import Env
+from daemon.runtime.log import Log
+from daemon.runtime.secrets import SecretsLocked
+from daemon.sender.owner_notices import Channel, NotSent
+from daemon.store.upkeep import backup
+from daemon.store.upkeep.backup import BackupBad
+from daemon.wire import FaultCause
+from parsers.times import from_us
+
+LOOK_S: Final = 5.0
+SEND_S_MAX: Final = 60.0
+
+
+class FaultLoop:
+    """Looks for faults every few seconds."""
+
+    def __init__(self, env: Env, channels: Mapping[str, Channel], log: Log) -> None:
+        self._env = env
+        self._channels = channels
+        self._log = log
+        self._rescued = ""
+        """The copy of the open database, since its file was removed or replaced."""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        """Look once."""
+        env, now = self._env, self._env.clock.now_us()
+        began, ended = env.faults.see(await self._find(), env.new_id(), now)
+        for fault in began:
+            self._log.error("fault.began", cause=fault.cause, why=fault.text)
+        for fault in ended:
+            self._log.info("fault.ended", cause=fault.cause)
+            if fault.told_at is not None:
+                await self._send(fault, f"It is over: {fault.text}", "")
+        for fault in env.faults.due(now):
+            await self._send(fault, fault.text, fault.next_step)
+
+    async def _find(self) -> dict[FaultCause, tuple[str, str]]:
+        """Return the sentence and the next step of each present cause."""
+        store = self._env.store
+        fault = store.fault
+        found: dict[FaultCause, tuple[str, str]] = {}
+        if self._env.journal_fault:
+            found[FaultCause.MESSAGE_JOURNAL_UNREADABLE] = (
+                f"The message journal cannot be read: {self._env.journal_fault}. Until then no phone is read.",
+                "momo doctor permissions disk",
+            )
+        if fault is None or fault.cause in (None, FaultCause.STARTING):
+            self._rescued = ""
+            return found
+        text = f"{fault.why[0].upper()}{fault.why[1:]}."
+        next_step = fault.next_step
+        if not store.is_damaged:
+            text += " Until then no payment is recorded, and payment messages wait on the SIM."
+        if store.is_lost:
+            rescued = await self._rescue()
+            if rescued:
+                text += f" A copy of the data is at {rescued}."
+                next_step = f"momo restore --stop {rescued}"
+        assert fault.cause is not None
+        return {fault.cause: (text, next_step), **found}
+
+    async def _rescue(self) -> str:
+        """Copy the open database beside its lost file, once; return the newest copy, "" if there is none."""
+        env = self._env
+        if not env.store.is_open:
+            return await asyncio.to_thread(backup.newest_rescue, env.store.path)
+        if not self._rescued or not await asyncio.to_thread(Path(self._rescued).exists):
+            target = backup.rescue_path(env.store.path, from_us(env.clock.now_us()))
+            try:
+                await backup.rescue(env.store, target)
+            except (Unavailable, BackupBad) as error:
+                self._log.error("fault.not_rescued", why=str(error))
+                return ""
+            self._rescued = str(target)
+            self._log.warning("fault.rescued", file=target.name)
+        return self._rescued
+
+    async def _send(self, fault: Fault, text: str, next_step: str) -> None:
+        """Send a notice over each channel at once: it cannot be queued in the database."""
+        body = f"{text}\n\n{next_step}" if next_step else text
+        for name, channel in self._channels.items():
+            try:
+                async with asyncio.timeout(SEND_S_MAX):
+                    await channel.send(fault.id, f"momo: {text.partition('. ')[0]}", body)
+            except (NotSent, SecretsLocked, Unavailable, TimeoutError) as error:
+                self._log.warning("fault.not_sent", channel=name, why=str(error))

@@ -1,0 +1,62 @@
+"""All sources of messages of a running daemon: the AT modems, and the other `[[sources]]` of the settings.
+
+A source is a `RunningSource`: it runs for ever, tells the health of its phones, and hands over what it reads through
+`handover.Handover`. Nothing else in the daemon knows of which kind a source is.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.messages.android import PostedSource
+from daemon.env import Env
+from daemon.flows.lines.receiving import Watch
+from daemon.loops.receiving import watch_receiving
+from daemon.runtime.log import Log
+
+
+class RunningSource(Protocol):
+    """One source. It delays no other one: its blocking calls are in threads and have time limits."""
+
+    def conditions(self) -> Sequence[ModemHealth]:
+        """Return the state of each of its phones, for display."""
+
+    async def inspect(self, device_id: str) -> bool:
+        """Refresh the health of a phone; False if it is not of this source, or does not answer."""
+
+    async def run(self) -> None:
+        """Read messages until cancelled. An exception means a bug and ends the daemon; faults of the phone do not."""
+
+
+class Sources:
+    """Runs all sources."""
+
+    def __init__(self, env: Env, log: Log, sources: Sequence[RunningSource]) -> None:
+        self._env = env
+        self._log = log
+        self._sources = sources
+        self._posted = {one.name: one for one in sources if isinstance(one, PostedSource)}
+        self.receiving = Watch()
+
+    def posted(self, name: str) -> PostedSource | None:
+        """Return the source of this name that gets its messages by POST; None if there is none."""
+        return self._posted.get(name)
+
+    def conditions(self) -> list[ModemHealth]:
+        """Return the state of each phone of all sources."""
+        return [one for source in self._sources for one in source.conditions()]
+
+    async def inspect(self, device_id: str) -> bool:
+        """Refresh the health of a phone; False when it is not connected or does not answer."""
+        return any([await source.inspect(device_id) for source in self._sources])
+
+    async def run(self) -> None:
+        """Run the sources until cancelled; an unexpected exception in one ends all, so that it is noticed."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(
+                watch_receiving(self._env, self._log, self.conditions, self.receiving),
+                name="receiving",
+            )
+            for source in self._sources:
+                group.create_task(source.run(), name=type(source).__name__)

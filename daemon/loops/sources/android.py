@@ -1,0 +1,329 @@
+"""An Android phone as a source: the app on it posts each SMS, and a ping every few minutes.
+
+A post is answered 2xx only after its messages are durable; the app repeats every other one for two days. After a gap in
+which nothing was heard, or something was not stored, the app is asked to post the SMS of the gap again, if its address and
+password are known. Repeated messages change nothing: the same message always gives the same parts.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from daemon.core.access.rate_limit import Rates
+from daemon.core.errors import Unavailable
+from daemon.core.inputs import PhoneIdentity, Source
+from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.messages.android import (
+    AppMessage,
+    AppPost,
+    Fault,
+    PostKind,
+    Verdict,
+    fault_of,
+    read_post,
+)
+from daemon.env import Env
+from daemon.flows.lines import android_sources
+from daemon.flows.lines.source_passwords import source_password
+from daemon.loops.sources.handover import Handover
+from daemon.runtime.log import Log
+from daemon.runtime.secrets import SecretsLocked
+from daemon.runtime.source_settings import NO_SIM, SourceSettings
+from daemon.steps.text_parts import text_parts
+from daemon.store import shop
+from daemon.store.lines import sources
+
+LOOK_S: Final = 10.0
+LOOK_S_MAX: Final = 120.0
+"""A look may wait for the phone, which has a time limit of 30 s for each day of a gap."""
+PINGS_MISSED: Final = 3
+"""Pings that may be missing before the app counts as silent; Android delays them."""
+POSTS_PER_MIN: Final = 1200
+POSTS_AT_ONCE: Final = 1200
+"""After a gap the app posts everything at once; this is ten times what the busiest shop gets in a day's hour."""
+MARGIN_US: Final = 10 * MINUTE_US
+"""Before a gap: an SMS that came just before the last ping may not have been posted."""
+GAP_US_MAX: Final = 31 * DAY_US
+RETRY_US: Final = MINUTE_US
+SETUP: Final = "momo sources list; docs/sources.md shows each setting of the app"
+REFUSED_US: Final = DAY_US
+"""How long refused posts are a warning."""
+
+
+@dataclass(slots=True)
+class _Refused:
+    count: int = 0
+    at_us: int | None = None
+
+
+class AndroidSource:
+    """One configured phone; each of its SIMs is a line of its own."""
+
+    def __init__(self, env: Env, log: Log, settings: SourceSettings) -> None:
+        self._env = env
+        self._log = log
+        self._settings = settings
+        self._worker = f"source {settings.name}"
+        self._slots = {
+            slot: Handover(env, log, settings, self._port(slot))
+            for slot, network in enumerate(settings.networks)
+            if network != NO_SIM
+        }
+        self._sources = dict[int, Source]()
+        self._key: tuple[android_sources.Sealed, bytes] | None = None
+        self._rates = Rates(POSTS_PER_MIN, POSTS_AT_ONCE)
+        self._heard_us: int | None = None
+        self._stored_us: int | None = None
+        self._gap_us: int | None = None
+        self._again_us = 0
+        self._new = _Refused()
+        self._last_refused_us: int | None = None
+        self._trouble = ""
+        self._wake = asyncio.Event()
+        """Set when the app is heard for the first time: a gap is known only from what is written down."""
+        self._zone: tzinfo = ZoneInfo("UTC")
+
+    @property
+    def name(self) -> str:
+        """The name in the settings, which the app posts to."""
+        return self._settings.name
+
+    def _port(self, slot: int) -> str:
+        # A phone without an IMEI is known by its port: each SIM is shown as a phone with one SIM.
+        return f"android:{self._settings.name}" + (f"/{slot + 1}" if slot else "")
+
+    def conditions(self) -> list[ModemHealth]:
+        """Return the state of each SIM."""
+        return [each.condition for each in self._slots.values()]
+
+    async def inspect(self, device_id: str) -> bool:
+        """Return whether the app was heard lately; it cannot be asked."""
+        if device_id not in {each.state.device_id for each in self._slots.values()}:
+            return False
+        self._show()
+        return not self._is_silent()
+
+    async def run(self) -> None:
+        """Watch over the phone until cancelled; its posts come through `receive`."""
+        try:
+            await self._begin()
+            while True:
+                self._env.heartbeat(self._worker, LOOK_S_MAX)
+                await self._look()
+                self._env.heartbeat(self._worker, LOOK_S)
+                self._wake.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await self._wake.wait()
+        finally:
+            self._sources.clear()
+            self._env.heartbeats.rest(self._worker)
+            for each in self._slots.values():
+                await each.gone()
+
+    async def check(
+        self, body: bytes, timestamp: str | None, signature: str | None
+    ) -> Fault | None:
+        """Return why a post is refused, None if the app signed it.
+
+        Raises:
+            Unavailable: The key cannot be read now.
+        """
+        key = await self._signing_key()
+        if key is None:
+            return Fault.FORGED
+        times = self._env.times()
+        now = None if times.doubt is not None else self._env.clock.now_us()
+        fault = fault_of(key, body, timestamp, signature, now)
+        if fault is not None:
+            self._new.count += 1
+            self._new.at_us = self._last_refused_us = self._env.clock.now_us()
+        return fault
+
+    async def receive(self, body: Mapping[str, Any]) -> Verdict:
+        """Take a post that the app signed; return only when its messages are durable, or will not be.
+
+        Raises:
+            NotAPost: It does not have the form that the app documents.
+        """
+        now = self._env.clock.now_us()
+        taken = self._rates.take(self.name, now)
+        if taken is not None and not taken.allowed:
+            return Verdict.TOO_MANY
+        post = read_post(body, self._zone)
+        if post.kind is PostKind.MESSAGES and not self._sources:
+            self._note_gap()
+            return Verdict.NOT_NOW
+        verdict = await self._store(post)
+        if verdict is Verdict.NOT_NOW:
+            self._note_gap()
+        else:
+            self._hear(now)
+        return verdict
+
+    async def _store(self, post: AppPost) -> Verdict:
+        if post.kind is not PostKind.MESSAGES:
+            return Verdict.HEARD if post.kind is PostKind.PING else Verdict.IGNORED
+        stored = False
+        for message in post.messages:
+            slot = self._slot_of(message)
+            if slot is None:
+                self._log.info("source.other_sim", source=self.name)
+                continue
+            parts = text_parts(
+                message.sender, message.text, message.sent_at, storage="app", slot=slot
+            )
+            if not await self._slots[slot].store(self._sources[slot], parts):
+                return Verdict.NOT_NOW
+            stored = True
+        return Verdict.STORED if stored else Verdict.IGNORED
+
+    def _slot_of(self, message: AppMessage) -> int | None:
+        """Return the slot; the first one if the app does not know it; None for a SIM that is not in the settings."""
+        slot = min(self._slots) if message.slot is None else message.slot
+        return slot if slot in self._sources else None
+
+    async def _signing_key(self) -> bytes | None:
+        sealed = await android_sources.sealed_key(self._env, self.name)
+        if sealed is None:
+            return None
+        if self._key is None or self._key[0] != sealed:
+            self._key = (sealed, await android_sources.unsealed(self._env, sealed))
+        return self._key[1]
+
+    async def _begin(self) -> None:
+        """Read what is known, and record the phone."""
+        self._env.heartbeat(self._worker, LOOK_S_MAX)
+        while True:
+            try:
+                known = await self._env.store.read(lambda tx: sources.get(tx, self.name))
+                owner = await self._env.store.read(shop.get)
+                break
+            except Unavailable as error:
+                self._log.warning("source.unavailable", source=self.name, why=error.why)
+                await asyncio.sleep(error.retry_after_s)
+        zone = self._settings.timezone or (owner.timezone if owner is not None else "UTC")
+        self._zone = ZoneInfo(zone)
+        if known is not None:
+            self._heard_us, self._last_refused_us = known.heard_at, known.refused_at
+            # The daemon was off meanwhile.
+            self._gap_us = known.heard_at
+        for slot, handover in self._slots.items():
+            self._sources[slot] = await handover.identify(
+                PhoneIdentity(
+                    self._port(slot), None, None, None, "android", self.name,
+                    network=self._settings.networks[slot],
+                )
+            )  # fmt: skip
+        self._show()
+
+    def _hear(self, now: int) -> None:
+        if self._heard_us is not None and self._is_silent():
+            self._gap_us = min(self._gap_us or now, self._heard_us)
+        self._heard_us = now
+        if self._stored_us is None:
+            self._wake.set()
+        self._show()
+
+    def _note_gap(self) -> None:
+        now = self._env.clock.now_us()
+        self._gap_us = min(self._gap_us or now, self._heard_us or now)
+
+    def _is_silent(self) -> bool:
+        limit_us = round(PINGS_MISSED * self._settings.ping_s * SECOND_US)
+        return self._heard_us is None or self._env.clock.now_us() - self._heard_us > limit_us
+
+    async def _look(self) -> None:
+        """Write down what happened, and ask for what was missed."""
+        self._show()
+        try:
+            await self._write()
+            if self._gap_us is not None:
+                await self._close_gap(self._gap_us)
+        except Unavailable as error:
+            self._log.warning("source.unavailable", source=self.name, why=error.why)
+
+    async def _write(self) -> None:
+        new, self._new = self._new, _Refused()
+        heard = self._heard_us
+        old = self._stored_us
+        is_old = heard is not None and (old is None or heard - old >= MINUTE_US)
+        if not new.count and not is_old:
+            return
+        try:
+            # A gap that is not closed yet must be found again after a restart.
+            safe = None if self._gap_us is not None and self._can_ask else heard
+            await self._env.store.write(
+                lambda tx: sources.record(
+                    tx, self.name, heard_at=safe, refused=new.count, refused_at=new.at_us
+                )
+            )
+        except Unavailable:
+            self._new.count += new.count
+            self._new.at_us = self._new.at_us or new.at_us
+            raise
+        self._stored_us = heard
+        if new.count:
+            self._log.warning("source.refused", source=self.name, count=new.count)
+
+    @property
+    def _can_ask(self) -> bool:
+        return bool(self._settings.phone_url)
+
+    async def _close_gap(self, since_us: int) -> None:
+        """Let the app post the messages of a gap again, day by day."""
+        now = self._env.clock.now_us()
+        if not self._can_ask:
+            self._gap_us = None  # the app itself repeats for two days
+            return
+        if now < self._again_us:
+            return
+        self._again_us = now + RETRY_US
+        from daemon.sender.phone_inbox import InboxError, post_again  # noqa: PLC0415 -- only if configured
+
+        begin = max(since_us - MARGIN_US, now - GAP_US_MAX)
+        try:
+            password = await source_password(self._env, self.name)
+            while begin < now:
+                end = min(begin + DAY_US, now)
+                self._env.heartbeat(self._worker, LOOK_S_MAX)
+                await post_again(
+                    self._settings.phone_url, self._settings.user, password, begin, end
+                )
+                begin = end
+        except (InboxError, SecretsLocked) as error:
+            if self._trouble != str(error):
+                self._trouble = str(error)
+                self._log.warning("source.gap", source=self.name, why=self._trouble)
+            return
+        self._trouble = ""
+        self._stored_us = None
+        if self._gap_us == since_us:
+            self._gap_us = None
+        self._log.info("source.gap_asked", source=self.name, minutes=(now - since_us) // MINUTE_US)
+
+    def _show(self) -> None:
+        """Set the state that lists and checks show."""
+        now = self._env.clock.now_us()
+        state, detail, fix = "ready", "", ""
+        if self._is_silent():
+            state, fix = "app_silent", f"open the app and see that its server is Online; {SETUP}"
+            detail = "the app was never heard"
+            if self._heard_us is not None:
+                detail = f"the app was not heard for {(now - self._heard_us) // MINUTE_US} min"
+        elif self._last_refused_us is not None and now - self._last_refused_us < REFUSED_US:
+            state, fix = "app_refused", f"see whether the signing key in the app is right; {SETUP}"
+            detail = "posts with a wrong signature or time were refused in the last 24 hours"
+        for each in self._slots.values():
+            if each.state.state == "not_storing":
+                continue
+            each.say(state, detail, fix)
+            if self._heard_us is not None:
+                each.state.health = ModemHealth(
+                    each.condition.port, state, health_at=self._heard_us, receives=True
+                )

@@ -1,0 +1,134 @@
+"""The seam between a source of messages and the intake: who the phone is, and its parts; both wait while nothing can be stored.
+
+A source may delete a message only after `store` has returned True.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from daemon.core.errors import Unavailable
+from daemon.core.inputs import PhoneIdentity, ReadPart, Source
+from daemon.core.lines.modem_health import READY, ModemHealth
+from daemon.env import Env
+from daemon.flows.lines import modems
+from daemon.flows.messages import ingest
+from daemon.runtime.log import Log
+from daemon.runtime.source_settings import SourceSettings
+from daemon.steps.intake import Ingested
+
+STORE_RETRY_S: Final = 5.0
+"""Between two tries to store while the disk is full; short, because a phone's storage is small."""
+
+
+async def store_parts(env: Env, log: Log, source: Source, parts: Sequence[ReadPart]) -> Ingested:
+    """Store parts durably, and log what became of them.
+
+    Raises:
+        Unavailable: They were not stored, so they must not be deleted.
+    """
+    taken = await ingest.ingest(env, source, parts)
+    for fault in taken.faults:
+        log.error("ingest.fault", error=fault)
+    if taken.concluded:
+        log.info("ingest", new=taken.new_parts, whole=len(taken.concluded))
+    return taken
+
+
+async def store_identity(env: Env, log: Log, phone: PhoneIdentity) -> Source:
+    """Store which phone and SIM this is; wait while nothing can be stored."""
+    while True:
+        try:
+            return await modems.identify(env, phone)
+        except Unavailable as error:
+            log.warning("identify.unavailable", why=error.why)
+            await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
+
+
+@dataclass(slots=True)
+class SourceState:
+    """What a source that is no AT modem tells about itself; `health` has the last values that it read."""
+
+    state: str = "opening"
+    detail: str = ""
+    next_step: str = ""
+    device_id: str | None = None
+    last_sms_at_us: int | None = None
+    health: ModemHealth | None = field(default=None)
+
+
+class Handover:
+    """Hands the messages of one configured source to the intake, and keeps the state that is shown."""
+
+    def __init__(self, env: Env, log: Log, settings: SourceSettings, port: str) -> None:
+        """Prepare; `port` is the place of the phone as shown, such as `http://192.168.8.1`."""
+        self._env = env
+        self._log = log
+        self._settings = settings
+        self._port = port
+        self._before = READY
+        self.state = SourceState()
+
+    @property
+    def condition(self) -> ModemHealth:
+        """The state as an immutable value for display."""
+        state = self.state
+        base = state.health or ModemHealth(self._port, state.state)
+        return replace(
+            base,
+            port=self._port,
+            state=state.state,
+            detail=state.detail,
+            next_step=state.next_step,
+            device_id=state.device_id,
+            last_sms_at=state.last_sms_at_us,
+            source=self._settings.name,
+            kind=self._settings.kind,
+            level=self._settings.level,
+        )
+
+    def say(self, state: str, detail: str = "", next_step: str = "") -> None:
+        """Set the state, such as `ready`, `unreachable` or `gone` (`core.lines.modem_health`)."""
+        self.state.state, self.state.detail, self.state.next_step = state, detail, next_step
+
+    async def identify(self, phone: PhoneIdentity) -> Source:
+        """Store which phone and SIM the messages come from; call it again when the SIM may have changed."""
+        found = await store_identity(self._env, self._log, replace(phone, smsc=None))
+        self.state.device_id = found.device_id
+        return replace(
+            found,
+            name=self._settings.name,
+            level=self._settings.level,
+            history=self._settings.history,
+        )
+
+    async def store(self, source: Source, parts: Sequence[ReadPart]) -> bool:
+        """Store parts, the oldest message first; return whether they are durable, and may be deleted at the source.
+
+        After a pause return False if nothing can be stored now: hand them over again.
+        """
+        try:
+            taken = await store_parts(self._env, self._log, source, parts)
+        except Unavailable as error:
+            self._log.warning("ingest.unavailable", why=error.why)
+            if self.state.state != "not_storing":
+                self._before = self.state.state
+            self.say("not_storing", error.why)
+            await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
+            return False
+        if taken.new_parts:
+            self.state.last_sms_at_us = self._env.clock.now_us()
+        if self.state.state == "not_storing":
+            self.say(self._before)
+        return True
+
+    async def gone(self) -> None:
+        """Record that the phone is not there any more."""
+        device_id, self.state.device_id = self.state.device_id, None
+        if device_id is None:
+            return
+        try:
+            await modems.disconnect(self._env, device_id)
+        except Unavailable as error:
+            self._log.warning("source.disconnect", why=error.why)

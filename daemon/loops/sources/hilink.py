@@ -1,0 +1,277 @@
+"""A HiLink stick as a source: list its messages, store them, and delete each by its index only after the commit.
+
+A cycle lists the messages, stores those that are not known to be durable, lists again, and deletes those that the second
+list still shows as they were stored: an index that has another message now is left alone. After a restart everything on
+the stick is handed over again, which changes nothing for what is stored.
+"""
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from daemon.core.errors import Unavailable
+from daemon.core.inputs import PhoneIdentity, Source
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.env import Env
+from daemon.flows.lines.source_passwords import source_password
+from daemon.loops.sources.handover import Handover
+from daemon.modem.hilink import (
+    Fault,
+    HiLinkError,
+    Stick,
+    StickHealth,
+    StickIdentity,
+    StickMessage,
+)
+from daemon.runtime.log import Log
+from daemon.runtime.secrets import SecretsLocked
+from daemon.runtime.source_settings import SourceSettings
+from daemon.steps.text_parts import text_parts
+from daemon.store import shop
+from parsers.times import to_us
+
+BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Pauses after failures in a row."""
+LOGIN_PAUSE_S: Final = 300.0
+"""After a refused login: a stick locks its page after a few wrong passwords."""
+LOOK_S: Final = 60.0
+"""Between two looks at the SIM and the network."""
+BATCH_MAX: Final = 20
+"""Messages in one database transaction."""
+DATE_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
+INSTALL: Final = 'pip install "momo-shop[hilink]", then restart the daemon'
+_STATES: Final = {
+    Fault.AWAY: (
+        "unreachable",
+        "plug the stick in, and see that its address opens in a browser on this computer",
+    ),
+    Fault.HUNG: ("hung", "pull the stick out, wait 5 seconds and plug it in again"),
+    Fault.SESSION: ("recovering", "wait a minute"),
+    Fault.REFUSED: ("recovering", "pull the stick out, wait 5 seconds and plug it in again"),
+    Fault.NOT_INSTALLED: ("unusable", INSTALL),
+}
+
+
+class HiLinkSource:
+    """One configured stick."""
+
+    def __init__(self, env: Env, log: Log, settings: SourceSettings) -> None:
+        self._env = env
+        self._log = log
+        self._settings = settings
+        self._handover = Handover(env, log, settings, settings.url)
+        self._worker = f"source {settings.name}"
+        self._stick = Stick(
+            settings.url,
+            user=settings.user,
+            timeout_s=settings.timeout_s,
+            monotonic=env.clock.monotonic,
+        )
+        self._zone: ZoneInfo | None = None
+        self._source: Source | None = None
+        self._identity: StickIdentity | None = None
+        self._durable = set[StickMessage]()
+        self._kept = set[StickMessage]()
+        """Messages that the stick refuses to delete."""
+        self._progress = False
+        """A message was stored or deleted since the last failure, so that the stick is not the one that fails."""
+        self._looked_at = 0.0
+        self._asked: list[asyncio.Event] = []
+        self._wake = asyncio.Event()
+
+    def conditions(self) -> list[ModemHealth]:
+        """Return the state of the stick."""
+        return [self._handover.condition]
+
+    async def inspect(self, device_id: str) -> bool:
+        """Look at the stick now; False if it is another one's id, or does not answer in time."""
+        if device_id != self._handover.state.device_id:
+            return False
+        done = asyncio.Event()
+        self._asked.append(done)
+        self._looked_at = float("-inf")
+        self._wake.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.timeout_s * 2):
+                await done.wait()
+        return done.is_set()
+
+    async def run(self) -> None:
+        """Read the stick until cancelled; after a failure with back-off and a new session."""
+        failures = 0
+        try:
+            while True:
+                try:
+                    await self._cycle()
+                    failures, self._progress = 0, False
+                    await self._pause(self._settings.poll_s)
+                except HiLinkError as error:
+                    failures = 1 if self._progress else failures + 1
+                    self._progress = False
+                    await self._failed(error, failures)
+        finally:
+            self._env.heartbeats.rest(self._worker)
+            await self._handover.gone()
+
+    async def _cycle(self) -> None:
+        """Store and delete what is on the stick."""
+        self._beat()
+        if self._source is None:
+            await self._identify(*await self._stick.connect(await self._password()))
+        elif self._env.clock.monotonic() - self._looked_at >= LOOK_S:
+            await self._identify(*await self._stick.look())
+        self._beat()
+        assert self._source is not None, "it was identified"
+        listed = await self._stick.messages()
+        stored = await self._store(
+            self._source, [one for one in listed if one not in self._durable]
+        )
+        self._durable.intersection_update(listed)
+        if self._env.config.modems.delete and self._durable:
+            # What was stored just now is compared with the stick once more before it is deleted.
+            await self._delete(await self._stick.messages() if stored else listed)
+
+    async def _store(self, source: Source, found: list[StickMessage]) -> bool:
+        """Store messages; return whether there were any."""
+        for start in range(0, len(found), BATCH_MAX):
+            batch = found[start : start + BATCH_MAX]
+            parts = [
+                part
+                for one in batch
+                for part in text_parts(
+                    one.sender, one.text, self._sent_at(one.date), storage=one.box, slot=one.index
+                )
+            ]
+            while not await self._handover.store(source, parts):
+                self._beat()
+            self._durable.update(batch)
+            self._progress = True
+            self._beat()
+        return bool(found)
+
+    async def _delete(self, listed: list[StickMessage]) -> None:
+        for one in listed:
+            if one not in self._durable:
+                continue
+            self._beat()
+            try:
+                await self._stick.delete(one.index)
+            except HiLinkError as error:
+                if error.fault is not Fault.REFUSED:
+                    raise
+                if one not in self._kept:
+                    self._kept.add(one)
+                    self._log.warning("source.kept", source=self._settings.name, why=str(error))
+            else:
+                self._durable.discard(one)
+                self._progress = True
+        self._kept.intersection_update(self._durable)
+
+    def _beat(self) -> None:
+        """Tell the watchdog that the next call begins; it may take its time limit."""
+        self._env.heartbeat(self._worker, self._stick.limit_s)
+
+    def _sent_at(self, date: str) -> int | None:
+        """Return a time of the stick, which has no zone, in microseconds; None if it is none.
+
+        It depends on nothing but the settings: the same message always gives the same parts.
+        """
+        assert self._zone is not None, "the zone is read with the identity"
+        try:
+            local = datetime.strptime(date, DATE_FORMAT).replace(tzinfo=self._zone)
+        except ValueError:
+            return None
+        return to_us(local.astimezone(UTC))
+
+    async def _identify(self, identity: StickIdentity, health: StickHealth) -> None:
+        """Record who the stick is, if that is new, and how it is."""
+        clock = self._env.clock
+        self._looked_at = clock.monotonic()
+        if self._zone is None:
+            owner = await self._env.store.read(shop.get)
+            name = self._settings.timezone or ("UTC" if owner is None else owner.timezone)
+            self._zone = ZoneInfo(name)
+        if self._source is None or identity != self._identity:
+            self._source = await self._handover.identify(
+                PhoneIdentity(
+                    self._settings.url, identity.imei, identity.iccid, identity.imsi, "huawei",
+                    identity.model,
+                )
+            )  # fmt: skip
+            self._identity = identity
+        registration = "none" if not health.in_service else "roaming" if health.roaming else "home"
+        local = next((one for one in health.used if one[0] == "local"), None)
+        self._handover.state.health = ModemHealth(
+            self._settings.url,
+            "ready",
+            health_at=clock.now_us(),
+            signal=_csq(health.signal_dbm),
+            registration=None if health.in_service is None else registration,
+            receives=health.in_service is not False,
+            network=health.network,
+            used=None if local is None else local[1],
+            total=None if local is None else local[2],
+            storages=tuple(sorted(health.used)),
+        )
+        if health.sim == "ready":
+            self._handover.say("ready")
+        else:
+            self._handover.say(health.sim, *_SIM_FAULTS[health.sim])
+        for done in self._asked:
+            done.set()
+        self._asked.clear()
+
+    async def _failed(self, error: HiLinkError, failures: int) -> None:
+        """Drop the session, say what is wrong, and wait."""
+        before = self._handover.state.state
+        self._source = None
+        # One lost session is nothing to tell.
+        if error.fault is Fault.SESSION and failures == 1:
+            return
+        if error.fault is Fault.LOGIN:
+            name = self._settings.name
+            self._handover.say("login_needed", str(error), f"momo modems password {name}")
+        else:
+            state, fix = _STATES[error.fault]
+            self._handover.say(state, str(error), fix)
+        if self._handover.state.state != before:
+            self._log.warning("source.failed", source=self._settings.name, why=str(error))
+        if self._handover.state.device_id is not None and error.fault in {Fault.AWAY, Fault.HUNG}:
+            await self._handover.gone()
+        pause = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1]
+        await self._pause(LOGIN_PAUSE_S if error.fault is Fault.LOGIN else pause)
+
+    def wake(self) -> None:
+        """End the present pause."""
+        self._wake.set()
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, or until somebody asks."""
+        self._env.heartbeat(self._worker, seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        self._wake.clear()
+
+    async def _password(self) -> str | None:
+        try:
+            return await source_password(self._env, self._settings.name)
+        except (SecretsLocked, Unavailable) as error:
+            raise HiLinkError(Fault.LOGIN, f"its password cannot be read: {error}") from error
+
+
+def _csq(dbm: int | None) -> int | None:
+    """Return the `<rssi>` of `AT+CSQ` for a signal strength."""
+    return None if dbm is None else max(0, min(31, (dbm + 113) // 2))
+
+
+_SIM_FAULTS: Final = {
+    "no_sim": ("the stick finds no SIM", "put the SIM in and plug the stick in again"),
+    "pin_needed": (
+        "the SIM wants its PIN",
+        "enter it on the stick's page, and switch the question off there",
+    ),
+    "puk_needed": ("the SIM wants its PUK", "enter it on the stick's page"),
+}

@@ -1,0 +1,65 @@
+"""Files of the shop that nobody else may redirect or write: opened without following links, and checked for other writers."""
+
+import errno
+import grp
+import os
+import pwd
+import stat
+from pathlib import Path
+from typing import Final
+
+LINK: Final = "it is a symbolic link, which momo does not follow here; remove it"
+
+
+def open_own(path: str | os.PathLike[str], flags: int) -> int:
+    """Open a file of mode 0600 for this process alone, as `os.open`, and return the descriptor.
+
+    Raises:
+        OSError: As `os.open`; ELOOP with a text for people if the file is a symbolic link (open(2), O_NOFOLLOW).
+    """
+    try:
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, LINK, str(path)) from None
+        raise
+
+
+def other_writers(path: str | os.PathLike[str], uid: int) -> str:
+    """Return who else may write a file or folder, with the command that ends it; empty if only root and `uid` may.
+
+    The rule is that of ssh(1) for its settings. As on Debian, the group of the owner alone is not another writer:
+    with the common umask 0002 each new file is writable by that group.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    found = Path(path).stat()  # a link is followed: what counts is the file that is read
+    name = os.fspath(path)
+    if found.st_uid not in (uid, 0):
+        return f"{name} belongs to another user ({_user(found.st_uid)}): chown {_user(uid)} {name}"
+    others = found.st_mode & stat.S_IWOTH
+    group = found.st_mode & stat.S_IWGRP and not _is_private(found.st_gid, found.st_uid)
+    if others or group:
+        return f"{'every user' if others else 'its group'} may write {name}: chmod go-w {name}"
+    return ""
+
+
+def _is_private(gid: int, uid: int) -> bool:
+    """Return whether the owner is the only member of the group; root's group counts as root."""
+    if gid == 0:
+        return True
+    try:
+        owner = pwd.getpwuid(uid).pw_name
+        members = set(grp.getgrgid(gid).gr_mem)
+    except KeyError:
+        return False
+    members |= {each.pw_name for each in pwd.getpwall() if each.pw_gid == gid}
+    return members == {owner}
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

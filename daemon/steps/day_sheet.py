@@ -1,0 +1,55 @@
+"""The sheet of a day or period, read from the database."""
+
+from dataclasses import replace
+from datetime import tzinfo
+from typing import Final
+
+from daemon.core.books import day_sheet
+from daemon.core.json_values import Json, timestamp
+from daemon.core.limits import DAY_US, HOUR_US
+from daemon.core.model import Shop
+from daemon.store.books import day_sheet as sheet_rows
+from daemon.store.books.day_sheet import Period
+from daemon.store.engine import Reader
+from daemon.wire import Mode
+
+_SIZES: Final = {"hour": HOUR_US, "day": DAY_US}
+
+
+def read_sheet(reader: Reader, period: Period, owner: Shop | None) -> Json:
+    """Return the sheet of a period: one for each currency, with a column for each wallet."""
+    sums = sheet_rows.sums(reader, period)
+    wallets = []
+    if period.mode is Mode.LIVE:
+        for sim_key, provider in sorted({(entry.sim_key, entry.provider) for entry in sums}):
+            fees = sum(
+                entry.fee_minor
+                for entry in sums
+                if (entry.sim_key, entry.provider) == (sim_key, provider)
+                and entry.kind in day_sheet.COUNTED
+            )
+            found = sheet_rows.wallet(reader, period, sim_key, provider, fees)
+            if found is not None:
+                wallets.append(found)
+    return {
+        "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
+        "from": timestamp(period.since),
+        "to": timestamp(period.until),
+        "test": period.mode is Mode.TEST,
+        "sheets": day_sheet.sheets(sums, wallets, sheet_rows.lines(reader, period)),
+    }
+
+
+def read_buckets(reader: Reader, period: Period, zone: tzinfo, by: str) -> list[Json]:
+    """Return the money of a period by `hour` or `day` of a time zone, oldest first."""
+    found = [
+        bucket
+        for span in day_sheet.spans(period.since, period.until, zone)
+        for bucket in sheet_rows.by_time(
+            reader,
+            replace(period, since=span.since, until=span.until),
+            size=_SIZES[by],
+            offset=span.offset,
+        )
+    ]
+    return day_sheet.buckets(found, by, zone)

@@ -1,0 +1,121 @@
+"""The intake of SMS parts into the database: one write transaction stores them and processes the messages they complete.
+
+A message that causes an internal error is stored raw and shown as unparsed: it must neither be lost nor stop the later ones.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from daemon.core.inputs import ReadPart, Source
+from daemon.core.upkeep.clock_check import Times
+from daemon.env import Env
+from daemon.steps.context import INTERNAL_ERRORS, Context, JoinedMessage
+from daemon.steps.process_message import process_message, record_unreadable
+from daemon.steps.store_parts import Unread, store_part, store_unread
+from daemon.store.engine import Tx
+from daemon.store.lines import devices
+from daemon.wire import MessageState
+from parsers.masking import describe_error
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """Result of one call, for the log.
+
+    Attributes:
+        new_parts: Number of parts not seen before.
+        concluded: (message id, state) of each message that became complete.
+        faults: Descriptions of internal errors; their messages are stored as unparsed.
+        sent_at: The network times of the messages that became complete.
+    """
+
+    new_parts: int
+    concluded: tuple[tuple[str, MessageState], ...]
+    faults: tuple[str, ...] = ()
+    sent_at: tuple[int, ...] = ()
+
+
+async def take_in(
+    env: Env,
+    source: Source,
+    parts: Sequence[ReadPart],
+    times: Times,
+    also: Callable[[Tx, Ingested], None] | None = None,
+    *,
+    recovered: bool = False,
+) -> Ingested:
+    """Store parts durably and process the messages that they complete, in one write transaction.
+
+    Args:
+        env: The environment.
+        source: The SIM that received them.
+        parts: The parts in the order of reading.
+        times: The time of the intake.
+        also: Writes further data in the same database transaction.
+        recovered: They come from the message journal. Their SIM may be unknown.
+
+    Raises:
+        Unavailable: Nothing was stored.
+    """
+
+    def opened(tx: Tx) -> Context:
+        if recovered:
+            devices.restore_sim(tx, source)
+        return replace(Context.open(env, tx, source, times), recovered=recovered)
+
+    def job(tx: Tx) -> Ingested:
+        found = _take_all(opened(tx), parts)
+        if also is not None:
+            also(tx, found)
+        return found
+
+    try:
+        return await env.store.write(job)
+    except INTERNAL_ERRORS as fault:
+        slowly = await _one_by_one(env, opened, parts, fault)
+        if also is not None:
+            await env.store.write(lambda tx: also(tx, slowly))
+        return slowly
+
+
+async def _one_by_one(
+    env: Env, opened: Callable[[Tx], Context], parts: Sequence[ReadPart], fault: Exception
+) -> Ingested:
+    """Store each part alone; a part that causes an internal error is stored without parsing it."""
+    results, faults = list[Ingested](), [describe_error(fault)]
+    for part in parts:
+
+        def job(tx: Tx, part: ReadPart = part) -> Ingested:
+            return _take_all(opened(tx), [part])
+
+        def store_only(tx: Tx, part: ReadPart = part) -> Ingested:
+            return _take_all(opened(tx), [part], read=False)
+
+        try:
+            results.append(await env.store.write(job))
+        except INTERNAL_ERRORS as error:
+            faults.append(describe_error(error))
+            results.append(await env.store.write(store_only))
+    return Ingested(
+        sum(result.new_parts for result in results),
+        tuple(one for result in results for one in result.concluded),
+        tuple(faults),
+        tuple(at for result in results for at in result.sent_at),
+    )
+
+
+def _take_all(context: Context, parts: Sequence[ReadPart], *, read: bool = True) -> Ingested:
+    new_parts, concluded, joined = 0, list[tuple[str, MessageState]](), list[JoinedMessage]()
+    for part in parts:
+        taken = store_part(context, part) if read else store_unread(context, part, "internal_error")
+        new_parts += taken is not None
+        if isinstance(taken, JoinedMessage):
+            joined.append(taken)
+        elif isinstance(taken, Unread):
+            concluded.append((taken.message_id, record_unreadable(context, taken)))
+    # After an absence a phone hands over its slots in any order. In the network's order the balances join at once.
+    joined.sort(key=lambda whole: whole.sent_at or 0)
+    for whole in joined:
+        concluded.append((whole.message_id, process_message(context, whole)))
+    times = (whole.sent_at for whole in joined if whole.sent_at is not None)
+    return Ingested(new_parts, tuple(concluded), sent_at=tuple(times))

@@ -1,0 +1,34 @@
+"""The status of the lines: each phone with its SIMs, their numbers, and whether they receive."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from daemon.core.lines import readiness, receiving
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.messages.line_history import unaccounted
+from daemon.store.engine import Reader
+from daemon.store.lines import devices, payment_methods
+from daemon.store.messages import balances
+from daemon.wire import Mode
+
+
+def line_status(
+    reader: Reader, now: int, phones: Sequence[ModemHealth], mode: Mode = Mode.LIVE
+) -> dict[str, Any]:
+    """Read the line status object; `phones` is the current state of the ports."""
+    gaps = balances.gaps_since(reader, now - readiness.UNACCOUNTED_WINDOW_US)
+    known, sims = devices.known(reader, mode), devices.sims_in_phones(reader, mode)
+    methods = payment_methods.in_use(reader, mode)
+    found = readiness.line_status(
+        known,
+        sims,
+        methods,
+        payment_methods.unplaced_by_sim(reader, now - readiness.UNPLACED_WINDOW_US, mode),
+        now,
+        {sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
+    )
+    if mode is Mode.TEST:
+        return receiving.with_receiving(found, ())  # the sandbox has no modems
+    lines = receiving.judge(known, sims, methods, phones, now)
+    found = readiness.with_problems(found, receiving.with_devices(known, phones))
+    return receiving.with_receiving(found, lines, receiving.overall(lines, phones, now))

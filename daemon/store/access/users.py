@@ -1,0 +1,194 @@
+"""Users, their recovery codes and their browser sessions."""
+
+from typing import Any, Final
+
+from daemon.core.limits import BROWSER_IDLE_US, BROWSER_LIFE_US
+from daemon.core.model import BrowserSession, User
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.wire import Role
+
+TOPIC: Final = "browser_sessions"
+"""Woken by every commit that ended a browser session or changed a user."""
+_USER: Final = columns(User)
+_SESSION: Final = columns(BrowserSession)
+
+
+def new_row(user_id: str, name: str, role: Role, password_hash: str, now: int) -> dict[str, Any]:
+    """Return the row of a new user without a second factor, for `add`."""
+    return {
+        "id": user_id,
+        "name": name,
+        "role": role,
+        "password_hash": password_hash,
+        "totp_sealed": None,
+        "totp_step": None,
+        "created_at": now,
+        "password_at": now,
+        "disabled_at": None,
+    }
+
+
+def add(tx: Tx, user: dict[str, Any]) -> bool:
+    """Store a user, with every column but `seq`; return False if the name is taken."""
+    return tx.run(f"{insertion('users', User)} ON CONFLICT (name) DO NOTHING", user) == 1
+
+
+def known(reader: Reader) -> list[User]:
+    """Return every user, the owner first."""
+    return load_all(User, reader.all(f"SELECT {_USER} FROM users ORDER BY seq"))
+
+
+def get(reader: Reader, user_id: str) -> User | None:
+    """Return a user by id."""
+    return load_optional(
+        User, reader.one(f"SELECT {_USER} FROM users WHERE id = :id", {"id": user_id})
+    )
+
+
+def named(reader: Reader, name: str) -> User | None:
+    """Return a user by name."""
+    return load_optional(
+        User, reader.one(f"SELECT {_USER} FROM users WHERE name = :name", {"name": name})
+    )
+
+
+def owner(reader: Reader) -> User | None:
+    """Return the owner, None before the setup."""
+    return load_optional(User, reader.one(f"SELECT {_USER} FROM users WHERE role = 'owner'"))
+
+
+def set_password(tx: Tx, user_id: str, password_hash: str, now: int) -> None:
+    """Store a new password and end the user's sessions."""
+    tx.run(
+        "UPDATE users SET password_hash = :hash, password_at = :now WHERE id = :id",
+        {"hash": password_hash, "now": now, "id": user_id},
+    )
+    end_all(tx, user_id)
+
+
+def set_role(tx: Tx, user_id: str, role: Role) -> None:
+    """Give a user another role and end the user's sessions."""
+    tx.run("UPDATE users SET role = :role WHERE id = :id", {"role": role, "id": user_id})
+    end_all(tx, user_id)
+
+
+def set_disabled(tx: Tx, user_id: str, at: int | None) -> None:
+    """Disable a user, which ends the sessions, or with None enable the user again."""
+    tx.run("UPDATE users SET disabled_at = :at WHERE id = :id", {"at": at, "id": user_id})
+    end_all(tx, user_id)
+
+
+def set_second_factor(tx: Tx, user_id: str, sealed: str | None, hashes: list[str]) -> None:
+    """Switch the second factor on, with its recovery codes, or with None off."""
+    tx.run(
+        "UPDATE users SET totp_sealed = :sealed, totp_step = NULL WHERE id = :id",
+        {"sealed": sealed, "id": user_id},
+    )
+    tx.run("DELETE FROM recovery_codes WHERE user_id = :id", {"id": user_id})
+    for sha256 in hashes:
+        tx.run(
+            "INSERT INTO recovery_codes (user_id, sha256) VALUES (:id, :sha256)",
+            {"id": user_id, "sha256": sha256},
+        )
+
+
+def use_step(tx: Tx, user_id: str, step: int) -> bool:
+    """Record that the code of a time step was used; return False if it or a later one was used before."""
+    return (
+        tx.run(
+            "UPDATE users SET totp_step = :step WHERE id = :id AND (totp_step IS NULL OR totp_step < :step)",
+            {"step": step, "id": user_id},
+        )
+        == 1
+    )
+
+
+def use_recovery_code(tx: Tx, user_id: str, sha256: str) -> bool:
+    """Use a recovery code up; return False if there is no such one."""
+    return (
+        tx.run(
+            "DELETE FROM recovery_codes WHERE user_id = :id AND sha256 = :sha256",
+            {"id": user_id, "sha256": sha256},
+        )
+        == 1
+    )
+
+
+def recovery_codes_left(reader: Reader, user_id: str) -> int:
+    """Return how many recovery codes a user has left."""
+    return int(
+        reader.value("SELECT COUNT(*) FROM recovery_codes WHERE user_id = :id", {"id": user_id})
+    )
+
+
+def open_session(tx: Tx, session: dict[str, Any], now: int) -> None:
+    """Store a session, with every column but `seq`, and delete those that have ended by themselves."""
+    tx.run(
+        "DELETE FROM browser_sessions WHERE created_at <= :old OR seen_at <= :idle",
+        {"old": now - BROWSER_LIFE_US, "idle": now - BROWSER_IDLE_US},
+    )
+    tx.run(insertion("browser_sessions", BrowserSession), session)
+
+
+def session_with(reader: Reader, sha256: str) -> tuple[BrowserSession, User] | None:
+    """Return the session of a token's hash, and its user; it may have ended, and the user may be disabled."""
+    row = reader.one(
+        f"SELECT {columns(BrowserSession, 's.')}, {columns(User, 'u.')} FROM browser_sessions s "
+        "JOIN users u ON u.id = s.user_id WHERE s.sha256 = :sha256",
+        {"sha256": sha256},
+    )
+    if row is None:
+        return None
+    width = len(_SESSION.split(", "))
+    return load(BrowserSession, row[:width]), load(User, row[width:])
+
+
+def sessions_of(reader: Reader, user_id: str) -> list[BrowserSession]:
+    """Return a user's sessions, newest first; some may have ended by themselves."""
+    rows = reader.all(
+        f"SELECT {_SESSION} FROM browser_sessions WHERE user_id = :id ORDER BY seq DESC",
+        {"id": user_id},
+    )
+    return load_all(BrowserSession, rows)
+
+
+def touch(tx: Tx, session_id: str, now: int) -> None:
+    """Record that a session was used."""
+    tx.run(
+        "UPDATE browser_sessions SET seen_at = :now WHERE id = :id", {"now": now, "id": session_id}
+    )
+
+
+def confirm(tx: Tx, session_id: str, now: int) -> None:
+    """Record that the user typed the own password again in this browser."""
+    tx.run(
+        "UPDATE browser_sessions SET confirmed_at = :now WHERE id = :id",
+        {"now": now, "id": session_id},
+    )
+
+
+def set_language(tx: Tx, session_id: str, language: str) -> None:
+    """Store the language of a session."""
+    tx.run(
+        "UPDATE browser_sessions SET language = :language WHERE id = :id",
+        {"language": language, "id": session_id},
+    )
+
+
+def end_session(tx: Tx, user_id: str, session_id: str) -> bool:
+    """End one session of a user; return False if it is not open."""
+    tx.wake(TOPIC)
+    return (
+        tx.run(
+            "DELETE FROM browser_sessions WHERE id = :id AND user_id = :user_id",
+            {"id": session_id, "user_id": user_id},
+        )
+        == 1
+    )
+
+
+def end_all(tx: Tx, user_id: str) -> None:
+    """End every session of a user."""
+    tx.run("DELETE FROM browser_sessions WHERE user_id = :id", {"id": user_id})
+    tx.wake(TOPIC)

@@ -1,0 +1,48 @@
+"""What the store needs of a database: connections, the meaning of its errors, and a look at its place."""
+
+from typing import Any, Protocol
+
+
+class Database(Protocol):
+    """A database of one engine. Its connections have `execute`, `in_transaction` and `close`, as sqlite3's have.
+
+    Attributes:
+        errors: The exceptions of its connections.
+    """
+
+    errors: tuple[type[Exception], ...]
+
+    def connect(self, now_us: int, readers: int, *, create: bool) -> tuple[Any, list[Any]]:
+        """Return the writing connection and, besides `readers` reading ones, a last one that never waits.
+
+        It makes or migrates the schema as needed.
+
+        Raises:
+            Unavailable: It cannot be used now.
+        """
+
+    def was_left_open(self) -> bool:
+        """Return whether the last process did not close it."""
+
+    def check_sound(self) -> None:
+        """Check all of it for damage; blocking.
+
+        Raises:
+            Unavailable: With the damage.
+        """
+
+    def check_in_place(self) -> None:
+        """Refuse to write if the open database is no longer the one at its address; before each commit.
+
+        Raises:
+            Unavailable: With the cause.
+        """
+
+    def changes(self, connection: Any) -> int:
+        """Return a number that grows with each change of a row through the connection."""
+
+    def as_unavailable(self, error: Exception) -> Exception:
+        """Return the fault for the operator if the database cannot be used; other errors as they are."""
+
+    def is_forbidden_write(self, error: Exception) -> bool:
+        """Return whether a reading connection was asked to write."""

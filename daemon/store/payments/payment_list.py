@@ -1,0 +1,156 @@
+"""The list of payments for a person: newest first or by amount, filtered and searched, page after page without a count."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from daemon.core.model import Payment, Transaction
+from daemon.store.engine import Reader
+from daemon.store.payments import search_index
+from daemon.store.rows import Conditions, columns, load, load_optional
+from daemon.wire import Mode, TransactionStatus
+from parsers.reading import normalize_telco_id
+
+STATES: Final = {
+    "paid": "t.origin = 'request' AND t.status = 'SUCCESS' AND p.reversed_at IS NULL",
+    "short": "t.origin = 'request' AND t.status = 'PARTIAL' AND p.reversed_at IS NULL",
+    "over": "t.origin = 'request' AND t.status = 'OVERPAID' AND p.reversed_at IS NULL",
+    "unmatched": "p.standing = 'open' AND p.reversed_at IS NULL",
+    "review": "p.standing = 'review'",
+    "reversed": "p.reversed_at IS NOT NULL",
+    "unplaced": "p.payment_method_id IS NULL",
+}
+SORTS: Final = {
+    "newest": ("p.stored_at", "DESC"),
+    "oldest": ("p.stored_at", "ASC"),
+    "largest": ("p.amount_minor", "DESC"),
+    "smallest": ("p.amount_minor", "ASC"),
+}
+_OUTCOMES: Final = {
+    TransactionStatus.SUCCESS: "paid",
+    TransactionStatus.PARTIAL: "short",
+    TransactionStatus.OVERPAID: "over",
+}
+_PAYMENT: Final = columns(Payment, "p.")
+_WIDTH: Final = len(_PAYMENT.split(", "))
+_SOURCE: Final = (
+    "payments p LEFT JOIN line_balances b ON b.message_id = p.message_id "
+    "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+    "LEFT JOIN transactions t ON t.payment_id = p.id"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentFilter:
+    """The filters of the list; None filters nothing.
+
+    Attributes:
+        mode: Live or test.
+        state: A key of `STATES`.
+        since: First time of storage, microseconds.
+        until: End of the time of storage, excluded.
+        search: A network ID, else text within a payer's name, number or network ID.
+        sort: A key of `SORTS`.
+        after: Id of the payment after which the page starts.
+    """
+
+    mode: Mode = Mode.LIVE
+    state: str | None = None
+    since: int | None = None
+    until: int | None = None
+    search: str | None = None
+    sort: str = "newest"
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One payment with what it paid, whether its balance is in doubt, and the number that received it."""
+
+    payment: Payment
+    transaction: Transaction | None
+    doubted: bool
+    phone_number: str | None
+
+    @property
+    def state(self) -> str:
+        """What became of it, in one word for lists: paid, short, over, unmatched, review or reversed."""
+        if self.payment.reversed_at is not None:
+            return "reversed"
+        if self.payment.standing == "review" or self.doubted:
+            return "review"
+        if self.transaction is not None and self.transaction.origin == "request":
+            return _OUTCOMES.get(self.transaction.status, "unmatched")
+        return "unmatched"
+
+
+def listed(reader: Reader, wanted: PaymentFilter, *, limit: int) -> tuple[list[Listed], bool]:
+    """Return one page, and whether more payments follow."""
+    if wanted.search:
+        exact = Conditions()
+        exact.by("p.telco_transaction_id = :telco_id", telco_id=normalize_telco_id(wanted.search))
+        found = _page(reader, wanted, exact, limit)
+        if found[0]:
+            return found
+        return _page(reader, wanted, _within(reader, wanted.search), limit)
+    return _page(reader, wanted, Conditions(), limit)
+
+
+def one(reader: Reader, payment_id: str) -> Listed | None:
+    """Return one payment; None if there is none with this id."""
+    conditions = Conditions()
+    conditions.by("p.id = :id", id=payment_id)
+    rows = reader.all(
+        f"SELECT {_PAYMENT}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM {_SOURCE} "
+        f"WHERE {conditions.where}",
+        conditions.params,
+    )
+    return _listed(rows[0]) if rows else None
+
+
+def _within(reader: Reader, text: str) -> Conditions:
+    """Return the conditions of a text within a row, with the index of trigrams if the text is long enough for it."""
+    found = Conditions()
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    fields = " OR ".join(f"p.{name} LIKE :text ESCAPE '\\'" for name in search_index.OF_PAYMENT)
+    found.by(f"({fields})", text=f"%{escaped}%")
+    match = search_index.match(text, None)
+    if match is not None:
+        found.params["match"] = match
+        last = search_index.indexed(reader).payment_seq
+        found.by(f"(p.seq > :last OR p.seq IN ({search_index.PAYMENTS}))", last=last)
+    return found
+
+
+def _page(
+    reader: Reader, wanted: PaymentFilter, conditions: Conditions, limit: int
+) -> tuple[list[Listed], bool]:
+    key, order = SORTS[wanted.sort]
+    conditions.by("p.mode = :mode", mode=wanted.mode)
+    conditions.by("p.stored_at >= :since", since=wanted.since)
+    conditions.by("p.stored_at < :until", until=wanted.until)
+    if wanted.state is not None:
+        conditions.always(STATES[wanted.state])
+    if wanted.after is not None:
+        place = reader.one(
+            f"SELECT {key}, p.seq FROM payments p WHERE p.id = :id", {"id": wanted.after}
+        )
+        if place is None:
+            return [], False
+        sign = "<" if order == "DESC" else ">"
+        conditions.always(f"({key} {sign} :place OR ({key} = :place AND p.seq {sign} :place_seq))")
+        conditions.params |= {"place": place[0], "place_seq": place[1]}
+    rows = reader.all(
+        f"SELECT {_PAYMENT}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM {_SOURCE} "
+        f"WHERE {conditions.where} ORDER BY {key} {order}, p.seq {order} LIMIT :limit",
+        {**conditions.params, "limit": limit + 1},
+    )
+    return [_listed(row) for row in rows[:limit]], len(rows) > limit
+
+
+def _listed(row: tuple[object, ...]) -> Listed:
+    doubted = row[_WIDTH] in ("held", "refuted")
+    number = row[_WIDTH + 1]
+    assert number is None or isinstance(number, str)
+    transaction = row[_WIDTH + 2 :]
+    found = load_optional(Transaction, transaction if transaction[0] is not None else None)
+    return Listed(load(Payment, row[:_WIDTH]), found, doubted, number)

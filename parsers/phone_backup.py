@@ -1,0 +1,218 @@
+"""Reader of message files written by a phone or a program on it, in constant memory.
+
+Three forms: the XML of "SMS Backup & Restore" for Android (`<sms address= date= type= body= service_center=>`), CSV with
+a header line, and one PDU in hex per line. No I/O: text in, messages out.
+
+XML is read by expat, and a file with a document type is rejected: without one there are no custom entities to expand
+(XML 1.0, 2.8 and 4.4), and no backup has one. The backup writes an emoji as the two numbers of a surrogate pair, which
+XML does not allow; they are joined first.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from itertools import chain
+from typing import Any, Final
+from xml.parsers import expat
+
+XML, CSV, PDU = "android-xml", "csv", "pdu"
+FORMS: Final = (XML, CSV, PDU)
+CHUNK: Final = 65_536
+_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "sender": ("sender", "address", "from", "number"),
+    "text": ("text", "body", "message", "content"),
+    "date": ("sent_at", "date_sent", "date", "time", "timestamp"),
+    "type": ("type", "direction"),
+    "smsc": ("smsc", "service_center"),
+}
+_NEEDED: Final = ("sender", "text", "date")
+_RECEIVED: Final = ("", "1", "in", "inbox", "received")
+"""Android's number of the inbox (Telephony.TextBasedSmsColumns), and common words for it."""
+_NOTHING: Final = ("", "null", "0")
+_SECONDS_MAX: Final = 10**11
+"""A larger number is in milliseconds."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_CODES: Final = re.compile(r"&#(5[5-7]\d{3});(?:&#(5[67]\d{3});)?")
+_PAIR_CHARACTERS: Final = 20
+"""The most characters that the two numbers of a surrogate pair take."""
+
+
+class BackupError(ValueError):
+    """The file does not have the form of a backup; the text says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackupMessage:
+    """One message of the file.
+
+    Attributes:
+        line: The line on which it begins, from 1.
+        body: The body for the daemon.
+        problem: Why it cannot be imported; empty if it can.
+    """
+
+    line: int
+    body: dict[str, Any]
+    problem: str = ""
+
+
+def messages_of(chunks: Iterable[str], form: str | None, zone: tzinfo) -> Iterator[BackupMessage]:
+    """Yield the received messages; sent messages and pictures are skipped.
+
+    Args:
+        chunks: The text of the file, in pieces of any size.
+        form: One of `FORMS`; None detects it from the beginning of the file.
+        zone: The time zone of times without one.
+
+    Raises:
+        BackupError: With the line number, if the file does not have that form.
+    """
+    pieces = iter(chunks)
+    first = next(pieces, "").removeprefix("\ufeff")
+    pieces = chain([first], pieces)
+    read = {XML: _of_xml, CSV: _of_csv, PDU: _of_pdus}[form or _form_of(first)]
+    return read(pieces, zone)
+
+
+def _form_of(first: str) -> str:
+    begin = first.lstrip()
+    if begin.startswith("<"):
+        return XML
+    line = begin.partition("\n")[0].strip()
+    return PDU if line and re.fullmatch(r"[0-9A-Fa-f]+", line) else CSV
+
+
+def _of_xml(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
+    waiting: list[BackupMessage] = []
+    parser = expat.ParserCreate()
+
+    def element(name: str, attributes: dict[str, str]) -> None:
+        if name == "sms" and attributes.get("type", "") in _RECEIVED:
+            sent = attributes.get("date_sent", "")
+            date = attributes.get("date", "") if sent in _NOTHING else sent
+            values = (attributes.get("address"), attributes.get("body"), date)
+            smsc = attributes.get("service_center")
+            waiting.append(_found(parser.CurrentLineNumber, values, smsc, zone))
+
+    def refuse(*_: object) -> None:
+        why = "it has a document type, which no backup has, so it is not read"
+        raise BackupError(f"line {parser.CurrentLineNumber}: {why}")
+
+    parser.StartElementHandler = element
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        for piece in _paired(pieces):
+            parser.Parse(piece, False)  # expat accepts it by position only
+            yield from waiting
+            waiting.clear()
+        parser.Parse("", True)
+    except expat.ExpatError as problem:
+        why = expat.ErrorString(problem.code)
+        raise BackupError(f"line {problem.lineno}: not the XML of a backup: {why}") from None
+    yield from waiting
+
+
+def _paired(pieces: Iterable[str]) -> Iterator[str]:
+    """Join the two numbers of one character, also if a piece ends between them."""
+    kept = ""
+    for piece in pieces:
+        text = kept + piece
+        end = len(text)
+        if "&" in text[-_PAIR_CHARACTERS:]:
+            end = max(text.rfind(" "), text.rfind("\n")) + 1
+        kept = text[end:]
+        yield _CODES.sub(_character, text[:end])
+    yield _CODES.sub(_character, kept)
+
+
+def _character(match: re.Match[str]) -> str:
+    high, low = int(match[1]), int(match[2] or 0)
+    if 0xD800 <= high < 0xDC00 <= low < 0xE000:
+        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
+    if 0xD800 <= high < 0xE000:
+        return "\ufffd" + (f"&#{low};" if low and not 0xD800 <= low < 0xE000 else "")
+    return match[0]
+
+
+def _of_csv(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
+    lines = _lines(pieces)
+    first = next(lines, "")
+    delimiter = max(",;\t", key=first.count)
+    reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+    try:
+        header = next(reader, [])
+        places = _places([cell.strip().casefold().replace(" ", "_") for cell in header])
+        begin = reader.line_num + 1
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                padded = [*cells, *[""] * (len(header) - len(cells))]
+                found = {name: padded[place] for name, place in places.items()}
+                if found.get("type", "").strip().casefold() in _RECEIVED:
+                    values = (found["sender"], found["text"], found["date"])
+                    yield _found(begin, values, found.get("smsc"), zone)
+            begin = reader.line_num + 1
+    except csv.Error as problem:
+        raise BackupError(f"line {reader.line_num}: not CSV: {problem}") from None
+
+
+def _places(header: list[str]) -> dict[str, int]:
+    places = {}
+    for name, words in _COLUMNS.items():
+        there = [header.index(word) for word in words if word in header]
+        if there:
+            places[name] = there[0]
+    missing = [name for name in _NEEDED if name not in places]
+    if missing:
+        wanted = "name the columns sender, text, date (and type, smsc)"
+        raise BackupError(f"line 1: no column {', '.join(missing)}; {wanted}")
+    return places
+
+
+def _of_pdus(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:  # noqa: ARG001  # a PDU has its own
+    for number, line in enumerate(_lines(pieces), 1):
+        pdu = line.replace(" ", "").strip()
+        if pdu:
+            is_hex = len(pdu) % 2 == 0 and re.fullmatch(r"[0-9A-Fa-f]+", pdu) is not None
+            yield BackupMessage(number, {"pdu": pdu}, "" if is_hex else "not a PDU in hex")
+
+
+def _lines(pieces: Iterable[str]) -> Iterator[str]:
+    rest = ""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split("\n")
+        for line in whole:
+            yield line + "\n"
+    if rest:
+        yield rest
+
+
+def _found(
+    line: int, values: tuple[str | None, str | None, str], smsc: str | None, zone: tzinfo
+) -> BackupMessage:
+    sender, text, date = values
+    if not sender or not sender.strip() or text is None:
+        return BackupMessage(line, {}, "it has no sender or no text")
+    try:
+        at = _moment(date.strip(), zone)
+    except (ValueError, OverflowError):
+        why = f"{date!r} is not a time; write milliseconds since 1970, or ISO 8601"
+        return BackupMessage(line, {}, why)
+    body = {"sender": sender.strip(), "text": text, "sent_at": _stamp(at)}
+    if smsc is not None and smsc.strip() not in _NOTHING:
+        body["smsc"] = smsc.strip()
+    return BackupMessage(line, body)
+
+
+def _moment(text: str, zone: tzinfo) -> datetime:
+    if text.isascii() and text.isdigit():
+        number = int(text)
+        return _EPOCH + timedelta(milliseconds=number if number > _SECONDS_MAX else number * 1000)
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo is not None else at.replace(tzinfo=zone)).astimezone(UTC)
+
+
+def _stamp(at: datetime) -> str:
+    """Return a time as ISO 8601 in UTC with milliseconds and `Z`."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

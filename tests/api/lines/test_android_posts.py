@@ -1,0 +1,333 @@
+"""Posts of the Android app: signed ones are stored, forged ones are refused, counted and limited."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.core.lines.modem_health import find_problems
+from daemon.flows.lines import android_sources
+from daemon.flows.lines.source_passwords import store_source_password
+from daemon.loops.sources.android import AndroidSource
+from daemon.runtime.config import Config
+from daemon.runtime.log import Log
+from daemon.runtime.source_settings import SourceSettings
+from daemon.store.lines import sources as states
+from tests.fakes.android_app import PASSWORD, USER, AndroidApp, Sms, event, headers, received
+from tests.fakes.api import FakeApi, running
+from tests.fakes.receipts import STARTED, Receipt, mtn_receipts
+from tests.fakes.shop import OWNER
+from tests.fakes.waiting import until
+
+PATH = "/v1/sources/android/phone1"
+SETTINGS = SourceSettings(
+    name="phone1", kind="android", networks=("mtn", "none", "telecel"), may_pay=True
+)
+
+
+class Phone:
+    """An app that posts to the API, with its source running."""
+
+    def __init__(self, api: FakeApi, source: AndroidSource, key: str) -> None:
+        self.api = api
+        self.source = source
+        self.key = key
+        self.client: httpx.AsyncClient
+
+    async def post(self, body: bytes, key: str | None = None, at_us: int = 0) -> httpx.Response:
+        at_s = (at_us or self.api.shop.clock.now_us()) / 1_000_000
+        sent = headers(key or self.key, body, at_s)
+        return await self.client.post(PATH, content=body, headers=sent)
+
+    async def message(self, made: Receipt, **changes: Any) -> httpx.Response:
+        """Let the network's time pass, and post a receipt."""
+        at = int(made.sent_at.timestamp() * 1_000_000)
+        self.api.shop.clock.advance(max(0, at - self.api.shop.clock.now_us()) / 1_000_000)
+        sms = Sms(made.sender, made.text, made.sent_at)
+        return await self.post(received(sms, **changes))
+
+    async def row(self) -> states.SourceRow | None:
+        await self.source._look()
+        return await self.api.shop.env.store.read(lambda tx: states.get(tx, "phone1"))
+
+
+@asynccontextmanager
+async def phone_of(folder: Path, settings: SourceSettings = SETTINGS) -> AsyncIterator[Phone]:
+    async with running(folder, replace(Config(), sources=(settings,))) as api:
+        env = api.shop.env
+        key = await android_sources.new_key(env, OWNER, "phone1")
+        source = AndroidSource(env, Log(io.StringIO()), settings)
+        api.posted["phone1"] = source
+        task = asyncio.create_task(source.run())
+        await until(lambda: bool(source._sources))
+        phone = Phone(api, source, key)
+        phone.client = await api.client()
+        try:
+            yield phone
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.fixture
+async def phone(tmp_path: Path) -> AsyncIterator[Phone]:
+    async with phone_of(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def receipts() -> Iterator[Receipt]:
+    return mtn_receipts(1_000)
+
+
+async def stored(api: FakeApi) -> list[tuple[Any, ...]]:
+    return await api.shop.values("SELECT source, level, synthesised FROM messages ORDER BY seq")
+
+
+async def test_signed_message_is_stored_before_it_is_answered(
+    phone: Phone, receipts: Iterator[Receipt]
+) -> None:
+    answer = await phone.message(next(receipts))
+    assert (answer.status_code, answer.json()["data"]) == (200, {"result": "stored"})
+    assert await stored(phone.api) == [("phone1", "reported", 1)]
+
+
+async def test_repeated_message_is_one_message(phone: Phone, receipts: Iterator[Receipt]) -> None:
+    made = next(receipts)
+    for _ in range(3):
+        assert (await phone.message(made, messageId="other")).status_code == 200
+    assert len(await stored(phone.api)) == 1
+
+
+async def test_message_of_the_inbox_with_another_time_does_not_pay_twice(tmp_path: Path) -> None:
+    async with phone_of(tmp_path) as phone:
+        await begin_chain(phone, 50_000)
+        made = next(mtn_receipts(1))
+        await phone.message(made)
+        later = Sms(made.sender, made.text, made.sent_at + timedelta(seconds=3))
+        assert (await phone.post(received(later))).status_code == 200
+        found = await phone.api.shop.values(
+            "SELECT state FROM messages WHERE body <> '' ORDER BY seq"
+        )
+        assert found == ["payment", "duplicate"]
+        assert len(await phone.api.shop.payments()) == 1
+
+
+async def begin_chain(phone: Phone, balance_minor: int) -> None:
+    shop = phone.api.shop
+    shop.source = phone.source._sources[0]
+    await shop.begin_chain(balance_minor)
+
+
+async def test_receipts_pay_only_after_the_owner_opted_in(tmp_path: Path) -> None:
+    plan = list(mtn_receipts(2))
+    async with phone_of(tmp_path, replace(SETTINGS, may_pay=False)) as phone:
+        await begin_chain(phone, 50_000)
+        await phone.message(plan[0])
+        [kept] = await phone.api.shop.payments()
+        assert kept.historical
+        assert await phone.api.shop.values("SELECT COUNT(*) FROM reviews") == [0]
+        health = phone.source.conditions()[0]
+        assert (health.source, health.kind, health.level) == ("phone1", "android", "reported")
+
+
+@pytest.mark.parametrize(
+    ("body", "changes", "why"),
+    [
+        (b"{}", {"X-Signature": "00"}, "does not fit"),
+        (b"{}", {"X-Signature": ""}, "not signed"),
+        (b"{}", {"X-Timestamp": "1"}, "does not fit"),
+    ],
+)
+async def test_forged_post_is_401_and_counted(
+    phone: Phone, body: bytes, changes: dict[str, str], why: str
+) -> None:
+    now_s = phone.api.shop.clock.now_us() / 1_000_000
+    sent = {**headers(phone.key, body, now_s), **changes}
+    answer = await phone.client.post(PATH, content=body, headers=sent)
+    assert answer.status_code == 401
+    assert answer.json()["error"]["code"] == "UNAUTHORIZED"
+    assert why in answer.json()["error"]["message"]
+    row = await phone.row()
+    assert row is not None
+    assert (row.refused, row.refused_at) == (1, phone.api.shop.clock.now_us())
+    assert await stored(phone.api) == []
+
+
+async def test_forger_is_limited_but_the_phone_is_not(
+    phone: Phone, receipts: Iterator[Receipt]
+) -> None:
+    made = next(receipts)
+    codes = [
+        (await phone.post(received(Sms(made.sender, made.text, STARTED)), "guess")).status_code
+        for _ in range(25)
+    ]
+    assert codes == [401] * 20 + [429] * 5
+    assert (await phone.message(made)).status_code == 200
+    row = await phone.row()
+    assert row is not None
+    assert row.refused == 25
+    [problem] = [
+        each for each in find_problems(phone.source.conditions()[0], phone.api.shop.clock.now_us())
+        if each.id == "modem.app_refused"
+    ]  # fmt: skip
+    assert "signing key" in problem.fix
+
+
+async def test_unknown_name_is_answered_like_a_wrong_key(phone: Phone) -> None:
+    body = event("system:ping", {})
+    sent = headers(phone.key, body, phone.api.shop.clock.now_us() / 1_000_000)
+    wrong = await phone.client.post(PATH, content=body, headers={**sent, "X-Signature": "00"})
+    unknown = await phone.client.post("/v1/sources/android/other", content=body, headers=sent)
+    assert unknown.status_code == wrong.status_code == 401
+    assert unknown.json()["error"] | {"request_id": 0} == wrong.json()["error"] | {"request_id": 0}
+
+
+async def test_post_recorded_earlier_is_refused(phone: Phone, receipts: Iterator[Receipt]) -> None:
+    now = phone.api.shop.clock.now_us()
+    answer = await phone.post(event("system:ping", {}), at_us=now - 601_000_000)
+    assert answer.status_code == 401
+    assert "timestamp" in answer.json()["error"]["message"]
+
+
+async def test_new_key_replaces_the_old_one_at_once(phone: Phone) -> None:
+    new = await android_sources.new_key(phone.api.shop.env, OWNER, "phone1")
+    ping = event("system:ping", {})
+    assert (await phone.post(ping)).status_code == 401
+    assert (await phone.post(ping, new)).json()["data"] == {"result": "heard"}
+
+
+async def test_large_body_and_a_body_of_another_form_are_refused(phone: Phone) -> None:
+    assert (await phone.post(b"x" * 65_537)).status_code == 413
+    assert (await phone.post(b"[]")).status_code == 400
+    assert (await phone.post(event("sms:received", {}))).status_code == 422
+
+
+async def test_events_about_something_else_end_their_retries(phone: Phone) -> None:
+    answer = await phone.post(event("sms:sent", {}))
+    assert (answer.status_code, answer.json()["data"]["result"]) == (200, "ignored")
+
+
+async def test_each_sim_is_a_line_and_a_private_sim_is_not_read(
+    phone: Phone, receipts: Iterator[Receipt]
+) -> None:
+    plan = [next(receipts) for _ in range(4)]
+    results = [
+        (await phone.message(made, simNumber=number)).json()["data"]["result"]
+        for made, number in zip(plan, (1, 2, 3, None), strict=True)
+    ]
+    assert results == ["stored", "ignored", "stored", "stored"]
+    found = await phone.api.shop.values(
+        "SELECT s.network, COUNT(*) FROM messages m JOIN sims s ON s.sim_key = m.sim_key "
+        "GROUP BY s.network ORDER BY s.network"
+    )
+    assert found == [("mtn", 2), ("telecel", 1)]
+    assert [each.port for each in phone.source.conditions()] == [
+        "android:phone1", "android:phone1/3",
+    ]  # fmt: skip
+
+
+async def test_message_that_cannot_be_stored_is_503_and_the_gap_is_remembered(
+    tmp_path: Path, receipts: Iterator[Receipt]
+) -> None:
+    with AndroidApp("http://127.0.0.1:1", "k", seed=1) as app:
+        settings = replace(SETTINGS, phone_url=app.inbox_url, user=USER)
+        async with phone_of(tmp_path, settings) as phone:
+            await store_source_password(phone.api.shop.env, OWNER, "phone1", PASSWORD)
+            known = dict(phone.source._sources)
+            phone.source._sources.clear()  # as while the daemon starts
+            made = next(receipts)
+            assert (await phone.message(made)).status_code == 503
+            assert await stored(phone.api) == []
+            phone.source._sources.update(known)
+            assert (await phone.message(made)).status_code == 200
+            await until(lambda: len(app.orders) == 1)
+
+
+async def test_closed_database_is_503(phone: Phone, receipts: Iterator[Receipt]) -> None:
+    made = next(receipts)
+    phone.api.shop.env.store.close()
+    assert (await phone.message(made)).status_code == 503
+
+
+async def test_silent_app_is_told_after_three_missed_pings(phone: Phone) -> None:
+    await until(lambda: phone.source.conditions()[0].state == "app_silent")
+    await phone.post(event("system:ping", {}))
+    assert phone.source.conditions()[0].state == "ready"
+    phone.api.shop.clock.advance(901)
+    device = phone.source.conditions()[0].device_id
+    assert device is not None
+    assert await phone.source.inspect(device) is False
+    [problem] = find_problems(phone.source.conditions()[0], phone.api.shop.clock.now_us())
+    assert (problem.id, problem.level) == ("modem.app_silent", "fail")
+    assert "15 min" in problem.text
+
+
+async def test_gap_of_a_day_is_asked_for(tmp_path: Path, receipts: Iterator[Receipt]) -> None:
+    with AndroidApp("http://127.0.0.1:1", "k", seed=1) as app:
+        settings = replace(SETTINGS, phone_url=app.inbox_url, user=USER)
+        async with phone_of(tmp_path, settings) as phone:
+            await store_source_password(phone.api.shop.env, OWNER, "phone1", PASSWORD)
+            await phone.post(event("system:ping", {}))
+            await phone.source._look()
+            assert app.orders == []
+            missed = next(receipts)
+            app.get(Sms(missed.sender, missed.text, STARTED + timedelta(hours=5)), post=False)
+            phone.api.shop.clock.advance(86_400)
+            await phone.post(event("system:ping", {}))
+            await phone.source._look()
+            assert len(app.orders) == 2
+            (since, _), (_, end) = app.orders
+            assert since < STARTED.isoformat() < end
+            assert not app.is_idle
+            for body in list(app._queue):
+                assert (await phone.post(body)).status_code == 200
+            assert len(await stored(phone.api)) == 1
+            await phone.source._look()
+            assert len(app.orders) == 2
+
+
+async def test_wrong_password_of_the_phone_is_tried_again_once_a_minute(tmp_path: Path) -> None:
+    with AndroidApp("http://127.0.0.1:1", "k", seed=1) as app:
+        settings = replace(SETTINGS, phone_url=app.inbox_url, user=USER)
+        async with phone_of(tmp_path, settings) as phone:
+            await phone.post(event("system:ping", {}))
+            phone.api.shop.clock.advance(86_400)
+            await phone.post(event("system:ping", {}))
+            await phone.source._look()
+            assert app.orders == []
+            await store_source_password(phone.api.shop.env, OWNER, "phone1", PASSWORD)
+            await phone.source._look()
+            assert app.orders == []
+            phone.api.shop.clock.advance(61)
+            await phone.source._look()
+            assert len(app.orders) == 2
+
+
+async def test_list_tells_the_state_and_forgetting_ends_the_posts(phone: Phone) -> None:
+    await phone.post(event("system:ping", {}))
+    await phone.post(event("system:ping", {}), "guess")
+    await phone.source._look()
+    phone.api.phones = phone.source.conditions()
+    [row] = (await phone.api.local.get("/local/v1/sources")).json()["data"]
+    assert row["url"].endswith(PATH)
+    wanted = ("phone1", "android", "app_refused", True, 1)
+    assert tuple(row[name] for name in ("name", "kind", "state", "may_pay", "refused")) == wanted
+    made = await phone.api.local.post("/local/v1/sources/phone1/key")
+    assert made.headers["cache-control"] == "no-store"
+    assert len(made.json()["data"]["key"]) == 40
+    assert (await phone.api.local.post("/local/v1/sources/other/key")).status_code == 422
+    gone = await phone.api.local.delete("/local/v1/sources/phone1")
+    assert gone.json()["data"] == {"name": "phone1", "forgotten": True}
+    answer = await phone.post(event("system:ping", {}), made.json()["data"]["key"])
+    assert answer.status_code == 401
+    text = json.dumps(await phone.api.shop.values("SELECT data FROM events"))
+    assert made.json()["data"]["key"] not in text

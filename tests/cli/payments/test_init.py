@@ -1,0 +1,52 @@
+"""`momo init` shows where to pay, and warns once per shop that customers cannot open the checkout page."""
+
+from pathlib import Path
+
+from daemon.core.payments.checkout import NOT_PUBLIC
+from daemon.wire import Path as Route
+from tests.cli import samples
+from tests.cli.conftest import Momo, Shop
+from tests.fakes.fake_api import FakeApi, Says, ok, refusal
+
+MADE = Says({"success": True, "data": samples.CREATED, "meta": {}}, 201)
+INIT = ("init", "12.50", "--phone", "0244000111", "-o", "table")
+NO_SIM = {**samples.METHOD_ROW, "phone_number": "+233204100011", "sim": None}
+OFF = {**samples.METHOD_ROW, "phone_number": "+233204100012", "is_active": False}
+
+
+def test_init_shows_the_numbers_that_receive_payments(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", Route.INITIALIZE, MADE)
+    api.on("GET", Route.PAYMENT_METHODS, ok([samples.METHOD_ROW, NO_SIM, OFF]))
+    ran = momo(*INIT)
+    to = [line for line in ran.out.splitlines() if line.startswith("  to ")]
+    assert to == ["  to     024 412 4567, MTN, Ama Mensah"]
+    momo(*INIT, "--sandbox")
+    assert [one.headers.get("svc-mode") for one in api.asked[1::2]] == [None, "test"]
+
+
+def test_a_transaction_is_shown_even_if_the_numbers_cannot_be_read(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", Route.INITIALIZE, MADE)
+    api.on("GET", Route.PAYMENT_METHODS, refusal(503, "UNAVAILABLE"))
+    ran = momo(*INIT)
+    assert (ran.code, "CODE" in ran.out, "  to " in ran.out) == (0, True, False)
+
+
+def test_the_warning_about_the_page_comes_once_per_shop_and_others_each_time(
+    api: FakeApi, momo: Momo, shop: Shop
+) -> None:
+    warned = {**MADE.body, "meta": {"warnings": ["No line receives.", NOT_PUBLIC]}}
+    api.on("POST", Route.INITIALIZE, Says(warned, 201))
+    api.on("GET", Route.PAYMENT_METHODS, ok([]))
+    # A script reads it in every answer, and a person still sees it then.
+    script = momo(*INIT[:-2], "--json")
+    assert (NOT_PUBLIC in script.json["meta"]["warnings"], NOT_PUBLIC in script.err) == (
+        True,
+        False,
+    )
+    told = [momo(*INIT).err for _ in range(3)]
+    assert [NOT_PUBLIC in err for err in told] == [True, False, False]
+    assert ["No line receives." in err for err in told] == [True, True, True]
+    Path(shop.places.state, "checkout-not-public").unlink()
+    assert NOT_PUBLIC in momo(*INIT).err

@@ -1,0 +1,146 @@
+"""Posts of the Android app: signatures, and what is read from them."""
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from daemon.core.messages.android import (
+    AppMessage,
+    AppPost,
+    Fault,
+    NotAPost,
+    PostKind,
+    fault_of,
+    read_post,
+    read_time,
+    sign,
+)
+from parsers.times import to_us
+
+KEY = b"d41d8cd98f00b204"
+STAMP = "1795420800"
+NOW_US = 1_795_420_800_000_000
+BODY = b'{"event":"system:ping","payload":{}}'
+ACCRA = ZoneInfo("Africa/Accra")
+PAYLOAD = {
+    "messageId": "abc123",
+    "message": "Payment received",
+    "phoneNumber": "MobileMoney",
+    "simNumber": 2,
+    "receivedAt": "2024-06-22T15:46:11.000+07:00",
+}
+
+
+def test_signature_is_that_of_the_documented_scheme() -> None:
+    # Computed with: printf '%s' '{"a":1}1700000000' | openssl dgst -sha256 -hmac secret
+    assert sign(b"secret", b'{"a":1}', "1700000000") == (
+        "5bfb71b792ec829c706a4d9bf7e6cb063d5abc4336963b9ecdb01288e5befb5b"
+    )
+
+
+@pytest.mark.parametrize("by_s", [0, 600, -600])
+def test_post_signed_now_is_taken(by_s: int) -> None:
+    assert fault_of(KEY, BODY, STAMP, sign(KEY, BODY, STAMP), NOW_US + by_s * 1_000_000) is None
+    assert fault_of(KEY, BODY, STAMP, sign(KEY, BODY, STAMP).upper(), NOW_US) is None
+
+
+@pytest.mark.parametrize("by_s", [601, -601, 86_400])
+def test_old_post_is_stale_unless_our_clock_is_doubted(by_s: int) -> None:
+    signature = sign(KEY, BODY, STAMP)
+    assert fault_of(KEY, BODY, STAMP, signature, NOW_US + by_s * 1_000_000) is Fault.STALE
+    assert fault_of(KEY, BODY, STAMP, signature, None) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "stamp", "signature"),
+    [
+        (BODY + b" ", STAMP, sign(KEY, BODY, STAMP)),
+        (BODY, "1795420801", sign(KEY, BODY, STAMP)),
+        (BODY, STAMP, sign(b"other", BODY, STAMP)),
+        (BODY, STAMP, sign(KEY, BODY, STAMP)[:-1]),
+        (BODY, STAMP, "ü" * 64),
+        (BODY, f" {STAMP}", sign(KEY, BODY, f" {STAMP}")),
+        (BODY, "٣", sign(KEY, BODY, "٣")),
+        (BODY, "1" * 13, sign(KEY, BODY, "1" * 13)),
+        (BODY, "-5", sign(KEY, BODY, "-5")),
+    ],
+)
+def test_any_change_is_a_forgery(body: bytes, stamp: str, signature: str) -> None:
+    assert fault_of(KEY, body, stamp, signature, NOW_US) is Fault.FORGED
+
+
+def test_time_and_body_cannot_be_shifted_into_each_other() -> None:
+    signature = sign(KEY, BODY, STAMP)
+    assert fault_of(KEY, BODY + STAMP[:1].encode(), STAMP[1:], signature, None) is None
+    # The scheme of the app allows it, but the body is then no JSON, and the time is far away.
+    assert fault_of(KEY, BODY + STAMP[:1].encode(), STAMP[1:], signature, NOW_US) is Fault.STALE
+
+
+@pytest.mark.parametrize(("stamp", "signature"), [(None, "ab"), ("1", None), ("", "ab"), ("1", "")])
+def test_post_without_the_headers_is_unsigned(stamp: str | None, signature: str | None) -> None:
+    assert fault_of(KEY, BODY, stamp, signature, NOW_US) is Fault.UNSIGNED
+
+
+def read(event: Any, payload: Any) -> AppPost:
+    return read_post({"event": event, "payload": payload}, ACCRA)
+
+
+def test_message_is_read_with_its_sim_and_its_time() -> None:
+    at = to_us(datetime(2024, 6, 22, 8, 46, 11, tzinfo=UTC))
+    wanted = AppMessage("MobileMoney", "Payment received", 1, at)
+    assert read("sms:received", PAYLOAD) == AppPost(PostKind.MESSAGES, (wanted,))
+    newer = {**PAYLOAD, "sender": "T-CASH", "recipient": None}
+    assert read("sms:received", newer).messages[0].sender == "T-CASH"
+
+
+@pytest.mark.parametrize("number", [None, 0, -1, 9, "1", 1.5, True])
+def test_sim_that_the_app_does_not_know_is_none(number: Any) -> None:
+    assert read("sms:received", {**PAYLOAD, "simNumber": number}).messages[0].slot is None
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("2024-06-22T15:46:11.000+07:00", datetime(2024, 6, 22, 8, 46, 11, tzinfo=UTC)),
+        ("2024-06-22T08:46:11Z", datetime(2024, 6, 22, 8, 46, 11, tzinfo=UTC)),
+        ("2024-06-22T15:46:11", datetime(2024, 6, 22, 6, 46, 11, tzinfo=UTC)),
+        ("yesterday", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        (1_719_045_971, None),
+        (None, None),
+        ("1" * 41, None),
+    ],
+)
+def test_times_of_every_version_of_the_app(text: Any, wanted: datetime | None) -> None:
+    assert read_time(text, ZoneInfo("Asia/Tokyo")) == (None if wanted is None else to_us(wanted))
+
+
+def test_batch_is_read_oldest_first() -> None:
+    later = {**PAYLOAD, "message": "b", "receivedAt": "2024-06-22T15:46:12.000+07:00"}
+    batch = read("sms:batch:received", {"messages": [later, PAYLOAD]})
+    assert [each.text for each in batch.messages] == ["Payment received", "b"]
+
+
+def test_what_is_no_message_is_told_apart() -> None:
+    assert read("system:ping", {"health": {}}).kind is PostKind.PING
+    assert read("sms:sent", {}).kind is PostKind.OTHER
+
+
+@pytest.mark.parametrize(
+    ("event", "payload"),
+    [
+        (None, {}),
+        ("sms:received", None),
+        ("sms:received", []),
+        ("sms:received", {**PAYLOAD, "message": None}),
+        ("sms:received", {**PAYLOAD, "phoneNumber": 5}),
+        ("sms:batch:received", PAYLOAD),
+        ("sms:batch:received", {"messages": [PAYLOAD] * 201}),
+        ("sms:batch:received", {"messages": [1]}),
+    ],
+)
+def test_post_of_another_form_is_refused(event: Any, payload: Any) -> None:
+    with pytest.raises(NotAPost):
+        read(event, payload)

@@ -1,0 +1,152 @@
+"""The pages of lines and of unplaced payments: what they show and what they do."""
+
+from typing import Any
+
+from daemon.core.lines.modem_health import ModemHealth
+from daemon.store.engine import Tx
+from daemon.wire import Role
+from tests.fakes.api import FakeApi
+from tests.fakes.dash import log_in
+from tests.fakes.orders import Orders
+from tests.fakes.shop import METHOD_ID
+
+EVIL = "<b>box</b>"
+
+
+def here(api: FakeApi) -> str:
+    return f"/dash/lines/{api.shop.source.device_id}:0"
+
+
+def plug_in(api: FakeApi, **changes: Any) -> None:
+    values: dict[str, Any] = {
+        "port": "/dev/ttyUSB0",
+        "state": "ready",
+        "device_id": api.shop.source.device_id,
+        "health_at": api.shop.clock.now_us(),
+        "signal": 17,
+        "registration": "home",
+        "receives": True,
+        "network": "MTN",
+        "used": 3,
+        "total": 30,
+    }
+    api.phones[:] = [ModemHealth(**{**values, **changes})]
+
+
+async def run(api: FakeApi, sql: str) -> None:
+    def job(tx: Tx) -> None:
+        tx.run(sql)
+
+    await api.shop.env.store.write(job)
+
+
+async def test_a_line_says_whether_it_receives_and_why_not(api: FakeApi) -> None:
+    person = await log_in(api, Role.VIEWER)
+    plug_in(api)
+    page = (await person.get("/dash/lines")).text
+    for words in ("ready", "3 of 4", "-79 dBm", "3 of 30"):
+        assert words in page
+    plug_in(api, registration="denied", receives=False)
+    page = (await person.get(here(api))).text
+    assert "not receiving" in page
+    assert "ask the network whether it is blocked" in page
+    api.phones.clear()
+    await run(api, "UPDATE devices SET present = 0")
+    assert "its modem is not connected" in (await person.get("/dash/lines")).text
+
+
+async def test_a_modem_is_named_and_markup_in_its_name_is_only_text(api: FakeApi) -> None:
+    person = await log_in(api, Role.MANAGER)
+    path = f"{here(api)}/name"
+    assert (await person.post(path, {"name": "a/b"})).status_code == 422
+    assert (await person.post(path, {"name": "x\u202ey"})).status_code == 422
+    assert (await person.post(path, {"name": "<b>box<b>"})).status_code == 303
+    page = (await person.get("/dash/lines")).text
+    assert "<b>box" not in page
+    assert "&lt;b&gt;box" in page
+
+
+async def test_a_number_is_taken_off_assigned_again_and_the_sim_set_aside(api: FakeApi) -> None:
+    person = await log_in(api, Role.MANAGER)
+    refused = await person.post(f"{here(api)}/ignore", {"ignored": "yes"})
+    assert refused.status_code == 422
+    await person.post(f"{here(api)}/clear")
+    assert await api.shop.values("SELECT sim_seq FROM payment_methods") == [None]
+    form = {"provider": "momo_mtn", "phone_number": "+4412", "account_name": "Ama"}
+    assert (await person.post(f"{here(api)}/assign", form)).status_code == 422
+    # The number is registered: it is moved. A new one is registered.
+    form["phone_number"] = "0244124567"
+    assert (await person.post(f"{here(api)}/assign", form)).status_code == 303
+    assert await api.shop.values("SELECT id, sim_seq IS NULL FROM payment_methods") == [
+        (METHOD_ID, 0)
+    ]
+    await person.post(f"{here(api)}/clear")
+    form["phone_number"] = "0244124999"
+    assert (await person.post(f"{here(api)}/assign", form)).status_code == 303
+    assert len(await api.shop.values("SELECT id FROM payment_methods")) == 2
+    await person.post(f"{here(api)}/clear")
+    assert (await person.post(f"{here(api)}/ignore", {"ignored": "yes"})).status_code == 303
+    assert "set aside" in (await person.get("/dash/lines")).text
+    assert (await person.post(f"{here(api)}/ignore", {"ignored": "no"})).status_code == 303
+    actors = await api.shop.values("SELECT DISTINCT actor FROM events WHERE type LIKE 'sim.%ed'")
+    assert actors == ["user:manager"]
+
+
+async def test_a_pin_is_stored_once_and_never_shown(api: FakeApi) -> None:
+    person = await log_in(api, Role.MANAGER)
+    bad = await person.post(f"{here(api)}/pin", {"pin": "12a4"})
+    assert bad.status_code == 422
+    assert "12a4" not in bad.text
+    done = await person.post(f"{here(api)}/pin", {"pin": "7391"})
+    assert done.status_code == 303
+    assert "7391" not in (await person.get(done.headers["location"])).text
+    [sealed] = await api.shop.values("SELECT sealed FROM sim_pins")
+    assert "7391" not in str(sealed)
+
+
+async def test_the_modem_is_asked_and_a_test_sms_is_queued(api: FakeApi) -> None:
+    person = await log_in(api, Role.MANAGER)
+    asked = await person.post(f"{here(api)}/test")
+    assert "said_line_silent" in asked.headers["location"]
+    plug_in(api)
+    asked = await person.post(f"{here(api)}/test")
+    assert "said_line_answers" in asked.headers["location"]
+    sent = await person.post(f"{here(api)}/text", {"number": "0201234567"})
+    page = (await person.get(sent.headers["location"])).text
+    assert "Test SMS to 020 123 4567" in page
+    assert await api.shop.values("SELECT COUNT(*) FROM sms_outbox") == [1]
+
+
+async def test_unplaced_payments_are_counted_first_then_claimed_and_lead_to_the_replay(
+    api: FakeApi,
+) -> None:
+    await api.shop.begin_chain()
+    orders = Orders(api.shop)
+    for _ in range(2):
+        await orders.make("paid")
+    await run(api, "UPDATE payments SET payment_method_id = NULL")
+    viewer, person = await log_in(api, Role.VIEWER), await log_in(api, Role.MANAGER)
+    page = (await viewer.get("/dash/unplaced")).text
+    assert "GHS\xa050.00" in page
+    assert "in 2 payments" in page
+    assert "Claim" not in page
+    assert f"/dash/unplaced/{METHOD_ID}" in (await person.get("/dash/unplaced")).text
+    count = (await person.get(f"/dash/unplaced/{METHOD_ID}")).text
+    assert "Claim 2 payments" in count
+    token = person.form_token(f"/dash/unplaced/{METHOD_ID}/claim")
+    path = f"/dash/unplaced/{METHOD_ID}/claim"
+    twice = [await person.post(path, form_token_=token) for _ in range(2)]
+    assert len({answer.headers["location"] for answer in twice}) == 1
+    page = (await person.get(twice[0].headers["location"])).text
+    assert "/dash/replay?from=" in page
+    assert "Every payment has its number" in page
+    claimed = await api.shop.values("SELECT COUNT(*) FROM events WHERE type LIKE '%.claimed'")
+    assert claimed == [1]
+
+
+async def test_a_sim_that_is_not_there_is_a_page_in_plain_words(api: FakeApi) -> None:
+    person = await log_in(api, Role.OWNER)
+    for path in ("/dash/lines/nothing", "/dash/unplaced/nothing"):
+        answer = await person.get(path)
+        assert answer.status_code == 404
+        assert "<h1" in answer.text

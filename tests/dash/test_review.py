@@ -1,0 +1,235 @@
+"""The review page: decided by keyboard, without script, by two people at once, and by who may."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.async_api import Browser
+
+from daemon.store.engine import Tx
+from daemon.wire import Role
+from tests.dash.test_browser import clean
+from tests.fakes.api import FakeApi
+from tests.fakes.browser import needs_browser, visiting
+from tests.fakes.dash import PASSWORD, Person, as_user, log_in
+from tests.fakes.orders import Orders
+from tests.fakes.reviews import forge
+
+EVIL = "<img src=x onerror=alert(1)>"
+OTHER = "+233201234567"
+
+
+async def doubtful(api: FakeApi, count: int = 1) -> None:
+    """Make reviews of payments whose payer's number is unknown: no forgery."""
+    await api.shop.begin_chain()
+    orders = Orders(api.shop)
+    for _ in range(count):
+        await orders.make("checking", expected_payer_phone=OTHER)
+
+
+async def newest(api: FakeApi) -> str:
+    return str((await api.shop.values("SELECT id FROM reviews ORDER BY seq DESC LIMIT 1"))[0])
+
+
+async def states(api: FakeApi) -> list[tuple[str, str | None]]:
+    return await api.shop.values("SELECT state, decided_by FROM reviews ORDER BY seq")
+
+
+def _other_than(here: str) -> Callable[[str], bool]:
+    return lambda url: url.partition("?")[0] != here
+
+
+@needs_browser
+async def test_twenty_reviews_are_decided_by_keyboard_with_at_most_three_keys_each(
+    api: FakeApi, browser: Browser
+) -> None:
+    await doubtful(api, 20)
+    person = await log_in(api, Role.CASHIER)
+    async with visiting(browser, api.base_url, width=1280) as visit:
+        await as_user(visit, person)
+        await visit.page.goto("/dash/review")
+        began = asyncio.get_running_loop().time()
+        for number in range(20):
+            here = visit.page.url.partition("?")[0]
+            keys = ["r", "ArrowDown", "Enter"] if number % 3 == 2 else ["a"]
+            for key in keys:
+                await visit.page.keyboard.press(key)
+            await visit.page.wait_for_url(_other_than(here))
+            await visit.page.wait_for_load_state()
+        assert asyncio.get_running_loop().time() - began <= 60
+        assert await visit.page.get_by_text("There is nothing to decide").is_visible()
+        assert clean(visit)
+    decided = await states(api)
+    assert {by for _, by in decided} == {"user:cashier"}
+    assert [state for state, _ in decided].count("rejected") == 6
+    assert [state for state, _ in decided].count("approved") == 14
+    notes = await api.shop.values("SELECT DISTINCT notes FROM reviews WHERE state = 'rejected'")
+    assert notes == ["Nobody here ordered that"]
+
+
+@needs_browser
+async def test_what_may_be_forged_needs_a_look_and_the_own_password_once_in_ten_minutes(
+    api: FakeApi, browser: Browser
+) -> None:
+    await api.shop.begin_chain()
+    await forge(api.shop)
+    await forge(api.shop, "cake", "93214500010")
+    person = await log_in(api, Role.MANAGER)
+    async with visiting(browser, api.base_url, width=390) as visit:
+        await as_user(visit, person)
+        await visit.page.goto("/dash/review")
+        await visit.page.keyboard.press("a")
+        await visit.page.keyboard.press("Space")
+        await visit.page.get_by_label("Your password").fill(PASSWORD)
+        await visit.page.keyboard.press("Enter")
+        await visit.page.get_by_text("Here is the next one").wait_for()
+        assert await visit.page.get_by_label("Your password").count() == 0
+        here = visit.page.url.partition("?")[0]
+        for key in ("a", "Space", "Enter"):
+            await visit.page.keyboard.press(key)
+        await visit.page.wait_for_url(_other_than(here))
+        assert clean(visit)
+    assert await states(api) == [("approved", "user:manager")] * 2
+
+
+async def test_without_the_tick_or_with_a_wrong_password_nothing_is_decided(api: FakeApi) -> None:
+    await api.shop.begin_chain()
+    await forge(api.shop)
+    person = await log_in(api, Role.OWNER)
+    path = f"/dash/review/{await newest(api)}/approve"
+    form = {"order": "none"}
+    untold = await person.post(path, {**form, "confirm_password": PASSWORD})
+    wrong = await person.post(path, {**form, "sure": "yes", "confirm_password": "wrong"})
+    assert (untold.status_code, wrong.status_code) == (422, 422)
+    assert "Look into the wallet first" in untold.text
+    assert "The password is wrong" in wrong.text
+    assert await states(api) == [("open", None)]
+
+
+async def test_a_cashier_decides_only_what_is_no_forgery(api: FakeApi) -> None:
+    await api.shop.begin_chain()
+    await forge(api.shop)
+    person = await log_in(api, Role.CASHIER)
+    review = await newest(api)
+    page = (await person.get(f"/dash/review/{review}")).text
+    assert "The owner or a manager decides it" in page
+    assert f"/dash/review/{review}/approve" not in page
+    form = {"order": "none", "sure": "yes", "confirm_password": PASSWORD}
+    for answer, fields in (("approve", form), ("reject", {"note": "no_money"})):
+        refused = await person.post(f"/dash/review/{review}/{answer}", fields)
+        assert refused.status_code == 403
+    assert await states(api) == [("open", None)]
+    assert "wait" in (await person.get("/dash/review")).text
+
+
+async def test_of_two_people_one_decides_and_the_other_is_told_who(api: FakeApi) -> None:
+    await doubtful(api)
+    review = await newest(api)
+    cashier, manager = await log_in(api, Role.CASHIER), await log_in(api, Role.MANAGER)
+
+    async def answer(person: Person, verb: str) -> str:
+        fields = {"order": "held", "note": "no_money"}
+        return str((await person.post(f"/dash/review/{review}/{verb}", fields)).headers["location"])
+
+    places = await asyncio.gather(answer(cashier, "approve"), answer(manager, "reject"))
+    late = [place for place in places if place.endswith("late=1")]
+    assert len(late) == 1
+    [(_, by)] = await states(api)
+    winner = str(by).removeprefix("user:")
+    loser = manager if winner == "cashier" else cashier
+    page = (await loser.get(late[0])).text
+    assert "Your answer was not used" in page
+    assert f"{winner} decided first" in page
+    found = await api.shop.values(
+        "SELECT COUNT(*) FROM events WHERE type IN ('review.approved', 'review.rejected')"
+    )
+    assert found == [1]
+
+
+@needs_browser
+async def test_without_script_a_review_is_decided_with_buttons(
+    api: FakeApi, browser: Browser
+) -> None:
+    await doubtful(api, 2)
+    person = await log_in(api, Role.CASHIER)
+    async with visiting(browser, api.base_url, java_script_enabled=False) as visit:
+        await as_user(visit, person)
+        await visit.page.goto("/dash/review")
+        await visit.page.get_by_role("button", name="Reject").click()
+        await visit.page.get_by_text("Rejected. Here is the next one").wait_for()
+        await visit.page.get_by_text("can still pay an order").wait_for()
+        api.shop.clock.advance(5)
+        await visit.page.get_by_role("button", name=re.compile("Approve")).click()
+        await visit.page.get_by_text("nothing to decide").wait_for()
+        await visit.page.get_by_text("There is no undo").wait_for()
+    assert [state for state, _ in await states(api)] == ["approved", "rejected"]
+
+
+@needs_browser
+async def test_an_sms_with_control_and_direction_characters_is_shown_plainly(
+    api: FakeApi, browser: Browser
+) -> None:
+    await doubtful(api)
+    order = await api.shop.request(2500, customer_name=EVIL)
+    body = f"{EVIL} \u202egnp.exe\u0007 \x1b[2J"
+
+    def spoil(tx: Tx) -> None:
+        tx.run("UPDATE messages SET body = :body", {"body": body})
+        tx.run("UPDATE payments SET payer_name = :name", {"name": f"{EVIL}\u202e"})
+
+    await api.shop.env.store.write(spoil)
+    assert order.customer_name == EVIL
+    person = await log_in(api, Role.OWNER)
+    async with visiting(browser, api.base_url) as visit:
+        await as_user(visit, person)
+        for path in ("/dash/review", "/dash/reviews"):
+            await visit.page.goto(path)
+            shown = await visit.page.locator("main").inner_text()
+            assert EVIL in shown
+            assert "\u202e" not in shown
+            assert await visit.width() == 360
+        await visit.page.goto("/dash/review")
+        shown = await visit.page.locator(".sms").inner_text()
+        assert "[U+202E]gnp.exe[U+0007] [U+001B][2J" in shown
+        assert clean(visit)
+
+
+async def test_the_differences_are_told_in_words(api: FakeApi) -> None:
+    await api.shop.begin_chain()
+    orders = Orders(api.shop)
+    order = await api.shop.request(2500, customer_name="AMA OWUSU", expected_payer_phone=OTHER)
+    await orders.pay(order, 2000)
+    person = await log_in(api, Role.CASHIER)
+    page = (await person.get(f"/dash/review/{await newest(api)}")).text
+    for words in ("less", "is the same.", "The SMS has no number", "Another name paid."):
+        assert words in page
+    french = await person.post("/dash/account/language", {"language": "fr"})
+    assert french.status_code == 303
+    page = (await person.get(f"/dash/review/{await newest(api)}")).text
+    assert "il manque" in page
+    assert "Ask the customer" not in page
+
+
+async def test_another_order_is_chosen_by_its_code(api: FakeApi) -> None:
+    await doubtful(api)
+    review = await newest(api)
+    other = await api.shop.request(2500)
+    person = await log_in(api, Role.CASHIER)
+    path = f"/dash/review/{review}/approve"
+    wrong = await person.post(path, {"order": "held", "other_code": "ZZZZZZ"})
+    assert wrong.status_code == 422
+    assert "no open order with this code" in wrong.text
+    done = await person.post(path, {"order": "held", "other_code": other.svc_code})
+    assert done.status_code == 303
+    assert (await api.shop.transaction(other.reference)).status == "SUCCESS"
+
+
+@pytest.mark.parametrize("role", [Role.OWNER, Role.VIEWER])
+async def test_the_list_is_exported_by_who_may(api: FakeApi, role: Role) -> None:
+    await doubtful(api)
+    person = await log_in(api, role)
+    assert "payer" in (await person.get("/dash/reviews?as=csv")).text
+    [event] = await api.shop.values("SELECT data FROM events WHERE type LIKE '%export%'")
+    assert json.loads(event)["rows"] == 1

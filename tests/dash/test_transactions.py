@@ -1,0 +1,153 @@
+"""The orders in the dashboard: open ones first, matched, cancelled, replaced and sent again by who may."""
+
+from dataclasses import replace
+
+from daemon.core.payments.payer_texts import TextKind
+from daemon.wire import Role
+from tests.fakes.api import FakeApi
+from tests.fakes.dash import log_in
+from tests.fakes.orders import Orders
+
+
+async def test_open_orders_stand_above_the_ended_ones(api: FakeApi) -> None:
+    person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    first = await orders.make("waiting", customer_name="Open Owusu")
+    await orders.make("paid", customer_name="Paid Poku")
+    text = (await person.get("/dash/transactions")).text
+    assert text.index("Open Owusu") < text.index("Paid Poku")
+    assert text.count("Open Owusu") == 1
+    assert "expires in 24 hours" in text
+    only = (await person.get("/dash/transactions?state=paid")).text
+    assert "Open Owusu" not in only
+    found = (await person.get(f"/dash/transactions?search={first.svc_code}")).text
+    assert "Open Owusu" in found
+    assert "Paid Poku" not in found
+
+
+async def test_a_list_goes_on_page_after_page(api: FakeApi) -> None:
+    person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    made = [await orders.make("cancelled", customer_name=f"Nr {n:02}") for n in range(53)]
+    text = (await person.get("/dash/transactions")).text
+    assert text.count("Nr ") == 50
+    after = f"/dash/transactions?after={made[3].reference}"
+    assert after in text
+    rest = (await person.get(after)).text
+    assert [f"Nr {n:02}" in rest for n in range(4)] == [True, True, True, False]
+
+
+async def test_a_cashier_sees_masked_numbers_and_gets_no_file(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("waiting", customer_name=None)
+    cashier, viewer = await log_in(api, Role.CASHIER), await log_in(api, Role.VIEWER)
+    for path in ("/dash/transactions", f"/dash/transactions/{order.reference}"):
+        assert "024 123 4567" in (await viewer.get(path)).text
+        masked = (await cashier.get(path)).text
+        assert "024 *** 4567" in masked
+        assert "1234567" not in masked.replace(" ", "")
+    assert (await cashier.get("/dash/transactions?as=csv")).status_code == 403
+    table = await viewer.get("/dash/transactions?as=csv")
+    assert order.reference in table.text
+    assert "Match a payment" not in (await viewer.get(f"/dash/transactions/{order.reference}")).text
+
+
+async def test_a_payment_is_matched_from_its_own_page_by_the_code(api: FakeApi) -> None:
+    person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    order, other = await orders.make("waiting"), await orders.make("paid")
+    await orders.pay(order, reference="rent")
+    payment = (await api.shop.values("SELECT id FROM payments ORDER BY seq DESC LIMIT 1"))[0]
+    path = f"/dash/payments/{payment}/reconcile"
+    for typed, said in (
+        ("", "There is no order with this reference."),
+        ("ZZZZZZ", "There is no order with this reference."),
+        (other.svc_code, "This order is paid already."),
+    ):
+        answer = await person.post(path, {"order": typed})
+        assert (answer.status_code, said in answer.text) == (422, True), typed
+    assert order.svc_code is not None
+    answer = await person.post(path, {"order": order.svc_code.lower()})
+    assert answer.headers["location"] == f"/dash/payments/{payment}?said=said_reconciled"
+    paid = await api.shop.transaction(order.reference)
+    assert (paid.status, paid.payment_id) == ("SUCCESS", payment)
+    actor = "SELECT actor FROM events WHERE type = 'transaction.reconciled'"
+    assert await api.shop.values(actor) == ["user:cashier"]
+    assert "Match with an order" not in (await person.get(f"/dash/payments/{payment}")).text
+
+
+async def test_a_suggested_order_is_matched_with_one_button(api: FakeApi) -> None:
+    person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    order = await orders.make("waiting")
+    assert order.svc_code is not None
+    last = "2" if order.svc_code[-1] != "2" else "3"
+    await orders.pay(order, reference=f"{order.svc_code[:-1]}{last}")
+    payment = (await api.shop.values("SELECT id FROM payments"))[0]
+    page = (await person.get(f"/dash/payments/{payment}")).text
+    assert f'name="order" value="{order.reference}"' in page
+    await person.post(f"/dash/payments/{payment}/reconcile", {"order": order.reference})
+    assert (await api.shop.transaction(order.reference)).status == "SUCCESS"
+
+
+async def test_an_order_is_cancelled_with_a_reason(api: FakeApi) -> None:
+    person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    order, paid = await orders.make("waiting"), await orders.make("paid")
+    path = f"/dash/transactions/{order.reference}"
+    await person.post(f"{path}/cancel", {"reason": "ordered twice"})
+    assert "Cancelled: ordered twice" in (await person.get(path)).text
+    answer = await person.post(f"/dash/transactions/{paid.reference}/cancel")
+    assert (answer.status_code, "It cannot be cancelled" in answer.text) == (422, True)
+
+
+async def test_an_order_is_replaced_once_by_one_with_the_same_customer(api: FakeApi) -> None:
+    person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    old = await orders.make("waiting", client_reference="INV-1", meta='{"table":4}')
+    api.shop.clock.advance(11 * 3600)
+    path = f"/dash/transactions/{old.reference}/renew"
+    token = person.form_token(path)
+    answers = [await person.post(path, form_token_=token) for _ in range(2)]
+    assert len({answer.headers["location"] for answer in answers}) == 1
+    reference = answers[0].headers["location"].split("?")[0].rsplit("/", 1)[1]
+    new = await api.shop.transaction(reference)
+    same = [
+        "expected_minor",
+        "phone_number",
+        "customer_name",
+        "description",
+        "client_reference",
+        "meta",
+    ]
+    assert [getattr(new, name) for name in same] == [getattr(old, name) for name in same]
+    assert new.svc_code != old.svc_code
+    assert (await api.shop.transaction(old.reference)).status == "CANCELLED"
+    assert await api.shop.values("SELECT COUNT(*) FROM transactions") == [2]
+
+
+async def test_a_paid_order_is_not_replaced_and_nothing_is_made(api: FakeApi) -> None:
+    person = await log_in(api, Role.CASHIER)
+    paid = await Orders(api.shop).make("paid")
+    answer = await person.post(f"/dash/transactions/{paid.reference}/renew")
+    assert (answer.status_code, "It cannot be replaced" in answer.text) == (422, True)
+    assert await api.shop.values("SELECT COUNT(*) FROM transactions") == [1]
+
+
+async def test_the_code_is_sent_again_once(api: FakeApi) -> None:
+    person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    order = await orders.make("waiting")
+    path = f"/dash/transactions/{order.reference}"
+    answer = await person.post(f"{path}/send")
+    assert answer.headers["location"] == f"{path}?said=said_again_queued"
+    kinds = "SELECT kind FROM sms_outbox ORDER BY seq"
+    assert await api.shop.values(kinds) == [TextKind.CODE, TextKind.CODE_AGAIN]
+    bodies = await api.shop.values("SELECT DISTINCT body FROM sms_outbox")
+    assert len(bodies) == 1
+    assert "The second SMS with the payment code is queued." in (await person.get(path)).text
+    answer = await person.post(f"{path}/send")
+    assert (answer.status_code, "a second time already" in answer.text) == (422, True)
+    paid = await orders.make("paid")
+    answer = await person.post(f"/dash/transactions/{paid.reference}/send")
+    assert "no longer waits" in answer.text
+    env = api.shop.env
+    env.config = replace(
+        env.config, transactions=replace(env.config.transactions, code_sms_at="never")
+    )
+    other = await orders.make("waiting")
+    answer = await person.post(f"/dash/transactions/{other.reference}/send")
+    assert "The settings send no SMS" in answer.text
+    assert await api.shop.values("SELECT COUNT(*) FROM sms_outbox WHERE kind = 'code_again'") == [1]

@@ -1,0 +1,176 @@
+"""The books and the upkeep in the browser: day sheet, health and backups, journal, settings."""
+
+import re
+from dataclasses import fields
+
+import pytest
+
+from daemon.dash.web.words import load
+from daemon.flows.upkeep import notices
+from daemon.runtime.config import sections
+from daemon.wire import Role
+from tests.fakes.api import FakeApi
+from tests.fakes.dash import PASSWORD, log_in
+from tests.fakes.orders import Orders
+
+
+async def test_the_day_sheet_adds_up_and_may_be_exported_by_readers_only(api: FakeApi) -> None:
+    orders = Orders(api.shop)
+    for _ in range(2):
+        await orders.make("paid")
+    viewer = await log_in(api, Role.VIEWER)
+    page = (await viewer.get("/dash/day")).text
+    assert "Money in GHS\xa050.00" in page
+    file = await viewer.get("/dash/day?as=csv&group=day")
+    assert file.headers["content-type"].startswith("text/csv")
+    assert file.text.splitlines() == ["day,currency,count,amount", "2026-11-21,GHS,2,50.00"]
+    assert await api.shop.values("SELECT actor FROM events WHERE type = 'export.made'") == [
+        "user:viewer"
+    ]
+    payers = await viewer.get("/dash/day?group=payer")
+    assert payers.status_code == 200
+    cashier = await log_in(api, Role.CASHIER)
+    assert (await cashier.get("/dash/day")).status_code == 403
+    assert (await cashier.get("/dash/day?as=csv")).status_code == 403
+
+
+async def test_days_that_make_no_sense_show_today_and_say_so(api: FakeApi) -> None:
+    viewer = await log_in(api, Role.VIEWER)
+    for query in (
+        "from=2026-11-21&to=2026-11-01",
+        "from=1990-01-01&to=2026-11-21",
+        "from=2999-01-01",
+    ):
+        page = await viewer.get(f"/dash/day?{query}")
+        assert page.status_code == 200
+        assert "Today is shown" in page.text
+    for query in ("from=2026-11-01", "to=2026-11-01", "from=x&to=9999-99-99"):
+        page = await viewer.get(f"/dash/day?{query}")
+        assert page.status_code == 200
+        assert "Today is shown" not in page.text
+
+
+async def test_a_backup_is_made_and_tried_once_for_a_double_click(api: FakeApi) -> None:
+    manager = await log_in(api, Role.MANAGER)
+    token = manager.form_token("/dash/health/backups")
+    for _ in range(2):
+        answer = await manager.post("/dash/health/backups", form_token_=token)
+        assert answer.headers["location"] == "/dash/health?said=said_backup_made"
+    (made,) = list((api.home / "backups").iterdir())
+    name = made.name.removeprefix("momo-").removesuffix(".db")
+    assert name in (await manager.get("/dash/health")).text
+    checked = await manager.post("/dash/health/backups/check", {"backup": name})
+    assert checked.headers["location"] == "/dash/health?said=said_backup_checked"
+    made.write_bytes(b"no database")
+    bad = await manager.post("/dash/health/backups/check", {"backup": name})
+    assert bad.status_code == 422
+    assert "The backup is not good" in bad.text
+    for wrong in ("", "../momo", str(made)):
+        answer = await manager.post("/dash/health/backups/check", {"backup": wrong})
+        assert answer.status_code == 422
+    kinds = "SELECT type FROM events WHERE actor = 'user:manager' ORDER BY seq"
+    assert await api.shop.values(kinds) == ["session.opened", "backup.made", "backup.checked"]
+
+
+async def test_the_checks_of_the_doctor_are_shown_with_their_next_step(api: FakeApi) -> None:
+    manager = await log_in(api, Role.MANAGER)
+    page = (await manager.get("/dash/health/checks")).text
+    assert "<strong>db.sound</strong><br>integrity_check ok" in page
+    assert "<code>momo backup create</code>" in page
+
+
+async def test_the_journal_names_the_person_and_is_filtered_by_person_and_thing(
+    api: FakeApi,
+) -> None:
+    owner, viewer = await log_in(api, Role.OWNER), await log_in(api, Role.VIEWER)
+    await Orders(api.shop).make("paid")
+    await owner.post("/dash/users/viewer", {"what": "enable", "confirm_password": PASSWORD})
+    await owner.post("/dash/users", {"name": "ama", "role": "cashier", "password": PASSWORD})
+    page = (await viewer.get("/dash/journal")).text
+    assert "user.added" in page
+    assert "transaction.verified" not in page, "momo itself did it"
+    assert "transaction.verified" in (await viewer.get("/dash/journal?who=everybody")).text
+    assert "transaction.verified" in (await viewer.get("/dash/journal?search=momo")).text
+    assert "user.added" in (await viewer.get("/dash/journal?search=owner&thing=access")).text
+    assert "user.added" not in (await viewer.get("/dash/journal?search=viewer")).text
+    assert "user.added" not in (await viewer.get("/dash/journal?thing=webhooks")).text
+    assert "user.added" not in (await viewer.get("/dash/journal?to=2026-11-20")).text
+    for odd in ("after=x", "after=99999999999999999999", "search=%27%25", "thing=x"):
+        assert (await viewer.get(f"/dash/journal?{odd}")).status_code == 200
+    file = (await viewer.get("/dash/journal?as=csv&thing=access")).text
+    assert file.splitlines()[0].startswith("id,at,who,what,")
+    assert "user:owner,user.added" in file
+    cashier = await log_in(api, Role.CASHIER)
+    assert (await cashier.get("/dash/journal")).status_code == 403
+
+
+async def test_the_journal_is_read_page_after_page(api: FakeApi) -> None:
+    viewer = await log_in(api, Role.VIEWER)
+    for _ in range(60):
+        await viewer.get("/dash/journal?as=csv")
+    first = (await viewer.get("/dash/journal")).text
+    assert first.count("export.made") == 50
+    (older,) = re.findall(r'href="([^"]+)" rel="next"', first)
+    second = (await viewer.get(older)).text
+    assert "session.opened" in second
+    assert second.count("export.made") == 10
+
+
+def test_every_setting_has_a_meaning_and_every_section_a_word() -> None:
+    words = load("en")
+    for section, kind in sections().items():
+        assert f"section_{section}" in words
+        for one in fields(kind):
+            assert f"setting_{section}_{one.name.removesuffix('_')}" in words, one.name
+
+
+async def test_a_setting_is_checked_shown_and_written_once(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", str(api.home))
+    manager = await log_in(api, Role.MANAGER)
+    file, place = api.home / "config.toml", "/dash/settings/limits.burst"
+    checked = (await manager.get(f"{place}?value=70")).text
+    assert "<code>60</code> → <strong><code>70</code></strong>" in checked
+    assert not file.exists(), "the check writes nothing"
+    wrong = await manager.get(f"{place}?value=-1")
+    assert wrong.status_code == 422
+    assert "takes 0 to 1e+06" in wrong.text
+    assert (await manager.post(place, {"value": "70"})).status_code == 422, "no password yet"
+    form = {"value": "70", "confirm_password": PASSWORD}
+    token = manager.form_token(place)
+    for _ in range(2):
+        answer = await manager.post(place, form, form_token_=token)
+        assert answer.headers["location"] == "/dash/settings?said=said_setting_changed"
+    assert file.read_text() == "[limits]\nburst = 70\n"
+    page = (await manager.get("/dash/settings")).text
+    assert "Changed, and waits for a restart: <code>limits.burst</code>" in page
+    kinds = "SELECT actor FROM events WHERE type = 'setting.changed'"
+    assert await api.shop.values(kinds) == ["user:manager"]
+    assert (await manager.post(place, {"default": "on"})).status_code == 303
+    assert "burst" not in file.read_text()
+    assert (await manager.post(place, {"value": "many"})).status_code == 422
+    assert (await manager.get("/dash/settings/limits.nothing")).status_code == 404
+    assert (await manager.post("/dash/settings/limits.nothing", {"value": "1"})).status_code == 404
+
+
+async def test_only_the_owner_gives_rights_on_the_machine(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", str(api.home))
+    place, form = "/dash/settings/access.socket_users", {"value": "kofi"}
+    manager, owner = await log_in(api, Role.MANAGER), await log_in(api, Role.OWNER)
+    given = {**form, "confirm_password": PASSWORD}
+    assert (await manager.post(place, given)).status_code == 403
+    assert not (api.home / "config.toml").exists()
+    assert (await owner.post(place, given)).status_code == 303
+
+
+async def test_the_mail_password_is_stored_and_never_shown(api: FakeApi) -> None:
+    owner = await log_in(api, Role.OWNER)
+    form = {"mail_password": "secret-of-mail", "confirm_password": PASSWORD}
+    assert (await owner.post("/dash/settings/mail/password", form)).status_code == 303
+    assert await notices.smtp_password(api.shop.env) == "secret-of-mail"
+    assert "secret-of-mail" not in (await owner.get("/dash/settings")).text
+    assert (await owner.post("/dash/settings/mail/password", {})).status_code == 303
+    assert await notices.smtp_password(api.shop.env) is None

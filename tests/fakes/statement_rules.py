@@ -1,0 +1,100 @@
+"""What every statement must keep to, so that a page is the same each time and PostgreSQL takes it too."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from daemon.store.engine import Reader, Tx
+
+UNIQUE: Final = re.compile(r"(\w+\.)?(seq|id)")
+"""The columns that end an ORDER BY before a LIMIT."""
+ALSO_UNIQUE: Final = frozenset(
+    {
+        # Of one pair of name words: the key of `request_names`.
+        "n.expires_at DESC, n.transaction_id DESC",
+        # What the rows are grouped by.
+        "total DESC, p.payer_phone, MAX(p.payer_name), p.currency",
+    }
+)
+_TOKEN: Final = re.compile(r"'(?:[^']|'')*'|[(),]|[:\w.]+|\S")
+_CLAUSES: Final = (
+    "ON",
+    "WHERE",
+    "GROUP",
+    "ORDER",
+    "LIMIT",
+    "UNION",
+    "JOIN",
+    "LEFT",
+    "CROSS",
+    ",",
+    ")",
+)
+
+
+def faults(sql: str) -> list[str]:
+    """Return what is wrong with a statement."""
+    return [*_ambiguous_pages(sql), *_unnamed_subqueries(sql)]
+
+
+def _ambiguous_pages(sql: str) -> Iterator[str]:
+    """Yield each ORDER BY before a LIMIT whose last column is not unique: its page may differ from one time to the next."""
+    for match in re.finditer(r"\bORDER BY (?P<order>.*?)\bLIMIT\b", sql, re.DOTALL):
+        order = match["order"]
+        if _leaves_its_parentheses(order):
+            continue
+        last = _last_term(order)
+        plain = " ".join(order.split())
+        if not UNIQUE.fullmatch(last) and plain not in ALSO_UNIQUE:
+            yield f"ends in no unique column: ORDER BY {plain}"
+
+
+def _leaves_its_parentheses(order: str) -> bool:
+    depth = 0
+    for sign in order:
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if depth < 0:
+            return True
+    return False
+
+
+def _last_term(order: str) -> str:
+    depth, start = 0, 0
+    for place, sign in enumerate(order):
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if sign == "," and depth == 0:
+            start = place + 1
+    return re.sub(r"\s+(ASC|DESC)$", "", order[start:].strip())
+
+
+def _unnamed_subqueries(sql: str) -> Iterator[str]:
+    """Yield each subquery in FROM without a name, which PostgreSQL 15 refuses."""
+    tokens = _TOKEN.findall(sql)
+    for place, token in enumerate(tokens[:-2]):
+        if token.upper() not in ("FROM", "JOIN") or tokens[place + 1] != "(":
+            continue
+        depth, end = 1, place + 2
+        while depth:
+            depth += {"(": 1, ")": -1}.get(tokens[end], 0)
+            end += 1
+        following = tokens[end].upper() if end < len(tokens) else ")"
+        if following in _CLAUSES:
+            yield f"a subquery without a name: {' '.join(tokens[place : place + 8])}"
+
+
+def record(found: list[str]) -> None:
+    """From now on, add to `found` what is wrong with any statement that the store runs in this process."""
+    known: set[str] = set()
+
+    def checked(method: Any) -> Any:
+        def run(self: Reader, sql: str, *params: Any) -> Any:
+            if sql not in known:
+                known.add(sql)
+                found.extend(f"{fault}\n  in {sql}" for fault in faults(sql))
+            return method(self, sql, *params)
+
+        return run
+
+    for owner, names in ((Reader, ("one", "all")), (Tx, ("run", "add"))):
+        for name in names:
+            setattr(owner, name, checked(getattr(owner, name)))

@@ -1,0 +1,321 @@
+"""What a source without an SMSC may pay: levels `partial` and `reported` (docs/sources.md)."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.core.inputs import CallMeta, ReadPart
+from daemon.core.messages.trust import SmscSource
+from daemon.core.model import Message, Review, Transaction
+from daemon.flows.messages import ingest
+from daemon.flows.messages.overdue import notify_overdue
+from daemon.flows.messages.settle_lines import settle_lines
+from daemon.flows.payments import review
+from daemon.steps.text_parts import text_parts
+from daemon.store.messages import balances
+from daemon.wire import MessageState, TransactionStatus, TrustLevel
+from parsers.times import to_us
+from tests.fakes.invariants import check_invariants
+from tests.fakes.receipts import MTN_SMSC, STARTED, Receipt, mtn
+from tests.fakes.shop import OWNER, FakeShop
+
+STATES = MessageState
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    """A shop whose SIM was in a modem with a known SMSC, and is in a HiLink stick now."""
+    made = await FakeShop.make(tmp_path)
+    made.source = replace(made.source, name="stick", level=TrustLevel.PARTIAL)
+    yield made
+    made.close()
+    check_invariants(tmp_path / "momo.db")
+
+
+def receipt(number: int, amount_minor: int, balance_minor: int, typed: str = "food") -> Receipt:
+    """Make the receipt with this number in the order of the line, two minutes after the one before."""
+    return mtn(
+        amount_minor,
+        "KOFI ANTWI BADU",
+        balance_minor,
+        typed,
+        str(93_214_500_000 + number),
+        sent_at=STARTED + timedelta(seconds=number * 120),
+    )
+
+
+def parts_of(made: Receipt, sender: str | None = None) -> list[ReadPart]:
+    return text_parts(
+        made.sender if sender is None else sender,
+        made.text,
+        to_us(made.sent_at),
+        storage="local",
+        slot=40_001,
+    )
+
+
+async def read(shop: FakeShop, *receipts: Receipt) -> list[MessageState]:
+    at = max(to_us(one.sent_at) for one in receipts)
+    shop.clock.advance(max(0, at - shop.clock.now_us()) / 1_000_000)
+    parts = [part for one in receipts for part in parts_of(one)]
+    taken = await ingest.ingest(shop.env, shop.source, parts)
+    assert taken.faults == ()
+    return [state for _id, state in taken.concluded]
+
+
+async def standings(shop: FakeShop) -> list[tuple[str, str]]:
+    return await shop.values("SELECT standing, why FROM line_balances ORDER BY seq")
+
+
+async def approve_first(shop: FakeShop) -> None:
+    [first] = await shop.rows(Review, "reviews", "state = 'open'")
+    await decide(shop, first)
+
+
+async def decide(shop: FakeShop, row: Review) -> dict[str, Any]:
+    answer = await review.approve(
+        shop.env, OWNER, row.id, review.Approval(confirmed=True), meta=CallMeta("r")
+    )
+    body: dict[str, Any] = json.loads(answer.body)
+    return body
+
+
+async def test_first_receipt_of_a_line_waits_for_the_owner_and_the_next_ones_pay_at_once(
+    shop: FakeShop,
+) -> None:
+    request = await shop.request()
+    assert await read(shop, receipt(1, 1000, 6000)) == [STATES.HELD]
+    [held] = await shop.rows(Review, "reviews", "state = 'open'")
+    assert (held.reason, json.loads(held.details)["why"]) == ("foreign_smsc", "no_smsc")
+    await approve_first(shop)
+    code = f"pay {request.svc_code}"
+    assert await read(shop, receipt(2, 2500, 8500, code)) == [STATES.PAYMENT]
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+
+
+async def test_owners_test_payment_begins_the_chain_and_makes_no_smsc_home(shop: FakeShop) -> None:
+    key = shop.source.sim_key
+    await shop.env.store.write(
+        lambda tx: balances.expect_test_payment(tx, key, 137, shop.clock.now_us() + 10**12)
+    )
+    assert await read(shop, receipt(1, 137, 6137)) == [STATES.PAYMENT]
+    assert await read(shop, receipt(2, 1000, 7137)) == [STATES.PAYMENT]
+    known = await shop.env.store.read(lambda reader: balances.smscs(reader, key))
+    assert [(one.smsc, one.source) for one in known] == [(MTN_SMSC, SmscSource.SIM)]
+
+
+async def test_receipt_that_does_not_join_waits_and_changes_no_transaction(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    request = await shop.request()
+    code = f"pay {request.svc_code}"
+    assert await read(shop, receipt(1, 2500, 9900, code)) == [STATES.HELD]
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+    assert await shop.payments() == []
+    assert await read(shop, receipt(2, 1000, 6000)) == [STATES.PAYMENT]
+
+
+async def test_unconfirmed_limit_does_not_pay_a_break_of_a_source_without_smsc(
+    shop: FakeShop,
+) -> None:
+    shop.limit(1_000_000)
+    await shop.begin_chain(5000)
+    assert await read(shop, receipt(1, 1000, 9000)) == [STATES.HELD]
+    assert await read(shop, receipt(2, 1000, 10000), receipt(3, 1000, 11000)) == [STATES.HELD] * 2
+
+
+async def test_messages_in_the_wrong_order_pay_when_the_missing_one_comes(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    assert await read(shop, receipt(3, 300, 5600)) == [STATES.HELD]
+    assert await read(shop, receipt(2, 200, 5300)) == [STATES.HELD]
+    assert await read(shop, receipt(1, 100, 5100)) == [STATES.PAYMENT]
+    assert len(await shop.payments()) == 3
+    assert await shop.rows(Review, "reviews", "state = 'open'") == []
+
+
+async def test_one_approval_heals_the_line_after_a_lost_message(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    after_gap = [receipt(number, 100, 5900 + number * 100) for number in range(2, 8)]
+    for one in after_gap:
+        assert await read(shop, one) == [STATES.HELD]
+    rows = await shop.rows(Review, "reviews", "state = 'open'")
+    body = await decide(shop, rows[2])
+    assert body["settled"] == 5
+    assert len(await shop.payments()) == 6
+    assert await read(shop, receipt(8, 100, 6700)) == [STATES.PAYMENT]
+
+
+async def test_rule_five_and_the_sweep_release_nothing_else(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    assert await read(shop, receipt(1, 1000, 9000)) == [STATES.HELD]
+    shop.clock.advance(100 * 60)
+    assert await settle_lines(shop.env) == 0
+    assert await shop.payments() == []
+
+
+async def test_stock_of_guesses_does_not_wait_for_its_balance(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    guess = mtn(777, "EVE", 6777, "food", "93214500001", sent_at=STARTED + timedelta(seconds=10))
+    assert await read(shop, guess) == [STATES.HELD]
+    assert await read(shop, receipt(2, 1000, 6000)) == [STATES.PAYMENT]
+    await settle_lines(shop.env)
+    assert len(await shop.payments()) == 1
+
+
+async def test_flood_of_guesses_stops_paying_at_once(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    for number in range(1, 24):
+        guess = receipt(number, 100, 20_000 + number)
+        shop.clock.advance(1)
+        assert await read(shop, replace(guess, sent_at=STARTED)) == [STATES.HELD]
+    assert await read(shop, receipt(2, 1000, 6000)) == [STATES.HELD]
+    await settle_lines(shop.env)
+    shop.clock.advance(2 * 3600)
+    await settle_lines(shop.env)
+    assert await shop.payments() == []
+
+
+async def test_many_messages_that_wait_for_one_are_no_flood(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    row = [receipt(number, 100, 5000 + number * 100) for number in range(1, 40)]
+    for one in [*row[:0:-1], row[0]]:
+        assert await read(shop, one) == [STATES.HELD if one is not row[0] else STATES.PAYMENT]
+    assert len(await shop.payments()) == 39
+    assert await shop.rows(Review, "reviews", "state = 'open'") == []
+
+
+async def test_rows_with_many_gaps_pay_when_the_missing_messages_come(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    row = [receipt(number, 100, 5000 + number * 100) for number in range(1, 61)]
+    # A post of the app gets lost again and again; the app gives the times received when it is asked for the lost ones.
+    for one in row[1::2]:
+        assert await read(shop, one) == [STATES.HELD]
+    shop.clock.advance(2 * 3600)
+    later = [replace(one, sent_at=one.sent_at + timedelta(seconds=3)) for one in row[::2]]
+    for one in later[:0:-1]:
+        assert await read(shop, one) == [STATES.HELD]
+    assert await shop.payments() == []
+    assert await read(shop, later[0]) == [STATES.PAYMENT]
+    assert len(await shop.payments()) == 60
+    assert await shop.rows(Review, "reviews", "state = 'open'") == []
+
+
+async def test_guesses_that_lead_to_earlier_ones_are_a_flood_too(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    for number in range(60):
+        # The one with number 40 follows from the balance.
+        guess = receipt(number, 100, 9100 - number * 100)
+        shop.clock.advance(15)
+        made = replace(guess, sent_at=STARTED + timedelta(seconds=number * 15))
+        assert await read(shop, made) == [STATES.HELD]
+    shop.clock.advance(2 * 3600)
+    await settle_lines(shop.env)
+    assert await shop.payments() == []
+
+
+async def test_flood_of_guesses_is_told_once(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    for number in range(1, 60):
+        shop.clock.advance(1)
+        await read(shop, replace(receipt(number, 100, 20_000 + number), sent_at=STARTED))
+    shop.clock.advance(31 * 60)
+    await notify_overdue(shop.env)
+    told = await shop.values("SELECT type FROM events WHERE type LIKE 'notice.%'")
+    assert (told.count("notice.receipt_held"), told.count("notice.forgery_flood")) == (21, 1)
+
+
+async def test_row_of_guesses_that_follow_each_other_does_not_join_in_its_middle(
+    shop: FakeShop,
+) -> None:
+    await shop.begin_chain(5000)
+    for number in range(1, 20):
+        shop.clock.advance(1)
+        guess = replace(receipt(number, 100, 4000 + number * 100), sent_at=STARTED)
+        assert await read(shop, guess) == [STATES.HELD]
+    assert await shop.payments() == []
+
+
+async def test_synthesised_part_never_counts_as_home_even_if_a_source_names_the_home_smsc(
+    shop: FakeShop,
+) -> None:
+    await shop.begin_chain(5000)
+    genuine = receipt(1, 1000, 9000)
+    # The PDU of a modem, with the home SMSC, through a source of level partial.
+    assert (await shop.read(genuine)).concluded[0][1] is STATES.HELD
+    for part in parts_of(genuine):
+        assert part.pdu.startswith("00")
+        assert part.synthesised
+
+
+async def test_held_receipt_is_told_after_half_an_hour(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    await read(shop, receipt(1, 1000, 9000))
+    shop.clock.advance(31 * 60)
+    await notify_overdue(shop.env)
+    assert "notice.receipt_held" in await shop.values("SELECT type FROM events")
+
+
+async def test_long_names_and_odd_senders_never_become_the_networks_name(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    genuine = receipt(1, 1000, 6000)
+    for sender in (
+        "MobileMoneyX",
+        "MobileMoney\U0001f600",
+        "\u041cobileMoney",
+        "+233244000000",
+        "",
+    ):
+        parts = parts_of(genuine, sender)
+        taken = await ingest.ingest(shop.env, shop.source, parts)
+        assert [state for _, state in taken.concluded] == [STATES.HELD], sender
+    trusted = await shop.values("SELECT trusted FROM messages WHERE source IS NOT NULL")
+    assert trusted == [0] * 5
+
+
+async def test_same_message_handed_over_again_is_one_message(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    one = receipt(1, 1000, 6000)
+    assert await read(shop, one) == [STATES.PAYMENT]
+    assert await read(shop, one) == []
+    [message] = await shop.rows(Message, "messages", "source IS NOT NULL")
+    assert (message.source, message.level, message.synthesised) == ("stick", "partial", True)
+    assert message.smsc is None
+    assert await shop.values("SELECT synthesised FROM sms_parts") == [1, 1]
+
+
+async def test_payment_read_by_two_sources_is_one_payment(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    one = receipt(1, 1000, 6000)
+    assert await read(shop, one) == [STATES.PAYMENT]
+    shop.source = replace(shop.source, name=None, level=TrustLevel.FULL)
+    taken = await shop.read(one)
+    assert [state for _, state in taken.concluded] == [STATES.DUPLICATE]
+    assert len(await shop.payments()) == 1
+    assert await shop.rows(Review, "reviews") == []
+
+
+async def test_reported_messages_are_history_until_the_owner_opts_in_and_stay_it(
+    shop: FakeShop,
+) -> None:
+    await shop.begin_chain(5000)
+    shop.source = replace(shop.source, name="app", level=TrustLevel.REPORTED, history=True)
+    request: Transaction = await shop.request()
+    one = receipt(1, 2500, 7500, f"pay {request.svc_code}")
+    assert await read(shop, one) == [STATES.HISTORICAL]
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+    shop.source = replace(shop.source, history=False)
+    assert await read(shop, one) == []
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
+    assert [row.historical for row in await shop.payments()] == [True]
+    assert await shop.bodies() == []
+
+
+async def test_reported_source_that_may_pay_is_judged_like_a_partial_one(shop: FakeShop) -> None:
+    await shop.begin_chain(5000)
+    shop.source = replace(shop.source, name="app", level=TrustLevel.REPORTED)
+    assert await read(shop, receipt(1, 1000, 6000)) == [STATES.PAYMENT]
+    assert await read(shop, receipt(2, 1000, 9000)) == [STATES.HELD]

@@ -1,0 +1,210 @@
+"""HTTP/1.1 as the sender speaks it: the octets of a request, the forms of an answer, and when a connection is used again."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from daemon.core.webhooks.delivery import DeliveryError
+from daemon.sender import transport
+from daemon.sender.https import Sender
+from tests.fakes.receiver import Answer, Receiver
+from tests.fakes.signed_webhook import BODY, LOCAL, MakeSender, headers, post, summary
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+async def test_a_request_is_these_octets(certificates: Path) -> None:
+    """Receivers see the same as before, byte for byte and in this order."""
+    came = bytearray()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.extend(await reader.readuntil(b"\r\n\r\n") + await reader.readexactly(len(BODY)))
+        writer.write(OK + b"Content-Length: 0\r\n\r\n")
+
+    receiver = Receiver(certificates)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=receiver.context())
+    port = server.sockets[0].getsockname()[1]
+    sender = Sender(LOCAL, receiver.ca_file)
+    assert (await post(sender, f"https://localhost:{port}/a%20b/../c?d='e'&f")).status_code == 200
+    signed = "".join(f"{name}: {value}\r\n" for name, value in headers().items())
+    assert (
+        bytes(came)
+        == (
+            f"POST /c?d='e'&f HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: keep-alive\r\nAccept: */*\r\n"
+            f"Accept-Encoding: identity\r\n{signed}Content-Length: {len(BODY)}\r\n\r\n"
+        ).encode()
+        + BODY
+    )
+    await sender.aclose()
+    server.close()
+
+
+async def test_a_name_in_another_script_is_sent_in_its_ascii_form(
+    tmp_path: Path, make_sender: MakeSender
+) -> None:
+    name = "xn--mnchen-3ya.test"
+
+    async def look_up(host: str, port: int) -> list[str]:
+        assert host == name
+        return ["127.0.0.1"]
+
+    with Receiver(tmp_path, names=(name,)) as receiver:
+        sender = make_sender(
+            type(LOCAL).from_settings([name]), ca_file=receiver.ca_file, resolver=look_up
+        )
+        assert (await post(sender, receiver.url(host=name))).status_code == 200
+        assert receiver.requests[0].headers["host"] == f"{name}:{receiver.port}"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 103 Early\r\nRetry-After: 9\r\n\r\n" + OK + b"Content-Length: 5\r\n\r\nhello",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n2;x=1\r\nhe\r\n3  \r\nllo\r\n0\r\nRetry-After: 9\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        OK + b"X-Long: a\r\n b\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
+        b"HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello",
+        b"\r\n" + OK + b"Content-Length: 5\r\n\r\nhello",
+    ],
+    ids=[
+        "100", "103", "chunks", "chunks and a length", "a folded field", "bare line feeds", "no reason", "an empty line",
+    ],
+)  # fmt: skip
+async def test_each_proper_or_usual_form_of_an_answer_is_read_and_its_connection_kept(
+    receiver: Receiver, make_sender: MakeSender, raw: bytes
+) -> None:
+    sender = make_sender()
+    receiver.script(Answer(raw=raw))
+    outcome = await post(sender, receiver.url())
+    assert summary(outcome) == (200, None, True)
+    assert (outcome.response_body, outcome.retry_after_s) == ("hello", None)
+    assert (await post(sender, receiver.url())).status_code == 200
+    assert [request.connection for request in receiver.requests] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        OK + b"\r\nhello",
+        b"HTTP/1.0 200 OK\r\n\r\nhello",
+        OK + b"Transfer-Encoding: gzip\r\n\r\nhello",
+    ],
+)
+async def test_a_body_without_a_length_ends_with_the_connection(
+    receiver: Receiver, make_sender: MakeSender, raw: bytes
+) -> None:
+    sender = make_sender()
+    receiver.script(Answer(raw=raw, close=True))
+    outcome = await post(sender, receiver.url())
+    assert (outcome.status_code, outcome.error_code, outcome.response_body) == (200, None, "hello")
+    assert (await post(sender, receiver.url())).status_code == 200
+    assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        OK + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        OK + b"Content-Length: 5\r\n\r\nhello" + b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n",
+        OK + b"Content-Length: 5\r\n\r\nhello, world",
+        OK + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello" + OK,
+    ],
+    ids=["close", "HTTP/1.0", "a second answer", "a longer body", "close and more"],
+)
+async def test_a_connection_with_a_doubt_is_not_used_again(
+    receiver: Receiver, make_sender: MakeSender, raw: bytes
+) -> None:
+    sender = make_sender()
+    receiver.script(Answer(raw=raw))
+    outcome = await post(sender, receiver.url())
+    assert (outcome.status_code, outcome.error_code, outcome.response_body) == (200, None, "hello")
+    assert (await post(sender, receiver.url())).response_body == "ok"
+    assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+async def test_an_answer_that_comes_late_cannot_pose_as_the_next_one(
+    receiver: Receiver, make_sender: MakeSender
+) -> None:
+    """The second answer arrives while the connection waits for its next request."""
+    sender = make_sender()
+    late = b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"
+    receiver.script(Answer(drip=late, drip_s=0.05))
+    assert (await post(sender, receiver.url())).status_code == 200
+    await asyncio.sleep(0.2)
+    assert (await post(sender, receiver.url())).status_code == 200
+    assert receiver.requests[1].connection == 2
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"HTTP/1.1 099 No\r\n\r\n", "unexpected status 99"),
+        (b"HTTP/1.1 101 Up\r\n\r\n", "unexpected status 101"),
+        (OK + b"X: " + b"y" * 150_000, "its head is too long"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 60_000, "it is too long"),
+        (OK + b"Content-Length: 5\r\n\r\nhi", "it ended within its body"),
+        (OK + b"Content-Len", "it ended within its head"),
+    ],
+)
+async def test_an_improper_answer_is_told_with_its_fault(
+    receiver: Receiver, make_sender: MakeSender, raw: bytes, why: str
+) -> None:
+    receiver.script(Answer(raw=raw, close=True))
+    outcome = await post(make_sender(), receiver.url())
+    assert outcome.error_code is DeliveryError.PROTOCOL_ERROR
+    assert outcome.error_message == f"the answer is not proper HTTP: {why}"
+
+
+async def test_an_answer_before_the_whole_request_was_sent_counts_and_ends_the_connection(
+    certificates: Path,
+) -> None:
+    """A receiver may refuse a body that it has not read."""
+    connections = 0
+    done = asyncio.Event()
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig")
+        await done.wait()
+        writer.transport.abort()
+
+    receiver = Receiver(certificates)
+    server = await asyncio.start_server(refuse, "127.0.0.1", 0, ssl=receiver.context())
+    url = f"https://localhost:{server.sockets[0].getsockname()[1]}/"
+    sender = Sender(LOCAL, receiver.ca_file)
+    for _ in range(2):
+        outcome = await sender.post(url, headers(), bytes(8_000_000))
+        assert (outcome.status_code, outcome.response_body) == (413, "big")
+    assert connections == 2
+    done.set()
+    await sender.aclose()
+    server.close()
+
+
+async def test_no_more_than_the_limit_of_connections_stay_open(
+    receiver: Receiver, make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "WARM_CONNECTIONS_MAX", 2)
+    sender = make_sender()
+    receiver.default = Answer(delay_s=0.05)
+    for _ in range(2):
+        await asyncio.gather(*(post(sender, receiver.url()) for _ in range(4)))
+    # Two of the four were kept for the second time.
+    assert receiver.connections == 6
+
+
+def test_a_post_loads_only_what_it_needs_of_httpx() -> None:
+    code = (
+        "import sys, asyncio, daemon.sender.https as s; asyncio.run(s.Sender().prepare()); "
+        "print([m for m in ('httpcore', 'anyio', 'h11', 'rich', 'click') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "[]\n"

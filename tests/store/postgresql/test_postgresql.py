@@ -1,0 +1,143 @@
+"""The store on a PostgreSQL server, as a hub will have it. Skipped where PostgreSQL is not installed."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from daemon.core.errors import Unavailable
+from daemon.store.engine import Store
+from daemon.store.migrate import migrations
+from daemon.store.payments import transactions
+from daemon.store.postgresql import dialect
+from daemon.store.postgresql.server import Server
+from tests.fakes import new_database, postgresql
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import FakeShop
+
+NOW = 1_795_248_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def _on_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
+    postgresql.cluster()
+    new_database.use_postgresql(monkeypatch)
+
+
+def test_every_table_and_index_of_the_schema_is_made() -> None:
+    url = postgresql.cluster().new_database()
+    with psycopg.connect(url) as connection:
+        for step in migrations():
+            for statement in dialect.schema(step.sql):
+                connection.execute(statement.encode())
+        made = {
+            name
+            for (name,) in connection.execute(
+                "SELECT relname FROM pg_class WHERE relkind IN ('r', 'i')"
+            ).fetchall()
+        }
+    words = [line.split() for step in migrations() for line in step.sql.splitlines()]
+    tables = {word[2] for word in words if word[:2] == ["CREATE", "TABLE"]}
+    indexes = {
+        word[word.index("INDEX") + 1]
+        for word in words
+        if word[:1] == ["CREATE"] and "INDEX" in word[:3]
+    }
+    assert len(tables) > 40
+    assert tables | indexes <= made
+
+
+async def test_a_receipt_pays_its_transaction(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    with closing(shop):
+        await shop.begin_chain()
+        asked = await shop.request(2_500)
+        await shop.read(
+            mtn(
+                2_500,
+                "KWABENA KONADU DANKWA-EBO",
+                shop.wallet(2_500),
+                asked.svc_code or "",
+                "86100000001",
+            )
+        )
+        (paid,) = await shop.payments()
+        found = await shop.env.store.look(lambda reader: transactions.get(reader, asked.id))
+        assert found is not None
+        assert (found.payment_id, paid.amount_minor) == (paid.id, 2_500)
+
+
+async def test_a_second_daemon_waits_until_the_first_one_ends() -> None:
+    first = postgresql.empty_store(NOW)
+    second = Store(first.path, Server(first.path))
+    with closing(second):
+        with closing(first):
+            with pytest.raises(Unavailable, match="another daemon writes to this database"):
+                second.connect(NOW)
+            assert second.fault is not None
+        second.connect(NOW)
+        await second.write(lambda tx: tx.run("DELETE FROM notices"))
+        assert second.fault is None
+
+
+async def test_a_reading_connection_cannot_write() -> None:
+    store = postgresql.empty_store(NOW)
+    with closing(store), pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        await store.read(lambda reader: reader.one("DELETE FROM notices RETURNING seq"))
+
+
+async def test_the_jobs_of_a_commit_fail_alone() -> None:
+    store = postgresql.empty_store(NOW)
+    with closing(store):
+
+        def secret(name: str) -> Coroutine[Any, Any, int]:
+            return store.write(
+                lambda tx: tx.run(
+                    "INSERT INTO sealed_secrets (name, sealed, set_at) VALUES (:name, 'x', 1)",
+                    {"name": name},
+                )
+            )
+
+        results = await asyncio.gather(
+            secret("a"), secret("a"), secret("b"), return_exceptions=True
+        )
+        kept = await store.read(
+            lambda reader: reader.all("SELECT name FROM sealed_secrets ORDER BY name")
+        )
+    assert [type(one).__name__ for one in results] == ["int", "UniqueViolation", "int"]
+    assert kept == [("a",), ("b",)]
+
+
+async def test_a_server_that_is_gone_makes_the_store_unavailable_and_its_return_heals_it() -> None:
+    server = postgresql.Cluster()
+    try:
+        url = server.new_database()
+        store = Store(url, Server(url))
+        store.connect(NOW)
+        server.stop("immediate")
+        with pytest.raises(Unavailable, match="the database server cannot be used"):
+            await store.write(lambda tx: tx.run("DELETE FROM notices"))
+        store.disconnect()
+        server.start()
+        store.connect(NOW)
+        await store.write(lambda tx: tx.run("DELETE FROM notices"))
+        assert store.fault is None
+        store.close()
+    finally:
+        server.remove()
+
+
+async def test_a_search_ignores_the_case_of_letters(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    with closing(shop):
+        asked = await shop.request(2_500, customer_name="Abena MENSAH")
+        found = await shop.env.store.read(
+            lambda reader: reader.all(
+                "SELECT id FROM transactions WHERE customer_name LIKE :text", {"text": "%mensah%"}
+            )
+        )
+        assert found == [(asked.id,)]
