@@ -16,7 +16,7 @@ DEV := $(VENV)/.dev
 NODE := $(VENV)/.node
 
 .DEFAULT_GOAL := help
-.PHONY: help demo deb man wheel picture check test test-slow test-long simulate soak bench format docs constraints clean
+.PHONY: help demo deb man wheel picture check test test-slow test-again test-long simulate soak bench format docs constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -62,6 +62,9 @@ test: $(DEV) ## Run the quick tests (under three minutes on two cores)
 
 test-slow: $(DEV) ## Run a tenth of the seeds, kills and combinations
 	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
+
+test-again: $(DEV) ## Run the tests that failed last once more, one after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test-long: $(DEV) $(NODE) ## Run all seeds, kills and combinations, as the issues and documents state them
 	MOMO_TEST_LONG=1 $(BIN)/python -m pytest -m slow
