@@ -16,7 +16,7 @@ DEV := $(VENV)/.dev
 NODE := $(VENV)/.node
 
 .DEFAULT_GOAL := help
-.PHONY: help demo deb man wheel picture check test test-slow test-again test-long simulate soak bench format docs constraints clean
+.PHONY: help demo deb man wheel picture check test test-slow test-again test-long simulate soak bench format docs checksums constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -89,6 +89,9 @@ format: $(DEV) ## Format the code and apply ruff's automatic fixes
 
 docs: $(DEV) ## Write the tables of the documents from the code
 	$(BIN)/python -m tests.house.doc_tables
+
+checksums: $(DEV) ## Accept the schema steps as they are; only for steps that no release has
+	$(BIN)/python -m tests.house.schema_checksums
 
 # One package for each release and architecture; make deb RELEASE=12 ARCH=amd64 builds one of them.
 deb: $(DEV) ## Build the Debian packages in dist/ (make deb RELEASE=12 ARCH=amd64)

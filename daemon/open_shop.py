@@ -1,5 +1,6 @@
 """Opening of a shop: take the lock, load the settings, open the database and the secrets, or report why it cannot start."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,11 +119,11 @@ def connect(places: wire.Places, store: Store, clock: Clock, *, create: bool) ->
             wire.ErrorCode.DATABASE_NEWER, EXIT_CONFIG, str(error), "momo version"
         ) from error
     except DatabaseForeign as error:
+        aside = shlex.quote(f"{places.home}/other-momo")
+        # The files of its log go with it.
+        moves = f"mkdir {aside} && mv {shlex.quote(places.database)}* {aside}"
         raise StartError(
-            wire.ErrorCode.DATABASE_NEWER,
-            EXIT_CONFIG,
-            str(error),
-            f"move {places.database} to another folder, then run momo setup",
+            wire.ErrorCode.DATABASE_FOREIGN, EXIT_CONFIG, str(error), f"{moves} && momo setup"
         ) from error
 
 

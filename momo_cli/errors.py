@@ -159,7 +159,12 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.CONFIG_INVALID: Row(CONFIGURATION, _SETTINGS, "the settings are wrong"),
     _E.DATABASE_DAMAGED: Row(DATABASE, _SETTINGS, "the database is damaged; nothing was changed"),
     _E.DATABASE_NEWER: Row(
-        CONFIGURATION, _VERSION, "the database was written by another version of momo"
+        CONFIGURATION, _VERSION, "the database was written by a newer version of momo"
+    ),
+    _E.DATABASE_FOREIGN: Row(
+        CONFIGURATION,
+        _SETTINGS,
+        "the database was made by another program or by a pre-release of momo",
     ),
     _E.BACKUP_NOT_FOUND: Row(NOT_FOUND, ("momo backup list",), "there is no such backup"),
     _E.CERTIFICATE_NOT_FOUND: Row(

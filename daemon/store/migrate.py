@@ -1,5 +1,10 @@
-"""Bring a database to this program's schema: numbered SQL files, each applied with its record in one transaction."""
+"""Bring a database to this program's schema: numbered SQL files, each applied with its record in one transaction.
 
+The record has the checksum of each step's text, so a database made by a pre-release, whose first step had another text, is
+refused with its own error instead of failing later at a column that it lacks.
+"""
+
+import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,9 +22,16 @@ _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     version    INTEGER PRIMARY KEY,
     name       TEXT NOT NULL,
-    applied_at INTEGER NOT NULL
+    applied_at INTEGER NOT NULL,
+    sha256     TEXT NOT NULL  -- of the step's text
 ) STRICT
 """
+
+
+RECORD_STEP: Final = (
+    "INSERT INTO schema_migrations (version, name, applied_at, sha256) "
+    "VALUES (:version, :name, :now, :sha256)"
+)
 
 
 class DatabaseDamaged(Unavailable):
@@ -44,6 +56,11 @@ class DatabaseForeign(MomoError):
     """A pre-release of momo or another program made this database. It is left untouched."""
 
 
+PRE_RELEASE: Final = (
+    "this database was made by a pre-release of momo, which this version cannot read: "
+    "move it away and set up a new shop, or open it with that pre-release"
+)
+
 Query = Callable[[str], list[tuple[Any, ...]]]
 """Runs a SELECT and returns all rows."""
 
@@ -55,6 +72,11 @@ class Migration:
     version: int
     name: str
     sql: str
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of its text."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 def migrations() -> list[Migration]:
@@ -109,17 +131,38 @@ def schema_version(query: Query, known: list[Migration] | None = None) -> int:
         raise DatabaseForeign(
             "this database was not made by momo: move it away and set up a new shop, or restore a backup"
         )
-    names = [str(row[0]) for row in query("SELECT name FROM schema_migrations ORDER BY version")]
-    if any(name != step.name for name, step in zip(names, steps, strict=False)):
-        raise DatabaseForeign(
-            "this database was made by a pre-release of momo, which this version cannot read: "
-            "move it away and set up a new shop, or open it with that pre-release"
-        )
+    if not query("SELECT 1 FROM pragma_table_info('schema_migrations') WHERE name = 'sha256'"):
+        raise DatabaseForeign(PRE_RELEASE)
+    applied = query("SELECT name, sha256 FROM schema_migrations ORDER BY version")
+    # The number is the header's, because a file of a later program may have another record.
     version = int(query("PRAGMA user_version")[0][0])
+    return check_applied(applied, version, steps)
+
+
+def check_applied(applied: list[tuple[Any, ...]], version: int, steps: list[Migration]) -> int:
+    """Return the number of applied steps, after a comparison of their names and checksums with those of this program.
+
+    Args:
+        applied: The name and checksum of each applied step, in order.
+        version: The schema's number, as the database has it.
+        steps: The steps that this program knows.
+
+    Raises:
+        DatabaseNewer: The database has steps that this program does not know.
+        DatabaseForeign: One of the applied steps had another text, or the number is not that of the last step.
+    """
+    known = [(step.name, step.sha256) for step in steps]
+    if any(tuple(found) != ours for found, ours in zip(applied, known, strict=False)):
+        raise DatabaseForeign(PRE_RELEASE)
     if version > len(steps):
         raise DatabaseNewer(
             f"the database has schema {version}, this version of momo supports {len(steps)}: "
             "install the newer momo again, or restore a backup made before the upgrade"
+        )
+    if version != len(applied):
+        raise DatabaseForeign(
+            f"this database has {len(applied)} steps of the schema and the number {version}, so it is not as momo left it: "
+            "restore a backup"
         )
     return version
 
@@ -149,11 +192,7 @@ def migrate(
                 connection.execute(statement)
             if dangling is not None:
                 _check_references(connection, step, dangling)
-            connection.execute(
-                "INSERT INTO schema_migrations (version, name, applied_at) "
-                "VALUES (:version, :name, :now)",
-                {"version": step.version, "name": step.name, "now": now_us},
-            )
+            connection.execute(RECORD_STEP, record_of(step, now_us))
             connection.execute(f"PRAGMA user_version = {step.version}")
             connection.execute("COMMIT")
         except BaseException:
@@ -161,6 +200,16 @@ def migrate(
                 connection.execute("ROLLBACK")
             raise
     return len(steps)
+
+
+def record_of(step: Migration, now_us: int) -> dict[str, Any]:
+    """Return the parameters of `RECORD_STEP`."""
+    return {
+        "version": step.version,
+        "name": step.name,
+        "sha256": step.sha256,
+        "now": now_us,
+    }
 
 
 def _dangling(connection: sqlite3.Connection) -> set[tuple[Any, ...]]:

@@ -131,18 +131,24 @@ def test_a_shop_whose_database_was_removed_is_not_taken_for_a_new_one(shop: Real
 
 
 @pytest.mark.parametrize(
-    ("change", "said", "then"),
+    ("change", "said", "code", "then"),
     [
-        ("PRAGMA user_version = 900", "the database has schema 900", "momo version"),
+        (
+            "PRAGMA user_version = 900",
+            "the database has schema 900",
+            "DATABASE_NEWER",
+            "momo version",
+        ),
         (
             "UPDATE schema_migrations SET name = 'foundations'",
             "made by a pre-release of momo, which this version cannot read",
-            "move {database} to another folder, then run momo setup",
+            "DATABASE_FOREIGN",
+            "mkdir {home}/other-momo && mv {home}/momo.db* {home}/other-momo && momo setup",
         ),
     ],
 )
 def test_a_database_of_another_momo_is_left_as_it_is(
-    shop: RealShop, change: str, said: str, then: str
+    shop: RealShop, change: str, said: str, code: str, then: str
 ) -> None:
     with sqlite3.connect(shop.places.database) as database:
         database.execute(change)
@@ -151,8 +157,8 @@ def test_a_database_of_another_momo_is_left_as_it_is(
     done = shop.program("run", "--http", "127.0.0.1:0")
     assert done.returncode == 78
     assert said in done.stderr
-    then = then.format(database=shop.places.database)
-    assert done.stderr.endswith(f"[DATABASE_NEWER]\nnext:  {then}\n")
+    then = then.format(home=shop.places.home)
+    assert done.stderr.endswith(f"[{code}]\nnext:  {then}\n")
     assert Path(shop.places.database).read_bytes() == before
 
 

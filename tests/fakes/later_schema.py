@@ -10,22 +10,32 @@ from daemon.store import migrate
 from daemon.store.migrate import Migration
 
 BASE = migrate.migrations()[0]
-_DEVICE = (
-    "device_id TEXT PRIMARY KEY, mode TEXT NOT NULL DEFAULT 'live', imei TEXT, name TEXT NOT NULL, manufacturer TEXT, model TEXT, port TEXT, "
-    "present INTEGER NOT NULL, first_seen_at INTEGER NOT NULL, last_seen_at INTEGER NOT NULL, forgotten_at INTEGER"
-)
+_DEVICE = """\
+    device_id     TEXT PRIMARY KEY,
+    mode          TEXT NOT NULL DEFAULT 'live',
+    imei          TEXT,
+    name          TEXT NOT NULL,
+    manufacturer  TEXT,
+    model         TEXT,
+    port          TEXT,
+    present       INTEGER NOT NULL,
+    first_seen_at INTEGER NOT NULL,
+    last_seen_at  INTEGER NOT NULL,
+    forgotten_at  INTEGER,
+    shelf         TEXT
+"""
 LATER = (
     Migration(
         2,
         "labels",
         "ALTER TABLE payments ADD COLUMN label TEXT;\n"
-        "CREATE TABLE labels (seq INTEGER PRIMARY KEY, payment_id TEXT NOT NULL REFERENCES payments (id)) STRICT;\n"
-        "INSERT INTO labels (payment_id) SELECT id FROM payments;\n",
+        "CREATE TABLE labels (\n    seq INTEGER PRIMARY KEY,\n    payment_id TEXT NOT NULL REFERENCES payments (id)\n) STRICT;\n"
+        "INSERT INTO labels (seq, payment_id) SELECT seq, id FROM payments;\n",
     ),
     Migration(
         3,
         "devices_anew",  # a table with foreign keys to it
-        f"CREATE TABLE devices_anew ({_DEVICE}, shelf TEXT) STRICT;\n"
+        f"CREATE TABLE devices_anew (\n{_DEVICE}) STRICT;\n"
         "INSERT INTO devices_anew SELECT *, NULL FROM devices;\n"
         "DROP TABLE devices;\n"
         "ALTER TABLE devices_anew RENAME TO devices;\n",

@@ -20,6 +20,7 @@ from daemon.store.migrate import (
 )
 from daemon.store.upkeep import backup, ledger_check
 from tests.fakes.later_schema import BASE, STEPS, know_later_steps, make_small_shop
+from tests.house import schema_checksums
 
 KEPT = (
     "SELECT id, telco_transaction_id, amount_minor, standing FROM payments",
@@ -54,6 +55,21 @@ def watch(sql):
 base.set_trace_callback(watch)
 migrate(base, 1, STEPS[:number])
 """
+
+
+def every_row(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return all rows of all tables but those of the text index, each as its columns by name."""
+    base = connected(path)
+    names = base.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'search*' AND name NOT GLOB 'sqlite_*'"
+    ).fetchall()
+    rows = {}
+    for (name,) in names:
+        found = base.execute(f"SELECT * FROM {name} ORDER BY 1, 2")
+        columns = [column[0] for column in found.description]
+        rows[name] = [dict(zip(columns, row, strict=True)) for row in found]
+    base.close()
+    return rows
 
 
 def connected(path: Path) -> sqlite3.Connection:
@@ -107,6 +123,23 @@ def test_a_shop_comes_through_every_step_whole(path: Path, monkeypatch: pytest.M
     assert backup.verify_copy(path).findings == ()
 
 
+@pytest.mark.parametrize("made_up", [False, True], ids=["this program's steps", "made-up steps"])
+def test_every_row_of_a_base_schema_is_in_the_newest(
+    path: Path, made_up: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that moves or drops a column on purpose names it here."""
+    before = every_row(path)
+    assert sum(len(rows) for name, rows in before.items() if name != "schema_migrations") > 20
+    if made_up:
+        know_later_steps(monkeypatch)
+    Store.open(str(path), now_us=2).close()
+    after = every_row(path)
+    for name, rows in before.items():
+        assert len(after[name]) == len(rows) or name == "schema_migrations", name
+        for was, now in zip(rows, after[name], strict=False):
+            assert was.items() <= now.items(), name
+
+
 def test_a_step_that_fails_half_way_leaves_the_file_as_it_was(path: Path) -> None:
     before, base = holds(path), connected(path)
     schema = base.execute("SELECT sql FROM sqlite_schema ORDER BY name").fetchall()
@@ -134,7 +167,7 @@ def test_a_database_of_a_pre_release_is_refused_and_left_as_it_is(path: Path) ->
     base = connected(path)
     base.execute("UPDATE schema_migrations SET name = 'foundations'")
     for number in range(2, 25):
-        base.execute("INSERT INTO schema_migrations VALUES (?, 'earlier', 1)", (number,))
+        base.execute("INSERT INTO schema_migrations VALUES (?, 'earlier', 1, 'x')", (number,))
     base.execute("PRAGMA user_version = 24")
     base.execute("PRAGMA journal_mode = DELETE")
     base.close()
@@ -144,6 +177,44 @@ def test_a_database_of_a_pre_release_is_refused_and_left_as_it_is(path: Path) ->
     assert path.read_bytes() == before
     with pytest.raises(backup.BackupBad, match="made by a pre-release of momo"):
         backup.verify_copy(path)
+
+
+def test_a_database_whose_first_step_had_another_text_is_of_a_pre_release(path: Path) -> None:
+    earlier = Migration(1, BASE.name, BASE.sql.replace("created_at", "made_at"))
+    base = connected(path)
+    with pytest.raises(DatabaseForeign, match="made by a pre-release of momo"):
+        migrate(base, 2, [earlier])
+    base.close()
+
+
+def test_a_database_without_checksums_is_of_a_pre_release(path: Path) -> None:
+    base = connected(path)
+    base.execute("ALTER TABLE schema_migrations DROP COLUMN sha256")
+    with pytest.raises(DatabaseForeign, match="made by a pre-release of momo"):
+        migrate(base, 2)
+    base.close()
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_database_whose_number_is_not_that_of_its_last_step_is_refused(
+    number: int, path: Path
+) -> None:
+    base = connected(path)
+    base.execute(f"PRAGMA user_version = {number}")
+    with pytest.raises(DatabaseForeign, match=f"has 1 steps of the schema and the number {number}"):
+        migrate(base, 2, STEPS)
+    base.close()
+
+
+def test_the_text_of_a_step_never_changes() -> None:
+    """After `make checksums`: only steps that no release has may be written anew."""
+    written = schema_checksums.FILE.read_text().splitlines()
+    for step in migrations():
+        assert schema_checksums.line(step) in written, (
+            f"{step.name} was changed: a shop has its earlier text. Add a new step (CONTRIBUTING.md); "
+            "if no release has it, run make checksums"
+        )
+    assert len(written) == len(migrations())
 
 
 def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Path) -> None:

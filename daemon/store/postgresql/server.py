@@ -20,6 +20,11 @@ WRITER_LOCK: Final = 0x6D6F6D6F
 """The advisory lock of the writer: "momo" in ASCII."""
 RETRY_S: Final = 1
 CONNECT_TIMEOUT_S: Final = 5
+_REFERENCES_TO: Final = (
+    "SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint "
+    "WHERE contype = 'f' AND confrelid = to_regclass(:dropped) AND conrelid <> confrelid"
+)
+"""The other tables that refer to a table, with the clauses that restore the references."""
 
 
 class Server:
@@ -102,40 +107,70 @@ def _text(error: Exception) -> str:
 
 
 def _migrate(connection: Connection, now_us: int, *, create: bool) -> None:
-    """Make the schema in an empty database, as one transaction.
+    """Apply the missing steps, each with its record in one transaction; a step that fails has changed nothing.
 
     Raises:
         migrate.DatabaseNewer: A newer momo wrote it.
+        migrate.DatabaseForeign: A pre-release of momo or another program made it.
+        DatabaseDamaged: A step would leave rows that refer to rows which do not exist.
         Unavailable: It is empty, and is not to be made.
     """
     known = migrate.migrations()
-    table = connection.execute("SELECT to_regclass('schema_migrations')").fetchone()
-    version = 0
-    if table != (None,):
-        found = connection.execute(
-            "SELECT COALESCE(MAX(version), 0) FROM schema_migrations"
-        ).fetchone()
-        assert found is not None, "it has an aggregate"
-        version = found[0]
-    if version > len(known):
-        raise migrate.DatabaseNewer(
-            f"this database has schema {version}, and this momo knows {len(known)}: install the newer momo"
-        )
-    if version == len(known):
-        return
+    version = _version(connection, known)
     if version == 0 and not create:
         raise Unavailable(
             "the database on the server is empty", RETRY_S, cause=FaultCause.DATABASE_MISSING
         )
-    connection.execute("BEGIN")
     for step in known[version:]:
-        if version == 0:
-            connection.execute(dialect.RECORD)
-        for statement in dialect.schema(step.sql):
-            connection.run_as_written(statement)
-        connection.execute(
-            "INSERT INTO schema_migrations (version, name, applied_at) VALUES (:version, :name, :now)",
-            {"version": step.version, "name": step.name, "now": now_us},
+        connection.execute("BEGIN")
+        try:
+            if step.version == 1:
+                connection.execute(dialect.RECORD)
+            _run_step(connection, step)
+            connection.execute(migrate.RECORD_STEP, migrate.record_of(step, now_us))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction and not connection.is_broken:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _version(connection: Connection, known: list[migrate.Migration]) -> int:
+    """Return the number of steps that were applied, 0 for an empty database."""
+    columns = {
+        (table, column)
+        for table, column in connection.execute(
+            "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'"
         )
-        version = step.version
-    connection.execute("COMMIT")
+    }
+    if not columns:
+        return 0
+    if ("schema_migrations", "version") not in columns:
+        raise migrate.DatabaseForeign(
+            "this database has tables, and was not made by momo: use an empty one"
+        )
+    if ("schema_migrations", "sha256") not in columns:
+        raise migrate.DatabaseForeign(migrate.PRE_RELEASE)
+    applied = connection.execute(
+        "SELECT name, sha256 FROM schema_migrations ORDER BY version"
+    ).fetchall()
+    return migrate.check_applied(applied, len(applied), known)
+
+
+def _run_step(connection: Connection, step: migrate.Migration) -> None:
+    references = list[tuple[str, str]]()
+    for statement in dialect.schema(step.sql):
+        if statement.startswith("DROP TABLE"):
+            references += connection.execute(
+                _REFERENCES_TO, {"dropped": statement.split()[-1]}
+            ).fetchall()
+            statement += " CASCADE"  # noqa: PLW2901 -- the references are restored below
+        connection.run_as_written(statement)
+    for table, clause in references:
+        try:
+            connection.run_as_written(f"ALTER TABLE {table} ADD {clause}")
+        except errors.ForeignKeyViolation as error:
+            raise migrate.DatabaseDamaged(
+                f"step {step.version} of the schema would leave rows of {table} that refer to missing rows; "
+                "nothing was changed"
+            ) from error

@@ -113,7 +113,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "routings": "transaction_id mode",
     "rules": "id endpoint_id",
     "sealed_secrets": "name",
-    "schema_migrations": "name",
+    "schema_migrations": "name sha256",
     "shop": "timezone",
     "sim_absences": "sim_key",
     "sim_pins": "owner outcome",
