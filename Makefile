@@ -105,10 +105,11 @@ wheel: $(DEV) ## Write dist/momo_shop-*.tar.gz and *.whl, with the man pages ins
 	@$(BIN)/momo help --man packaging/man --quiet > /dev/null
 	@$(BIN)/uv build --quiet --offline --no-build-isolation --python $(BIN)/python --out-dir dist
 
-picture: $(DEV) ## Draw docs/img/*.svg: the demo, lines, today and watch from real runs, and the map of the packages
+picture: $(DEV) ## Draw docs/img/*.svg: the demo, lines, today and watch from real runs, what to press, and the map of the packages
 	@mkdir -p docs/img
 	@$(BIN)/python -m daemon demo --picture docs/img/demo.svg
 	@$(BIN)/python -m tests.house.pictures
+	@$(BIN)/python -m tests.house.figures
 	@$(BIN)/python -m tests.house.architecture_map
 
 # Pin the hashes of all platforms' files, without the index that they came from.

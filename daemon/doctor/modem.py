@@ -112,8 +112,9 @@ def _hilink(name: str, sticks: list[str]) -> Check:
     return Check(
         "modem.hilink",
         Status.FAIL,
-        f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it",
-        "momo setup --hilink http://192.168.8.1 (docs/sources.md); a modem with a serial port is trusted further",
+        f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
+        "(docs/sources.md; a modem with a serial port is trusted further)",
+        "momo setup --hilink http://192.168.8.1",
     )
 
 

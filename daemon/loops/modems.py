@@ -343,7 +343,7 @@ class PortLoop:
         self._say(
             "hilink",
             f"this stick does not pass its messages to the computer: {self._hilink}",
-            "read them at http://192.168.8.1; use another modem, or have its firmware changed to one without HiLink",
+            "momo setup --hilink http://192.168.8.1",
         )
         self._log.error("modem.hilink", port=self._path, why=self._hilink)
         self._queue.append(session_events.HiLink(self._hilink))

@@ -10,6 +10,8 @@ keep_awake = "plugged"
 pin_file = "pin.txt"
 backup_to = "/media/stick/momo"
 hilink = "http://192.168.8.1"
+android = ["mtn", "none"]
+android_may_pay = true
 """
 
 import difflib
@@ -23,6 +25,9 @@ from momo_cli.inputs.typed_values import check_choice, http_address
 
 SERVICES: Final = ("user", "system", "none")
 AWAKE: Final = ("off", "plugged", "always")
+
+NETWORKS: Final = ("mtn", "telecel", "at", "none")
+"""Of the SIMs in an Android phone; `none` for a private one."""
 
 KEYS: Final[dict[str, type]] = {
     "shop": str,
@@ -41,11 +46,13 @@ KEYS: Final[dict[str, type]] = {
     "pin_file": str,
     "backup_to": str,
     "hilink": str,
+    "android": list,
+    "android_may_pay": bool,
 }
 """Every key and its type; lists contain texts."""
 _PLAIN: Final = (
     "http", "public_url", "endpoint", "service", "keep_awake",
-    "practice", "first_payment", "pin_file", "backup_to", "hilink",
+    "practice", "first_payment", "pin_file", "backup_to", "hilink", "android_may_pay",
 )  # fmt: skip
 """The keys of the steps whose values are taken as they are."""
 
@@ -92,6 +99,9 @@ class SetupAnswers:
     pin_file: str | None = None
     backup_to: str | None = None
     hilink: str | None = None
+    android: tuple[str, ...] = ()
+    """The networks of the SIMs in an Android phone, slot 1 first."""
+    android_may_pay: bool | None = None
     modems: tuple[str, ...] = ()
     again: bool = False
     """Ask again about postponed steps."""
@@ -100,7 +110,7 @@ class SetupAnswers:
     def any(self) -> bool:
         """Return whether the flags request any of these steps."""
         given = any(getattr(self, name) is not None for name in _PLAIN)
-        return bool(self.sims or self.modems) or given
+        return bool(self.sims or self.modems or self.android) or given
 
 
 def setup_answers(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bool) -> SetupAnswers:
@@ -110,9 +120,12 @@ def setup_answers(said: Mapping[str, Any], modems: tuple[str, ...], *, again: bo
     forms = (("service", SERVICES), ("keep_awake", AWAKE))
     for name, choices in forms:
         check_choice(said.get(name), f"--{name.replace('_', '-')}", choices)
+    for network in said.get("android", ()):
+        check_choice(network, "--android", NETWORKS)
     return SetupAnswers(
         methods=tuple(_method(text) for text in said.get("methods", ())),
         sims=tuple(_placed(text) for text in said.get("sims", ())),
+        android=tuple(said.get("android", ())),
         modems=modems,
         again=again,
         **{name: said.get(name) for name in _PLAIN},

@@ -9,6 +9,7 @@ from momo_cli.errors import Failure
 from momo_cli.service import manager
 from momo_cli.service.daemon_program import MACHINE_USER, run_verb
 from momo_cli.service.start_stop import start_daemon
+from momo_cli.setup import sources
 from momo_cli.setup.step import Setup, outcome
 from momo_cli.show.answer import Row, dumps
 from momo_cli.text import at, clean
@@ -154,19 +155,6 @@ def _keep_ports(setup: Setup) -> None:
         setup.set(_PORTS, dumps([os.path.abspath(port) for port in setup.answers.modems]))  # noqa: PTH100  # no pathlib here
 
 
-def _keep_stick(setup: Setup) -> str:
-    """Save the given HiLink stick as a source, if it answers; return what is wrong."""
-    url = setup.answers.hilink
-    if url is None:
-        return ""
-    try:
-        added = run_verb(setup.terminal, "config", "--json", "add-hilink", url).data
-    except Failure as failure:
-        return failure.message
-    setup.restart |= bool(added["changed"]) and setup.client.alive()
-    return ""
-
-
 def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
     _keep_ports(setup)
     manager.check_program(found)
@@ -192,7 +180,7 @@ def daemon(setup: Setup) -> Row:
     if setup.looks or setup.port_taken:
         return _looked_at(setup)
     _keep_ports(setup)
-    fault = _keep_stick(setup)
+    fault, fix = sources.keep_given(setup)
     try:
         started = start_daemon(
             setup.client, setup.terminal, (), START_S, by_service=not setup.service_failed
@@ -203,7 +191,6 @@ def daemon(setup: Setup) -> Row:
         return outcome("needs_action", failure.message, "momo service status")
     if started.status == "starting":
         return outcome("failed", f"It is not ready yet: {started.log}", "momo logs")
-    fix = f"momo setup --hilink {setup.answers.hilink}"
     if not fault and setup.restart and started.status == "already_running":
         fault, fix = "It runs with the old settings", "momo daemon restart"
     if fault:

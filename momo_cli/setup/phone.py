@@ -10,6 +10,7 @@ from momo_cli.errors import Failure
 from momo_cli.inputs import passwords
 from momo_cli.inputs.ids import split_sim
 from momo_cli.service import modem_manager
+from momo_cli.setup import sources
 from momo_cli.setup.step import Setup, outcome
 from momo_cli.show.answer import Row
 from momo_cli.socket.client import Client
@@ -49,7 +50,11 @@ def modem(setup: Setup) -> Row:
     """Find a SIM that can be read; unlock it with its PIN, and make ModemManager release it, if needed and agreed."""
     found = _plugged_in(setup.client, _modems(setup.client))
     if not found and not setup.looks:
-        found = _wait(setup)
+        found = _wait(setup, "Plug in the modem, with its SIM.")
+        if not found and not _in_use(setup) and (added := sources.offer(setup)) is not None:
+            if added["status"] != "done":
+                return added
+            found = _wait(setup, "The stick is asked for its SIM.")
     if found:
         return outcome("done", f"Found {', '.join(sim_text(sim) for sim in found)}")
     known = _modems(setup.client)
@@ -136,12 +141,17 @@ def _plugged_in(client: Client, phones: list[dict[str, Any]]) -> list[dict[str, 
     return [sim for sim in all_sims(client) if sim["device_id"] not in away]
 
 
-def _wait(setup: Setup) -> list[dict[str, Any]]:
+def _in_use(setup: Setup) -> bool:
+    """Return whether a modem is connected, which the operator meant then; a HiLink stick's own port is none."""
+    return any(one.get("state") not in (_AWAY, "hilink") for one in _modems(setup.client))
+
+
+def _wait(setup: Setup, request: str) -> list[dict[str, Any]]:
     """Poll until there is a SIM, none can come, Enter is pressed, or the time is over."""
     answers = setup.answers
     begun, shown = system.monotonic(), set[str]()
     wait_s = PERSON_S if setup.asks else MODEM_S
-    setup.say("  Plug in the modem, with its SIM. Press Enter to continue without one.")
+    setup.say(f"  {request} Press Enter to continue without one.")
     while system.monotonic() - begun < wait_s:
         phones = _modems(setup.client)
         if found := _plugged_in(setup.client, phones):

@@ -14,6 +14,8 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 _KEPT: Final = ROOT / "build/clean-root"
 """Debian's own packages only, so it is made once and copied for each test."""
+SUITES: Final = {"12": "bookworm", "13": "trixie"}
+"""The Debian releases that packages are made for."""
 _NEEDED: Final = ("debootstrap", "dpkg-deb", "nsenter", "unshare")
 _INCLUDED: Final = "adduser,ca-certificates,python3,sudo"
 """What momo's package needs, and sudo, because the tests' roots have no network."""
@@ -97,8 +99,8 @@ class CleanRoot:
 
 
 @contextmanager
-def clean_root(folder: Path) -> Iterator[CleanRoot]:
-    """Make and run a root in the folder; at the end all its processes are killed and its files deleted.
+def clean_root(folder: Path, release: str) -> Iterator[CleanRoot]:
+    """Make and run a root of that Debian release in the folder; at the end all its processes are killed and its files deleted.
 
     Its mounts exist in its own mount namespace only, so whoever deletes the folder from outside finds plain files.
     """
@@ -107,7 +109,7 @@ def clean_root(folder: Path) -> Iterator[CleanRoot]:
         f"--mount-proc={folder}/proc", sys.executable, "-c", _INIT, str(folder),
     ]  # fmt: skip
     try:
-        subprocess.run(["cp", "--archive", _made(), folder], check=True)
+        subprocess.run(["cp", "--archive", _made(SUITES[release]), folder], check=True)
         # The files are thrown away, so dpkg need not wait until the disk has them.
         (folder / "etc/dpkg/dpkg.cfg.d/fast").write_text("force-unsafe-io\n")
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as unshare:
@@ -123,9 +125,8 @@ def clean_root(folder: Path) -> Iterator[CleanRoot]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _made() -> Path:
+def _made(suite: str) -> Path:
     """Return the root that is copied; make it if there is none yet."""
-    suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     made = _KEPT / suite
     if not made.exists():
         _KEPT.mkdir(parents=True, exist_ok=True)
@@ -136,7 +137,7 @@ def _made() -> Path:
         words += ["debootstrap", "--variant=minbase", f"--include={_INCLUDED}", suite, str(draft)]
         environ = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{_PATH}"}
         done = subprocess.run(
-            [*words, _mirror(suite)], check=False, env=environ, capture_output=True, text=True
+            [*words, _mirror()], check=False, env=environ, capture_output=True, text=True
         )
         assert done.returncode == 0, f"debootstrap failed:\n{done.stdout[-2000:]}{done.stderr}"
         for archive in (draft / "var/cache/apt/archives").glob("*.deb"):
@@ -148,8 +149,9 @@ def _made() -> Path:
     return made
 
 
-def _mirror(suite: str) -> str:
-    """Return the address from which this machine's apt gets that suite."""
+def _mirror() -> str:
+    """Return the address from which this machine's apt gets its own suite; the other suites are there too."""
+    suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
     words = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)"]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     found = (line.split() for line in done.stdout.splitlines())

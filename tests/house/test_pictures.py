@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import pictures
+from tests.house import figures, pictures
 from tests.house.markdown import DOCUMENTS, links
 
 
@@ -33,6 +33,32 @@ def test_each_character_of_a_screen_has_its_place_in_every_viewer(name: str) -> 
         places = [float(place) for place in one.get("x", "").split(" ")]
         assert len(places) == len(one.text or "")
         assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_each_figure_is_as_its_list_draws_it_and_is_shown(name: str) -> None:
+    path = figures.FOLDER / f"{name}.svg"
+    title, screens = figures.FIGURES[name]
+    text = path.read_text()
+    assert text == figures.svg(title, screens), "make picture"
+    assert not re.search(r"url\(|href=|@import|<script|textLength", text)
+    shown = {(one.parent / link).resolve() for one in DOCUMENTS for link in links(one.read_text())}
+    assert path in shown
+    for screen in screens:
+        assert 0 <= screen.press < len(screen.rows)
+        assert screen.caption
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+def test_each_line_of_a_figure_fits_into_its_place(name: str) -> None:
+    """A letter of Helvetica is about half as wide as high."""
+    for screen in figures.FIGURES[name][1]:
+        assert all(len(line) * 5.8 <= 168 for line in screen.caption), screen.caption
+        assert len(screen.title) * 7.4 <= 176, screen.title
+        for row in screen.rows:
+            title, _, value = row.partition("|")
+            assert len(title) * 5.8 <= 168, row
+            assert len(value) * 4.7 <= 160, row
 
 
 def test_last_screen_of_a_terminal_is_what_a_picture_shows() -> None:

@@ -92,7 +92,7 @@ async def test_a_hilink_stick_is_not_ready_and_says_what_to_do(tmp_path: Path) -
             assert ports.states()[0].detail == (
                 "this stick does not pass its messages to the computer: its firmware says HiLink"
             )
-            assert ports.states()[0].next_step.startswith("read them at http://192.168.8.1")
+            assert ports.states()[0].next_step.startswith("momo setup --hilink http://192.168.8.1")
 
 
 async def test_a_phone_that_hangs_for_good_is_told(tmp_path: Path) -> None:

@@ -43,6 +43,14 @@ _HiLink = Annotated[
     str | None,
     option("URL", "Read the HiLink stick at this address, usually http://192.168.8.1."),
 ]
+_Android = Annotated[
+    list[str] | None,
+    option("NETWORK", "Add an Android phone: mtn, telecel, at or none; repeat for SIM 2."),
+]
+_AndroidMayPay = Annotated[
+    bool | None,
+    option("--android-may-pay/--android-history", "Its messages may pay, or are history."),
+]
 _Check = Annotated[bool, option("--check", "Change nothing; show the missing steps (exit 6).")]
 
 
@@ -75,6 +83,8 @@ def setup(
         option("PATH", "The tty of a modem that is not found; stored in [modems] ports."),
     ] = None,
     hilink: _HiLink = None,
+    android: _Android = None,
+    android_may_pay: _AndroidMayPay = None,
     source: Annotated[
         str | None, option("--from", "FILE.toml", "A file with these flags; flags win.")
     ] = None,
@@ -94,13 +104,13 @@ def setup(
         momo setup --check
         momo setup --from shop.toml --no-input --service user
     """
-    given: dict[str, Any] = read_answer_file(source) if source is not None else {}
+    given = read_answer_file(source) if source is not None else {}
     flags = {
         "shop": shop, "tz": tz, "owner_email": owner_email, "password_file": password_file,
         "methods": method, "sims": sim, "http": http, "public_url": public_url,
         "endpoint": endpoint, "service": service, "keep_awake": keep_awake,
         "practice": practice, "first_payment": first_payment, "pin_file": pin_file,
-        "backup_to": backup_to, "hilink": hilink,
+        "backup_to": backup_to, "hilink": hilink, "android": android, "android_may_pay": android_may_pay,
     }  # fmt: skip
     given |= only_given(flags)
     answers = setup_answers(given, tuple(modem or ()), again=again)
