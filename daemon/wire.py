@@ -422,6 +422,11 @@ def places(environ: Mapping[str, str], uid: int, temporary: str) -> Places:
     )
 
 
+def receiver_of(url: str) -> str:
+    """Return the short name of an endpoint's URL: its host with the port; a program or folder whole."""
+    return url.partition("://")[2].partition("/")[0] or url
+
+
 def python_argv(wire_file: str, module: str, *arguments: str) -> list[str]:
     """Return the command line that runs a module of this program with this process's Python.
 

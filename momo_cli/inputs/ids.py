@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from daemon.wire import ErrorCode, Path
+from daemon.wire import ErrorCode, Path, receiver_of
 from momo_cli.errors import Failure, usage
 from momo_cli.show.answer import Row
 from momo_cli.socket.client import Client, path_of
@@ -76,8 +76,8 @@ class IdKind(NamedTuple):
     query: Mapping[str, object] = {}
 
 
-def _host(row: Row) -> str:
-    return clean(row.get("url")).partition("://")[2].partition("/")[0]
+def _receiver(row: Row) -> str:
+    return receiver_of(clean(row.get("url")))
 
 
 TRANSACTIONS: Final = IdKind(
@@ -95,7 +95,7 @@ ENDPOINTS: Final = IdKind(
     Path.ENDPOINTS,
     ErrorCode.ENDPOINT_NOT_FOUND,
     "momo endpoints list",
-    lambda row: (row.get("description"), row.get("url"), _host(row)),
+    lambda row: (row.get("description"), row.get("url"), _receiver(row)),
 )
 REVIEWS: Final = IdKind(
     "review",
@@ -156,8 +156,8 @@ def endpoint_id(client: Client, typed: str) -> str:
 
 def endpoint_name(row: Row, rows: Iterable[Row]) -> str:
     """Return what to type for an endpoint: its host, or its id if several of the rows have that host."""
-    host = _host(row)
-    alone = sum(_host(other) == host for other in rows) == 1
+    host = _receiver(row)
+    alone = sum(_receiver(other) == host for other in rows) == 1
     return host if host and alone else clean(row.get("id"))
 
 

@@ -129,15 +129,14 @@ def _compare_clocks(env: Env, endpoint: Endpoint, outcome: Outcome, signed: Time
     # Read before the witness is noted, and only where it is needed: it costs as much as the signatures.
     refused = classify(outcome) is AttemptResult.REFUSED
     ended = env.times() if refused else None
+    host = _host_elsewhere(endpoint.url)
     # Anyone with a test key can name a sandbox receiver.
-    if outcome.date_us is not None and endpoint.mode is Mode.LIVE:
-        host = _host_elsewhere(endpoint.url)
-        if host is not None:
-            boot_s = env.clock.boottime() if ended is None else ended.boot_s
-            env.clock_check.note_date(host, outcome.date_us, boot_s)
+    if outcome.date_us is not None and endpoint.mode is Mode.LIVE and host is not None:
+        boot_s = env.clock.boottime() if ended is None else ended.boot_s
+        env.clock_check.note_date(host, outcome.date_us, boot_s)
     if ended is None:
         return outcome
-    remote = urlsplit(endpoint.url).scheme == "https"
+    remote = urlsplit(endpoint.url).scheme == "https" and host is not None
     wait_us = clock_wait_us(outcome.date_us, signed, ended, remote=remote)
     said = (outcome.error_message, difference(outcome.date_us, signed))
     return replace(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final
 
-from daemon.wire import Mode, Path
+from daemon.wire import Mode, Path, receiver_of
 from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
@@ -119,7 +119,9 @@ def replay(client: Client, terminal: Terminal, letter: _DeadLetter) -> Answer:
     reply = client.post_once(path)
     return Answer(
         *reply.parts,
-        lines=[f"{terminal.tick} It will be sent to {_host(reply.data)} again."],
+        lines=[
+            f"{terminal.tick} It will be sent to {receiver_of(clean(reply.data.get('url')))} again."
+        ],
         notes=warnings_of(reply.body),
         next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
     )
@@ -228,10 +230,6 @@ def _waiting(client: Client, endpoint: str | None, reason: str | None) -> list[d
     return [row for row in rows if _has_reason(row, reason) and _can_replay(row)]
 
 
-def _host(row: Row) -> str:
-    return clean(row.get("url")).removeprefix("https://").partition("/")[0]
-
-
 def _grouped(rows: Sequence[Row], terminal: Terminal) -> list[str]:
     """Return the lines of the list, grouped by endpoint and cause, the newest failure first."""
     groups: dict[tuple[str, str], list[Row]] = {}
@@ -243,7 +241,7 @@ def _grouped(rows: Sequence[Row], terminal: Terminal) -> list[str]:
         since = clock(first.get("failing_since") or first.get("failed_at"), terminal)
         count = terminal.style(f"✗ {len(members)}", "red")
         lines += [
-            f"{count}  {_host(first)}  {cause.replace('_', ' ')}  since {since}",
+            f"{count}  {receiver_of(clean(first.get('url')))}  {cause.replace('_', ' ')}  since {since}",
             f"   {clean(members[0].get('diagnosis'))}",
             *(_line(row, terminal) for row in members[:_SHOWN_MAX]),
         ]

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.upkeep.clock_check import ClockCheck, Witness
@@ -66,6 +68,29 @@ async def test_a_4xx_of_a_receiver_with_our_time_is_final(shop: FakeShop) -> Non
     await send(shop, 400, right_us(shop) + 200 * SECOND_US)
     assert (await only(shop)).status == "failed"
     assert await dead_letters(shop) == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("shop.example", "pending"),
+        ("localhost", "failed"),
+        ("127.0.0.1:8443", "failed"),
+        ("[::1]", "failed"),
+    ],
+)
+async def test_while_nothing_confirms_our_clock_a_4xx_is_final_only_on_this_machine(
+    host: str, status: str, shop: FakeShop
+) -> None:
+    url = f"https://{host}/hook"
+    await add_endpoint(shop, url=url, url_normalised=url)
+    await owe(shop)
+    known = ClockCheck()
+    # The machine was off for two days, and nothing has told the time since.
+    known.note_latest(shop.clock.now_us() - 2 * DAY_US, shop.clock.boottime())
+    shop.env = replace(shop.env, clock_check=known)
+    await send(shop, 400, None)
+    assert (await only(shop)).status == status
 
 
 async def test_it_is_due_at_once_when_the_clock_is_set(shop: FakeShop) -> None:

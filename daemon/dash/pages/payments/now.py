@@ -27,7 +27,7 @@ from daemon.store.messages import messages
 from daemon.store.payments import payment_list, payments, reviews
 from daemon.store.payments.payment_list import Listed, PaymentFilter
 from daemon.store.webhooks import backlog, endpoints
-from daemon.wire import Mode
+from daemon.wire import Mode, receiver_of
 from parsers.money import read_api_amount
 
 LATEST: Final = 25
@@ -179,7 +179,7 @@ def _reading(visit: Visit, href: str) -> str:
 def _webhook_needs(t: Words, facts: Facts) -> list[Need]:
     found = [
         Need(
-            t("need_paused", url=_host(one.url)),
+            t("need_paused", url=receiver_of(one.url)),
             t.number("queued", facts.waiting.get(one.id, 0)),
             0,
             "",
@@ -213,10 +213,6 @@ def _endpoint_state(endpoint: Endpoint) -> str:
     if not endpoint.is_active:
         return "paused"
     return "failing" if endpoint.consecutive_failures else "well"
-
-
-def _host(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0]
 
 
 def _hours(visit: Visit, rows: Sequence[Json], local: datetime) -> chart.Bars | None:

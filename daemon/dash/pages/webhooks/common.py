@@ -9,7 +9,7 @@ from daemon.core.model import Delivery, Endpoint
 from daemon.core.webhooks.diagnosis import cause_of
 from daemon.dash.web.visit import Visit
 from daemon.store.webhooks import endpoints
-from daemon.wire import DeliveryStatus, ErrorCode
+from daemon.wire import DeliveryStatus, ErrorCode, receiver_of
 
 TEXT_MAX: Final = 200
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -64,7 +64,7 @@ def name_of(endpoint: Endpoint) -> str:
 
 def host_of(endpoint: Endpoint) -> str:
     """Return the host of an endpoint, or the whole address of a local one."""
-    return endpoint.url.partition("://")[2].partition("/")[0] or endpoint.url
+    return receiver_of(endpoint.url)
 
 
 def answer_of(visit: Visit, status_code: int | None, error_code: str | None) -> str:
