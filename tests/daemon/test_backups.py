@@ -187,6 +187,18 @@ def test_a_copy_of_nothing_and_over_something_is_refused(shop: Places, tmp_path:
         backups.restore(shop, "nowhere.db", NOW, dry_run=False)
 
 
+def test_copies_of_one_second_have_names_of_their_own(shop: Places, stick: Path) -> None:
+    made = [backups.create(shop, None, NOW, also_to=str(stick))["id"] for _ in range(11)]
+    assert made[:3] == ["20261121T080000Z", "20261121T080000Z-2", "20261121T080000Z-3"]
+    assert [entry.id for entry in backup.entries(shop)] == made[::-1]
+    assert len(backup.offsite_entries(shop.database, str(stick))) == 11
+    assert backups.find(shop, made[1]).name == "momo-20261121T080000Z-2.db"
+    assert backups.find(shop, None).name == "momo-20261121T080000Z-11.db"
+    gone = backups.prune(shop, "1d", dry_run=False, also_to=str(stick))
+    assert (gone["kept"], len(gone["removed"])) == ([made[-1]], 10)
+    assert len(list(stick.iterdir())) == 1
+
+
 def test_a_copy_that_would_fill_the_disk_is_not_begun(
     shop: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,8 +52,8 @@ def create(places: Places, to: str | None, now: datetime, *, also_to: str = "") 
         raise BackupBad("there is no shop here yet")
     target = Path(to) if to is not None else backup.folder(places)
     if to is None or target.is_dir():
-        target = target / f"momo-{backup.stamp(now)}.db"
-    if target.exists():
+        target = backup.free_path(target, now)
+    elif target.exists():
         raise BackupBad(f"{target} already exists")
     _check_space(Path(places.database), target.parent)
     started = time.monotonic()  # noqa: TID251 -- a duration to show
@@ -219,11 +219,18 @@ def _pruned(
 ) -> tuple[list[str], list[str]]:
     known = [entry for entry in entries if not entry.before_upgrade]
     staying = backup_retention.copies_to_keep([entry.made_at for entry in known], wanted)
-    going = [entry for entry in known if entry.made_at not in staying]
-    if not dry_run:
-        for entry in going:
+    kept = list[str]()
+    removed = list[str]()
+    for entry in known:
+        # Of the copies of one second, which come newest first, one is enough.
+        if entry.made_at in staying:
+            staying.remove(entry.made_at)
+            kept.append(entry.id)
+            continue
+        removed.append(entry.id)
+        if not dry_run:
             Path(entry.path).unlink(missing_ok=True)
-    return [e.id for e in known if e.made_at in staying], [e.id for e in going]
+    return kept, removed
 
 
 def restore(

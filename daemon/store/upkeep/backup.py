@@ -27,10 +27,11 @@ from parsers.times import render
 
 FOLDER: Final = "backups"
 _NAME: Final = re.compile(
-    r"momo-(?:(?P<shop>[0-9a-f]{8})-)?(?P<id>(?:before-schema-\d+-)?(?P<at>\d{8}T\d{6}Z))\.db",
+    r"momo-(?:(?P<shop>[0-9a-f]{8})-)?(?P<id>(?:before-schema-\d+-)?(?P<at>\d{8}T\d{6}Z)(?:-(?P<number>\d{1,3}))?)\.db",
     re.ASCII,
 )
-"""Off-site names contain the mark of their shop, because several shops may share that folder."""
+"""Off-site names contain the mark of their shop, because several shops may share that folder. The second copy of one second
+ends with -2."""
 _HALF_DONE: Final = re.compile(r"\..+\.(\d{1,9})\.new(?:-\w+)?|\.drill\.(\d{1,9})\..*", re.ASCII)
 """A half-made copy or a drill folder, with the ID of its process."""
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
@@ -58,6 +59,8 @@ class Entry:
     size: int
     made_at: datetime
     before_upgrade: bool
+    number: int = 1
+    """Which one of the copies of that second it is."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -293,6 +296,15 @@ def stamp(now: datetime) -> str:
     return now.astimezone(UTC).strftime(_STAMP)
 
 
+def free_path(where: Path, now: datetime) -> Path:
+    """Return a path for a new copy in that folder, with the time and, if that second has a copy already, a number."""
+    path, number = where / f"momo-{stamp(now)}.db", 1
+    while path.exists():
+        number += 1
+        path = where / f"momo-{stamp(now)}-{number}.db"
+    return path
+
+
 def id_of(path: Path) -> str:
     """Return the ID of a copy, as used in commands."""
     match = _NAME.fullmatch(path.name)
@@ -332,9 +344,10 @@ def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
         match = _NAME.fullmatch(path.name)
         if match and match["shop"] == mark:
             made_at = datetime.strptime(match["at"], _STAMP).replace(tzinfo=UTC)
-            is_before = match["id"] != match["at"]
-            found.append(Entry(id_of(path), str(path), path.stat().st_size, made_at, is_before))
-    return sorted(found, key=lambda entry: entry.made_at, reverse=True)
+            is_before = match["id"].startswith("before-")
+            size, number = path.stat().st_size, int(match["number"] or 1)
+            found.append(Entry(id_of(path), str(path), size, made_at, is_before, number))
+    return sorted(found, key=lambda entry: (entry.made_at, entry.number), reverse=True)
 
 
 def offsite_path(made: Path, folder: Path) -> Path:
