@@ -84,14 +84,14 @@ def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
         lock.take()
     except ConfigError as error:
         raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), f"edit {places.config}"
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config edit"
         ) from error
     except Locked as error:
         raise StartError(
             wire.ErrorCode.LOCKED, EXIT_LOCKED, str(error), "momo daemon status"
         ) from error
     except OSError as error:
-        raise _unusable(places, error) from error
+        raise _unusable(error) from error
     vault = Vault.open(places, config.secrets.store, environ.get(CREDENTIALS, ""))
     return OpenHome(places, config, vault, lock)
 
@@ -111,7 +111,7 @@ def connect(places: wire.Places, store: Store, clock: Clock, *, create: bool) ->
         store.fault = Unavailable(
             f"this version of momo upgrades the database, and no backup could be made before: {error}",
             cause=wire.FaultCause.DISK_FULL if full else wire.FaultCause.DATABASE_UNREADABLE,
-            next_step=f"free some disk space at {places.home}",
+            next_step="momo doctor disk",
         )
         raise store.fault from error
     except DatabaseNewer as error:
@@ -144,11 +144,11 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
             wire.ErrorCode.DATABASE_DAMAGED,
             EXIT_DAMAGED,
             f"the database is damaged and was not changed: {error.damage}",
-            "copy the file to another place, then restore the latest backup: momo restore",
+            "momo restore",
         ) from error
     except Unavailable as error:
         _close(home, store)
-        raise _unusable(places, error) from error
+        raise _unusable(error) from error
     except StartError:
         _close(home, store)
         raise
@@ -160,10 +160,10 @@ def _close(home: OpenHome, store: Store) -> None:
     home.lock.release()
 
 
-def _unusable(places: wire.Places, error: Exception) -> StartError:
+def _unusable(error: Exception) -> StartError:
     return StartError(
         wire.ErrorCode.UNAVAILABLE,
         EXIT_FAILED,
         f"the shop's folder cannot be used: {error}",
-        f"check the disk and the permissions of {places.home}",
+        "momo doctor disk permissions",
     )

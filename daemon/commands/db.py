@@ -29,7 +29,7 @@ def db_command(options: argparse.Namespace, places: wire.Places) -> int:
         raise StartError(wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo db schema") from error
     except OSError as error:
         raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{options.name}: {error.strerror}", "momo db export OTHER_FILE"
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{options.name}: {error.strerror}", "momo db export --help"
         ) from error  # fmt: skip
     return EXIT_OK
 

@@ -46,7 +46,7 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
         ) from refusal
     except MomoError as error:
         raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), f"check {places.home}"
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo doctor disk permissions"
         ) from error
     finally:
         shop.close()

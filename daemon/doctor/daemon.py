@@ -34,7 +34,7 @@ def daemon_checks(system: System) -> Iterator[Check]:
     except ConfigError as error:
         yield Check(
             "daemon.settings", Status.FAIL, f"the daemon will not start: {error}",
-            f"edit {system.shop.config}",
+            "momo config edit",
         )  # fmt: skip
     else:
         yield Check("daemon.settings", Status.OK, f"the settings are valid ({system.shop.config})")

@@ -5,6 +5,7 @@ The typed text must match exactly one thing; several are an error. A complete id
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -12,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from daemon.wire import ErrorCode, Path, receiver_of
 from momo_cli.errors import Failure, usage
 from momo_cli.show.answer import Row
+from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import clean
 
@@ -159,6 +161,13 @@ def endpoint_name(row: Row, rows: Iterable[Row]) -> str:
     host = _receiver(row)
     alone = sum(_receiver(other) == host for other in rows) == 1
     return host if host and alone else clean(row.get("id"))
+
+
+def endpoint_word(client: Client, terminal: Terminal, id_: str) -> str:
+    """Return what a person types for the endpoint with this id, quoted for a shell; the id if the daemon does not list it."""
+    rows: Sequence[Row] = (client.find(Path.ENDPOINTS) if terminal.human else None) or ()
+    mine = next((row for row in rows if row.get("id") == id_), None)
+    return id_ if mine is None else shlex.quote(endpoint_name(mine, rows))
 
 
 def rule_id(client: Client, endpoint: str, typed: str) -> str:

@@ -74,7 +74,7 @@ LIST_VIEW: Final = view_of(
     Head("EXPECTED", lambda row, _: money(row.get("expected_amount")), right=True),
     Head("RECEIVED", lambda row, _: money(row.get("actual_amount")), right=True),
     Head("DIFF", lambda row, _: money(row.get("difference")), right=True),
-    Head("PAYER", lambda row, _: payer_of(row)),
+    Head("PAYER", lambda row, _: payer_of(row), short=True),
     Head("WHEN", lambda row, t: ago(row.get("completed_at") or row.get("created_at"), t)),
     Head("REFERENCE", lambda row, _: clean(row.get("reference")), cut=True),
     id="reference",

@@ -66,7 +66,7 @@ def test_bad_settings_are_named_by_line(shop: RealShop, text: str, said: str) ->
     done = shop.program("run", "--http", "127.0.0.1:0")
     assert done.returncode == 78
     assert f"error: {shop.places.config}, {said}" in done.stderr
-    assert done.stderr.splitlines()[-1] == f"next:  edit {shop.places.config}"
+    assert done.stderr.splitlines()[-1] == "next:  momo config edit"
 
 
 def test_setup_refuses_a_damaged_database_and_leaves_it_as_it_is(shop: RealShop) -> None:
@@ -77,7 +77,7 @@ def test_setup_refuses_a_damaged_database_and_leaves_it_as_it_is(shop: RealShop)
     done = shop.program("setup", "--shop", "Another")
     assert done.returncode == 74
     assert "error: the database is damaged and was not changed:" in done.stderr
-    assert "[DATABASE_DAMAGED]\nnext:  copy the file to another" in done.stderr
+    assert "[DATABASE_DAMAGED]\nnext:  momo restore\n" in done.stderr
     assert database.read_bytes() == broken
 
 
@@ -213,9 +213,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert f"error: the shop's folder cannot be used: [Errno 20] Not a directory: '{home}'" in (
         done.stderr
     )
-    assert done.stderr.endswith(
-        f"[UNAVAILABLE]\nnext:  check the disk and the permissions of {home}\n"
-    )
+    assert done.stderr.endswith("[UNAVAILABLE]\nnext:  momo doctor disk permissions\n")
 
 
 def _run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -55,7 +55,6 @@ _LIST_VIEW: Final = view_of(
     Head("NETWORK", lambda row, _: clean(row["network"]) or "—"),
     Head("ICCID", lambda row, _: f"…{clean(row['iccid_last4'])}" if row["iccid_last4"] else "—"),
     Head("NUMBER", lambda row, _: phone(row["phone_number"]) or _without_number(row)),
-    Head("DEVICE", lambda row, _: clean(row["device_id"]), cut=True),
     id="device_id",
 )
 _PAUSE_S: Final = 0.2

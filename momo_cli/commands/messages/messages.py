@@ -403,7 +403,6 @@ def _shown(row: Row, terminal: Terminal) -> list[str]:
         ("stored", clock(row.get("received_at"), terminal)),
         ("source", _source(row)),
         ("recovered", "from the message journal" if row.get("recovered") else ""),
-        ("payment", clean(row.get("payment_id"))),
         ("id", clean(row.get("id"))),
     ]
     values = row.get("fields")

@@ -50,7 +50,12 @@ def list_(
         limit=limit,
         offset=offset,
     )
-    following = [f"momo payers revoke {clean(row.get('id'))}" for row in (reply.data or ())[:1]]
+    rows = reply.data or ()
+    numbers = [clean(row.get("phone_number")) for row in rows]
+    following = [
+        f"momo payers revoke {numbers[0] if numbers.count(numbers[0]) == 1 else clean(row.get('id'))}"
+        for row in rows[:1]
+    ]
     return Answer(*reply.parts, empty="No names were approved.", next=following)
 
 

@@ -22,7 +22,7 @@ from momo_cli.inputs.parameters import (
 from momo_cli.show.answer import Answer, Row, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, list_faults, money
+from momo_cli.show.words import ago, clock, list_faults, money, short_id
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean, warnings_of
 
@@ -253,7 +253,7 @@ def _grouped(rows: Sequence[Row], terminal: Terminal) -> list[str]:
 def _line(row: Row, terminal: Terminal) -> str:
     replayed = row.get("replayed_at")
     again = f"  sent again {ago(replayed, terminal)}" if replayed else ""
-    return f"   {clean(row.get('id'))}  {ago(row.get('failed_at'), terminal)}{_payment(row)}{again}"
+    return f"   {short_id(row.get('id'), terminal)}  {ago(row.get('failed_at'), terminal)}{_payment(row)}{again}"
 
 
 def _payment(row: Row) -> str:

@@ -1,6 +1,7 @@
 """The commands about endpoints and their signing secrets."""
 
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -10,7 +11,7 @@ from momo_cli import exit_codes
 from momo_cli.errors import Failure, exit_code_of, row_for, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import secret_file as keep_in
-from momo_cli.inputs.ids import endpoint_id
+from momo_cli.inputs.ids import endpoint_id, endpoint_name, endpoint_word
 from momo_cli.inputs.parameters import Label, PasswordFile, SecretFile, argument, option
 from momo_cli.inputs.passwords import owners_password
 from momo_cli.inputs.typed_values import only_given
@@ -109,7 +110,14 @@ def add(
     with keep_in(secret_file, "--secret-file") as keep:
         reply = client.post_once(Path.ENDPOINTS, only_given(given))
         keep(str(reply.body.get("secret")))
-    return _added(reply, terminal, secret_file, _add_rules(client, reply.data["id"], filters))
+    made = _add_rules(client, reply.data["id"], filters)
+    name = endpoint_word(client, terminal, clean(reply.data["id"]))
+    missing = [
+        f"momo rules add {name} --filter {shlex.quote(dumps(filter_))}"
+        for filter_, one in zip(filters, made, strict=True)
+        if isinstance(one, Failure)
+    ]
+    return _added(reply, terminal, secret_file, made, missing)
 
 
 def _add_rules(client: Client, endpoint: str, filters: Iterable[Any]) -> list[Reply | Failure]:
@@ -125,8 +133,13 @@ def _add_rules(client: Client, endpoint: str, filters: Iterable[Any]) -> list[Re
 
 
 def _added(
-    reply: Reply, terminal: Terminal, secret_file: str | None, rules: Sequence[Reply | Failure]
+    reply: Reply,
+    terminal: Terminal,
+    secret_file: str | None,
+    rules: Sequence[Reply | Failure],
+    missing: Sequence[str],
 ) -> Answer:
+    """Return the answer; `missing` are the commands that add the rules which were not added."""
     row: dict[str, Any] = reply.data
     id_ = clean(row.get("id"))
     secret = None if secret_file is not None else reply.body.get("secret")
@@ -151,13 +164,12 @@ def _added(
     notes += [f"warning: a rule was not added: {reason}" for reason in reasons]
     if secret is not None:
         notes.append("Keep the secret now: it is not shown again.")
-    again = [f"momo rules add {id_} ..."] if failed else []
     return Answer(
         document,
         [{**row, "secret": secret}],
         lines=lines,
         notes=notes,
-        next=[*again, "momo endpoints list", "momo deliveries list"],
+        next=[*missing, "momo endpoints list", "momo deliveries list"],
         exit_code=exit_code_of(failed[0]) if failed else exit_codes.OK,
     )
 
@@ -179,10 +191,14 @@ def list_(client: Client, terminal: Terminal) -> Answer:
         status = client.find(Path.LOCAL_STATUS)
         queued = {one.get("id"): one.get("queued") for one in at(status, "endpoints") or ()}
         rows = [{**row, "queued": queued.get(row.get("id"), "")} for row in rows]
-    stopped = [clean(row.get("id")) for row in rows if row.get("auto_paused_at")]
+    stopped = [endpoint_name(row, rows) for row in rows if row.get("auto_paused_at")]
     lost = at(reply.body, "meta.unclaimed_payments")
     what = f"{lost} payments of the last 30 days were sent to no endpoint"
-    mend = [f"momo endpoints {verb} {one}" for one in stopped[:1] for verb in ("test", "resume")]
+    mend = [
+        f"momo endpoints {verb} {shlex.quote(one)}"
+        for one in stopped[:1]
+        for verb in ("test", "resume")
+    ]
     return Answer(
         reply.text,
         rows,
@@ -199,7 +215,7 @@ def show(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
     Examples:
         momo endpoints show b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
     """
-    return _shown(client.get(_path(client, endpoint)), terminal)
+    return _shown(client, client.get(_path(client, endpoint)), terminal)
 
 
 @command("endpoints update", view=_SHOW_VIEW)
@@ -229,7 +245,7 @@ def update(
     body = only_given(given)
     if not body:
         raise usage("name a change, such as --url or --description")
-    return _shown(client.call("PUT", _path(client, endpoint), body=body), terminal)
+    return _shown(client, client.call("PUT", _path(client, endpoint), body=body), terminal)
 
 
 @command("endpoints pause", view=_STATE_VIEW)
@@ -244,10 +260,10 @@ def pause(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
     path = _path(client, endpoint)
     seen = client.get(path)
     if not seen.data.get("is_active"):
-        return _shown(seen, terminal, "It was paused already.", status="already_paused")
+        return _shown(client, seen, terminal, "It was paused already.", status="already_paused")
     changed = client.call("PUT", path, body={"is_active": False})
     said = "Paused: its deliveries wait until it is resumed."
-    return _shown(changed, terminal, said, status="paused")
+    return _shown(client, changed, terminal, said, status="paused")
 
 
 @command("endpoints resume", view=_STATE_VIEW)
@@ -262,10 +278,10 @@ def resume(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
     reply = client.call("PUT", _path(client, endpoint), body={"is_active": True})
     queued = at(reply.body, "meta.queued")
     if not isinstance(queued, int):
-        return _shown(reply, terminal, "It was active already.", status="already_active")
+        return _shown(client, reply, terminal, "It was active already.", status="already_active")
     waiting = counted(queued, "waiting delivery", "waiting deliveries")
     said = f"{waiting} will now go" if queued else "nothing waits"
-    return _shown(reply, terminal, f"Resumed: {said}.", status="active")
+    return _shown(client, reply, terminal, f"Resumed: {said}.", status="active")
 
 
 @command("endpoints delete", view=view_of("id deleted undelivered"))
@@ -350,7 +366,7 @@ def send_test(
         reply.text,
         [row],
         lines=[f"{mark} {clean(row.get('message'))}", *([f"  {response}"] if response else [])],
-        next=[f"momo endpoints show {endpoint}"],
+        next=[f"momo endpoints show {endpoint_word(client, terminal, endpoint)}"],
         exit_code=exit_codes.OK if good else exit_codes.FINDINGS,
     )
 
@@ -443,7 +459,9 @@ def _path(client: Client, endpoint: str) -> str:
     return path_of(Path.ENDPOINT, id=endpoint_id(client, endpoint))
 
 
-def _shown(reply: Reply, terminal: Terminal, *said: str, status: str = "") -> Answer:
+def _shown(
+    client: Client, reply: Reply, terminal: Terminal, *said: str, status: str = ""
+) -> Answer:
     """Return the answer with one endpoint below the lines `said`; `status` is the status after a pause or resume."""
     row: Row = {**reply.data, "status": status} if status else reply.data
     cell = _state(row)
@@ -457,9 +475,10 @@ def _shown(reply: Reply, terminal: Terminal, *said: str, status: str = "") -> An
         *_last_error(reply, terminal),
     ]
     notes = warnings_of(reply.body)
-    next_ = [f"momo deliveries list --endpoint {clean(row.get('id'))}"]
+    name = endpoint_word(client, terminal, clean(row.get("id")))
+    next_ = [f"momo deliveries list --endpoint {name}"]
     if not row.get("is_active"):
-        next_.append(f"momo endpoints resume {clean(row.get('id'))}")
+        next_.append(f"momo endpoints resume {name}")
     document = with_status(reply.body, status) if status else reply.text
     return Answer(document, [row], lines=lines, notes=notes, next=next_)
 

@@ -8,7 +8,7 @@ from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
-from momo_cli.inputs.ids import endpoint_id
+from momo_cli.inputs.ids import endpoint_id, endpoint_word
 from momo_cli.inputs.parameters import AllRows, DryRun, option
 from momo_cli.inputs.typed_values import time_of
 from momo_cli.show.answer import Answer, Head, dumps, unchanged, view_of
@@ -156,14 +156,16 @@ def replay(
         for line in (f"Replay to {clean(url)}, {span}:", *_lines(total, "will be sent")):
             terminal.complain(line)
         if total["enqueued"] == 0:
-            return replace(_answer(terminal, wanted, plan, total), lines=["Nothing to send."])
+            return replace(
+                _answer(client, terminal, wanted, plan, total), lines=["Nothing to send."]
+            )
         if not terminal.confirm("Continue?"):
             return unchanged()
     replies = list(_calls(client, wanted, dry_run=dry_run))
     total = _sum(replies)
     if wait and not dry_run and total["enqueued"]:
         total |= _outcome(client, wanted, total["enqueued"])
-    return _answer(terminal, wanted, replies, total)
+    return _answer(client, terminal, wanted, replies, total)
 
 
 def _calls(client: Client, wanted: _Replay, *, dry_run: bool) -> Iterator[Reply]:
@@ -226,7 +228,7 @@ def _outcome(client: Client, wanted: _Replay, enqueued: int) -> dict[str, int]:
 
 
 def _answer(
-    terminal: Terminal, wanted: _Replay, replies: list[Reply], total: dict[str, Any]
+    client: Client, terminal: Terminal, wanted: _Replay, replies: list[Reply], total: dict[str, Any]
 ) -> Answer:
     lines = _lines(total, "would be sent" if total["dry_run"] else "queued")
     document = replies[-1].text
@@ -250,7 +252,9 @@ def _answer(
         [reply.body for reply in replies] if wanted.chunk else [total],
         lines=lines,
         notes=notes,
-        next=[f"momo deliveries list --endpoint {wanted.endpoint}"],
+        next=[
+            f"momo deliveries list --endpoint {endpoint_word(client, terminal, wanted.endpoint)}"
+        ],
         exit_code=exit_code,
         faults=None if total["dry_run"] else faults,
         stream=wanted.chunk and not terminal.human,

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from daemon.wire import Path
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.ids import endpoint_id, rule_id
+from momo_cli.inputs.ids import endpoint_id, endpoint_word, rule_id
 from momo_cli.inputs.parameters import Label, argument, option
 from momo_cli.inputs.typed_values import only_given, read_json
 from momo_cli.show.answer import Answer, Head, dumps, view_of
@@ -42,7 +42,7 @@ _Filter = Annotated[str | None, option("--filter", "JSON|@FILE", "The same in JS
 
 
 @command("rules list", view=_LIST_VIEW)
-def list_(client: Client, endpoint: _Endpoint) -> Answer:
+def list_(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
     """List the rules of an endpoint.
 
     They are tried in this order; the first rule that matches takes a payment.
@@ -55,7 +55,9 @@ def list_(client: Client, endpoint: _Endpoint) -> Answer:
     return Answer(
         *reply.parts,
         empty="No rules: it gets payments that match no rule, if its catch_all is on.",
-        next=[] if reply.data else [f"momo rules add {endpoint} amount '>=' 50"],
+        next=[]
+        if reply.data
+        else [f"momo rules add {endpoint_word(client, terminal, endpoint)} amount '>=' 50"],
     )
 
 
@@ -89,7 +91,7 @@ def add(
     given = {"filter": found, "enabled": not off, "name": name or None, "position": position}
     endpoint = endpoint_id(client, endpoint)
     reply = client.call("POST", path_of(Path.RULES, id=endpoint), body=only_given(given))
-    return _changed(reply, endpoint, rule_lines(reply.data, terminal))
+    return _changed(client, terminal, reply, endpoint, rule_lines(reply.data, terminal))
 
 
 @command("rules update", view=RULE_VIEW)
@@ -120,7 +122,7 @@ def update(
     endpoint = endpoint_id(client, endpoint)
     rule = rule_id(client, endpoint, rule)
     reply = client.call("PUT", path_of(Path.RULE, id=endpoint, rule_id=rule), body=body)
-    return _changed(reply, endpoint, rule_lines(reply.data, terminal))
+    return _changed(client, terminal, reply, endpoint, rule_lines(reply.data, terminal))
 
 
 @command("rules remove", view=view_of("id deleted"))
@@ -136,13 +138,16 @@ def remove(client: Client, terminal: Terminal, endpoint: _Endpoint, rule: _Rule)
     endpoint = endpoint_id(client, endpoint)
     rule = rule_id(client, endpoint, rule)
     reply = client.call("DELETE", path_of(Path.RULE, id=endpoint, rule_id=rule))
-    answer = _changed(reply, endpoint, [f"{terminal.tick} Removed."])
+    answer = _changed(client, terminal, reply, endpoint, [f"{terminal.tick} Removed."])
     return replace(answer, rows=[{"id": rule, "deleted": True}])
 
 
-def _changed(reply: Reply, endpoint: str, lines: list[str]) -> Answer:
+def _changed(
+    client: Client, terminal: Terminal, reply: Reply, endpoint: str, lines: list[str]
+) -> Answer:
     """Return the answer to a change of one rule of an endpoint."""
-    notes, following = warnings_of(reply.body), [f"momo rules list {endpoint}"]
+    following = [f"momo rules list {endpoint_word(client, terminal, endpoint)}"]
+    notes = warnings_of(reply.body)
     return Answer(*reply.parts, lines=lines, notes=notes, next=following)
 
 

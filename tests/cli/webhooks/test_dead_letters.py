@@ -19,11 +19,11 @@ def test_dead_letters_are_told_by_what_went_wrong(api: FakeApi, momo: Momo) -> N
     assert ran.out.splitlines() == [
         "✗ 2  shop.example  no such address  since today 09:14",
         f"   {samples.DEAD_LETTER['diagnosis']}",
-        f"   {LETTER}  4m ago  GHS 38.00  7KQ2MX",
-        f"   {LETTER}  4m ago  GHS 38.00  7KQ2MX",
+        f"   {LETTER[:8]}…{LETTER[-6:]}  4m ago  GHS 38.00  7KQ2MX",
+        f"   {LETTER[:8]}…{LETTER[-6:]}  4m ago  GHS 38.00  7KQ2MX",
         "✗ 1  shop.example  timeout  since today 09:14",
         "   Too slow.",
-        f"   {OTHER}  4m ago",
+        f"   {OTHER[:8]}…{OTHER[-6:]}  4m ago",
     ]
     assert "momo dead-letters replay-batch --all" in ran.err
 

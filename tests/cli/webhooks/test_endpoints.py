@@ -107,7 +107,7 @@ def test_a_rule_that_fails_after_all_does_not_lose_the_secret(api: FakeApi, momo
     assert ran.code == 7
     assert "whsec_x" in ran.out
     assert "a rule was not added: the disk is full" in ran.err
-    assert f"momo rules add {ID}" in ran.err
+    assert f"""momo rules add {ID} --filter '{{"late":{{"$eq":"true"}}}}'""" in ran.err
 
 
 def test_an_update_of_nothing_is_a_usage_error(momo: Momo) -> None:
@@ -186,7 +186,10 @@ def test_the_list_says_how_much_waits_and_what_to_type_about_one_that_was_stoppe
     heads, _, row = ran.out.splitlines()
     assert heads.split()[:3] == ["STATE", "URL", "QUEUED"]
     assert row.split()[3] == "14"
-    assert f"next:  momo endpoints test {ID}\n       momo endpoints resume {ID}" in ran.err
+    assert (
+        "next:  momo endpoints test shop.example\n       momo endpoints resume shop.example"
+        in ran.err
+    )
     api.on("GET", wire.Path.LOCAL_STATUS, refusal(500, "INTERNAL_ERROR"))
     assert momo("endpoints", "list", "-o", "table").code == 0
 
