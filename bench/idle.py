@@ -40,16 +40,16 @@ class Cost:
 def idle(pid: int, seconds: float) -> Cost:
     """Measure an idle process."""
     pause(SETTLE_S)
-    cpu, woken = _cpu_s(pid), _wakeups(pid)
+    cpu, woken = cpu_s(pid), _wakeups(pid)
     pause(seconds)
     return Cost(
         _status(f"/proc/{pid}/status", "VmRSS") * 1024 / 1e6,
-        (_cpu_s(pid) - cpu) / seconds * 100,
+        (cpu_s(pid) - cpu) / seconds * 100,
         (_wakeups(pid) - woken) / seconds,
     )
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
     """Return the processor time of a process: the larger of the kernel's two counts.
 
     `stat` counts ticks of 10 ms and can miss short work; `schedstat` counts ns, of threads that still live.

@@ -2,10 +2,12 @@
 
 import json
 import os
+import pwd
 import shlex
 import subprocess
 import tarfile
 import urllib.request
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,6 +19,7 @@ from momo_cli.service.unit_files import JOBS
 from tests.fakes.installed import build, make_venv, make_zipapp
 
 pytestmark = pytest.mark.slow
+LONG = os.environ.get("MOMO_TEST_LONG") == "1"
 
 
 class Customer:
@@ -107,6 +110,32 @@ def test_the_demo_runs_away_from_the_sources(customer: Customer) -> None:
     done = customer.runs(*customer.words, "demo")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "signature verified" in " ".join(done.stdout.split())
+
+
+@pytest.mark.timeout(1500)
+@pytest.mark.skipif(not LONG, reason="installs from the package index: MOMO_TEST_LONG=1")
+def test_pip_installs_the_wheel_and_its_libraries_as_a_shop_does(
+    built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Nothing of the tests' own environment is found: what the wheel forgets to require is missing here."""
+    venv.create(tmp_path / "venv", with_pip=True)
+    programs = tmp_path / "venv/bin"
+    # The tests have a home of their own; pip's settings are in the real one.
+    environ = {**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}
+    for name in ("PYTHONPATH", "VIRTUAL_ENV"):
+        environ.pop(name, None)
+    words = [programs / "pip", "install", "--quiet", f"{built[1]}[hilink]"]
+    subprocess.run(words, check=True, env=environ, cwd=tmp_path)
+    customer = Customer([str(programs / "momo")], tmp_path / "home")
+    done = customer.runs(*customer.words, "demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "signature verified" in " ".join(done.stdout.split())
+    stick = customer.runs(
+        str(programs / "python"),
+        "-c",
+        "import huawei_lte_api.Client, daemon; print(daemon.__file__)",
+    )
+    assert stick.stdout.startswith(str(tmp_path / "venv")), stick.stderr
 
 
 def test_the_sdist_and_the_wheel_have_everything(built: tuple[Path, Path], tmp_path: Path) -> None:

@@ -203,6 +203,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "cursor": ("the `next_cursor` of the previous answer, with the same window", None),
     "include_replayed": ("include dead letters that were replayed or dismissed", False),
     "listDeadLetters.mode": ("only live money, or only the sandbox; default both", "live"),
+    "listReviews.mode": ("only live money, or only the sandbox; default both", "live"),
     "listDeliveries.mode": ("only live money, or only the sandbox; default both", "live"),
     "error_code": ("only this error code", "timeout"),
     "dead_letter_ids": ("1 to 100 ids", [_ID]),

@@ -15,7 +15,7 @@ from daemon.core.payments import review_json
 from daemon.flows.access import password
 from daemon.flows.payments import review
 from daemon.store.payments import review_evidence
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, Mode
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
@@ -24,20 +24,22 @@ APPROVE: Final = ("reference", "notes", "password")
 REJECT: Final = ("notes",)
 
 
-def read_query(query: Query) -> tuple[int, int, str | None]:
-    """Read the query: the page and the state, None for any."""
+def read_query(query: Query) -> tuple[int, int, str | None, Mode | None]:
+    """Read the query: the page, the state and the mode, each None for any."""
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     state = None if query.word("state", STATES) == "all" else "open"
+    mode = query.word("mode", list(Mode))
     query.done()
-    return limit, offset, state
+    return limit, offset, state, None if mode is None else Mode(mode)
 
 
 @described("List reviews", "reviews", query=read_query)
 async def get_list(call: Call) -> Reply:
     """List open reviews, newest first, or all reviews with `state=all`."""
     query = call.query
-    limit, offset, state = read_query(query)
-    now, mode = call.env.clock.now_us(), call.caller.mode
+    limit, offset, state, asked = read_query(query)
+    # A key sees its own mode only.
+    now, mode = call.env.clock.now_us(), call.caller.mode or asked
     found, total = await call.env.store.read(
         lambda reader: review_evidence.page(
             reader, state=state, mode=mode, limit=limit, offset=offset, now=now

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from daemon.wire import ErrorCode, Path
+from daemon.wire import ErrorCode, Mode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
@@ -44,13 +44,15 @@ def list_(
     every: Annotated[
         bool, option("--all/--open", "Decided reviews too; default: only open ones.")
     ] = False,
+    sandbox: Annotated[bool, option("--sandbox", "Those of the sandbox instead.")] = False,
     limit: Limit = 50,
     offset: Offset = 0,
     fail_if_any: FailIfAny = False,
 ) -> Answer:
     """List the payments held for review.
 
-    Held messages are listed too. The newest come first. With --all, decided ones are listed too.
+    Held messages are listed too. The newest come first. With --all, decided ones are listed too. Those of the sandbox
+    concern no money: they are listed only with --sandbox, and --fail-if-any does not count them.
 
     Examples:
         momo review list
@@ -58,13 +60,14 @@ def list_(
         momo review list --all -o csv --fields created_at,reason,amount,decided_by
     """
     state_ = "all" if every else None
-    reply = client.get(Path.REVIEWS, state=state_, limit=limit, offset=offset)
+    mode = Mode.TEST if sandbox else Mode.LIVE
+    reply = client.get(Path.REVIEWS, state=state_, mode=mode, limit=limit, offset=offset)
     rows = reply.data or []
     open_ = [clean(row.get("id")) for row in rows if row.get("state") == OPEN]
     return Answer(
         *reply.parts,
         heading=list_heading(reply, "reviews", offset=offset),
-        empty="Nothing is held for review.",
+        empty=f"Nothing {'of the sandbox ' if sandbox else ''}is held for review.",
         next=[f"momo review show {each}" for each in open_[:1]],
         exit_code=exit_codes.FINDINGS if fail_if_any and rows else exit_codes.OK,
         faults=list_faults(reply, "payment to review", "payments to review", wanted=fail_if_any),

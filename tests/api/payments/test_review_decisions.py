@@ -101,6 +101,15 @@ async def test_wrong_bodies_decide_nothing(
     assert await waiting(api) == path
 
 
+async def test_the_list_can_be_of_live_money_alone(api: FakeApi) -> None:
+    path, _reference = await held(api)
+    live = (await api.local.get("/v1/reviews", params={"mode": "live"})).json()
+    assert [f"/v1/reviews/{one['id']}" for one in live["data"]] == [path]
+    sandbox = (await api.local.get("/v1/reviews", params={"mode": "test"})).json()
+    assert sandbox["data"] == []
+    assert (await api.local.get("/v1/reviews", params={"mode": "both"})).status_code == 422
+
+
 async def test_an_unknown_review_is_404(api: FakeApi) -> None:
     for review_id in ("nonsense", "00000000-0000-4000-8000-000000000000"):
         for verb in ("approve", "reject"):

@@ -40,9 +40,11 @@ def test_list_asks_for_open_ones_unless_told_otherwise(api: FakeApi, momo: Momo)
     api.on("GET", wire.Path.REVIEWS, ok([]))
     momo("review", "list", "--open")
     momo("review", "list", "--all", "--limit", "5", "--offset", "10")
+    momo("review", "list", "--sandbox")
     assert [asked.query for asked in api.asked] == [
-        {"limit": "50", "offset": "0"},
-        {"state": "all", "limit": "5", "offset": "10"},
+        {"mode": "live", "limit": "50", "offset": "0"},
+        {"state": "all", "mode": "live", "limit": "5", "offset": "10"},
+        {"mode": "test", "limit": "50", "offset": "0"},
     ]
 
 

@@ -92,7 +92,7 @@ def test_wait_that_runs_out_of_time_is_8(api: FakeApi, momo: Momo) -> None:
     api.on("GET", BY_CODE, samples.one("PENDING"))
     api.on("GET", TX, samples.one("PENDING"))
     api.on("GET", wire.Path.EVENTS, Says(stream=""))
-    ran = momo("tx", "wait", samples.CODE, "--timeout", "30ms", "--json")
+    ran = momo("tx", "wait", samples.CODE, "--timeout", "500ms", "--json")
     assert (ran.code, ran.json["data"]["status"]) == (8, "PENDING")
     assert ran.json["success"] is True
 
