@@ -124,7 +124,7 @@ def test_pip_installs_the_wheel_and_its_libraries_as_a_shop_does(
     environ = {**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}
     for name in ("PYTHONPATH", "VIRTUAL_ENV"):
         environ.pop(name, None)
-    words = [programs / "pip", "install", "--quiet", f"{built[1]}[hilink]"]
+    words = [str(programs / "pip"), "install", "--quiet", f"{built[1]}[hilink]"]
     subprocess.run(words, check=True, env=environ, cwd=tmp_path)
     customer = Customer([str(programs / "momo")], tmp_path / "home")
     done = customer.runs(*customer.words, "demo")

@@ -109,7 +109,7 @@ def clean_root(folder: Path, release: str) -> Iterator[CleanRoot]:
         f"--mount-proc={folder}/proc", sys.executable, "-c", _INIT, str(folder),
     ]  # fmt: skip
     try:
-        subprocess.run(["cp", "--archive", _made(SUITES[release]), folder], check=True)
+        subprocess.run(["cp", "--archive", made(SUITES[release]), folder], check=True)
         # The files are thrown away, so dpkg need not wait until the disk has them.
         (folder / "etc/dpkg/dpkg.cfg.d/fast").write_text("force-unsafe-io\n")
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as unshare:
@@ -125,16 +125,17 @@ def clean_root(folder: Path, release: str) -> Iterator[CleanRoot]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _made(suite: str) -> Path:
-    """Return the root that is copied; make it if there is none yet."""
-    made = _KEPT / suite
-    if not made.exists():
+def made(suite: str, more: str = "") -> Path:
+    """Return the root that is copied, with more packages if given; make it if there is none yet."""
+    kept = _KEPT / (f"{suite}-{more.replace(',', '-')}" if more else suite)
+    included = f"{_INCLUDED},{more}" if more else _INCLUDED
+    if not kept.exists():
         _KEPT.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(dir=_KEPT, prefix=f"{suite}-"))
         draft.chmod(0o755)
         # debootstrap mounts /proc and /sys in the new root; if it is killed, they end with its namespace.
         words = ["unshare", "--fork", "--kill-child", "--pid", "--mount", "--mount-proc"]
-        words += ["debootstrap", "--variant=minbase", f"--include={_INCLUDED}", suite, str(draft)]
+        words += ["debootstrap", "--variant=minbase", f"--include={included}", suite, str(draft)]
         environ = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{_PATH}"}
         done = subprocess.run(
             [*words, _mirror()], check=False, env=environ, capture_output=True, text=True
@@ -143,10 +144,10 @@ def _made(suite: str) -> Path:
         for archive in (draft / "var/cache/apt/archives").glob("*.deb"):
             archive.unlink()
         try:
-            draft.rename(made)
+            draft.rename(kept)
         except OSError:  # another run was faster
             shutil.rmtree(draft)
-    return made
+    return kept
 
 
 def _mirror() -> str:
