@@ -107,6 +107,9 @@ def _add_shop_commands(add: Add) -> None:
     make.add_argument("--password-file", metavar="FILE|-")
     make.add_argument("--no-input", action="store_true")
     make.add_argument("--check", action="store_true")
+    make.add_argument(
+        "--in-browser", action="store_true", help="name and password follow in the browser"
+    )
     make.add_argument("--json", action="store_true")
     copies = add("backup", help="create, list, verify, prune and restore backups")
     copies.add_argument("what", choices=("create", "list", "verify", "prune", "restore"))

@@ -35,9 +35,10 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
         request = setup.SetupRequest(
             shop=options.shop or None,
             timezone=options.tz,
-            password=password(options.password_file),
+            password=None if options.in_browser else password(options.password_file),
             owner_email=options.owner_email,
             check=options.check,
+            in_browser=options.in_browser,
         )
         result = await setup.set_up(shop.store, clock, entropy, shop.vault, request)
     except Refusal as refusal:

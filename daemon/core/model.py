@@ -55,6 +55,11 @@ class User:
     password_at: int
     disabled_at: int | None
 
+    @property
+    def has_password(self) -> bool:
+        """Whether a password was chosen; before the first run in the browser the owner has none, and no password fits."""
+        return bool(self.password_hash)
+
 
 @dataclass(frozen=True, slots=True)
 class BrowserSession:

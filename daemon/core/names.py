@@ -5,11 +5,15 @@ Masked phone numbers and shortened names are enough for their owner to recognise
 
 from typing import Final
 
+from daemon.core.errors import FieldError
+from daemon.core.limits import SHOP_NAME_CHARACTERS_MAX
 from parsers.phone import NETWORK_NAMES
 from parsers.read import PROVIDERS, provider_of, provider_of_network
 
 CURRENCIES: Final = frozenset(provider.currency for provider in PROVIDERS.values())
 """The currencies of all providers."""
+SHOP_NAME_FOR_NOW: Final = "My shop"
+"""The name of a shop until its owner gives it one in the browser."""
 
 
 def national_format(number: str) -> str:
@@ -72,3 +76,11 @@ def provider_name(provider: str) -> str:
 def network_name(network: str | None) -> str:
     """Return the display name of a network, an unknown name unchanged, or "" for None."""
     return "" if network is None else NETWORK_NAMES.get(network, network)
+
+
+def shop_name_error(name: str) -> FieldError | None:
+    """Return the error of a shop's name, on the field `shop`; None if it is good."""
+    if 0 < len(name) <= SHOP_NAME_CHARACTERS_MAX and name.isprintable():
+        return None
+    text = f"the shop needs a name of 1 to {SHOP_NAME_CHARACTERS_MAX} characters"
+    return FieldError("shop", "required" if not name else "invalid", text)

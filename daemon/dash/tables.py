@@ -11,7 +11,7 @@ from daemon.dash.pages.books import day
 from daemon.dash.pages.lines import lines, unplaced
 from daemon.dash.pages.messages import import_messages, messages
 from daemon.dash.pages.payments import now, payments, poster, review, till, transactions
-from daemon.dash.pages.upkeep import health, journal, settings
+from daemon.dash.pages.upkeep import first_run, health, journal, settings
 from daemon.dash.pages.webhooks import (
     dead_letters,
     deliveries,
@@ -279,6 +279,14 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     Page("/dash/keys", "keys", OWNER, keys.show_list, "upkeep", command="momo keys list"),
     Page("/dash/keys/{id}", "key", OWNER, keys.show_one, command="momo keys show {id}"),
+    Page(
+        "/dash/first",
+        "first_run",
+        OWNER,
+        first_run.show,
+        live=("now", "review", "line", "delivery"),
+        command="momo setup",
+    ),
     Page("/dash/account", "account", EVERYBODY, account.show, command="momo users list"),
     Page("/dash/account/second-factor", "second_factor", EVERYBODY, account.show_second_factor),
 )
@@ -292,6 +300,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/lines/{id}/pin", Operation.MANAGE_LINES, lines.pin),
     Action("/dash/lines/{id}/test", Operation.MANAGE_LINES, lines.test),
     Action("/dash/lines/{id}/text", Operation.MANAGE_LINES, lines.send_text),
+    Action("/dash/lines/{id}/test-payment", Operation.MANAGE_LINES, lines.test_payment),
     Action("/dash/lines/{id}/ignore", Operation.MANAGE_LINES, lines.ignore),
     Action("/dash/lines/{id}/acknowledge", Operation.MANAGE_LINES, lines.acknowledge),
     Action("/dash/unplaced/{id}/claim", Operation.MANAGE_LINES, unplaced.claim),
@@ -336,6 +345,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/dead-letters/{id}/replay", Operation.RESEND, dead_letters.replay_one),
     Action("/dash/dead-letters/{id}/dismiss", Operation.RESEND, dead_letters.dismiss),
     Action("/dash/replay", Operation.RESEND, replay.start),
+    Action("/dash/first/shop", Operation.MANAGE_USERS, first_run.begin),
     Action("/dash/users", Operation.MANAGE_USERS, users.add),
     Action("/dash/users/{id}", Operation.MANAGE_USERS, users.change),
     Action("/dash/users/{id}/sessions/end", Operation.MANAGE_USERS, users.end_session),

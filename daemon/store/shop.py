@@ -25,6 +25,11 @@ def add(tx: Tx, shop: Shop) -> None:
     )
 
 
+def rename(tx: Tx, name: str) -> None:
+    """Give the shop another name."""
+    tx.run("UPDATE shop SET name = :name WHERE id = 1", {"name": name})
+
+
 def schema_version(reader: Reader) -> int:
     """Return the number of the newest migration that was applied."""
     return int(reader.value("PRAGMA user_version"))

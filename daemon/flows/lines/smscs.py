@@ -59,14 +59,17 @@ async def smscs_of(env: Env, device_id: str, slot_index: int) -> SimSmscs:
         ]
         found = balances.smscs(reader, sim.sim_key)
         begun = balances.has_chain(reader, sim.sim_key)
-        expected = balances.expected_test_payment(reader, sim.sim_key, now)
-        provider = _provider(sim)
-        asked = None
-        if expected is not None and provider is not None:
-            asked = TestPayment(expected[0], provider.currency, expected[1])
-        return SimSmscs(sim, [*shipped, *found], begun, asked)
+        return SimSmscs(sim, [*shipped, *found], begun, expected(reader, sim, now))
 
     return await env.store.read(job)
+
+
+def expected(reader: Reader, sim: Sim, now: int) -> TestPayment | None:
+    """Return the test payment that is expected on a SIM now."""
+    found, provider = balances.expected_test_payment(reader, sim.sim_key, now), _provider(sim)
+    if found is None or provider is None:
+        return None
+    return TestPayment(found[0], provider.currency, found[1])
 
 
 async def trust_message(

@@ -8,8 +8,8 @@ from typing import Any, Final
 from daemon.core.access.callers import KEY_SCOPES, KeyKind, hash_key, make_key, parse_key
 from daemon.core.errors import FieldError, invalid
 from daemon.core.ids import new_uuid
-from daemon.core.limits import SHOP_NAME_CHARACTERS_MAX
 from daemon.core.model import Shop
+from daemon.core.names import SHOP_NAME_FOR_NOW, shop_name_error
 from daemon.core.webhooks.signing import SECRET_BYTES, make_secret
 from daemon.runtime import secrets
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
@@ -33,7 +33,8 @@ DEFAULT_TIMEZONE: Final = "Africa/Accra"
 class SetupRequest:
     """Data of the new shop; all of it is optional if the shop exists already.
 
-    With `check` nothing is changed; only the missing steps are reported.
+    With `check` nothing is changed; only the missing steps are reported. With `in_browser` the owner chooses name and
+    password on the page of the first run; until then no password fits. Keys are made later, where they can be shown.
     """
 
     shop: str | None = None
@@ -41,11 +42,13 @@ class SetupRequest:
     password: str | None = None
     owner_email: str | None = None
     check: bool = False
+    in_browser: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
     shop: Shop | None
+    has_password: bool
     has_keys: bool
     has_secret: bool
     phones: tuple[str, ...]
@@ -100,8 +103,10 @@ async def set_up(
 
 
 def _look(reader: Reader) -> _Standing:
+    owner = users.owner(reader)
     return _Standing(
         shop=shops.get(reader),
+        has_password=owner is not None and owner.has_password,
         has_keys=api_keys.exist(reader),
         has_secret=store_secrets.exists(reader, store_secrets.ACCOUNT),
         phones=tuple(device.name for device in devices.known(reader) if device.present),
@@ -114,6 +119,8 @@ async def _make(
     made = _Made()
     if standing.shop is None:
         made.shop, made.owner = await _new_shop(request, entropy, now)
+    if request.in_browser:
+        return made
     if not standing.has_keys:
         made.api_key = make_key(Mode.LIVE, KeyKind.SECRET, entropy.below)
         made.test_api_key = make_key(Mode.TEST, KeyKind.SECRET, entropy.below)
@@ -132,20 +139,20 @@ async def _new_shop(
     request: SetupRequest, entropy: Entropy, now: int
 ) -> tuple[Shop, dict[str, Any]]:
     wrong = []
-    name = (request.shop or "").strip()
-    if not 0 < len(name) <= SHOP_NAME_CHARACTERS_MAX or not name.isprintable():
-        text = f"the shop needs a name of 1 to {SHOP_NAME_CHARACTERS_MAX} characters"
-        wrong.append(FieldError("shop", "required" if not name else "invalid", text))
+    name = (request.shop or (SHOP_NAME_FOR_NOW if request.in_browser else "")).strip()
+    if (bad_name := shop_name_error(name)) is not None:
+        wrong.append(bad_name)
     timezone = request.timezone or DEFAULT_TIMEZONE
     if not _is_zone(timezone):
         wrong.append(FieldError("tz", "invalid", f"{timezone!r} is not a time zone"))
-    problem = secrets.password_error("password", request.password)
+    problem = None
+    if not request.in_browser:
+        problem = secrets.password_error("password", request.password)
     if problem is not None:
         wrong.append(problem)
     if wrong:
         raise invalid(wrong)
-    assert request.password is not None
-    hashed = await secrets.hash_password(request.password)
+    hashed = "" if request.in_browser else await secrets.hash_password(request.password or "")
     account_key = entropy.bytes(ACCOUNT_KEY_BYTES).hex()
     shop = Shop(name, timezone, request.owner_email, account_key, now)
     return shop, users.new_row(new_uuid(entropy.bytes(16)), OWNER_NAME, Role.OWNER, hashed, now)
@@ -184,7 +191,13 @@ def _result(standing: _Standing, made: _Made, *, check: bool) -> dict[str, Any]:
     shop = standing.shop or made.shop
     steps = [
         _step("shop", shop is not None, "" if shop is None else f'Shop "{shop.name}"', "no shop"),
-        _step("password", shop is not None, "The owner's password is set", "no password"),
+        _step(
+            "password",
+            standing.has_password or bool(made.owner and made.owner["password_hash"]),
+            "The owner's password is set",
+            "no password",
+            "momo setup" if shop is None else "momo open",
+        ),
         _step("keys", standing.has_keys or made.api_key is not None, "API keys exist", "no keys"),
         _step(
             "webhook_secret",
@@ -203,10 +216,16 @@ def _result(standing: _Standing, made: _Made, *, check: bool) -> dict[str, Any]:
     }
 
 
-def _step(name: str, done: bool, detail: str, missing: str) -> dict[str, str | None]:  # noqa: FBT001 -- a fact, not a switch
+def _step(
+    name: str,
+    done: bool,  # noqa: FBT001 -- a fact, not a switch
+    detail: str,
+    missing: str,
+    fix: str = "momo setup",
+) -> dict[str, str | None]:
     if done:
         return {"id": name, "status": "done", "detail": detail, "fix": None}
-    return {"id": name, "status": "needs_action", "detail": missing, "fix": "momo setup"}
+    return {"id": name, "status": "needs_action", "detail": missing, "fix": fix}
 
 
 def _modem(phones: tuple[str, ...], *, check: bool) -> dict[str, str | None]:

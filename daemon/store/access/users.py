@@ -67,6 +67,17 @@ def set_password(tx: Tx, user_id: str, password_hash: str, now: int) -> None:
     end_all(tx, user_id)
 
 
+def set_first_password(tx: Tx, user_id: str, password_hash: str, now: int) -> bool:
+    """Store the password of a user who has none, and keep the sessions; return False if there is one already."""
+    return (
+        tx.run(
+            "UPDATE users SET password_hash = :hash, password_at = :now WHERE id = :id AND password_hash = ''",
+            {"hash": password_hash, "now": now, "id": user_id},
+        )
+        == 1
+    )
+
+
 def set_role(tx: Tx, user_id: str, role: Role) -> None:
     """Give a user another role and end the user's sessions."""
     tx.run("UPDATE users SET role = :role WHERE id = :id", {"role": role, "id": user_id})

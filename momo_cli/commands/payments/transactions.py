@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
-from daemon.wire import Mode, Path, TransactionStatus
+from daemon.wire import ErrorCode, Mode, Path, TransactionStatus
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
@@ -21,6 +21,8 @@ from momo_cli.inputs.parameters import (
     option,
 )
 from momo_cli.inputs.typed_values import check_choice, only_given, time_of
+from momo_cli.service.daemon_program import run_verb
+from momo_cli.service.start_stop import start_daemon
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_of, payer_text, state, styled
@@ -60,6 +62,8 @@ _WATCH_VIEW: Final = view_of(
     Head("REFERENCE", lambda row, _: clean(_of(row, "reference"))),
 )
 _LIMIT_S: Final = 600.0
+_START_S: Final = 60.0
+_FRESH: Final = "There is no shop on this machine yet. Make one, and set it up in the browser?"
 _NOT_EXACT: Final = (TransactionStatus.PARTIAL, TransactionStatus.OVERPAID)
 _PAGES: Final = ("checkout", "tx")
 _Status = Annotated[
@@ -423,7 +427,8 @@ def open_(
     It opens in your browser; without a browser, its address is printed. Without a transaction it is a link to the
     dashboard, which logs in without a password: for 60 seconds, once, and on this machine only. A transaction has one
     page, so `checkout` and `tx` before its reference mean the same and may be left out. BROWSER names the program that
-    opens it.
+    opens it. On a machine without a shop it makes one and starts the daemon, after a question (--yes answers it); name,
+    password, modem and a test payment then follow in the browser.
 
     Examples:
         momo open
@@ -463,11 +468,14 @@ def open_(
 
 def _dashboard(client: Client, terminal: Terminal, user: str | None, *, only_print: bool) -> Answer:
     try:
-        reply = client.call("POST", Path.LOCAL_DASHBOARD_LINK, body=only_given({"user": user}))
+        reply = _link(client, user)
     except Failure as failure:
-        if at(failure.body, "error.reason") == "http_off":
-            failure.next = ("momo config set http.bind 127.0.0.1:8420", "momo daemon restart")
-        raise
+        can_answer = terminal.flags.yes or terminal.can_ask()
+        if failure.code != ErrorCode.NOT_SET_UP or not can_answer or not terminal.confirm(_FRESH):
+            raise
+        run_verb(terminal, "setup", "--no-input", "--json", "--in-browser")
+        start_daemon(client, terminal, (), _START_S)
+        reply = _link(client, user)
     url = clean(reply.data["url"])
     return Answer(
         *reply.parts,
@@ -478,6 +486,15 @@ def _dashboard(client: Client, terminal: Terminal, user: str | None, *, only_pri
             *_opened(terminal, url, "the dashboard", only_print=only_print),
         ],
     )
+
+
+def _link(client: Client, user: str | None) -> Reply:
+    try:
+        return client.call("POST", Path.LOCAL_DASHBOARD_LINK, body=only_given({"user": user}))
+    except Failure as failure:
+        if at(failure.body, "error.reason") == "http_off":
+            failure.next = ("momo config set http.bind 127.0.0.1:8420", "momo daemon restart")
+        raise
 
 
 def _opened(terminal: Terminal, url: str, transaction: str, *, only_print: bool) -> list[str]:

@@ -10,7 +10,9 @@ from daemon.dash.web.sending import is_own_machine
 from daemon.dash.web.visit import Visit
 from daemon.flows.access import browser
 from daemon.runtime.page_response import header
-from daemon.wire import ErrorCode
+from daemon.store.payments import payment_list
+from daemon.store.payments.payment_list import PaymentFilter
+from daemon.wire import ErrorCode, Role
 
 LOGIN: Final = "access/login.html"
 CODE: Final = "access/code.html"
@@ -66,7 +68,17 @@ async def enter(visit: Visit) -> Goto:
     user = await browser.enter(visit.env, visit.query.get("link", ""), own_machine=own)
     if user is None:
         return Goto("/dash/login", "said_link_over")
-    return await _opened(visit, user, "link", _START)
+    return await _opened(visit, user, "link", await _first_page(visit, user))
+
+
+async def _first_page(visit: Visit, user: User) -> str:
+    """Return the page after a link: the first run until the shop has seen a payment."""
+    if user.role is not Role.OWNER:
+        return _START
+    seen, _more = await visit.env.store.look(
+        lambda reader: payment_list.listed(reader, PaymentFilter(), limit=1)
+    )
+    return _START if seen else "/dash/first"
 
 
 async def log_out(visit: Visit) -> Outcome:

@@ -19,8 +19,9 @@ from daemon.dash.parts import chart
 from daemon.dash.parts.message_text import visible
 from daemon.dash.web.answers import Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
-from daemon.flows.lines import modems, payment_methods, sims
+from daemon.flows.lines import modems, payment_methods, sims, smscs
 from daemon.flows.lines.payment_methods import MethodChanges, NewMethod, Slot
+from daemon.flows.lines.smscs import TestPayment
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods as methods_store
 from daemon.store.messages import balances
@@ -53,6 +54,7 @@ class Facts:
     chain: Sequence[Entry]
     last: Payment | None
     text: Text | None
+    asked: TestPayment | None
 
 
 async def show_list(visit: Visit) -> Shown:
@@ -89,6 +91,7 @@ async def _page(visit: Visit, status: int = 200) -> Shown:
             "chain": facts.chain,
             "last": facts.last,
             "sent": facts.text,
+            "asked": facts.asked,
             "hours": _hours(visit, view),
             "providers": [(one.name, provider_name(one.name)) for one in offered],
             "manages": visit.may(Operation.MANAGE_LINES),
@@ -108,7 +111,9 @@ def _view(visit: Visit, rows: sim_view.Rows) -> SimView:
 
 def _facts(visit: Visit, reader: Reader, view: SimView) -> Facts:
     chain: list[Entry] = []
-    last = None
+    last, asked = None, None
+    if view.sim is not None:
+        asked = smscs.expected(reader, view.sim, visit.now)
     if view.sim is not None and view.method is not None:
         key = balances.Chain(view.sim.sim_key, view.method.provider)
         chain = sorted(
@@ -116,7 +121,9 @@ def _facts(visit: Visit, reader: Reader, view: SimView) -> Facts:
         )
         last = payments.last_of_line(reader, view.method.id)
     sent = texts.find(reader, visit.query.get("text", ""))
-    return Facts(chain, last, sent if sent is not None and sent.kind is TextKind.TEST else None)
+    return Facts(
+        chain, last, sent if sent is not None and sent.kind is TextKind.TEST else None, asked
+    )
 
 
 def _hours(visit: Visit, view: SimView) -> chart.Bars | None:
@@ -151,6 +158,9 @@ def _slot(visit: Visit) -> Slot:
 
 
 def _here(visit: Visit, said: str, more: str = "") -> Goto:
+    """Go back to the SIM, or to the page of the first run if its form was there."""
+    if visit.form.get("back") == "first":
+        return Goto("/dash/first", said)
     return Goto(f"/dash/lines/{visit.places['id']}{more}", said)
 
 
@@ -251,6 +261,16 @@ async def send_text(visit: Visit) -> Outcome:
     except Refusal as refusal:
         return await _again(visit, refusal, "number")
     return _here(visit, "said_line_text", f"?text={sent.id}")
+
+
+async def test_payment(visit: Visit) -> Outcome:
+    """Name an odd amount that the owner pays to the SIM."""
+    slot = _slot(visit)
+    try:
+        await smscs.expect_test_payment(visit.env, visit.caller, slot.device_id, slot.slot_index)
+    except Refusal as refusal:
+        return await _again(visit, refusal)
+    return _here(visit, "said_test_payment", "#proof")
 
 
 async def ignore(visit: Visit) -> Outcome:

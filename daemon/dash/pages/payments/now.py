@@ -89,6 +89,7 @@ async def show(visit: Visit) -> Shown:
                 (one, facts.waiting.get(one.id, 0), _endpoint_state(one)) for one in facts.endpoints
             ],
             "latest": facts.latest,
+            "sets_up": visit.may(Operation.MANAGE_USERS) and not facts.latest,
             "sees_webhooks": visit.may(Operation.MANAGE_WEBHOOKS) or visit.may(Operation.EXPORT),
         },
         visit.words("now_title", shop=visit.shop.name if visit.shop else "momo"),
