@@ -4,6 +4,8 @@ Statements of MTN (of the wallet and of the merchant portal) and of Telecel (of 
 the names of their columns; for others the caller gives the names. Outgoing entries are only counted.
 """
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,6 +71,16 @@ class Statement:
     unread: tuple[int, ...] = ()
     missing: tuple[str, ...] = ()
     header: tuple[str, ...] = ()
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """Return the rows of a CSV file, whose cells are separated by commas, semicolons or tabs.
+
+    Raises:
+        csv.Error: It is no CSV.
+    """
+    delimiter = max(",;\t", key=text[:4096].count)
+    return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
 def read_statement(

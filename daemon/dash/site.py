@@ -42,8 +42,10 @@ from daemon.wire import ErrorCode
 
 EVENTS: Final = "/dash/events"
 LOGIN: Final = "/dash/login"
-FORM_BYTES_MAX: Final = 1_500_000
-"""A statement or a backup of messages is uploaded as text in a form; any other form is far smaller."""
+FORM_BYTES_MAX: Final = 3_000_000
+"""A statement or a backup of messages is uploaded as text in a form, in which most signs take three bytes."""
+LOGIN_BYTES_MAX: Final = 20_000
+"""A form of who is not logged in."""
 _GET: Final = frozenset({"GET", "HEAD"})
 
 
@@ -162,7 +164,8 @@ class Site:
         action, visit.places = found
         if action.operation is not None and visit.who is None:
             return Goto(LOGIN, "said_session_over")
-        body = await read_form(receive, FORM_BYTES_MAX)
+        most = LOGIN_BYTES_MAX if visit.who is None else FORM_BYTES_MAX
+        body = await read_form(receive, most)
         if body is None:
             raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE)
         visit.form = dict(parse_qsl(body.decode("latin-1"), True, errors="replace"))

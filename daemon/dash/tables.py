@@ -7,7 +7,7 @@ from typing import Final
 
 from daemon.core.access.roles import COUNTER, EVERYBODY, MANAGERS, OWNER, READERS, Operation
 from daemon.dash.pages.access import account, keys, login, users
-from daemon.dash.pages.books import day
+from daemon.dash.pages.books import day, statement
 from daemon.dash.pages.lines import lines, unplaced
 from daemon.dash.pages.messages import import_messages, messages
 from daemon.dash.pages.payments import now, payments, poster, review, till, transactions
@@ -236,6 +236,14 @@ PAGES: Final[tuple[Page, ...]] = (
     ),
     # Books
     Page("/dash/day", "day_sheet", READERS, day.show, "books", ("now",), "momo today --by hour"),
+    Page(
+        "/dash/statement",
+        "statement",
+        MANAGERS,
+        statement.show,
+        "books",
+        command="momo statement import FILE.csv --line NUMBER",
+    ),
     # Upkeep
     Page(
         "/dash/settings",
@@ -345,6 +353,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("/dash/dead-letters/{id}/replay", Operation.RESEND, dead_letters.replay_one),
     Action("/dash/dead-letters/{id}/dismiss", Operation.RESEND, dead_letters.dismiss),
     Action("/dash/replay", Operation.RESEND, replay.start),
+    Action("/dash/day/mail", Operation.MAIL_REPORT, day.mail),
+    Action("/dash/statement", Operation.COMPARE_STATEMENT, statement.compare),
     Action("/dash/first/shop", Operation.MANAGE_USERS, first_run.begin),
     Action("/dash/users", Operation.MANAGE_USERS, users.add),
     Action("/dash/users/{id}", Operation.MANAGE_USERS, users.change),

@@ -88,7 +88,7 @@ async def mail(call: Call) -> Reply:
             "to", "invalid", f"only the owner gets mail, at the address in [smtp] to: {settings.to}"
         )
     fields.done()
-    await notices.queue_email(call.env, str(subject), str(text))
+    await notices.queue_email(call.env, call.caller, str(subject), str(text))
     return ok({"queued": ["email"], "to": settings.to})
 
 

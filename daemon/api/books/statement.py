@@ -4,19 +4,16 @@ It writes only to the journal, at the end of a comparison (`note`): a file does 
 """
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
-from daemon.core.books.statement import Finding, compare_entry
-from daemon.core.ids import reference_of
+from daemon.core.books.statement import Finding
 from daemon.core.json_values import Json
 from daemon.flows.books.audit import note_statement
-from daemon.store.books import statement
-from daemon.store.engine import Reader
-from parsers.money import render
+from daemon.steps.statement import compared
 
 ENTRIES_MAX: Final = 400
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
@@ -45,9 +42,7 @@ async def compare(call: Call) -> Reply:
         }
         noted = await note_statement(call.env, call.caller, str(note["sha256"]), facts)
     asked: list[Json] = entries or []
-    found = (
-        await call.env.store.read(lambda reader: _compared(reader, asked, line)) if asked else []
-    )
+    found = await call.env.store.read(lambda reader: compared(reader, asked, line)) if asked else []
     return ok({"entries": found, "noted": noted})
 
 
@@ -63,45 +58,3 @@ def _are_entries(value: object) -> bool:
             for one in value
         )
     )
-
-
-def _compared(reader: Reader, asked: list[Json], line: str | None) -> list[Json]:
-    ids = [one["id"] for one in asked]
-    payments: dict[str, list[statement.StatementPayment]] = {}
-    for row in statement.payments_with_ids(reader, ids):
-        payments.setdefault(row.telco_id, []).append(row)
-    held = {row.telco_id: row for row in statement.held_with_ids(reader, ids)}
-    claimed = statement.claims_with_ids(reader, ids)
-    return [
-        _shape(one, line, payments.get(one["id"], []), held.get(one["id"]), claimed.get(one["id"]))
-        for one in asked
-    ]
-
-
-def _shape(
-    one: Json,
-    line: str | None,
-    seen: list[statement.StatementPayment],
-    held: statement.HeldMessage | None,
-    claimed: str | None,
-) -> dict[str, Any]:
-    finding = compare_entry(
-        one["amount_minor"],
-        line,
-        [(row.amount_minor, row.line) for row in seen],
-        held=held is not None,
-    )
-    pays = next((row for row in seen if row.origin == "request"), None)
-    first = seen[0] if seen else None
-    return {
-        "id": one["id"],
-        "finding": finding,
-        "told_amount": None if first is None else render(first.amount_minor, first.currency),
-        "told_line": None if first is None else first.line,
-        "reference": None
-        if pays is None or pays.transaction_id is None
-        else reference_of(pays.transaction_id),
-        "review_id": None if held is None else held.review_id,
-        "message_id": None if held is None else held.message_id,
-        "claimed_by": None if claimed is None else reference_of(claimed),
-    }

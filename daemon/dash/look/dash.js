@@ -135,7 +135,7 @@
     body.removeChild(field);
   }
   function dress(box) {
-    each(box.querySelectorAll('[data-copy],[data-print],[data-sound],[data-pad]'), function (one) { one.hidden = false; });
+    each(box.querySelectorAll('[data-copy],[data-print],[data-sound],[data-pad],[data-file]'), function (one) { one.hidden = false; });
     each(box.querySelectorAll('[data-sound]'), function (one) { one.setAttribute('aria-pressed', loud()); });
     // With the keypad on the page a phone needs no keyboard of its own.
     if (box.querySelector('[data-pad]')) { document.getElementById('f-amount').inputMode = 'none'; }
@@ -175,6 +175,11 @@
       found = document.querySelector('[data-key="' + event.key + '"]');
       if (found) { event.preventDefault(); found.click(); }
     }
+  });
+  // A chosen file fills the field that is posted, which without script is pasted into.
+  document.addEventListener('change', function (event) {
+    var file = event.target.files && event.target.files[0], field = document.getElementById(event.target.getAttribute('data-into'));
+    if (file && field) { file.text().then(function (text) { field.value = text; }); }
   });
   document.addEventListener('visibilitychange', back);
   window.addEventListener('online', back);

@@ -205,18 +205,21 @@ def _again(row: NoticeRow, owner: Shop | None) -> str:
     return f"{text}\n{row.next}" if row.next else text
 
 
-async def queue_email(env: Env, subject: str, text: str) -> None:
+async def queue_email(env: Env, caller: Caller, subject: str, text: str) -> None:
     """Queue one e-mail to the owner.
 
     Raises:
+        Refusal: ROLE_REQUIRED.
         Unavailable: It cannot be written now.
     """
+    require(caller, Operation.MAIL_REPORT)
     now, send_id = env.clock.now_us(), env.new_id()
 
     def job(tx: Tx) -> None:
         notices.queue(tx, send_id, channel="email", subject=subject, body=text, now=now)
         # A new event in the journal wakes the loop that sends.
-        journal.add(tx, type="report.mailed", mode=Mode.LIVE, at=now, data={"subject": subject})
+        data = {"subject": subject}
+        journal.add(tx, type="report.mailed", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
 
     await env.store.write(job)
 

@@ -28,6 +28,18 @@ class StatementPayment:
 
 
 @dataclass(frozen=True, slots=True)
+class UnlistedPayment:
+    """A payment of the time of a statement, which may be missing there; `line` is the number that received it."""
+
+    payment_id: str
+    telco_id: str
+    amount_minor: int
+    currency: str
+    at: int
+    line: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class HeldMessage:
     """A message with this ID that made no payment (yet), and its open review."""
 
@@ -46,6 +58,19 @@ def payments_with_ids(reader: Reader, ids: Sequence[str]) -> list[StatementPayme
         ids,
     )
     return [StatementPayment(*row) for row in rows]
+
+
+def payments_between(
+    reader: Reader, since: int, until: int, *, limit: int
+) -> list[UnlistedPayment]:
+    """Return the live payments with a time of the network from `since` to `until`, both included, oldest first."""
+    rows = reader.all(
+        "SELECT p.id, p.telco_transaction_id, p.amount_minor, p.currency, p.telco_at, pm.phone_number FROM payments p "
+        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+        "WHERE p.mode = 'live' AND p.telco_at >= :since AND p.telco_at <= :until ORDER BY p.telco_at, p.seq LIMIT :limit",
+        {"since": since, "until": until, "limit": limit},
+    )
+    return [UnlistedPayment(*row) for row in rows]
 
 
 def held_with_ids(reader: Reader, ids: Sequence[str]) -> list[HeldMessage]:

@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,7 @@ from momo_cli.text import at, clean
 from momo_cli.times import stamp
 from parsers.money import render
 from parsers.phone import read_phone
-from parsers.statement import FIELDS, Entry, Statement, read_statement
+from parsers.statement import FIELDS, Entry, Statement, read_statement, rows_of
 
 _BATCH: Final = 400
 _FILE_BYTES_MAX: Final = 32 * 1024 * 1024
@@ -144,9 +143,8 @@ def _read(data: bytes, file: str, columns: Sequence[str]) -> Statement:
             raise usage(f"--column: {given!r}: write FIELD=NAME, FIELD one of {', '.join(FIELDS)}")
         named[name] = column
     text = data.decode("utf-8-sig", "replace")
-    delimiter = max(",;\t", key=text[:4096].count)
     try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        rows = rows_of(text)
     except csv.Error as problem:
         raise usage(f"{file}: not CSV ({problem})") from None
     statement = read_statement(rows, named)

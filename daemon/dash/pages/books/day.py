@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any, Final
+from urllib.parse import urlencode
 
+from daemon.core.access.roles import Operation, require
 from daemon.core.books import day_sheet
 from daemon.core.errors import FieldError
 from daemon.core.json_values import Json
 from daemon.core.limits import DAY_US
+from daemon.dash.pages.books import sheet_text
 from daemon.dash.parts import chart, listing
-from daemon.dash.parts.listing import Choice
-from daemon.dash.web.answers import Download, Shown
+from daemon.dash.parts.listing import Asked, Choice
+from daemon.dash.web.answers import Download, Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
+from daemon.flows.upkeep import notices
 from daemon.steps.day_sheet import read_buckets, read_sheet
 from daemon.store import shop as shops
 from daemon.store.books.day_sheet import Period, by_payer
@@ -27,16 +31,7 @@ async def show(visit: Visit) -> Shown | Download:
     """Show the sheet of today, or of the days in the address."""
     asked = listing.ask(visit, CHOICES)
     zone = visit.words.zone
-    today = day_sheet.day(visit.words.local(visit.now).date(), zone)
-    until = today[1] if asked.until is None else asked.until
-    last = day_sheet.day(visit.words.local(until - 1).date(), zone)
-    since = last[0] if asked.since is None else asked.since
-    if not 0 < until - since <= day_sheet.DAYS_MAX * DAY_US:
-        visit.fail(
-            FieldError("", "invalid", visit.words("day_days_wrong", most=day_sheet.DAYS_MAX))
-        )
-        since, until = today
-    period, by = Period(since, until), asked.chosen["group"]
+    period, by = _period(visit, asked), asked.chosen["group"]
 
     def read(reader: Reader) -> tuple[Json, list[Json]]:
         return read_sheet(reader, period, shops.get(reader)), _rows(reader, period, zone, by)
@@ -52,14 +47,51 @@ async def show(visit: Visit) -> Shown | Download:
             "by": by,
             "bars": _bars(visit, rows, by),
             "kinds": day_sheet.COUNTED,
-            "when": _when(visit, since, until),
+            "when": _when(visit, period),
+            "mails_to": _address(visit) if visit.may(Operation.MAIL_REPORT) else "",
         },
     )
 
 
-def _when(visit: Visit, since: int, until: int) -> str:
-    first, last = visit.words.weekday(since), visit.words.weekday(until - 1)
-    year = visit.words.local(until - 1).year
+async def mail(visit: Visit) -> Outcome:
+    """Mail the sheet of the days in the form to the owner."""
+    require(visit.caller, Operation.MAIL_REPORT)
+    if not _address(visit):
+        return Goto("/dash/day", "said_no_mail")
+    # The days stand in hidden fields, with the names that they have in the address of the page.
+    days = {name: visit.form[name] for name in ("from", "to") if visit.form.get(name)}
+    visit.query = days
+    period = _period(visit, listing.ask(visit, ()))
+    sheet = await visit.env.store.read(lambda reader: read_sheet(reader, period, shops.get(reader)))
+    shop = visit.shop.name if visit.shop is not None else "momo"
+    subject = f"{_when(visit, period)} · {shop}"
+    text = "\n".join(sheet_text.lines(visit, sheet["sheets"])) or visit.words("day_nothing")
+    await notices.queue_email(visit.env, visit.caller, subject, f"{subject}\n\n{text}\n")
+    query = urlencode(days)
+    return Goto(f"/dash/day?{query}" if query else "/dash/day", "said_mailed")
+
+
+def _address(visit: Visit) -> str:
+    """Return the owner's address; empty if the settings name no mail server."""
+    return visit.env.config.smtp.to if "email" in visit.machine.channels else ""
+
+
+def _period(visit: Visit, asked: Asked) -> Period:
+    """Return the days that are asked for, today if they make no sense, which is said on the page."""
+    zone = visit.words.zone
+    today = day_sheet.day(visit.words.local(visit.now).date(), zone)
+    until = today[1] if asked.until is None else asked.until
+    last = day_sheet.day(visit.words.local(until - 1).date(), zone)
+    since = last[0] if asked.since is None else asked.since
+    if 0 < until - since <= day_sheet.DAYS_MAX * DAY_US:
+        return Period(since, until)
+    visit.fail(FieldError("", "invalid", visit.words("day_days_wrong", most=day_sheet.DAYS_MAX)))
+    return Period(*today)
+
+
+def _when(visit: Visit, period: Period) -> str:
+    first, last = visit.words.weekday(period.since), visit.words.weekday(period.until - 1)
+    year = visit.words.local(period.until - 1).year
     return f"{first} {year}" if first == last else f"{first} \N{EN DASH} {last} {year}"
 
 

@@ -1,0 +1,196 @@
+"""A network's statement against the messages: what is missing on either side, and where to go on.
+
+A statement never makes an order paid: only a message or a person does.
+"""
+
+import csv
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Any, Final
+
+from daemon.core.access.roles import Operation, require
+from daemon.core.books.statement import Finding
+from daemon.core.errors import FieldError
+from daemon.core.json_values import Json
+from daemon.core.limits import SECOND_US
+from daemon.core.names import national_format, provider_name
+from daemon.dash.web.answers import Outcome, Shown
+from daemon.dash.web.visit import Visit
+from daemon.flows.books.audit import note_statement
+from daemon.steps.statement import compared
+from daemon.store.books import statement as store
+from daemon.store.books.statement import UnlistedPayment
+from daemon.store.engine import Reader
+from daemon.store.lines import payment_methods
+from parsers.phone import read_phone
+from parsers.statement import Entry, Statement, read_statement, rows_of
+
+BATCH: Final = 400
+CHARACTERS_MAX: Final = 1_000_000
+COLUMNS: Final = ("id", "amount", "time")
+MISSING_MAX: Final = 5_000
+SHOWN_MAX: Final = 500
+_PAYMENTS: Final = "/dash/payments"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference: an entry that the messages do not tell alike, or a payment that is not on the statement.
+
+    `at` is the time as text; `listed` and `told` are the amounts of the statement and of the message; `href` is where
+    to go on.
+    """
+
+    finding: str
+    id: str
+    at: str
+    listed: str
+    told: str
+    href: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a comparison found."""
+
+    entries: int
+    agree: int
+    left: int
+    unread: Sequence[int]
+    differences: Sequence[Difference]
+    dated: bool
+    noted: bool
+
+
+async def show(visit: Visit) -> Shown:
+    """Show the form."""
+    return await _page(visit, None, 200)
+
+
+async def compare(visit: Visit) -> Outcome:
+    """Compare the statement in the form, and note in the journal that it was done."""
+    require(visit.caller, Operation.COMPARE_STATEMENT)
+    text = visit.form.get("statement", "").lstrip("\ufeff").replace("\r\n", "\n")
+    statement = _read(visit, text)
+    number = read_phone(visit.form.get("line", ""))
+    if statement is None:
+        return await _page(visit, None, 422)
+    entries, zone = statement.entries, visit.words.zone
+    times = [_us(one.at, zone) for one in entries if one.at is not None]
+
+    def read(reader: Reader) -> tuple[list[Json], list[UnlistedPayment]]:
+        found: list[Json] = []
+        for start in range(0, len(entries), BATCH):
+            batch = entries[start : start + BATCH]
+            asked = [{"id": one.id, "amount_minor": one.minor} for one in batch]
+            found += compared(reader, asked, number)
+        between: list[UnlistedPayment] = []
+        if times:
+            between = store.payments_between(reader, min(times), max(times), limit=MISSING_MAX)
+        return found, between
+
+    found, between = await visit.env.store.read(read)
+    known = {one.id for one in entries}
+    differences = [
+        _entry(visit, entry, said)
+        for entry, said in zip(entries, found, strict=True)
+        if said["finding"] != Finding.AGREES
+    ]
+    agree = len(entries) - len(differences)
+    differences += [
+        _unlisted(visit, one)
+        for one in between
+        if one.telco_id.upper() not in known and number in (None, one.line)
+    ]
+    counts = Counter(one.finding for one in differences)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    facts = {"line": number, "agrees": agree, **counts}
+    noted = await note_statement(visit.env, visit.caller, digest, facts)
+    result = Result(
+        len(entries), agree, statement.out, statement.unread, differences, bool(times), noted
+    )
+    return await _page(visit, result, 200)
+
+
+def _read(visit: Visit, text: str) -> Statement | None:
+    """Read the statement; on None what is wrong is in `visit.errors`."""
+    t = visit.words
+    if not text.strip() or len(text) > CHARACTERS_MAX:
+        visit.fail(FieldError("statement", "invalid", t("statement_none")))
+        return None
+    named = {
+        name: visit.form[f"column_{name}"].strip()
+        for name in COLUMNS
+        if visit.form.get(f"column_{name}", "").strip()
+    }
+    try:
+        statement = read_statement(rows_of(text), named)
+    except csv.Error:
+        visit.fail(FieldError("statement", "invalid", t("statement_no_csv")))
+        return None
+    if statement.missing:
+        there = ", ".join(name.strip() for name in statement.header if name.strip())[:300]
+        for name in statement.missing:
+            visit.fail(FieldError(f"column_{name}", "invalid", t("column_missing")))
+        visit.fail(FieldError("statement", "invalid", t("statement_columns", columns=there)))
+        return None
+    return statement
+
+
+def _entry(visit: Visit, entry: Entry, said: Json) -> Difference:
+    told = said["told_amount"]
+    if said["review_id"]:
+        href = f"/dash/review/{said['review_id']}"
+    elif said["message_id"]:
+        href = f"/dash/messages/{said['message_id']}"
+    elif said["reference"] or said["claimed_by"]:
+        href = f"/dash/transactions/{said['reference'] or said['claimed_by']}"
+    elif said["finding"] == Finding.LINE:
+        href = "/dash/lines"
+    elif said["finding"] == Finding.UNTOLD:
+        href = "/dash/messages"
+    else:
+        href = f"{_PAYMENTS}?search={entry.id}"
+    return Difference(
+        str(said["finding"]),
+        entry.id,
+        "" if entry.at is None else f"{entry.at:%Y-%m-%d %H:%M}",
+        visit.money(entry.minor),
+        "" if told is None else visit.money_text(told, "GHS"),
+        href,
+        entry.line,
+    )
+
+
+def _unlisted(visit: Visit, one: UnlistedPayment) -> Difference:
+    at = f"{visit.words.local(one.at):%Y-%m-%d %H:%M}"
+    told = visit.money(one.amount_minor, one.currency)
+    href = f"{_PAYMENTS}/{one.payment_id}"
+    return Difference("not_on_statement", one.telco_id, at, "", told, href, None)
+
+
+def _us(at: datetime, zone: tzinfo) -> int:
+    """Return a printed time, which names no zone, as one of the shop."""
+    return int(at.replace(tzinfo=zone).timestamp()) * SECOND_US
+
+
+async def _page(visit: Visit, result: Result | None, status: int) -> Shown:
+    methods = await visit.env.store.read(payment_methods.in_use)
+    values: dict[str, Any] = {
+        "lines": [
+            (
+                one.phone_number,
+                f"{national_format(one.phone_number)} · {provider_name(one.provider)}",
+            )
+            for one in methods
+        ],
+        "columns": COLUMNS,
+        "result": result,
+        "shown": () if result is None else result.differences[:SHOWN_MAX],
+        "most": CHARACTERS_MAX,
+    }
+    return Shown("books/statement.html", values, status=status)

@@ -1,0 +1,130 @@
+"""A statement is compared in the browser, and the day sheet is mailed to the owner."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser
+
+from daemon.runtime.config import Config, Smtp
+from daemon.wire import Role
+from tests.fakes.api import FakeApi, running
+from tests.fakes.browser import needs_browser, visiting
+from tests.fakes.dash import as_user, log_in
+from tests.fakes.orders import Orders
+from tests.fakes.receipts import STARTED, mtn
+
+HEAD = "Transaction Date,FID,Amount,Balance Before,Balance After\n"
+
+
+def row(number: int, amount: str, minute: int) -> str:
+    at = STARTED + timedelta(minutes=minute)
+    return f"{at:%Y-%m-%d %H:%M:%S},9321450000{number},{amount},0.00,100.00\n"
+
+
+async def three_messages(api: FakeApi) -> None:
+    """Three messages: one agrees, one has another amount, one is not on the statement."""
+    shop = api.shop
+    await shop.begin_chain()
+    shop.limit(0)
+    for number, minor, minute in ((1, 2500, 0), (2, 900, 1), (3, 700, 2)):
+        at = STARTED + timedelta(minutes=minute)
+        telco_id = f"9321450000{number}"
+        receipt = mtn(minor, "KOFI BADU", shop.wallet(minor), "rent", telco_id, sent_at=at)
+        await shop.read(receipt)
+
+
+TEXT = HEAD + row(1, "25.00", 0) + row(2, "9.50", 1) + row(4, "4.00", 3)
+
+
+async def test_each_difference_is_named_and_leads_on(api: FakeApi) -> None:
+    await three_messages(api)
+    person = await log_in(api, Role.MANAGER)
+    form = {"statement": TEXT, "line": "+233244124567"}
+    page = (await person.post("/dash/statement", form)).text
+    assert "1 of 3 payments on the statement agree" in page
+    assert "3 differences" in page
+    for words in ("another amount", "no message", "not on the statement", "GHS\xa09.50"):
+        assert words in page
+    [payment] = await api.shop.values(
+        "SELECT id FROM payments WHERE telco_transaction_id = '93214500003'"
+    )
+    assert f'href="/dash/payments/{payment}"' in page
+    assert "The comparison is in the journal." in page
+    # The same file again says the same, and is noted once; nothing was paid by it.
+    again = (await person.post("/dash/statement", form)).text
+    assert "This file was compared before." in again
+    actors = "SELECT actor FROM events WHERE type = 'statement.compared'"
+    assert await api.shop.values(actors) == ["user:manager"]
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"statement": " "}, "Choose a file"),
+        ({"statement": "When,What,Much\n1,2,3\n"}, "The columns are: When, What, Much"),
+    ],
+)
+async def test_what_is_no_statement_is_said(api: FakeApi, form: dict[str, str], words: str) -> None:
+    person = await log_in(api, Role.MANAGER)
+    answer = await person.post("/dash/statement", form)
+    assert answer.status_code == 422
+    assert words in answer.text
+
+
+async def test_columns_of_another_network_are_named_by_hand(api: FakeApi) -> None:
+    await three_messages(api)
+    person = await log_in(api, Role.MANAGER)
+    text = "Code;Worth\n93214500001;25.00\n"
+    form = {"statement": text, "column_id": "Code", "column_amount": "Worth"}
+    page = (await person.post("/dash/statement", form)).text
+    assert "1 of 1 payments" in page
+    assert "nothing differs" in page
+    assert "No line has a readable time" in page
+
+
+@needs_browser
+async def test_a_chosen_file_is_compared(api: FakeApi, browser: Browser, tmp_path: Path) -> None:
+    await three_messages(api)
+    file = tmp_path / "mtn.csv"
+    file.write_text(TEXT)
+    person = await log_in(api, Role.OWNER)
+    async with visiting(browser, api.base_url) as visit:
+        await as_user(visit, person)
+        await visit.page.goto("/dash/statement")
+        await visit.page.get_by_label("File (CSV)").set_input_files(str(file))
+        field = visit.page.get_by_label("Its text")
+        await visit.page.wait_for_selector("#f-statement")
+        while not await field.input_value():
+            await visit.page.evaluate("new Promise(requestAnimationFrame)")
+        await visit.page.get_by_role("button", name="Compare").click()
+        await visit.page.get_by_text("1 of 3 payments").wait_for()
+        assert visit.faults == []
+
+
+async def test_the_day_sheet_is_mailed_to_the_owner_only(tmp_path: Path) -> None:
+    config = Config(smtp=Smtp(host="mail.shop.example", to="ama@shop.example"))
+    async with running(tmp_path, config) as api:
+        await Orders(api.shop).make("paid")
+        viewer, manager = await log_in(api, Role.VIEWER), await log_in(api, Role.MANAGER)
+        assert "Mail it" not in (await viewer.get("/dash/day")).text
+        assert (await viewer.post("/dash/day/mail")).status_code == 403
+        assert "Mail it to ama@shop.example" in (await manager.get("/dash/day")).text
+        day = {"from": "2026-11-21", "to": "2026-11-21"}
+        answer = await manager.post("/dash/day/mail", day)
+        assert (
+            answer.headers["location"] == "/dash/day?from=2026-11-21&to=2026-11-21&said=said_mailed"
+        )
+        [(subject, body)] = await api.shop.values("SELECT subject, body FROM notice_sends")
+        assert subject == "Saturday 21 November 2026 · Ama Provisions"
+        assert "Money in" in body
+        assert "GHS\xa025.00" in body
+        actors = "SELECT actor FROM events WHERE type = 'report.mailed'"
+        assert await api.shop.values(actors) == ["user:manager"]
+
+
+async def test_without_a_mail_server_nothing_is_offered(api: FakeApi) -> None:
+    person = await log_in(api, Role.OWNER)
+    assert "Mail it" not in (await person.get("/dash/day")).text
+    answer = await person.post("/dash/day/mail")
+    assert answer.headers["location"] == "/dash/day?said=said_no_mail"
