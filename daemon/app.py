@@ -39,6 +39,7 @@ from daemon.loops.notices import NoticeLoop
 from daemon.loops.own_wordings import watch_templates
 from daemon.loops.ports import Ports
 from daemon.loops.self_check import check_database
+from daemon.loops.signal import note_signals
 from daemon.loops.simulated_phones import SimulatedPhones
 from daemon.loops.sources.all import RunningSource, Sources
 from daemon.loops.sources.kinds import new_source
@@ -267,6 +268,7 @@ class Daemon:
             asyncio.create_task(self._faults.run(), name="faults"),
             asyncio.create_task(check_database(env, log), name="self check"),
             asyncio.create_task(KeepAwakeLoop(env, log).run(), name="awake"),
+            asyncio.create_task(note_signals(env, self._modem_health), name="signals"),
             asyncio.create_task(
                 CertificateLoop(env, self._listeners.reload_certificate, log).run(),
                 name="certificate",

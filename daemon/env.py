@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from daemon.core.access.keys import KeyUse
 from daemon.core.access.one_time_links import OneTimeLinks
 from daemon.core.ids import new_uuid
+from daemon.core.lines.signal_history import SignalHistory
 from daemon.core.messages import sandbox
 from daemon.core.payments import checkout
 from daemon.core.payments.payer_texts import Texting
@@ -47,6 +48,7 @@ class Env:
         self_check: The result of the daily database check.
         faults: The present reasons why the shop cannot work as usual.
         awake: Whether the machine is kept from sleeping.
+        signals: The signal of each modem over the last 24 hours.
         free_bytes: Returns the number of free bytes in a folder.
         live_receivers: The connected `momo listen` listeners.
         message_journal: The journal of raw messages outside the database; None until the shop's key is known.
@@ -73,6 +75,7 @@ class Env:
     self_check: SelfCheck = field(default_factory=SelfCheck)
     faults: Faults = field(default_factory=Faults)
     awake: AwakeStatus = field(default_factory=AwakeStatus)
+    signals: SignalHistory = field(default_factory=SignalHistory)
     free_bytes: Callable[[str], int] = free_bytes
     own_wordings: OwnWordings = field(default_factory=OwnWordings)
     message_journal: MessageJournal | None = None

@@ -210,6 +210,7 @@ def modem_lines(row: Row, terminal: Terminal) -> list[str]:
         ("make", made),
         ("IMEI", clean(row.get("imei"))),
         ("signal", signal(row, terminal)),
+        ("24 hours", _signal_of_day(row)),
         ("network", network(row)),
         ("storage", f"{_storages(row)} messages" if row.get("storage") else ""),
         ("last SMS", ago(row.get("last_sms_at"), terminal)),
@@ -218,6 +219,16 @@ def modem_lines(row: Row, terminal: Terminal) -> list[str]:
     found += [f"  {name:<9} {value}" for name, value in facts if value and value != "—"]
     found += [f"  {'SIM':<9} {_sim(sim)}" for sim in row.get("sims") or ()]
     return found + list(trouble_lines(row, terminal))
+
+
+def _signal_of_day(row: Row) -> str:
+    """Return the weakest and the strongest signal of the last 24 hours."""
+    hours = row.get("signal_hours") or ()
+    if not hours:
+        return ""
+    lowest = min(int(hour["lowest_dbm"]) for hour in hours)
+    highest = max(int(hour["highest_dbm"]) for hour in hours)
+    return f"{lowest} to {highest} dBm"
 
 
 def _source(row: Row) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.loops.signal import note_once
 from daemon.store.engine import Tx
 from daemon.wire import Role
 from tests.fakes.api import FakeApi
@@ -150,3 +151,26 @@ async def test_a_sim_that_is_not_there_is_a_page_in_plain_words(api: FakeApi) ->
         answer = await person.get(path)
         assert answer.status_code == 404
         assert "<h1" in answer.text
+
+
+async def test_the_signal_of_the_last_day_is_a_picture_with_its_table(api: FakeApi) -> None:
+    person = await log_in(api, Role.VIEWER)
+    plug_in(api)
+    assert "No signal was measured yet" in (await person.get(here(api))).text
+    for signal in (17, 2):
+        plug_in(api, signal=signal)
+        note_once(api.shop.env, api.phones)
+    api.shop.clock.advance(3600)
+    plug_in(api, signal=31)
+    note_once(api.shop.env, api.phones)
+    page = (await person.get(here(api))).text
+    assert "-109 to -79 dBm, at least 1 of 4" in page
+    assert "-51 to -51 dBm" in page
+    assert page.count("not measured") == 3 * 22  # the picture, its text and the table
+    device = api.shop.source.device_id
+    found = (await api.local.get(f"/local/v1/modems/{device}")).json()["data"]["signal_hours"]
+    assert [hour["lowest_dbm"] for hour in found] == [-109, -51]
+    # A simulated phone is no line.
+    plug_in(api, simulated=True, device_id="sim", signal=3)
+    note_once(api.shop.env, api.phones)
+    assert api.shop.env.signals.hours("sim", api.shop.clock.now_us())[-1].lowest is None

@@ -59,8 +59,19 @@ async def get_list(call: Call) -> Reply:
 
 
 async def get_one(call: Call) -> Reply:
-    """Return one modem."""
-    return ok(await one(call, call.uuid(ErrorCode.DEVICE_NOT_FOUND)))
+    """Return one modem, with its signal over the last 24 hours: an hour without a measured signal is left out."""
+    device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
+    found = await one(call, device_id)
+    hours = [
+        {
+            "at": timestamp(hour.at),
+            "lowest_dbm": modem_health.dbm(hour.lowest),
+            "highest_dbm": modem_health.dbm(hour.highest),
+        }
+        for hour in call.env.signals.hours(device_id, call.env.clock.now_us())
+        if hour.lowest is not None
+    ]
+    return ok({**found, "signal_hours": hours})
 
 
 async def rename(call: Call) -> Reply:

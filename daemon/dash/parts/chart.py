@@ -33,9 +33,12 @@ class Bars:
     top: str
 
 
-def bars(values: Sequence[tuple[str, int, str]], *, now: int | None = None) -> Bars:
-    """Return the chart of (label, value, value in words); `now` is the place of the present one."""
-    most = max((value for _, value, _ in values), default=0) or 1
+def bars(values: Sequence[tuple[str, int, str]], *, now: int | None = None, full: int = 0) -> Bars:
+    """Return the chart of (label, value, value in words).
+
+    `now` is the place of the present one, `full` the value of a bar of full height, which without it is the largest one.
+    """
+    most = full or max((value for _, value, _ in values), default=0) or 1
     found = []
     for place, (label, value, text) in enumerate(values):
         height = 0.0 if value <= 0 else max(2.0, round(value * HEIGHT / most, 1))
@@ -44,14 +47,3 @@ def bars(values: Sequence[tuple[str, int, str]], *, now: int | None = None) -> B
         )
     top = next((text for _, value, text in values if value == most), "")
     return Bars(len(values) * STEP, found, top)
-
-
-def line(values: Sequence[int], *, low: int = 0, high: int = 31) -> str:
-    """Return the points of a line 100 wide and 30 high, such as a signal over time, for `<polyline points>`."""
-    if len(values) < 2:
-        return ""
-    span = max(1, high - low)
-    return " ".join(
-        f"{round(place * 100 / (len(values) - 1), 1)},{round(30 - (value - low) * 30 / span, 1)}"
-        for place, value in enumerate(values)
-    )

@@ -74,7 +74,7 @@ def _typed(row: dict[str, Any]) -> str:
 def show(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
     """Show one modem and its troubles.
 
-    It shows signal, network, SIM and storage, and the troubles with their remedies.
+    It shows signal (now and over 24 hours), network, SIM and storage, and the troubles with their remedies.
 
     Examples:
         momo modems show front-desk

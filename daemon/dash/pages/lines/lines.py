@@ -8,7 +8,7 @@ from typing import Final
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, NOTES_CHARACTERS_MAX
-from daemon.core.lines import silence
+from daemon.core.lines import modem_health, silence
 from daemon.core.messages.balance_chain import Entry
 from daemon.core.model import Payment
 from daemon.core.names import currency_of, network_name, provider_name
@@ -32,6 +32,7 @@ from parsers.phone import read_phone
 from parsers.read import PROVIDERS
 
 CHAIN_SHOWN: Final = 10
+SIGNAL_MOST: Final = 31
 _PIN: Final = re.compile(r"[0-9]{4,8}", re.ASCII)
 _ID: Final = re.compile(r"([0-9a-f-]{36}):([0-9]{1,2})", re.ASCII)
 _GHANA: Final = "+233"
@@ -93,6 +94,7 @@ async def _page(visit: Visit, status: int = 200) -> Shown:
             "sent": facts.text,
             "asked": facts.asked,
             "hours": _hours(visit, view),
+            "signals": _signals(visit, view),
             "providers": [(one.name, provider_name(one.name)) for one in offered],
             "manages": visit.may(Operation.MANAGE_LINES),
             "text": visible,
@@ -143,6 +145,30 @@ def _hours(visit: Visit, view: SimView) -> chart.Bars | None:
         for hour, (count, usual) in enumerate(hours)
     ]
     return chart.bars(values, now=t.local(visit.now).hour)
+
+
+def _signals(visit: Visit, view: SimView) -> chart.Bars | None:
+    """Return the weakest signal of each of the last 24 hours; None if none was measured."""
+    t, hours = visit.words, visit.env.signals.hours(view.device.device_id, visit.now)
+    if all(hour.lowest is None for hour in hours):
+        return None
+    values = [
+        (
+            f"{t.local(hour.at):%H}",
+            # A signal of 0 is weak and not missing, so its bar has some height.
+            0 if hour.lowest is None else hour.lowest + 1,
+            t("signal_none")
+            if hour.lowest is None
+            else t(
+                "signal_range",
+                lowest=modem_health.dbm(hour.lowest),
+                highest=modem_health.dbm(hour.highest),
+                bars=modem_health.bars(hour.lowest),
+            ),
+        )
+        for hour in hours
+    ]
+    return chart.bars(values, now=len(values) - 1, full=SIGNAL_MOST + 1)
 
 
 def _slot(visit: Visit) -> Slot:
