@@ -27,7 +27,14 @@ from daemon.dash.web.forgery import check_origin, claim_form
 from daemon.dash.web.frame import Frame
 from daemon.dash.web.look import ROOT, Look
 from daemon.dash.web.machine import Machine
-from daemon.dash.web.sending import Sending, cookie_of, file_answer, is_secure, language_of
+from daemon.dash.web.sending import (
+    Sending,
+    cookie_of,
+    file_answer,
+    is_secure,
+    language_of,
+    own_headers,
+)
 from daemon.dash.web.stream import Hub
 from daemon.dash.web.table import Action, Page, Table
 from daemon.dash.web.visit import LoggedIn, Visit
@@ -232,7 +239,7 @@ class Site:
             await sending.page(html, answer)
 
     async def _send_file(self, name: str, scope: Scope, send: Send) -> None:
-        await file_answer(self._look, name).send(scope, send)
+        await file_answer(self._look, name, own_headers(self._env)).send(scope, send)
 
     def _log(self, error: Exception, scope: Scope) -> None:
         # Do not log the message: it may quote data of a person.

@@ -84,6 +84,7 @@ async def test_columns_of_another_network_are_named_by_hand(api: FakeApi) -> Non
 
 
 @needs_browser
+@pytest.mark.slow
 async def test_a_chosen_file_is_compared(api: FakeApi, browser: Browser, tmp_path: Path) -> None:
     await three_messages(api)
     file = tmp_path / "mtn.csv"

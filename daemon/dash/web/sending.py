@@ -68,8 +68,13 @@ def language_of(scope: Scope, query: dict[str, str]) -> str:
     return LANGUAGES[0]
 
 
-def file_answer(look: Look, name: str) -> Answer:
-    """Return a file of the look; the manifest is made from the others."""
+def own_headers(env: Env) -> tuple[Header, ...]:
+    """Return the headers of a shop that has a certificate: a browser stays with HTTPS."""
+    return (STRICT_TRANSPORT,) if env.config.http.tls_cert else ()
+
+
+def file_answer(look: Look, name: str, own: tuple[Header, ...]) -> Answer:
+    """Return a file of the look, with the headers `own`; the manifest is made from the others."""
     if name == "manifest.json":
         icons = [
             {"src": look.names[f"icon-{size}.png"], "sizes": f"{size}x{size}", "type": "image/png"}
@@ -85,11 +90,11 @@ def file_answer(look: Look, name: str) -> Answer:
             "theme_color": "#0b5c3f",
             "icons": icons,
         }
-        return Answer(200, json.dumps(manifest).encode(), (), _MANIFEST, HEADERS)
+        return Answer(200, json.dumps(manifest).encode(), own, _MANIFEST, HEADERS)
     found = look.files.get(name)
     if found is None:
-        return Answer(404, b"", (), b"text/plain", HEADERS)
-    return Answer(200, found.body, (), found.content_type, _FOREVER)
+        return Answer(404, b"", own, b"text/plain", HEADERS)
+    return Answer(200, found.body, own, found.content_type, _FOREVER)
 
 
 class Sending:
@@ -99,7 +104,7 @@ class Sending:
         self._scope = scope
         self._send = send
         self._secure = secure
-        self._own = (STRICT_TRANSPORT,) if env.config.http.tls_cert else ()
+        self._own = own_headers(env)
 
     async def page(self, html: str, shown: Shown) -> None:
         """Send a page."""
