@@ -130,6 +130,8 @@ class Path(StrEnum):
     LOCAL_REPARSE = "/local/v1/messages/reparse"
     LOCAL_IMPORT = "/local/v1/messages/import"
     LOCAL_TEMPLATES = "/local/v1/templates"
+    LOCAL_REPLACE = "/local/v1/transactions/{reference}/replace"
+    LOCAL_SEND_CODE = "/local/v1/transactions/{reference}/send-code"
     LOCAL_CHECKOUT = "/local/v1/checkout/{reference}"
     LOCAL_REPORT = "/local/v1/report"
     LOCAL_REPORT_MAIL = "/local/v1/report/mail"

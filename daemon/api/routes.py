@@ -17,7 +17,7 @@ from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
 from daemon.api.lines import lines, modems, smscs, sources
 from daemon.api.messages import confirmations, messages, sandbox
 from daemon.api.openapi.pages import DescriptionHandlers
-from daemon.api.payments import reviews, transactions
+from daemon.api.payments import counter, reviews, transactions
 from daemon.api.payments.initialize import initialize
 from daemon.api.upkeep import control, erasure, event_stream, metrics, notices, status
 from daemon.api.webhooks import dead_letters, deliveries, endpoints, listen, replay, rules, secrets
@@ -200,6 +200,8 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_LISTENER, {"POST": op(listen.stream)}, local=True)
     routes.add(Path.LOCAL_LISTENER_OUTCOMES, {"POST": op(listen.settle)}, local=True)
     routes.add(Path.LOCAL_DELIVERY_SIGNED, {"POST": op(deliveries.sign)}, local=True)
+    routes.add(Path.LOCAL_REPLACE, {"POST": op(counter.replace)}, local=True)
+    routes.add(Path.LOCAL_SEND_CODE, {"POST": op(counter.send_code)}, local=True)
     routes.add(Path.LOCAL_CHECKOUT, {"GET": op(transactions.get_checkout_page)}, local=True)
     routes.add(Path.LOCAL_REPORT, {"GET": op(report.get)}, local=True)
     routes.add(Path.LOCAL_REPORT_MAIL, {"POST": op(report.mail)}, local=True)

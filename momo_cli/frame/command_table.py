@@ -29,6 +29,8 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx watch": Info("payments.transactions", "Show changes of transactions as they happen", DAY),
     "tx wait": Info("payments.transactions", "Wait until a transaction is paid", DAY),
     "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
+    "tx replace": Info("payments.counter", "Replace an unpaid transaction by a new one", DAY),
+    "tx send-code": Info("payments.counter", "Send the customer the SMS with the code again", DAY),
     "open": Info(
         "payments.transactions", "Open the dashboard, or the checkout page of a transaction", DAY
     ),
@@ -196,7 +198,7 @@ COMMANDS: Final[dict[str, Info]] = {
 """All commands; the first of two words is the group."""
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
-    "tx": ("Transactions: list, show, watch, wait, cancel", DAY),
+    "tx": ("Transactions: list, show, watch, wait, cancel, replace, send-code", DAY),
     "review": ("Payments held for review: list, show, approve, reject", DAY),
     "payers": ("Payer names approved for a number: list, revoke", DAY),
     "messages": ("The received SMS: list, show, reparse, import, sample", DAY),

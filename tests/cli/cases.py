@@ -78,6 +78,18 @@ CASES = {
     "tx cancel": Case(
         ("tx", "cancel", samples.REF), ("POST", f"{TX}/cancel"), samples.one("CANCELLED"), DOES
     ),
+    "tx replace": Case(
+        ("tx", "replace", samples.REF),
+        ("POST", f"/local/v1/transactions/{samples.REF}/replace"),
+        Says({"success": True, "data": samples.CREATED, "meta": {}}, 201),
+        DOES,
+    ),
+    "tx send-code": Case(
+        ("tx", "send-code", samples.REF),
+        ("POST", f"/local/v1/transactions/{samples.REF}/send-code"),
+        ok({"reference": samples.REF, "result": "queued"}),
+        DOES,
+    ),
     "open": Case(
         ("open", samples.REF),
         ("GET", f"/local/v1/checkout/{samples.REF}"),

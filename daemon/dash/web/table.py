@@ -50,11 +50,13 @@ class Action:
         path: The address that the form posts to, with `{places}`.
         operation: Decides who may do it, by the table in `daemon/core/access/roles.py`; None is the login.
         act: Does it and returns where to go, or what is shown once.
+        command: The same thing in the terminal, with `{places}`; empty where a terminal has nothing to do with it.
     """
 
     path: str
     operation: Operation | None
     act: Act
+    command: str = ""
 
     @property
     def roles(self) -> frozenset[Role]:

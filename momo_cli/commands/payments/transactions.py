@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 from daemon.wire import ErrorCode, Mode, Path, TransactionStatus
 from momo_cli import exit_codes
@@ -23,7 +24,7 @@ from momo_cli.inputs.parameters import (
 from momo_cli.inputs.typed_values import check_choice, only_given, time_of
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import start_daemon
-from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of
+from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_of, payer_text, state, styled
 from momo_cli.socket.client import Client, Reply, path_of
@@ -421,6 +422,9 @@ def open_(
     ] = None,
     only_print: Annotated[bool, option("--print", "Print the address only.")] = False,
     user: Annotated[str | None, option("NAME", "Log in as this user, not as the owner.")] = None,
+    page: Annotated[
+        str | None, option("NAME", "A page of the dashboard: till, poster, review, day.")
+    ] = None,
 ) -> Answer:
     """Open the dashboard, or the checkout page of a transaction.
 
@@ -433,13 +437,14 @@ def open_(
     Examples:
         momo open
         momo open --user ama --print
+        momo open --page poster
         momo open 7KQ2MX
         momo open checkout svc_trx_0f3c5d2a9b8e47c1a6d0e2f4b8c6a901
         momo open 7KQ2MX --print
     """
     match words or []:
         case []:
-            return _dashboard(client, terminal, user, only_print=only_print)
+            return _dashboard(client, terminal, user, page, only_print=only_print)
         case [transaction] if transaction not in _PAGES:
             pass
         case [page, transaction] if page in _PAGES:
@@ -466,7 +471,9 @@ def open_(
     )
 
 
-def _dashboard(client: Client, terminal: Terminal, user: str | None, *, only_print: bool) -> Answer:
+def _dashboard(
+    client: Client, terminal: Terminal, user: str | None, page: str | None, *, only_print: bool
+) -> Answer:
     try:
         reply = _link(client, user)
     except Failure as failure:
@@ -477,8 +484,11 @@ def _dashboard(client: Client, terminal: Terminal, user: str | None, *, only_pri
         start_daemon(client, terminal, (), _START_S)
         reply = _link(client, user)
     url = clean(reply.data["url"])
+    if page is not None:
+        path = "/dash/" + page.strip("/")
+        url += f"&to={quote(path, safe='/')}"
     return Answer(
-        *reply.parts,
+        *made({**reply.data, "url": url}),
         lines=[url],
         plain=url,
         notes=[

@@ -72,7 +72,9 @@ async def enter(visit: Visit) -> Goto:
 
 
 async def _first_page(visit: Visit, user: User) -> str:
-    """Return the page after a link: the first run until the shop has seen a payment."""
+    """Return the page after a link: the one in it, else for the owner the first run until a payment was seen."""
+    if visit.query.get("to"):
+        return _target(visit.query["to"])
     if user.role is not Role.OWNER:
         return _START
     seen, _more = await visit.env.store.look(

@@ -9,12 +9,13 @@ import msgspec
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.ids import reference_of, split_reference
-from daemon.core.inputs import InitializeRequest, ReconcileRequest
+from daemon.core.inputs import ReconcileRequest
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Transaction
 from daemon.core.payments import timeline
 from daemon.core.payments.checkout import Facts
+from daemon.core.payments.replacement import replacement_of
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, state_of, time_left
@@ -175,26 +176,10 @@ async def cancel(visit: Visit) -> Outcome:
 async def renew(visit: Visit) -> Outcome:
     """Make a new transaction for the same customer and cancel this one, in one commit."""
     facts = await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
-    old = facts.request
-    if old.phone_number is None or old.expected_minor is None:
+    request = replacement_of(facts.request)
+    if request is None:
         visit.errors[""] = visit.words("renew_erased")
         return await show_one(visit)
-    request = InitializeRequest(
-        amount_minor=old.expected_minor,
-        currency=old.currency,
-        phone_number=old.phone_number,
-        customer_name=old.customer_name,
-        description=old.description,
-        webhook_url=old.webhook_url,
-        redirect_url=old.redirect_url,
-        client_reference=old.client_reference,
-        meta=old.meta,
-        expected_telco_transaction_id=old.expected_telco_transaction_id,
-        expected_payer_phone=old.expected_payer_phone,
-        expected_payer_name=old.expected_payer_name,
-        send_sms_to_payer=old.send_sms_to_payer,
-        replaces=old.reference,
-    )
     try:
         answer = await initialize.initialize(
             visit.env,

@@ -1,0 +1,47 @@
+"""What a cashier does with a transaction: replace it by a new one, and send its code again. On the Unix socket only."""
+
+from daemon.api.http.body import read_object_if_any
+from daemon.api.http.idempotency import claim
+from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.core.errors import Refusal
+from daemon.core.ids import split_reference
+from daemon.core.payments.replacement import replacement_of
+from daemon.flows.payments import initialize, texts
+from daemon.store.payments import transactions
+from daemon.wire import ErrorCode
+
+
+async def replace(call: Call) -> Reply:
+    """Cancel an unpaid transaction and make a new one like it, in one commit; the answer is that of initialize."""
+    body = await read_object_if_any(call.scope, call.receive)
+    idempotency = claim(call, body)
+    transaction_id = split_reference(call.path("reference"))
+    mode = call.caller.mode
+    old = None
+    if transaction_id is not None:
+        old = await call.env.store.look(
+            lambda reader: transactions.get(reader, transaction_id, mode)
+        )
+    if old is None or old.origin != "request":
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    request = replacement_of(old)
+    if request is None:
+        why = "The data of its payer was erased."
+        raise Refusal(ErrorCode.TRANSACTION_NOT_CANCELLABLE, why)
+    async with call.service.inflight.alone(idempotency):
+        answer = await initialize.initialize(
+            call.env,
+            call.caller,
+            request,
+            request_id=call.request_id,
+            idempotency=idempotency,
+            phones=call.service.hooks.phone_states(),
+        )
+    return finished(answer)
+
+
+async def send_code(call: Call) -> Reply:
+    """Send the SMS with the code once more; `result` is `queued`, or why it is not sent."""
+    reference = call.path("reference")
+    result = await texts.send_code_again(call.env, call.caller, reference)
+    return ok({"reference": reference, "result": result})
