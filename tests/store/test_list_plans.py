@@ -1,6 +1,7 @@
 """What people and replays ask of a big database is found by an index, not by reading it through."""
 
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,14 @@ from daemon.core.inputs import CallMeta
 from daemon.flows.webhooks import replay
 from daemon.flows.webhooks.replay import ReplayRequest
 from daemon.store.engine import Reader
-from daemon.store.payments import transaction_list
+from daemon.store.payments import payment_list, transaction_list
+from daemon.store.payments.payment_list import PaymentFilter
 from daemon.store.webhooks import dead_letters, delivery_log
 from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import Mode
 from tests.fakes.new_database import writer
 from tests.fakes.outbox import add_endpoint
-from tests.fakes.receipts import mtn
+from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
 BIG = ("payments", "deliveries", "transactions", "attempts", "p ", "d ", "t ", "o ")
@@ -91,3 +93,46 @@ async def test_the_request_that_has_or_had_a_code_is_found_by_it(tmp_path: Path)
         False,
     ]
     assert scans(tmp_path / "momo.db", statements) == []
+
+
+async def test_payments_by_time_and_by_amount_are_read_in_the_order_of_an_index(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    for number, minor in enumerate((2500, 900, 2500, 700)):
+        at = STARTED + timedelta(minutes=number)
+        telco_id, balance = f"9321450000{number + 1}", 90_000 + number * 5_000
+        await shop.read(mtn(minor, "KOFI BADU", balance, "food", telco_id, sent_at=at))
+    statements: set[str] = set()
+    seen: dict[str, list[int]] = {}
+
+    def read(tx: Any) -> None:
+        for sort in payment_list.SORTS:
+            after, amounts = None, []
+            while True:
+                wanted = PaymentFilter(sort=sort, after=after)
+                page, more = payment_list.listed(tx, wanted, limit=1)
+                amounts += [one.payment.amount_minor for one in page]
+                if not more:
+                    break
+                after = page[-1].payment.id
+            seen[sort] = amounts
+
+    writer(shop.env.store).set_trace_callback(statements.add)
+    await shop.env.store.write(read)
+    writer(shop.env.store).set_trace_callback(None)
+    shop.close()
+    assert seen["largest"] == [2500, 2500, 900, 700]
+    assert seen["smallest"] == [700, 900, 2500, 2500]
+    assert seen["newest"] == seen["oldest"][::-1] == [700, 2500, 900, 2500]
+    assert scans(tmp_path / "momo.db", statements) == []
+    connection = sqlite3.connect(tmp_path / "momo.db")
+    plans = [
+        str(line[3])
+        for statement in statements
+        if "ORDER BY" in statement
+        for line in connection.execute(f"EXPLAIN QUERY PLAN {statement}")
+    ]
+    connection.close()
+    assert not [plan for plan in plans if "TEMP B-TREE" in plan]
+    assert [plan for plan in plans if "payments_by_amount" in plan]

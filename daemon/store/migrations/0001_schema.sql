@@ -452,6 +452,7 @@ CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_metho
 CREATE INDEX payments_by_line ON payments (payment_method_id, stored_at);
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);
 CREATE INDEX payments_by_telco_time ON payments (mode, telco_at);
+CREATE INDEX payments_by_amount ON payments (mode, amount_minor, seq);
 CREATE INDEX payments_open_by_amount ON payments (mode, amount_minor, stored_at) WHERE standing = 'open';
 
 -- Payments that a network took back; a reversal may come before its payment.

@@ -137,7 +137,8 @@ def _page(
         if place is None:
             return [], False
         sign = "<" if order == "DESC" else ">"
-        conditions.always(f"({key} {sign} :place OR ({key} = :place AND p.seq {sign} :place_seq))")
+        # Compared as a pair, the index finds the place; compared with OR, every row before it is read.
+        conditions.always(f"({key}, p.seq) {sign} (:place, :place_seq)")
         conditions.params |= {"place": place[0], "place_seq": place[1]}
     rows = reader.all(
         f"SELECT {_PAYMENT}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM {_SOURCE} "

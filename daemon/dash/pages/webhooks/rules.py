@@ -11,6 +11,7 @@ from daemon.core.webhooks.rule_fields import FIELDS, PaymentFacts
 from daemon.core.webhooks.rules import OPERATORS, read_filter
 from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import endpoint_of, name_of, read_text
+from daemon.dash.pages.webhooks.filter_rows import CHOICES, filter_of, read_rows, rows_of
 from daemon.dash.web.answers import Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
 from daemon.flows.webhooks import rules as flow
@@ -77,9 +78,14 @@ async def _found(visit: Visit) -> tuple[Endpoint, Rule]:
 
 async def _save(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Outcome:
     common.needs_open_collections(visit)
+    typed = visit.form.get("filter")
+    rows = read_rows(visit.form) if typed is None else None
+    if rows is not None:
+        typed = json.dumps(filter_of(rows), ensure_ascii=False)
     values: dict[str, Any] = {
         "name": read_text(visit, "name"),
-        "filter": visit.form.get("filter", ""),
+        "filter": typed,
+        "rows": rows,
         "enabled": bool(visit.form.get("enabled")),
         "position": read_text(visit, "position", 7),
     }
@@ -155,6 +161,9 @@ async def _form(
         return latest, None
 
     latest, trial = await visit.env.store.read(read)
+    if "rows" not in values:
+        as_json = visit.query.get("as") == "json"
+        values["rows"] = None if as_json else rows_of(json.loads(values["filter"]))
     shown = {
         "one": endpoint,
         "name": name_of(endpoint),
@@ -165,8 +174,8 @@ async def _form(
         "trial": trial,
         "fields": FIELDS,
         "operators": OPERATORS,
+        "choices": CHOICES,
         "example": EXAMPLE,
-        "command": f"momo rules list {endpoint.id}",
     }
     title = visit.words("rule_new" if rule is None else "rule_edit")
     return Shown("webhooks/rule.html", shown, title, status=status)
