@@ -7,6 +7,7 @@ form, flow; nothing is written before all of them agree.
 import asyncio
 import traceback
 from dataclasses import replace
+from datetime import tzinfo
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode
@@ -112,7 +113,7 @@ class Site:
             path=path,
             places={},
             query=query,
-            words=Words(language, self._look.words[language], zone_of("")),
+            words=self._words(language, zone_of("")),
             shop=None,
             who=None,
             cookie=cookie_of(scope, secure=secure),
@@ -120,6 +121,9 @@ class Site:
             address=address,
             now=self._env.clock.now_us(),
         )
+
+    def _words(self, language: str, zone: tzinfo) -> Words:
+        return Words(language, self._look.words[language], zone, self._look.sentences)
 
     async def _know(self, visit: Visit) -> None:
         """Read the shop and the session of the cookie, in one snapshot."""
@@ -143,7 +147,7 @@ class Site:
             session = visit.who.session
             if visit.now - session.seen_at >= BROWSER_SEEN_EVERY_US or visit.now < session.seen_at:
                 await self._env.store.write(lambda tx: users.touch(tx, session.id, visit.now))
-        visit.words = Words(language, self._look.words[language], zone)
+        visit.words = self._words(language, zone)
 
     async def _show(self, visit: Visit) -> PageAnswer:
         found = self._pages.find(visit.path)

@@ -6,7 +6,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
 
-from daemon.dash.web.words import LANGUAGES, load
+from daemon.dash.web.words import LANGUAGES, Sentences, load
 
 FOLDER: Final = resources.files("daemon.dash") / "look"
 ROOT: Final = "/dash/static/"
@@ -56,6 +56,7 @@ class Look:
         self.names: dict[str, str] = {}
         """The address of each file, by its plain name."""
         self.words = {language: load(language) for language in LANGUAGES}
+        self.sentences = Sentences(self.words[LANGUAGES[0]])
         sheets = sorted((FOLDER / "style").iterdir(), key=lambda entry: entry.name)
         style = "\n".join(sheet.read_text("utf-8").strip() for sheet in sheets)
         self._add("dash.css", style.encode(), b"text/css; charset=utf-8")

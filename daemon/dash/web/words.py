@@ -6,6 +6,8 @@ A text may have places in braces. A key that ends in `_one` has a key in `_other
 
 import datetime
 import json
+import re
+import string
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Final
@@ -35,13 +37,60 @@ def zone_of(name: str) -> datetime.tzinfo:
         return datetime.UTC
 
 
+class Sentences:
+    """The sentences that the core makes, in English: which of the words `core_...` one is, and with which places."""
+
+    def __init__(self, english: Mapping[str, str]) -> None:
+        own = {key: text for key, text in english.items() if key.startswith("core_")}
+        self._plain = {text: key for key, text in own.items() if "{" not in text}
+        # The longest first: it says most about the sentence.
+        made = sorted((text, key) for key, text in own.items() if "{" in text)
+        made.sort(key=lambda pair: -len(pair[0]))
+        self._patterns = [(_pattern(text), key) for text, key in made]
+
+    def find(self, sentence: str) -> tuple[str, dict[str, str]] | None:
+        """Return the key of a sentence and its places; None if no words stand for it."""
+        if sentence in self._plain:
+            return self._plain[sentence], {}
+        for pattern, key in self._patterns:
+            found = pattern.fullmatch(sentence)
+            if found is not None:
+                return key, found.groupdict()
+        return None
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    parts = (
+        re.escape(literal) + (f"(?P<{name}>.+)" if name else "")
+        for literal, name, _, _ in string.Formatter().parse(text)
+    )
+    return re.compile("".join(parts), re.DOTALL)
+
+
 class Words:
     """The words of one language, with the shop's time zone."""
 
-    def __init__(self, language: str, texts: Mapping[str, str], zone: datetime.tzinfo) -> None:
+    def __init__(
+        self,
+        language: str,
+        texts: Mapping[str, str],
+        zone: datetime.tzinfo,
+        sentences: Sentences | None = None,
+    ) -> None:
         self.language = language
         self.zone = zone
         self._texts = texts
+        self._sentences = sentences
+
+    def told(self, sentence: str) -> str:
+        """Return a sentence of the core in this language; as it is, in English, if no words stand for it."""
+        if self.language == LANGUAGES[0] or self._sentences is None or not sentence:
+            return sentence
+        found = self._sentences.find(sentence)
+        if found is None:
+            return sentence
+        key, places = found
+        return self._texts[key].format(**{name: self.told(text) for name, text in places.items()})
 
     def __call__(self, key: str, **places: Any) -> str:
         """Return a text with its places filled."""

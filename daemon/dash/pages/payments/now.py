@@ -83,7 +83,7 @@ async def show(visit: Visit) -> Shown:
             "counts": facts.counts,
             "bars": _hours(visit, facts.hours, local),
             "needs": _needs(visit, facts),
-            "lines": _lines(facts.lines),
+            "lines": _lines(visit.words, facts.lines),
             "receiving": facts.lines["receiving"],
             "endpoints": [
                 (one, facts.waiting.get(one.id, 0), _endpoint_state(one)) for one in facts.endpoints
@@ -136,7 +136,7 @@ def _needs(visit: Visit, facts: Facts) -> list[Need]:
     found = [
         Need(
             t("need_review"),
-            explain(review.reason).short,
+            t.told(explain(review.reason).short),
             minor,
             visit.money(minor, currency) if minor else "",
             f"/dash/review/{review.id}",
@@ -165,7 +165,7 @@ def _needs(visit: Visit, facts: Facts) -> list[Need]:
             )
         )
     if not facts.lines["receiving"]:
-        why = str(facts.lines["receiving_reason"])
+        why = t.told(str(facts.lines["receiving_reason"]))
         found.insert(0, Need(t("need_line"), why, 0, "", _reading(visit, "/dash/lines"), t("look")))
     if visit.may(Operation.MANAGE_WEBHOOKS):
         found += _webhook_needs(t, facts)
@@ -196,14 +196,14 @@ def _webhook_needs(t: Words, facts: Facts) -> list[Need]:
     return found
 
 
-def _lines(status: Json) -> list[dict[str, Any]]:
+def _lines(t: Words, status: Json) -> list[dict[str, Any]]:
     return [
         {
             "phone": phone["name"],
             "network": sim["network"] or network_name(None),
             "number": (sim["line"] or {}).get("phone_number"),
             "receiving": sim["receiving"],
-            "why": sim["receiving_reason"] or "",
+            "why": t.told(sim["receiving_reason"] or ""),
         }
         for phone in status["phones"]
         for sim in phone["sims"]
