@@ -44,8 +44,9 @@ from daemon.loops.simulated_phones import SimulatedPhones
 from daemon.loops.sources.all import RunningSource, Sources
 from daemon.loops.sources.kinds import new_source
 from daemon.loops.watchdog import Watchdog
+from daemon.loops.writer import beat, until_cut_off
 from daemon.modem.discovery import find_ports
-from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, open_home
+from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, new_store, open_home
 from daemon.pages.routes import PayRoutes
 from daemon.runtime import systemd_notify
 from daemon.runtime.config import Config, ConfigError, check_exposure
@@ -59,7 +60,6 @@ from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.sender.owner_notices import Channel, Desktop, Email
 from daemon.sender.targets import Targets
 from daemon.store import shop
-from daemon.store.engine import Store
 from daemon.store.lines import devices
 from daemon.store.webhooks import endpoints
 from parsers.masking import describe_error
@@ -67,6 +67,8 @@ from parsers.phone import read_phone
 
 RETRY_S: Final = 5.0
 """Between two tries to open the database."""
+SERVER_RETRY_S: Final = 1.0
+"""The same for a database on a server."""
 FIND_DAMAGE_S: Final = 20.0
 EXTEND_EVERY_S: Final = 5.0
 
@@ -104,7 +106,12 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     """
     clock, entropy = SystemClock(), SystemEntropy()
     home = open_home(places, environ)
-    store, disk = Store(places.database), DiskWatch()
+    try:
+        store = new_store(places, home.config)
+    except StartError:
+        home.lock.release()
+        raise
+    disk = DiskWatch()
     log_file = LogFile(places.log, is_paused=lambda: disk.stops_extras)
     log = Log.of_daemon(log_file, f"{places.log}/daemon.log", as_json=options.log_json)
     asyncio.get_running_loop().set_exception_handler(_masked_faults(log))
@@ -162,6 +169,8 @@ class Daemon:
             SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
         )
         self._sources = self._new_sources()
+        self._said = ""
+        """Why the server's database could not be opened, as logged."""
         self._faults = FaultLoop(env, self._channels, log)
         self._app = routes.build(env, self._hooks())
 
@@ -228,6 +237,8 @@ class Daemon:
         _stop_on_signals(self._stopping)
         stopped = asyncio.create_task(self._stopping.wait(), name="stop")
         always = [stopped, *self._start_always()]
+        if self._env.store.server:
+            always.append(asyncio.create_task(beat(self._env), name="beat"))
         try:
             await self._listeners.ready()
             extending = asyncio.create_task(self._extend_start())
@@ -240,7 +251,7 @@ class Daemon:
                     ended = await self._work(always)
                 else:
                     ended, _ = await asyncio.wait(
-                        always, timeout=RETRY_S, return_when=asyncio.FIRST_COMPLETED
+                        always, timeout=self._retry_s(), return_when=asyncio.FIRST_COMPLETED
                     )
                 if stopped in ended:
                     return EXIT_OK
@@ -250,6 +261,12 @@ class Daemon:
         finally:
             await self._stop_answering()
             await _cancel(always)
+
+    def _retry_s(self) -> float:
+        store = self._env.store
+        if store.is_standby:
+            return 0.0  # `connect` itself waits
+        return SERVER_RETRY_S if store.server else RETRY_S
 
     async def _stop_answering(self) -> None:
         """Tell the service manager, end the open streams and close the listeners."""
@@ -315,7 +332,10 @@ class Daemon:
                 await self._prepare()
         except Unavailable as fault:
             store.fault = store.fault or fault
-            self._log.error("daemon.database", cause=fault.cause, why=fault.why)
+            if fault.why != self._said:
+                say = self._log.info if store.is_standby else self._log.error
+                say("daemon.database", cause=fault.cause, why=fault.why)
+            self._said = fault.why if store.server else ""
             return False
         except StartError:
             raise
@@ -325,10 +345,15 @@ class Daemon:
                 raise
             self._log.error("daemon.database", why=describe_error(error))
             return False
+        if self._said:
+            self._log.info("daemon.database_is_open", server=store.server)
+        self._said = ""
         return True
 
     async def _prepare(self) -> None:
         env, store = self._env, self._env.store
+        if store.is_cut_off:
+            await asyncio.to_thread(store.disconnect)
         if not store.is_open:
             await asyncio.to_thread(connect, self._places, store, env.clock, create=False)
         found_shop = await store.read(shop.get)
@@ -373,6 +398,8 @@ class Daemon:
             asyncio.create_task(settle_held_messages(env, log), name="held"),
             asyncio.create_task(NoticeLoop(env, self._channels, log).run(), name="notices"),
         ]
+        if env.store.server:
+            tasks.append(asyncio.create_task(until_cut_off(env), name="server"))
         try:
             done, _ = await asyncio.wait([*tasks, *always], return_when=asyncio.FIRST_COMPLETED)
             for task in done.intersection(tasks):

@@ -11,6 +11,7 @@ from daemon.runtime.config import Config, ConfigError, check_writers, load_confi
 from daemon.runtime.locks import HomeLock, Locked
 from daemon.runtime.secrets import CREDENTIALS, Vault
 from daemon.runtime.system import Clock
+from daemon.store import open_store
 from daemon.store.engine import Store
 from daemon.store.migrate import DatabaseDamaged, DatabaseForeign, DatabaseNewer
 from daemon.store.upkeep import backup
@@ -127,6 +128,48 @@ def connect(places: wire.Places, store: Store, clock: Clock, *, create: bool) ->
         ) from error
 
 
+def new_store(places: wire.Places, config: Config) -> Store:
+    """Return the store that the settings name; it is not open yet.
+
+    Raises:
+        StartError: It is on a server, and there is no driver.
+    """
+    try:
+        return open_store.new_store(places.database, config.store.url)
+    except open_store.DriverMissing as error:
+        raise StartError(
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config unset store.url"
+        ) from error
+
+
+def refuse_on_server(places: wire.Places, environ: Mapping[str, str], instead: str) -> None:
+    """Refuse a command that reads or writes the file of a shop, if the shop has none; `instead` is for its server.
+
+    Raises:
+        StartError: The shop is on a server.
+    """
+    if store_url(places, environ):
+        raise StartError(
+            wire.ErrorCode.USAGE,
+            EXIT_USAGE,
+            f"{open_store.IN_POSTGRESQL}: {instead}",
+            "momo doctor db",
+        )
+
+
+def store_url(places: wire.Places, environ: Mapping[str, str]) -> str:
+    """Return the server of the shop, empty for its file; settings that cannot be read are reported elsewhere."""
+    try:
+        return load_config(places.config, environ).store.url
+    except ConfigError:
+        return ""
+
+
+def is_set_up(places: wire.Places, environ: Mapping[str, str]) -> bool:
+    """Return whether there is a shop, or its file is missing and copies of it are there, or it is on a server."""
+    return backup.was_set_up(places) or bool(store_url(places, environ))
+
+
 def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> OpenShop:
     """Lock the shop's folder, load its settings, and open and check its database; create it if there is none.
 
@@ -134,7 +177,11 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         StartError: With the exit code and the next step.
     """
     home = open_home(places, environ)
-    store = Store(places.database)
+    try:
+        store = new_store(places, home.config)
+    except StartError:
+        home.lock.release()
+        raise
     try:
         connect(places, store, clock, create=True)
         store.check_sound()
@@ -148,6 +195,11 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         ) from error
     except Unavailable as error:
         _close(home, store)
+        if store.server:
+            raise StartError(
+                wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{store.server}: {error}",
+                "check store.url in the settings, and the server",
+            ) from error  # fmt: skip
         raise _unusable(error) from error
     except StartError:
         _close(home, store)

@@ -266,6 +266,8 @@ class FaultCause(StrEnum):
     """The causes that make the service unavailable: `cause` of an UNAVAILABLE error and of a problem in the status."""
 
     STARTING = "starting"
+    STANDBY = "standby"
+    """Another daemon writes to the same database server; this one takes over when that one ends."""
     DISK_FULL = "disk_full"
     DATABASE_BUSY = "database_busy"
     DATABASE_READ_ONLY = "database_read_only"

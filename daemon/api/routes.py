@@ -266,6 +266,10 @@ def _with_health(app: ASGIApp, env: Env, hooks: Hooks) -> ASGIApp:
                 "receiving": receives,
                 "receiving_reason": why,
             }
+            if env.store.is_standby and not late:
+                why = "" if env.store.fault is None else env.store.fault.why
+                await ok({"status": "standby", **data, "waiting": why}).send(send)
+                return
             if not late and not faults:
                 await ok({"status": "ok", **data}).send(send)
                 return

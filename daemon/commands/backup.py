@@ -19,6 +19,7 @@ from daemon.open_shop import (
     EXIT_OK,
     EXIT_USAGE,
     StartError,
+    refuse_on_server,
 )
 from daemon.runtime.config import ConfigError, load_config
 from daemon.runtime.locks import Locked
@@ -30,6 +31,9 @@ from parsers.times import from_us
 
 def backup_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the command, for `momo backup` and `momo restore`."""
+    refuse_on_server(
+        places, os.environ, "use pg_dump and point-in-time recovery (docs/postgresql.md)"
+    )
     if options.what == "create" and not Path(places.database).is_file():
         raise StartError(
             wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"

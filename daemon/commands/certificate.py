@@ -1,7 +1,7 @@
 """Command `certificate`: make, show and export the certificate of the shop's own CA."""
 
 import argparse
-from pathlib import Path
+import os
 from typing import Any
 
 from daemon import wire
@@ -14,6 +14,7 @@ from daemon.open_shop import (
     EXIT_OK,
     EXIT_USAGE,
     StartError,
+    is_set_up,
 )
 from daemon.runtime import own_certificate
 from daemon.runtime.machine_names import machine_names
@@ -24,7 +25,7 @@ from daemon.runtime.system import SystemClock
 def certificate_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the command, for `momo certificate`; it needs no daemon."""
     home = places.home
-    if not Path(places.database).is_file():
+    if not is_set_up(places, os.environ):
         raise StartError(
             wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
         )

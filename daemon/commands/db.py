@@ -8,13 +8,21 @@ from typing import Any
 
 from daemon import wire
 from daemon.commands.output import print_json
-from daemon.open_shop import EXIT_FAILED, EXIT_NOT_SET_UP, EXIT_OK, EXIT_USAGE, StartError
+from daemon.open_shop import (
+    EXIT_FAILED,
+    EXIT_NOT_SET_UP,
+    EXIT_OK,
+    EXIT_USAGE,
+    StartError,
+    refuse_on_server,
+)
 from daemon.runtime.system import SystemClock, SystemEntropy
 from daemon.store.upkeep.operator_sql import OperatorSql, SqlRefused, open_for_operator
 
 
 def db_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the command; `query` reads its statement from stdin, so that no other user sees it in the list of processes."""
+    refuse_on_server(places, os.environ, "use psql, as a role that may only read")
     if not Path(places.database).is_file():
         raise StartError(
             wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"

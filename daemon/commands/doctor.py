@@ -11,7 +11,14 @@ from daemon import wire
 from daemon.commands.output import print_json
 from daemon.doctor.checks import System, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks, this_user
-from daemon.open_shop import EXIT_FINDINGS, EXIT_OK, EXIT_USAGE, StartError
+from daemon.open_shop import (
+    EXIT_FINDINGS,
+    EXIT_OK,
+    EXIT_USAGE,
+    StartError,
+    refuse_on_server,
+    store_url,
+)
 from daemon.runtime.system import VERSION, SystemClock
 from daemon.store.upkeep import inspect
 from parsers.times import from_us
@@ -25,6 +32,7 @@ def doctor_command(options: argparse.Namespace, places: wire.Places) -> int:
     clock = SystemClock()
     system = System(
         Path("/"), this_user(), places=places, environ=os.environ, version=VERSION,
+        store_url=store_url(places, os.environ),
         now_us=clock.now_us(), pause=_pause if options.deep else None,
     )  # fmt: skip
     found = run_checks(system, options.areas, clock.monotonic)
@@ -71,6 +79,9 @@ def _bundle(
 
 def upgrade_check_command(_options: argparse.Namespace, places: wire.Places) -> int:
     """Compare the database with this program, for `momo upgrade-check`, without changing anything."""
+    refuse_on_server(
+        places, os.environ, "the daemon upgrades it at its start; make a backup with pg_dump before"
+    )
     found = inspect.check_upgrade(places, from_us(SystemClock().now_us()))
     print_json({"success": True, "data": {"version": VERSION, **found}})
     return EXIT_OK

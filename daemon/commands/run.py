@@ -10,10 +10,9 @@ from pathlib import Path
 
 from daemon import wire
 from daemon.app import RunOptions, serve
-from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, StartError
+from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, StartError, is_set_up
 from daemon.runtime import crash_file
 from daemon.runtime.system import SystemClock, loop_factory
-from daemon.store.upkeep.backup import was_set_up
 from parsers.masking import describe_error
 from parsers.times import from_us
 
@@ -22,7 +21,7 @@ def run_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the daemon until it is stopped; write a masked crash file for an unexpected error."""
     # systemd sends SIGABRT if heartbeats stop; faulthandler then logs the stack of every thread.
     faulthandler.enable()
-    if not was_set_up(places):
+    if not is_set_up(places, os.environ):
         # Do not create a database here: an empty one would look like a shop with a stopped daemon.
         raise StartError(
             wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"

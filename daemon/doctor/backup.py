@@ -8,6 +8,7 @@ from daemon.core.limits import DAY_US
 from daemon.doctor.checks import NO_SHOP, Check, Status, System
 from daemon.runtime.config import ConfigError, load_config
 from daemon.runtime.message_journal import FOLDER
+from daemon.store.open_store import IN_POSTGRESQL
 from daemon.store.upkeep.backup import entries, offsite_entries
 from parsers.times import to_us
 
@@ -19,6 +20,13 @@ AWAY_US: Final = 7 * DAY_US
 
 def checks(system: System) -> Iterator[Check]:
     """Check the backups in the shop's own folder."""
+    if system.store_url:
+        yield Check(
+            "backup.recent", Status.SKIP,
+            f"{IN_POSTGRESQL}: its server's own backups are not checked here",
+            "pg_dump, or point-in-time recovery (docs/postgresql.md)",
+        )  # fmt: skip
+        return
     if not Path(system.shop.database).is_file():
         yield Check("backup.recent", Status.SKIP, NO_SHOP, "momo setup")
         return

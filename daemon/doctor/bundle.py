@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from daemon.doctor import checks
-from daemon.doctor.checks import System
+from daemon.doctor.checks import System, open_database
 from daemon.store.upkeep import inspect
 from parsers.masking import mask_text
 
@@ -68,7 +68,7 @@ def write(target: Path, content: dict[str, bytes]) -> int:
 
 def _hider(system: System) -> Callable[[str], str]:
     try:
-        with inspect.open_readonly(system.shop.database) as reader:
+        with open_database(system) as reader:
             known = inspect.names(reader, NAMES)
     except inspect.Unreadable:
         known = []
@@ -101,7 +101,7 @@ def _versions(system: System) -> str:
 
 def _asked(system: System, look: Callable[[Any], str]) -> str:
     try:
-        with inspect.open_readonly(system.shop.database) as reader:
+        with open_database(system) as reader:
             return look(reader)
     except inspect.Unreadable as error:
         return str(error)

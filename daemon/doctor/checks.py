@@ -7,6 +7,7 @@ Also here, for several areas: the shop's database, opened or a skipped check wit
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -15,8 +16,9 @@ from typing import Any, Final
 from daemon.core.lines.modem_health import Problem
 from daemon.core.upkeep.keep_awake import AwakeStatus
 from daemon.runtime.machine_names import MachineNames, machine_names
+from daemon.store import open_store
 from daemon.store.engine import Reader
-from daemon.store.upkeep.inspect import Unreadable, open_readonly
+from daemon.store.upkeep.inspect import Unreadable
 from daemon.wire import Places
 
 NO_SHOP: Final = "there is no shop here yet"
@@ -110,6 +112,7 @@ class System:
         phones: Modems as reported by a running daemon; None if no daemon runs.
         pid: Process id of the running daemon; a port held by it is not a finding.
         places: Paths of the shop; None for areas that check only the machine.
+        store_url: The server that has the shop's database; empty for a file.
         free: Returns the free bytes on the disk of a folder.
         names: Returns the names under which other machines reach this one.
         pause: Waits for a number of seconds; set for `--deep`, which reads every message again.
@@ -121,6 +124,7 @@ class System:
     pid: int | None = field(default=None)
     places: Places | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
+    store_url: str = ""
     running: Running | None = None
     version: str = ""
     now_us: int = 0
@@ -134,6 +138,20 @@ class System:
         """Return the paths of the shop, for an area that needs a shop."""
         assert self.places is not None, "this area needs a shop"
         return self.places
+
+
+def has_shop(system: System) -> bool:
+    """Return whether there is a shop."""
+    return bool(system.store_url) or Path(system.shop.database).is_file()
+
+
+def open_database(system: System) -> AbstractContextManager[Reader]:
+    """Open a snapshot of the shop's database.
+
+    Raises:
+        Unreadable: It cannot be opened or read, also within the `with` block.
+    """
+    return open_store.open_readonly(system.shop.database, system.store_url)
 
 
 def chmod(path: Path, mode: int) -> Callable[[], str]:
@@ -178,12 +196,11 @@ def with_database(
     system: System, name: str, look: Callable[[Reader], Iterator[Check]]
 ) -> Iterator[Check]:
     """Yield the checks that `look` finds in the database; if it cannot be read, a skipped check `name`."""
-    database = system.shop.database
-    if not Path(database).is_file():
+    if not has_shop(system):
         yield Check(name, Status.SKIP, NO_SHOP, "momo setup")
         return
     try:
-        with open_readonly(database) as reader:
+        with open_database(system) as reader:
             found = list(look(reader))
     except Unreadable as error:
         yield Check(

@@ -7,6 +7,7 @@ from daemon.core.errors import MomoError
 from daemon.doctor.checks import NO_SHOP, Check, Status, System, with_database
 from daemon.runtime.config import ConfigError, load_config
 from daemon.store.engine import Reader
+from daemon.store.open_store import IN_POSTGRESQL
 from daemon.store.upkeep import inspect
 
 
@@ -25,7 +26,11 @@ def daemon_checks(system: System) -> Iterator[Check]:
         yield Check(
             "daemon.running", Status.OK, f"runs as PID {system.pid}, momo {running.version}{where}"
         )
-    if Path(system.shop.database).is_file():
+    if system.store_url:
+        yield Check(
+            "daemon.shop", Status.OK, f"{IN_POSTGRESQL}; its settings are in {system.shop.home}"
+        )
+    elif Path(system.shop.database).is_file():
         yield Check("daemon.shop", Status.OK, f"the shop is in {system.shop.home}")
     else:
         yield Check("daemon.shop", Status.FAIL, f"{NO_SHOP} ({system.shop.home})", "momo setup")

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from daemon.doctor.checks import NO_SHOP, Check, Status, System, checks_or_default, with_database
+from daemon.doctor.checks import (
+    NO_SHOP,
+    Check,
+    Status,
+    System,
+    checks_or_default,
+    has_shop,
+    with_database,
+)
 from daemon.runtime.locks import holders
 from daemon.store.engine import Reader
 from daemon.store.upkeep import inspect
@@ -16,10 +24,19 @@ _NETWORK: Final = frozenset(
 _STICKS: Final = frozenset({"vfat", "exfat", "msdos", "fuseblk", "ntfs", "ntfs3"})
 """File systems of USB sticks and cards: these may lose data reported as written, and FAT has no permissions."""
 _RESTORE: Final = "momo restore --stop"
+_UNSAFE: Final = {
+    "fsync": "a power cut can lose and damage payments",
+    "full_page_writes": "a power cut can damage the database",
+    "synchronous_commit": "a power cut loses payments that were already answered",
+}
+"""Settings of a server that must be on."""
 
 
 def database_checks(system: System) -> Iterator[Check]:
     """Check the database."""
+    if system.store_url:
+        yield from server_checks(system)
+        return
     path = Path(system.shop.database)
     version, fixed = inspect.sqlite_version()
     rule = "without the WAL-reset bug" if fixed else "safe with one writer (WAL-reset bug)"
@@ -44,6 +61,30 @@ def database_checks(system: System) -> Iterator[Check]:
         _other_programs(system, path),
         Check("db.foreign", Status.OK, "no other program has the database open"),
     )
+
+
+def server_checks(system: System) -> Iterator[Check]:
+    """Check the database server: that it answers, and how far its answer to a commit can be relied upon."""
+
+    def look(reader: Reader) -> Iterator[Check]:
+        version = reader.value("SELECT current_setting('server_version')")
+        yield Check("db.server", Status.OK, f"PostgreSQL {version} answers")
+        for name, why in _UNSAFE.items():
+            if reader.value("SELECT current_setting(:name)", {"name": name}) == "off":
+                yield Check("db.durable", Status.FAIL, f"the server has {name} = off: {why}",
+                            f"set {name} = on at the server")  # fmt: skip
+        if reader.value("SELECT current_setting('data_checksums')") != "on":
+            yield Check("db.checksums", Status.WARN,
+                        "the server has no data checksums, so damage on its disk is noticed late",
+                        "pg_checksums --enable")  # fmt: skip
+        names = reader.value("SELECT current_setting('synchronous_standby_names')")
+        if names:
+            yield Check("db.copies", Status.OK, f"a commit waits for the standby server ({names})")
+        else:
+            yield Check("db.copies", Status.OK,
+                        "a commit does not wait for a second server: what is lost with this one is what came since its backup")  # fmt: skip
+
+    yield from with_database(system, "db.server", look)
 
 
 def _place(system: System, path: Path) -> Check:
@@ -96,7 +137,7 @@ def _other_programs(system: System, path: Path) -> Iterator[Check]:
 def ledger_checks(system: System) -> Iterator[Check]:
     """Check every invariant in the database; each violated one is a check `ledger.NAME`."""
     yield from with_database(system, "ledger.holds", _findings)
-    if system.pause is not None and Path(system.shop.database).is_file():
+    if system.pause is not None and has_shop(system):
         from daemon.doctor import ledger_texts  # noqa: PLC0415 -- only `--deep` needs the parsers
 
         try:

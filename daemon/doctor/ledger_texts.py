@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from daemon.core.payments.reviews import MESSAGE_ID_PREFIX
-from daemon.doctor.checks import Check, Status, System
+from daemon.doctor.checks import Check, Status, System, open_database
 from daemon.modem.codec import parts
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver
@@ -40,7 +40,7 @@ def text_checks(system: System, pause: Callable[[float], None]) -> Iterator[Chec
     own.read_again()
     after, same, unread, changed = 0, 0, 0, list[str]()
     while True:
-        with inspect.open_readonly(system.shop.database) as reader, inspect.rested(pause):
+        with open_database(system) as reader, inspect.rested(pause):
             batch = inspect.paid_texts(reader, after, BATCH)
             for paid in batch:
                 why = _difference(reader, paid, own.wordings)

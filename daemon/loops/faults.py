@@ -59,7 +59,11 @@ class FaultLoop:
                 f"The message journal cannot be read: {self._env.journal_fault}. Until then no phone is read.",
                 "momo doctor permissions disk",
             )
-        if fault is None or fault.cause in (None, FaultCause.STARTING):
+        if fault is None or fault.cause in (
+            None,
+            FaultCause.STARTING,
+            FaultCause.STANDBY,  # as it should be
+        ):
             self._rescued = ""
             return found
         text = f"{fault.why[0].upper()}{fault.why[1:]}."

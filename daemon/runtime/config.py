@@ -68,6 +68,13 @@ class Http:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Where the shop's data is: in a file of its folder, or in a database on a PostgreSQL server."""
+
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Webhooks:
     """Sending of webhooks (decisions.md section 7)."""
 
@@ -230,6 +237,7 @@ class Config:
     """All settings, with the defaults specified in cli.md."""
 
     http: Http = field(default_factory=Http)
+    store: StoreSettings = field(default_factory=StoreSettings)
     webhooks: Webhooks = field(default_factory=Webhooks)
     modems: Modems = field(default_factory=Modems)
     limits: Limits = field(default_factory=Limits)
@@ -379,6 +387,21 @@ def _file(value: str) -> str:
     return "" if Path(value).is_file() else "takes a file that exists"
 
 
+def _server(value: str) -> str:
+    if not value:
+        return ""
+    parts = urlsplit(value)
+    if parts.scheme not in ("postgresql", "postgres"):
+        return "takes an address that starts with postgresql://, or nothing for a file"
+    # Settings are shown, and copied into reports.
+    words = [pair.partition("=")[0] for pair in parts.query.split("&")]
+    if ":" in parts.netloc.rpartition("@")[0] or {"password", "sslpassword"} & set(words):
+        return (
+            "takes no password: write it into a file of libpq (chmod 600) and add ?passfile=/PATH"
+        )
+    return ""
+
+
 def _folder(value: str) -> str:
     # The folder need not exist now: it may be on a removable drive.
     return (
@@ -404,6 +427,7 @@ _RULES: Final[dict[str, Rule]] = {
     "http.cors_origins": _origin,
     "http.tls_cert": _file,
     "http.tls_key": _file,
+    "store.url": _server,
     "webhooks.allow_private_hosts": _host,
     "webhooks.allow_private_cidrs": _network,
     "webhooks.ca_file": _file,
@@ -661,7 +685,9 @@ class _File:
             raise self._wrong(name, f"takes {names}, not {value!r}")
         why = _RULES[name](value) if name in _RULES else ""
         if why:
-            raise self._wrong(name, f"{why}, not {value!r}" if value != "" else why)
+            # An address with a password must not be shown.
+            shown = value != "" and name != "store.url"
+            raise self._wrong(name, f"{why}, not {value!r}" if shown else why)
         return value
 
     def _unknown(self, what: str, key: str, name: str, known: list[str]) -> ConfigError:

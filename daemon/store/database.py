@@ -8,9 +8,11 @@ class Database(Protocol):
 
     Attributes:
         errors: The exceptions of its connections.
+        server: The server and the database for people, without a password; empty for a file.
     """
 
     errors: tuple[type[Exception], ...]
+    server: str
 
     def connect(self, now_us: int, readers: int, *, create: bool) -> tuple[Any, list[Any]]:
         """Return the writing connection and, besides `readers` reading ones, a last one that never waits.
@@ -43,6 +45,9 @@ class Database(Protocol):
 
     def as_unavailable(self, error: Exception) -> Exception:
         """Return the fault for the operator if the database cannot be used; other errors as they are."""
+
+    def is_cut_off(self, connection: Any) -> bool:
+        """Return whether the connection has ended, so that only a new one helps."""
 
     def is_forbidden_write(self, error: Exception) -> bool:
         """Return whether a reading connection was asked to write."""

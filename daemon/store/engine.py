@@ -266,6 +266,24 @@ class Store:
         return self.fault is not None and self.fault.cause is FaultCause.DATABASE_DAMAGED
 
     @property
+    def server(self) -> str:
+        """The database server, for people; empty if the database is a file."""
+        return self._database.server
+
+    @property
+    def is_standby(self) -> bool:
+        """Whether another daemon writes to this database, and this one waits."""
+        return self.fault is not None and self.fault.cause is FaultCause.STANDBY
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether a connection to the server has ended: `disconnect`, then `connect`."""
+        writer = self._writer
+        return writer is not None and any(
+            self._database.is_cut_off(one) for one in (writer, *self._reader_connections)
+        )
+
+    @property
     def is_lost(self) -> bool:
         """Whether the path no longer leads to the open file."""
         return self.fault is not None and self.fault.cause in DATABASE_LOST
@@ -362,6 +380,7 @@ class Store:
             return
         writer, self._writer = self._writer, None
         self.fault = self.fault or Unavailable("the database is closed")
+        self._wake_all()
         self._jobs.put(None)
         self._thread.join()
         for _ in range(READERS):
@@ -372,6 +391,7 @@ class Store:
                 connection.close()
         self._reader_connections = []
         self._idle.put(None)  # for the jobs that have not begun
+        self._refuse_queued()
 
     def close(self) -> None:
         """Disconnect for good."""
@@ -446,6 +466,22 @@ class Store:
             if loop not in loops:
                 with contextlib.suppress(RuntimeError):
                     loop.call_soon_threadsafe(wake)
+
+    def _refuse_queued(self) -> None:
+        """Refuse the jobs that were handed over while the writing thread ended."""
+        late = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                if (job := self._jobs.get_nowait()) is not None:
+                    job.error = self.fault
+                    late.append(job)
+        self._answer(late)
+
+    def _wake_all(self) -> None:
+        """Wake every subscriber: until the database is open again, another daemon may change any row."""
+        for _, loop, wake in list(self._listeners):
+            with contextlib.suppress(RuntimeError):  # the loop was closed
+                loop.call_soon_threadsafe(wake)
 
     def _read(self, job: Callable[[Reader], T], idle: "_Connections", *, wait: bool = True) -> T:
         connection = idle.get(block=wait)

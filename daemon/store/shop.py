@@ -32,4 +32,4 @@ def rename(tx: Tx, name: str) -> None:
 
 def schema_version(reader: Reader) -> int:
     """Return the number of the newest migration that was applied."""
-    return int(reader.value("PRAGMA user_version"))
+    return int(reader.value("SELECT MAX(version) FROM schema_migrations"))

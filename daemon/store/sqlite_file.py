@@ -25,6 +25,7 @@ class SqliteFile:
     """The file at a path (`daemon.store.database.Database`)."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    server = ""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -96,6 +97,10 @@ class SqliteFile:
     def changes(self, connection: Any) -> int:
         """Return the number of changed rows of the connection so far."""
         return int(connection.total_changes)
+
+    def is_cut_off(self, connection: Any) -> bool:  # noqa: ARG002 -- the engine's interface
+        """Return False: a file's connection lasts until it is closed."""
+        return False
 
     def is_forbidden_write(self, error: Exception) -> bool:
         """Return whether a reading connection was asked to write."""

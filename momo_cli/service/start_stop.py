@@ -14,7 +14,7 @@ from momo_cli.service.manager import installed_service, run_control, runs_system
 from momo_cli.show.answer import Answer, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
-from momo_cli.socket.connect import may_exist
+from momo_cli.socket.connect import is_set_up
 
 PAUSE_S: Final = 0.05
 DAEMON_VIEW: Final = view_of("status pid log", id="pid")
@@ -173,7 +173,7 @@ def _is_locked(terminal: Terminal) -> bool:
 
 
 def _check_set_up(terminal: Terminal) -> None:
-    if not may_exist(terminal.located.places.database):
+    if not is_set_up(terminal.located.places):
         raise Failure(ErrorCode.NOT_SET_UP)
 
 

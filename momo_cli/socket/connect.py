@@ -75,7 +75,7 @@ def locate(flags: Flags, environ: Mapping[str, str], uid: int) -> Located:
 
 def _uses_machine(places: wire.Places) -> bool:
     exists = os.path.exists
-    return exists(SYSTEM_HOME) and not exists(places.database)
+    return exists(SYSTEM_HOME) and not exists(places.database) and not _names_server(places.config)
 
 
 def _machine(own: wire.Places, environ: dict[str, str], uid: int) -> Located:
@@ -83,6 +83,29 @@ def _machine(own: wire.Places, environ: dict[str, str], uid: int) -> Located:
     environ = {**environ, **SYSTEM_ENVIRONMENT}
     places = replace(_places(environ, uid), state=own.state)
     return Located(places, places.socket, environ, machine=True)
+
+
+def is_set_up(places: wire.Places) -> bool:
+    """Return whether there is, or may be, a shop: its file, or a server in its settings."""
+    return may_exist(places.database) or _names_server(places.config)
+
+
+def _names_server(path: str) -> bool:
+    """Return whether the settings name a database server (`[store] url`)."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123  # pathlib is not worth its import here
+            text = file.read()
+    except OSError:
+        return False
+    if b"store" not in text:
+        return False
+    import tomllib  # noqa: PLC0415  # few shops need it
+
+    try:
+        section = tomllib.loads(text.decode()).get("store")
+    except ValueError:
+        return False
+    return isinstance(section, dict) and bool(section.get("url"))
 
 
 def may_exist(path: str) -> bool:
@@ -126,7 +149,7 @@ def connect(path: str, *, retry_s: float, pause: Callable[[float], None]) -> "so
 
 def unreachable(located: Located, problem: OSError) -> Failure:
     """Return the failure for a failed connection: NOT_SET_UP if there is no database, else DAEMON_DOWN."""
-    if not may_exist(located.places.database) and not isinstance(problem, PermissionError):
+    if not is_set_up(located.places) and not isinstance(problem, PermissionError):
         return Failure(wire.ErrorCode.NOT_SET_UP)
     next_: tuple[str, ...] = ()
     if located.machine and os.getuid() != 0:

@@ -44,7 +44,7 @@ def open_store(path: Path, now_us: int) -> Store:
     if _ON_POSTGRESQL:
         from tests.fakes import postgresql
 
-        return postgresql.empty_store(now_us)
+        return postgresql.empty_store(now_us, str(path))
     lay(path)
     return Store.open(str(path), now_us=now_us)
 

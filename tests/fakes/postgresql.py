@@ -7,7 +7,9 @@ because it refuses to run as root.
 import atexit
 import os
 import pwd
+import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from functools import cache
@@ -21,12 +23,14 @@ from daemon.store.engine import Store
 from daemon.store.migrate import migrations
 from daemon.store.postgresql import dialect
 from daemon.store.postgresql.server import Server
+from tests.fakes.real_shop import wait_until
 
 _PROGRAMS: Final = sorted(
     Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
 )
 _SETTINGS: Final = "-c listen_addresses='' -c fsync=off -c max_connections=200"
 START_S: Final = 60
+_STOPS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
 class Cluster:
@@ -53,22 +57,27 @@ class Cluster:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        options = f"{self._settings} -k {self.folder}"
-        self._run(
-            "pg_ctl",
-            "-D",
-            str(self.data),
-            "-o",
-            options,
-            "-l",
-            str(self.folder / "log"),
-            "-w",
-            "start",
-        )
+        # It ends with this process, however that ends.
+        with (self.folder / "log").open("ab") as log:
+            self._server = subprocess.Popen(
+                [*self._as_user("--pdeathsig=QUIT"), str(self.programs / "postgres"),
+                 "-D", str(self.data), *shlex.split(self._settings), "-k", str(self.folder)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+            )  # fmt: skip
+        wait_until(self._answers, START_S, "the server answers")
+
+    def _answers(self) -> bool:
+        assert self._server.poll() is None, (self.folder / "log").read_text("utf-8", "replace")
+        try:
+            psycopg.connect(self.url("postgres")).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it; `immediate` ends it as a crash does."""
-        self._run("pg_ctl", "-D", str(self.data), "-m", mode, "-w", "stop")
+        self._server.send_signal(_STOPS[mode])
+        self._server.wait(START_S)
 
     def url(self, database: str) -> str:
         """Return the address of a database."""
@@ -84,26 +93,20 @@ class Cluster:
 
     def remove(self) -> None:
         """Stop it and remove its files."""
-        subprocess.run(
-            [*self._as_user(), str(self.programs / "pg_ctl"), "-D", str(self.data), "-m", "immediate", "stop"],
-            check=False, capture_output=True,
-        )  # fmt: skip
+        if self._server.poll() is None:
+            self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:
-        # The server keeps the pipes of `pg_ctl start`, so its output goes nowhere.
         subprocess.run(
             [*self._as_user(), str(self.programs / program), *arguments],
             check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             timeout=START_S, cwd="/",
         )  # fmt: skip
 
-    def _as_user(self) -> list[str]:
-        return (
-            ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-            if os.geteuid() == 0
-            else []
-        )
+    def _as_user(self, *flags: str) -> list[str]:
+        user = ("--reuid=postgres", "--regid=postgres", "--clear-groups")
+        return ["setpriv", *(user if os.geteuid() == 0 else ()), *flags, "--"]
 
 
 def is_installed() -> bool:
@@ -125,13 +128,16 @@ _OPENED: Final[list[tuple[str, Store]]] = []
 """The databases of this process, each with its last store."""
 
 
-def empty_store(now_us: int) -> Store:
-    """Return an open store on an empty shop's database: one that no test uses now, or a new one."""
+def empty_store(now_us: int, path: str = "") -> Store:
+    """Return an open store on an empty shop's database: one that no test uses now, or a new one.
+
+    The shop's own folder is that of `path`.
+    """
     free = [at for at, (_, store) in enumerate(_OPENED) if not store.is_open]
     url = _OPENED.pop(free[0])[0] if free else cluster().new_database()
     if free:
         _empty(url)
-    store = Store(url, Server(url))
+    store = Store(path or url, Server(url))
     store.connect(now_us)
     _OPENED.append((url, store))
     return store

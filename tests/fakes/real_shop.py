@@ -34,10 +34,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import psycopg
+
 from daemon import wire
 from daemon.core.limits import HOUR_US
 from daemon.emulator.sim import Identity
-from daemon.store.engine import Store
+from daemon.store.open_store import new_store
 from tests.fakes.chain import begin_chain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,6 +91,8 @@ class RealShop:
         short_schedule: bool = False,
         name: str = "Ama Provisions",
         like: "RealShop | None" = None,
+        url: str = "",
+        standby_of: "RealShop | None" = None,
     ) -> None:
         """Make the shop: its folder, settings and keys. The daemon is not started yet.
 
@@ -100,6 +104,8 @@ class RealShop:
             short_schedule: Retry deliveries within seconds.
             name: The shop's name.
             like: A shop whose daemon never ran; this one starts as its copy, which saves running `setup`.
+            url: The database server; empty for a file.
+            standby_of: A shop on a server, for which this one is the second machine.
         """
         self.home = folder
         self.phone = phone
@@ -132,8 +138,14 @@ class RealShop:
             merged["webhooks"] |= {"retry_schedule_s": SHORT_SCHEDULE_S, "jitter": 0.1}
         for section, values in (settings or {}).items():
             merged.setdefault(section, {}).update(values)
+        self.url: str = url or (standby_of.url if standby_of is not None else "")
+        if self.url:
+            merged["store"] = {"url": self.url}
         self.write_settings(merged)
-        if like is None:
+        if standby_of is not None:
+            self.keys: Keys = standby_of.keys
+            shutil.copy2(standby_of.places.master_key, self.places.master_key)
+        elif like is None:
             self.keys = self._set_up(name)
         else:
             self.keys = like.keys
@@ -175,7 +187,8 @@ class RealShop:
     ) -> None:
         """Store an old message that names the wallet's balance, before the daemon starts: receipts that join it are plain."""
         at = time.time_ns() // 1000 - HOUR_US
-        store = Store.open(self.places.database, now_us=at)
+        store = new_store(self.places.database, self.url)
+        store.connect(at)
         try:
             asyncio.run(store.write(lambda tx: begin_chain(tx, iccid, provider, balance_minor, at)))
         finally:
@@ -421,6 +434,9 @@ class RealShop:
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a SELECT. After a kill the daemon finds the files unchanged."""
+        if self.url:
+            with psycopg.connect(self.url) as base:
+                return base.execute(statement.replace("?", "%s").encode(), parameters).fetchall()
         if self.process is not None:
             return _select(Path(self.places.database), statement, parameters)
         with tempfile.TemporaryDirectory() as folder:

@@ -102,6 +102,7 @@ async def run_doctor(call: Call) -> Reply:
         os.getpid(),
         places=places(os.environ, os.getuid(), tempfile.gettempdir()),
         environ=os.environ,
+        store_url=call.env.config.store.url,
         running=Running(
             VERSION,
             "" if times.doubt is None else times.doubt.why,

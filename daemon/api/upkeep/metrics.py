@@ -24,7 +24,7 @@ from daemon.env import Env
 from daemon.runtime.system import VERSION
 from daemon.steps.line_status import line_status
 from daemon.store.engine import Reader
-from daemon.store.upkeep import backup
+from daemon.store.upkeep import backup, inspect
 from daemon.store.webhooks import backlog
 from daemon.wire import ErrorCode
 
@@ -43,7 +43,7 @@ class _Facts:
     clock_witness: Witness | None
     faults: tuple[str, ...]
     disk_free: int | None
-    database_bytes: int
+    database_bytes: int | None
     backed_up_at: float | None
     known: modems.Known = modems.NOTHING_KNOWN
     lines: dict[str, Any] | None = None
@@ -65,6 +65,7 @@ async def get(call: Call) -> Reply:
         times.doubt is not None,
         times.witness,
         tuple(fault.cause for fault in call.env.faults.all()),
+        database_bytes=await inspect.database_bytes(call.env.store),
         **await asyncio.to_thread(_on_disk, call.env),
     )
 
@@ -85,14 +86,12 @@ async def get(call: Call) -> Reply:
 def _on_disk(env: Env) -> dict[str, Any]:
     """Return the facts read from the disk."""
     home = Path(env.home)
-    files = [home / Path(env.store.path).name, Path(f"{env.store.path}-wal")]
     made = backup.entries_in(home / backup.FOLDER)
     free: int | None = None
     with suppress(OSError):
         free = env.free_bytes(env.home)
     return {
         "disk_free": free,
-        "database_bytes": sum(file.stat().st_size for file in files if file.exists()),
         "backed_up_at": made[0].made_at.timestamp() if made else None,
     }
 
@@ -154,9 +153,10 @@ def _shop(facts: _Facts) -> Iterator[Any]:
         yield GaugeMetricFamily(
             "momo_disk_free_bytes", "Free bytes on the disk of the database", facts.disk_free
         )
-    yield GaugeMetricFamily(
-        "momo_database_bytes", "Size of the database and its WAL", facts.database_bytes
-    )
+    if facts.database_bytes is not None:
+        yield GaugeMetricFamily(
+            "momo_database_bytes", "Size of the database and its WAL", facts.database_bytes
+        )
     if facts.backed_up_at is not None:
         yield GaugeMetricFamily(
             "momo_backup_timestamp_seconds", "Time of the newest backup", facts.backed_up_at

@@ -61,6 +61,7 @@ async def get(call: Call) -> Reply:
     faults = env.faults.all()
     data: dict[str, Any] = {
         "state": _state(env),
+        "waiting": env.store.fault.why if env.store.is_standby and env.store.fault else None,
         "problems": [fault_json(fault) for fault in faults],
         "version": VERSION,
         "pid": os.getpid(),
@@ -78,7 +79,8 @@ async def get(call: Call) -> Reply:
         counted = data["notices"] or {"unseen": 0, "urgent": 0}
         data["notices"] = {name: count + len(faults) for name, count in counted.items()}
     data["phones"] = modems.on_ports(data.pop("known"), conditions, now)
-    data["db"] = await asyncio.to_thread(_on_disk, env, data.pop("schema"))
+    size = await inspect.database_bytes(env.store)
+    data["db"] = await asyncio.to_thread(_database, env, data.pop("schema"), size)
     try:
         data["disk_free_bytes"] = env.free_bytes(env.home)
         data["disk"] = {"room": disk_space.space_step(data["disk_free_bytes"], env.disk.room)}
@@ -91,7 +93,9 @@ async def get(call: Call) -> Reply:
 
 
 def _state(env: Env) -> str:
-    """Return `starting` until the database is open or known to be unusable, then `ok` or `degraded`."""
+    """Return `starting` until the database is open or known to be unusable, then `ok`, `standby` or `degraded`."""
+    if env.store.is_standby and not env.faults.all():
+        return "standby"
     if env.store.is_starting:
         return "starting"
     return "degraded" if env.faults.all() or not env.store.is_open else "ok"
@@ -176,20 +180,16 @@ def _today(day: day_sheet.Today) -> dict[str, Any]:
     return {**counts, "review": day.review, "waiting": day.waiting}
 
 
-def _on_disk(env: Env, schema: int | None) -> dict[str, Any]:
-    path, size = env.store.path, 0
-    for name in (path, f"{path}-wal"):
-        try:
-            size += Path(name).stat().st_size
-        except FileNotFoundError:
-            continue
+def _database(env: Env, schema: int | None, size: int | None) -> dict[str, Any]:
+    server = env.store.server or None
     sqlite, _ = inspect.sqlite_version()
     made = backup.entries_in(Path(env.home) / backup.FOLDER)
     return {
-        "path": path,
+        "path": None if server else env.store.path,
+        "server": server,
         "bytes": size,
         "schema": schema,
-        "sqlite": sqlite,
+        "sqlite": None if server else sqlite,
         "last_check": DatabaseState.DAMAGED if env.store.is_damaged else env.self_check.found,
         "backed_up_at": timestamp(to_us(made[0].made_at)) if made else None,
     }

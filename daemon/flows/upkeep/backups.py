@@ -26,6 +26,7 @@ from daemon.runtime.message_journal import MessageJournal, SecondFolder
 from daemon.steps.missing_parts import missing
 from daemon.store import journal, shop
 from daemon.store.engine import Store
+from daemon.store.open_store import IN_POSTGRESQL
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
 from daemon.wire import Mode, Places
@@ -76,6 +77,7 @@ async def create_for(env: Env, caller: Caller, places: Places) -> dict[str, Any]
         BackupBad, DiskFull: As for `create`.
     """
     require(caller, Operation.BACK_UP)
+    _refuse_server(env)
     now = env.clock.now_us()
     also_to = env.config.backup.also_to
     # In a thread: it copies and reads the whole database.
@@ -92,12 +94,18 @@ async def drill_for(env: Env, caller: Caller, places: Places, name: str) -> dict
         NoBackup, BackupBad, DiskFull: As for `drill`.
     """
     require(caller, Operation.BACK_UP)
+    _refuse_server(env)
     if name not in [entry.id for entry in backup.entries(places)]:
         raise NoBackup(f"there is no backup {name}")
     now = env.clock.now_us()
     tried = await asyncio.to_thread(drill, places, name, from_us(now))
     await _note(env, caller, "backup.checked", name, now)
     return tried
+
+
+def _refuse_server(env: Env) -> None:
+    if env.store.server:
+        raise BackupBad(f"{IN_POSTGRESQL}: use pg_dump and point-in-time recovery")
 
 
 async def _note(env: Env, caller: Caller, kind: str, name: str, now: int) -> None:

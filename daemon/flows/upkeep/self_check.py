@@ -6,11 +6,13 @@ A damaged database stores no payments until a backup is restored (docs/decisions
 import asyncio
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
+from daemon.core.errors import Unavailable
 from daemon.core.upkeep.self_check import CAUSE, DatabaseState
 from daemon.env import Env
-from daemon.store import journal
+from daemon.store import journal, open_store
 from daemon.store.engine import Reader, Tx
 from daemon.store.upkeep import inspect, ledger_check, notices
 from daemon.wire import Mode
@@ -53,8 +55,8 @@ async def watch(env: Env) -> DatabaseState | None:
         Unavailable: The result was not written; the next day's check writes it.
     """
     check = env.self_check
-    if env.store.is_lost:
-        return None  # there is no file to check
+    if env.store.is_lost or (env.store.server and not env.store.is_open):
+        return None  # there is no database to check
     met_damage = env.store.is_damaged and check.found is not DatabaseState.DAMAGED
     if not check.is_due(env.clock.boottime()) and not met_damage:
         return None
@@ -78,6 +80,16 @@ async def watch(env: Env) -> DatabaseState | None:
     if news or seen.whole:
         await env.store.write(job)
     return seen.found if news else None
+
+
+def _look_at_server(env: Env) -> _Seen:
+    """Check what must hold between rows; the server checks its pages itself."""
+    try:
+        with open_store.open_readonly(env.store.path, env.config.store.url) as reader:
+            found = [name for name, _, _ in inspect.findings(reader)]
+    except inspect.Unreadable as error:
+        raise Unavailable(str(error)) from error
+    return _Seen(DatabaseState.FINDINGS if found else DatabaseState.OK, found)
 
 
 async def _look(env: Env, *, whole: bool = False) -> _Seen:
@@ -106,7 +118,7 @@ async def _look(env: Env, *, whole: bool = False) -> _Seen:
         return _Seen(DatabaseState.FINDINGS if findings else DatabaseState.OK, findings, at_all)
 
     try:
-        return await asyncio.to_thread(look)
+        return await asyncio.to_thread(partial(_look_at_server, env) if env.store.server else look)
     except asyncio.CancelledError:
         # The check of a large file takes minutes, and the process waits for its threads at the end.
         stopping.set()

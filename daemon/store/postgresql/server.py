@@ -1,30 +1,67 @@
 """A hub's database on a PostgreSQL server (`daemon.store.database.Database`).
 
 One daemon writes: it holds an advisory lock on the very connection that writes, so a second daemon on the same database waits
-(docs/hub.md). The lock ends with the connection, whatever ended the daemon.
+(docs/postgresql.md). The lock ends with the connection, whatever ended the daemon.
 """
 
 import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
 from typing import Any, Final
 
 import psycopg
+import psycopg.conninfo
 from psycopg import errors
 
 from daemon.core.errors import Unavailable
 from daemon.store import migrate
+from daemon.store.engine import Reader
 from daemon.store.postgresql import dialect
 from daemon.store.postgresql.connection import Connection
+from daemon.store.upkeep import inspect
 from daemon.wire import FaultCause
 
 WRITER_LOCK: Final = 0x6D6F6D6F
 """The advisory lock of the writer: "momo" in ASCII."""
 RETRY_S: Final = 1
-CONNECT_TIMEOUT_S: Final = 5
 _REFERENCES_TO: Final = (
     "SELECT conrelid::regclass::text, pg_get_constraintdef(oid) FROM pg_constraint "
     "WHERE contype = 'f' AND confrelid = to_regclass(:dropped) AND conrelid <> confrelid"
 )
 """The other tables that refer to a table, with the clauses that restore the references."""
+HUNG_S: Final = 3.0
+"""After this time without a sign of life the writer's connections are ended. A daemon beats every second."""
+PATIENCE_S: Final = 1.0
+"""How long one call of `connect` waits for the lock."""
+ASK_EVERY_S: Final = 0.1
+DEFAULTS: Final = {
+    # After a failover the name or the list of hosts may still lead to a server that only reads.
+    "target_session_attrs": "read-write",
+    # A server that has vanished from the network must not hold the writing thread for hours.
+    "connect_timeout": "5",
+    "keepalives_idle": "5",
+    "keepalives_interval": "2",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+}
+"""Of libpq, unless the address has them."""
+_HOLDER: Final = """
+SELECT a.application_name, CASE
+  WHEN a.state = 'active' AND a.wait_event IS DISTINCT FROM 'ClientWrite' THEN 0
+  ELSE EXTRACT(EPOCH FROM clock_timestamp() - GREATEST(a.query_start, a.state_change))
+END
+FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.granted AND l.classid = 0 AND l.objid = :key
+AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+"""The writer's name, and for how long its connection has been silent while the server waited for it."""
+_END: Final = """
+SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity
+WHERE application_name = :name AND datname = current_database()
+"""
 
 
 class Server:
@@ -33,24 +70,34 @@ class Server:
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        given = psycopg.conninfo.conninfo_to_dict(url)
+        # Names this process: a daemon that hangs is cut off as a whole, with its reading connections.
+        name = f"momo on {socket.gethostname()[:24]}, process {os.getpid()}, {os.urandom(4).hex()}"
+        self._info = psycopg.conninfo.make_conninfo(
+            "", **{**DEFAULTS, **given, "application_name": name}
+        )
+        self.server = _described(given)
         self._changes = 0
 
     def connect(self, now_us: int, readers: int, *, create: bool) -> tuple[Any, list[Any]]:
         """Take the writer's lock, bring the schema up to date, and open the reading connections."""
         opened: list[Connection] = []
         try:
-            writer = Connection(self._url, read_only=False)
+            writer = Connection(self._info, read_only=False)
             opened.append(writer)
             _take_lock(writer)
             _migrate(writer, now_us, create=create)
-            opened += [Connection(self._url, read_only=True) for _ in range(readers + 1)]
+            opened += [self.new_reader() for _ in range(readers + 1)]
         except BaseException:
             for connection in opened:
                 with contextlib.suppress(psycopg.Error):
                     connection.close()
             raise
         return writer, list(opened[1:])
+
+    def new_reader(self) -> Connection:
+        """Return one more reading connection."""
+        return Connection(self._info, read_only=True)
 
     def was_left_open(self) -> bool:
         """Return False: the server recovers by itself."""
@@ -67,6 +114,10 @@ class Server:
         self._changes += 1
         return self._changes
 
+    def is_cut_off(self, connection: Any) -> bool:
+        """Return whether the connection has ended."""
+        return bool(connection.is_broken)
+
     def is_forbidden_write(self, error: Exception) -> bool:
         """Return whether a reading connection was asked to write."""
         return isinstance(error, errors.ReadOnlySqlTransaction)
@@ -77,7 +128,10 @@ class Server:
             return Unavailable(
                 f"the database server cannot write: {_text(error)}", 30, cause=FaultCause.DISK_FULL
             )
-        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)):
+        if isinstance(
+            error,
+            (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction),
+        ):
             return Unavailable(
                 f"the database server cannot be used: {_text(error)}",
                 RETRY_S,
@@ -88,18 +142,36 @@ class Server:
 
 
 def _take_lock(connection: Connection) -> None:
-    """Become the writer, until the connection ends.
+    """Become the writer, until the connection ends; end a writer that hangs.
 
     Raises:
-        Unavailable: Another daemon is the writer.
+        Unavailable: Another daemon is the writer, and was until `PATIENCE_S` had passed.
     """
-    row = connection.execute("SELECT pg_try_advisory_lock(:key)", {"key": WRITER_LOCK}).fetchone()
-    if row != (1,):
-        raise Unavailable(
-            "another daemon writes to this database; this one takes over when it ends",
-            RETRY_S,
-            cause=FaultCause.DATABASE_BUSY,
-        )
+    key, waiting = {"key": WRITER_LOCK}, threading.Event()
+    until = time.monotonic() + PATIENCE_S  # noqa: TID251 -- a duration
+    while connection.execute("SELECT pg_try_advisory_lock(:key)", key).fetchone() != (1,):
+        holder = connection.execute(_HOLDER, key).fetchone()
+        if holder is not None and holder[1] is not None and holder[1] > HUNG_S:
+            connection.execute(_END, {"name": holder[0]})
+        elif time.monotonic() > until:  # noqa: TID251 -- the same
+            writer = "another daemon" if holder is None else f"the writer, {_plain(holder[0])}"
+            raise Unavailable(
+                f"standby: waiting for {writer}; this daemon takes over when it ends",
+                RETRY_S,
+                cause=FaultCause.STANDBY,
+            )
+        waiting.wait(ASK_EVERY_S)
+
+
+def _plain(name: str) -> str:
+    """Return the writer's name without the part that makes it unique."""
+    return name.rpartition(", ")[0] or name
+
+
+def _described(given: dict[str, Any]) -> str:
+    """Return the database and its hosts for people."""
+    hosts = given.get("host") or given.get("hostaddr") or "this machine"
+    return f"PostgreSQL, database {given.get('dbname') or given.get('user') or 'momo'} on {hosts}"
 
 
 def _text(error: Exception) -> str:
@@ -174,3 +246,22 @@ def _run_step(connection: Connection, step: migrate.Migration) -> None:
                 f"step {step.version} of the schema would leave rows of {table} that refer to missing rows; "
                 "nothing was changed"
             ) from error
+
+
+@contextlib.contextmanager
+def open_readonly(url: str) -> Iterator[Reader]:
+    """Open a snapshot of a database, beside the daemon.
+
+    Raises:
+        Unreadable: It cannot be opened or read, also within the `with` block.
+    """
+    server = Server(url)
+    try:
+        connection = server.new_reader()
+        try:
+            connection.execute("BEGIN")
+            yield Reader(connection)
+        finally:
+            connection.close()
+    except psycopg.Error as error:
+        raise inspect.Unreadable(f"{server.server}: {_text(error)}") from error

@@ -1,5 +1,6 @@
 """Inspection of a shop's database from outside, whether the daemon runs or not, and of the effect of an upgrade. Read-only."""
 
+import asyncio
 import contextlib
 import shutil
 import sqlite3
@@ -10,9 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from daemon.core.errors import MomoError
+from daemon.core.errors import MomoError, Unavailable
 from daemon.store import migrate
-from daemon.store.engine import Reader
+from daemon.store.engine import Reader, Store
 from daemon.store.sqlite_file import BUSY_MS
 from daemon.store.upkeep import backup, ledger_check
 from daemon.store.upkeep.backup import entries
@@ -127,6 +128,21 @@ def damage(
     return "" if rows == [("ok",)] else "; ".join(str(row[0]) for row in rows[:3])
 
 
+async def database_bytes(store: Store) -> int | None:
+    """Return the size of the database, with its write-ahead log if it is a file; None if it cannot be read now."""
+    if store.server:
+        try:
+            return await store.read(
+                lambda reader: int(reader.value("SELECT pg_database_size(current_database())"))
+            )
+        except Unavailable:
+            return None
+    files = [Path(store.path), Path(f"{store.path}-wal")]
+    return await asyncio.to_thread(
+        lambda: sum(file.stat().st_size for file in files if file.exists())
+    )
+
+
 def last_full_check(reader: Reader) -> int | None:
     """Return the time of the last complete check without damage, according to the journal."""
     at: int | None = reader.value(
@@ -142,11 +158,17 @@ def schema(reader: Reader) -> tuple[int, int]:
         DatabaseNewer: The file has a later schema.
         DatabaseForeign: The file has another schema.
     """
+    if reader.is_postgresql:
+        found = int(reader.value("SELECT MAX(version) FROM schema_migrations"))
+        return found, len(migrate.migrations())
     return migrate.schema_version(reader.all), len(migrate.migrations())
 
 
 def tables(reader: Reader) -> list[str]:
-    """Return the SQL that created the schema, one statement per entry."""
+    """Return the SQL that created the schema, one statement per entry; for a server the names of the tables."""
+    if reader.is_postgresql:
+        names = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+        return [f"-- {name}" for (name,) in reader.all(f"{names} ORDER BY relname")]
     return [
         str(row[0])
         for row in reader.all("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")

@@ -205,7 +205,7 @@ _ERASURES: Final = (
 
 def erase(tx: Tx, found: Found) -> None:
     """Erase the payer from every row. The old content in the file is overwritten (`secure_delete`), not only freed."""
-    tx.value("PRAGMA secure_delete = ON")
+    _overwrite_deleted(tx, "ON")
     indexed = (("payments", found.payments), ("transactions", found.transactions))
     try:
         for table, ids in indexed:
@@ -220,7 +220,12 @@ def erase(tx: Tx, found: Found) -> None:
                 search_index.add(tx, table, batch)
         search_index.begin_purge(tx)
     finally:
-        tx.value("PRAGMA secure_delete = OFF")
+        _overwrite_deleted(tx, "OFF")
+
+
+def _overwrite_deleted(tx: Tx, switch: str) -> None:
+    if not tx.is_postgresql:  # which overwrites old rows with new ones after the next VACUUM
+        tx.value(f"PRAGMA secure_delete = {switch}")
 
 
 def _rewrite_all(tx: Tx, found: Found) -> None:

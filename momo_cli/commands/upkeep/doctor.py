@@ -1,6 +1,5 @@
 """The commands doctor and upgrade-check: checks of the machine, the shop and the installed version."""
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
@@ -14,6 +13,7 @@ from momo_cli.show.answer import Answer, Cell, Row, dumps, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import counted, size, styled, uptime
 from momo_cli.socket.client import Client
+from momo_cli.socket.connect import is_set_up
 from momo_cli.text import at, clean
 
 AREAS: Final = (
@@ -167,7 +167,7 @@ def upgrade_check(client: Client, terminal: Terminal) -> Answer:
         momo upgrade-check
         momo upgrade-check --get data.state
     """
-    if not os.path.exists(terminal.located.places.database):  # noqa: PTH110  # no pathlib needed
+    if not is_set_up(terminal.located.places):
         raise Failure(ErrorCode.NOT_SET_UP)
     row: dict[str, Any] = dict(run_verb(terminal, "upgrade-check").data)
     status = client.find(Path.LOCAL_STATUS) if client.alive() else None

@@ -160,8 +160,12 @@ def _troubles(data: Row) -> Iterator[tuple[str, str]]:
 def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
     if data.get("state") == "starting":
         yield styled(Cell("! starting: the database is being opened", "yellow"), terminal)
+    if data.get("state") == "standby":
+        yield styled(Cell(f"! {clean(data.get('waiting'))}", "yellow"), terminal)
     if data.get("state") == "degraded":
         yield styled(Cell("✗ degraded: no payment is recorded", "red"), terminal)
+    if server := clean(at(data, "db.server")):
+        yield f"stored in {server}"
     up_s, bytes_ = data.get("uptime_s"), at(data, "db.bytes")
     check, backed_up = clean(at(data, "db.last_check")), at(data, "db.backed_up_at")
     parts = [

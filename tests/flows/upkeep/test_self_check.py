@@ -72,7 +72,7 @@ async def test_what_was_found_stands_in_the_status_and_so_does_the_newest_backup
     folder = Path(shop.env.home) / backup.FOLDER
     folder.mkdir(exist_ok=True)
     (folder / "momo-20261121T020000Z.db").touch()
-    shown = status._on_disk(shop.env, 21)
+    shown = status._database(shop.env, 21, 0)
     assert (shown["last_check"], shown["backed_up_at"]) == ("findings", "2026-11-21T02:00:00.000Z")
     shop.close()
 

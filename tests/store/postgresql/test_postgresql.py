@@ -76,7 +76,7 @@ async def test_a_second_daemon_waits_until_the_first_one_ends() -> None:
     second = Store(first.path, Server(first.path))
     with closing(second):
         with closing(first):
-            with pytest.raises(Unavailable, match="another daemon writes to this database"):
+            with pytest.raises(Unavailable, match="standby: waiting for the writer, momo on"):
                 second.connect(NOW)
             assert second.fault is not None
         second.connect(NOW)

@@ -54,6 +54,7 @@ async def show_checks(visit: Visit) -> Shown:
         os.getpid(),
         places=machine.places,
         environ=os.environ,
+        store_url=env.config.store.url,
         running=Running(VERSION, doubt, times.confirmed, env.http_address, env.awake),
         version=VERSION,
         now_us=times.wall_us,
@@ -97,7 +98,7 @@ async def _page(visit: Visit) -> Shown:
             "doubt": "" if times.doubt is None else times.doubt.why,
             "confirmed": times.confirmed,
             "database": env.self_check.found.value,
-            "size": await asyncio.to_thread(_size, env.store.path),
+            "size": await inspect.database_bytes(env.store) or 0,
             "full_check": full_check,
             "backups": Backups(known[:BACKUPS_SHOWN], len(known)),
             "also_to": env.config.backup.also_to,
@@ -106,10 +107,6 @@ async def _page(visit: Visit) -> Shown:
         },
         status=422 if visit.errors else 200,
     )
-
-
-def _size(path: str) -> int:
-    return Path(path).stat().st_size
 
 
 def _worst_first(found: list[Check]) -> list[Check]:
