@@ -4,12 +4,13 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from daemon import wire
-from tests.fakes import statement_rules
+from tests.fakes import postgresql, statement_rules
 from tests.fakes.measured import MEASURED
 from tests.fakes.seed import OTHER
 from tests.fakes.tiers import share
@@ -46,7 +47,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 _BROKEN_RULES: list[str] = []
-statement_rules.record(_BROKEN_RULES)
+_UNPLANNED: list[tuple[str, Any]] = []
+statement_rules.record(_BROKEN_RULES, _UNPLANNED)
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +56,10 @@ def _statements_keep_the_rules() -> Iterator[None]:
     """Each statement that a test makes the store run gives the same page each time, and PostgreSQL takes it."""
     yield
     broken = [*_BROKEN_RULES]
+    if _UNPLANNED and postgresql.is_installed():
+        broken += postgresql.refused(_UNPLANNED)
     _BROKEN_RULES.clear()
+    _UNPLANNED.clear()
     assert broken == []
 
 

@@ -49,5 +49,8 @@ class Database(Protocol):
     def is_cut_off(self, connection: Any) -> bool:
         """Return whether the connection has ended, so that only a new one helps."""
 
+    def broken_constraint(self, error: Exception) -> str:
+        """Return the name of the unique index or the columns that refused a row; empty for another error."""
+
     def is_forbidden_write(self, error: Exception) -> bool:
         """Return whether a reading connection was asked to write."""

@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
-from daemon.core.errors import Unavailable
+from daemon.core.errors import Refusal, Unavailable
 from daemon.store.database import Database
 from daemon.store.migrate import DatabaseDamaged
 from daemon.store.sqlite_file import DATABASE_LOST, SqliteFile
-from daemon.wire import FaultCause
+from daemon.wire import ErrorCode, FaultCause
 
 GROUP_MAX: Final = 256
 """Largest number of jobs in one commit. Groups of 32 and of 256 were equally fast, so this only bounds the wait."""
@@ -29,6 +29,12 @@ READERS: Final = 2
 """Number of reading threads; the machine has two cores and reads take microseconds."""
 
 STARTING_RETRY_S: Final = 1
+
+_REFUSED_BY: Final = {
+    "transactions.payment_id": ErrorCode.TRANSACTION_ID_ALREADY_USED,
+    "transactions_one_per_payment": ErrorCode.TRANSACTION_ID_ALREADY_USED,
+}
+"""The constraints that decide a race, and their refusals. With one writer the flows refuse before."""
 
 Rows = Sequence[Sequence[Any]]
 Params = Mapping[str, Any] | Sequence[Any]
@@ -526,13 +532,22 @@ def run_job(
             database.as_unavailable(error), Unavailable
         ):
             raise  # it concerns every job
-        job.error = error
+        job.error = _as_refusal(error, database)
         del last[before:]
         shared.clear()  # it may have read what is now rolled back
         if connection.in_transaction:
             connection.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     if not alone and connection.in_transaction:
         connection.execute("RELEASE job")
+
+
+def _as_refusal(error: BaseException, database: Database) -> BaseException:
+    """Return the refusal for a row that another writer's row forbids; other errors as they are."""
+    if isinstance(error, database.errors):
+        code = _REFUSED_BY.get(database.broken_constraint(error))
+        if code is not None:
+            return Refusal(code, expected_amount=None)
+    return error
 
 
 def _write_last(connection: Any, last: _Last) -> None:

@@ -77,8 +77,11 @@ def values(rows: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 def listed(members: Collection[Any]) -> str:
-    """Return the placeholders of an IN list, one for each member, without names for the same reason."""
-    return ", ".join("?" * len(members))
+    """Return the placeholders of an IN list, one for each member, without names for the same reason.
+
+    Nothing is IN (NULL); PostgreSQL does not take an empty list.
+    """
+    return ", ".join("?" * len(members)) or "NULL"
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ BUSY_MS: Final = 5_000
 LOST_RETRY_S: Final = 60
 RESTORE: Final = "momo restore --stop"
 RESTART: Final = "momo daemon restart"
+_NOT_UNIQUE: Final = "UNIQUE constraint failed: "
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 DATABASE_LOST: Final = (FaultCause.DATABASE_MISSING, FaultCause.DATABASE_REPLACED)
 
@@ -101,6 +102,10 @@ class SqliteFile:
     def is_cut_off(self, connection: Any) -> bool:  # noqa: ARG002 -- the engine's interface
         """Return False: a file's connection lasts until it is closed."""
         return False
+
+    def broken_constraint(self, error: Exception) -> str:
+        """Return the columns that refused a row, such as `transactions.payment_id`."""
+        return str(error).removeprefix(_NOT_UNIQUE) if str(error).startswith(_NOT_UNIQUE) else ""
 
     def is_forbidden_write(self, error: Exception) -> bool:
         """Return whether a reading connection was asked to write."""

@@ -17,6 +17,7 @@ from daemon.runtime.config import (
 EXAMPLES = {
     "notices": 'desktop = true\nsms_to = "0244124567"',
     "http": 'bind = "0.0.0.0:80"\npublic_base_url = "https://pay.ama.example"\ninsecure_http = true',
+    "store": 'url = "postgresql://momo@db1,db2/momo?passfile=/etc/momo/pgpass"',
     "webhooks": """
 allow_private_hosts = ["till.lan", "192.168.1.9"]
 allow_private_cidrs = ["192.168.1.0/24"]
@@ -184,6 +185,21 @@ def test_plain_http_to_a_network_must_be_asked_for(address: str) -> None:
     with pytest.raises(ConfigError):
         check_exposure(Http(), address)
     assert parse_config(f'[http]\nbind = "{address}"\ninsecure_http = true').http.bind == address
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://momo:geheim@db/momo",
+        "postgresql://db/momo?password=geheim",
+        "mysql://geheim/momo",
+        "/geheim.db",
+    ],
+)
+def test_an_address_of_a_server_has_no_password_and_is_never_shown(url: str) -> None:
+    said = why(f'[store]\nurl = "{url}"')
+    assert "line 2: url takes" in said
+    assert "geheim" not in said
 
 
 def test_with_a_certificate_a_network_may_reach_us(tmp_path: Path) -> None:

@@ -39,12 +39,18 @@ def use_postgresql(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{__name__}._ON_POSTGRESQL", True)
 
 
+def put_shops_on_server(*, on: bool) -> None:
+    """Put the shops that are made from now on, on the tests' server, or in files again; for a benchmark."""
+    global _ON_POSTGRESQL  # noqa: PLW0603 -- a program of its own
+    _ON_POSTGRESQL = on
+
+
 def open_store(path: Path, now_us: int) -> Store:
     """Return the open store of a new shop: the file at `path`, or a database of the tests' server."""
     if _ON_POSTGRESQL:
         from tests.fakes import postgresql
 
-        return postgresql.empty_store(now_us, str(path))
+        return postgresql.empty_store(now_us, str(path), keep=True)
     lay(path)
     return Store.open(str(path), now_us=now_us)
 

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.engines import engine, pytest_generate_tests
 from tests.fakes.invariants import check_invariants
 from tests.fakes.shop import FakeShop
+
+__all__ = ["engine", "pytest_generate_tests"]
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from tests.fakes.receipts import mtn
 from tests.fakes.reviews import endpoint
 from tests.fakes.shop import FakeShop
 
+pytestmark = pytest.mark.file
+
 COPY_MESSAGE = (
     "INSERT INTO payments SELECT NULL, 'again', mode, provider, telco_transaction_id || '{suffix}', telco_id_as_read, "
     "message_id, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, "

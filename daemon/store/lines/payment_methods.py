@@ -92,7 +92,7 @@ def place(tx: Tx, method_id: str, sim_seq: int | None, now: int) -> PaymentMetho
     """
     row = tx.one(
         "UPDATE payment_methods SET sim_seq = :sim, updated_at = :now, "
-        "line_created_at = CASE WHEN :sim IS NULL THEN NULL "
+        "line_created_at = CASE WHEN CAST(:sim AS BIGINT) IS NULL THEN NULL "
         "WHEN sim_seq = :sim THEN line_created_at ELSE :now END "
         f"WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
         {"id": method_id, "sim": sim_seq, "now": now},

@@ -118,6 +118,11 @@ class Server:
         """Return whether the connection has ended."""
         return bool(connection.is_broken)
 
+    def broken_constraint(self, error: Exception) -> str:
+        """Return the unique index that refused a row."""
+        found = error.diag.constraint_name if isinstance(error, errors.UniqueViolation) else None
+        return found or ""
+
     def is_forbidden_write(self, error: Exception) -> bool:
         """Return whether a reading connection was asked to write."""
         return isinstance(error, errors.ReadOnlySqlTransaction)

@@ -1,5 +1,7 @@
 """A long message whose parts never all came is kept and told of once."""
 
+import pytest
+
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.flows.messages.overdue import report_missing_parts
 from daemon.flows.messages.settle_lines import assemble_parts
@@ -21,6 +23,7 @@ async def states(shop: FakeShop) -> list[object]:
     return await shop.values("SELECT state, reasons FROM messages")
 
 
+@pytest.mark.file
 async def test_it_is_told_once_after_a_day_and_not_before(shop: FakeShop) -> None:
     await shop.read_pdus(RECEIPT.pdus[:1])
     shop.clock.advance(DAY_S - 60)

@@ -24,6 +24,8 @@ from tests.fakes.seed import seed
 from tests.fakes.shop import FakeShop
 from tests.fakes.tiers import LONG
 
+pytestmark = pytest.mark.file
+
 DELIVER_ALL = """
 INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, is_active,
     consecutive_failures, created_at, updated_at)

@@ -1,5 +1,7 @@
 """Reviews of messages that made no payment: what the owner vouches for."""
 
+import pytest
+
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.wire import ErrorCode
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn, mtn_receipt
@@ -88,6 +90,7 @@ async def test_of_two_payments_with_one_id_the_second_can_only_be_rejected(shop:
     assert len(await shop.payments()) == 1
 
 
+@pytest.mark.file
 async def test_a_receipt_without_an_id_is_known_by_its_message(shop: FakeShop) -> None:
     await forge(shop)
     waiting = await only(shop)

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.new_database import writer
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import mtn
@@ -11,6 +13,7 @@ STATEMENTS = 25
 """Of a receipt of two parts with one endpoint and an SMS to the payer, from the first part to the commit that owes the webhooks."""
 
 
+@pytest.mark.file
 async def test_a_paid_receipt_of_two_parts_takes_25_statements(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.begin_chain()

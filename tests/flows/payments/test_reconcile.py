@@ -218,6 +218,7 @@ async def test_the_guess_guard_forgets_after_15_minutes(shop: FakeShop) -> None:
     assert (await refusal(shop, request.reference, ID)).code is ErrorCode.NO_MATCHING_TRANSACTION
 
 
+@pytest.mark.file
 @pytest.mark.tampers
 async def test_two_networks_with_one_id_need_a_provider(shop: FakeShop) -> None:
     request = await shop.request()

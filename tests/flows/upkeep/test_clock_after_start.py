@@ -92,6 +92,7 @@ async def test_a_machine_that_was_off_for_minutes_goes_on_as_before(shop: FakeSh
     assert await cancel_expire.expire(shop.env) == 1
 
 
+@pytest.mark.file
 async def test_a_daemon_that_starts_again_knows_all_that_the_last_one_knew(shop: FakeShop) -> None:
     shop.env.clock_check.note_opened(shop.source.sim_key, 0)
     await pay(shop, "food", shop.clock.now_us())

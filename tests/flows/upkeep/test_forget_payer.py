@@ -24,6 +24,8 @@ from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import telecel
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
 
+pytestmark = pytest.mark.file
+
 NUMBER = "+233241234567"
 """Of the one who is to be forgotten, and of every order of `FakeShop`."""
 TYPED = "233241234567"

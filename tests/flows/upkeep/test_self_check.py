@@ -17,6 +17,8 @@ from tests.fakes.owner_notices import sent_bodies
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
 
+pytestmark = pytest.mark.file
+
 
 async def look_tomorrow(shop: FakeShop) -> DatabaseState | None:
     shop.clock.advance(EVERY_S)

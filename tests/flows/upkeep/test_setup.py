@@ -18,6 +18,8 @@ from daemon.wire import Mode, Scope
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
 
+pytestmark = pytest.mark.file
+
 ASKED = SetupRequest("Ama Provisions", None, "correct horse")
 
 

@@ -168,6 +168,7 @@ async def test_what_arrives_at_last_resolves_its_dead_letter(shop: FakeShop) -> 
     assert await shop.values("SELECT resolved_at FROM dead_letters") == [now]
 
 
+@pytest.mark.file
 async def test_what_is_written_together_is_what_is_written_one_by_one(shop: FakeShop) -> None:
     for endpoint in ("e1", "e2"):
         await add_endpoint(shop, endpoint)

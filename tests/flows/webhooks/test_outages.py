@@ -149,6 +149,7 @@ async def test_what_the_flush_brings_forward_uses_up_no_step(shop: FakeShop) -> 
     assert (await shop.rows(Delivery, "deliveries"))[0].attempt_count == before.attempt_count + 1
 
 
+@pytest.mark.file
 async def test_the_owner_hears_of_a_streak_before_its_end(shop: FakeShop) -> None:
     await add_endpoint(shop)
     told = "SELECT type, json_extract(data, '$.consecutive_failures') FROM events WHERE type LIKE 'endpoint.%' ORDER BY seq"
@@ -183,6 +184,7 @@ async def test_an_implicit_endpoint_is_told_of_at_20_and_never_paused(shop: Fake
     ]
 
 
+@pytest.mark.file
 @pytest.mark.parametrize(("streak", "told"), [(9, []), (10, [("endpoint.recovered", 10)])])
 async def test_the_end_of_a_long_streak_is_told(
     shop: FakeShop, streak: int, told: list[tuple[str, int]]

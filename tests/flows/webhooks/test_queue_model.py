@@ -19,6 +19,8 @@ from tests.fakes.outbox import LINK, POLICY, add_endpoint, outcome, owe
 from tests.fakes.shop import OWNER, FakeShop
 from tests.fakes.tiers import share
 
+pytestmark = pytest.mark.file
+
 ENDPOINTS = ("e1", "e2")
 WORKERS = 4
 TURNS_MAX = 2_000

@@ -9,12 +9,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from daemon.core.errors import Unavailable
+from daemon.core.errors import Refusal, Unavailable
 from daemon.store.engine import Store
 from daemon.store.migrate import migrations
 from daemon.store.payments import transactions
 from daemon.store.postgresql import dialect
 from daemon.store.postgresql.server import Server
+from daemon.wire import ErrorCode
 from tests.fakes import new_database, postgresql
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -141,3 +142,27 @@ async def test_a_search_ignores_the_case_of_letters(tmp_path: Path) -> None:
             )
         )
         assert found == [(asked.id,)]
+
+
+@pytest.mark.parametrize("on_server", [False, True])
+async def test_a_payment_that_another_writer_has_used_is_refused_by_its_constraint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_server: bool
+) -> None:
+    if not on_server:
+        monkeypatch.undo()  # the fixture of this module
+    shop = await FakeShop.make(tmp_path)
+    with closing(shop):
+        await shop.begin_chain()
+        first, second = await shop.request(2_500), await shop.request(2_500)
+        name = "KWABENA KONADU DANKWA-EBO"
+        await shop.read(mtn(2_500, name, shop.wallet(2_500), first.svc_code or "", "86100000001"))
+        (paid,) = await shop.payments()
+        with pytest.raises(Refusal) as refused:
+            await shop.env.store.write(
+                lambda tx: tx.run(
+                    "UPDATE transactions SET status = 'SUCCESS', payment_id = :payment, completed_at = 1 "
+                    "WHERE id = :id",
+                    {"payment": paid.id, "id": second.id},
+                )
+            )
+        assert refused.value.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
