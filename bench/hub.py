@@ -51,6 +51,7 @@ async def per_second(folder: Path, callers: int, receipts: int) -> float:
                 "food",
                 str(86_100_000_000 + number),
                 concatenation=number,
+                width=16,
             )
             for number in range(receipts)
         ]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from daemon.store.engine import Store, Tx
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.wire import Mode, TransactionStatus
+from tests.fakes import new_database
 
 NOW = 1_760_000_000_000_000
 RESTING = ["PENDING", "EXPIRED", "MANUAL_REVIEW", "CANCELLED"]
@@ -162,7 +163,7 @@ def test_every_page_is_what_counting_by_hand_gives(
 
 
 async def test_totals_follow_every_change_of_a_status(tmp_path: Path) -> None:
-    store = Store.open(str(tmp_path / "momo.db"), now_us=NOW)
+    store = new_database.open_store(tmp_path / "momo.db", NOW)
     row = Row("live", "request", "PENDING", 1, 1, "+233244000001")
     await store.write(lambda tx: add_all(tx, [row] * 3))
     for change in (
@@ -191,9 +192,10 @@ async def test_totals_follow_every_change_of_a_status(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.file
 async def test_no_page_of_a_list_by_status_sorts_or_reads_the_table(tmp_path: Path) -> None:
     path = tmp_path / "momo.db"
-    store = Store.open(str(path), now_us=NOW)
+    store = new_database.open_store(path, NOW)
     row = Row("live", "request", "PENDING", 1, 1, "+233244000001")
     await store.write(lambda tx: add_all(tx, [row] * 3))
     all_wanted = [

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from daemon.core.model import Payment, Transaction
-from daemon.store.engine import Reader, Store, Tx
+from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index, transaction_list
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.wire import Mode, TransactionStatus
+from tests.fakes import new_database
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -68,7 +69,7 @@ def add_orders(tx: Tx) -> None:
 async def test_a_search_names_one_thing_whole_or_a_part_of_any(
     tmp_path: Path, search: str, expected: list[int], indexed: bool
 ) -> None:
-    store = Store.open(str(tmp_path / "momo.db"), now_us=NOW)
+    store = new_database.open_store(tmp_path / "momo.db", NOW)
     await store.write(add_orders)
     if indexed:
         await store.write(search_index.catch_up)
@@ -81,7 +82,7 @@ async def test_a_search_names_one_thing_whole_or_a_part_of_any(
 
 
 async def test_a_whole_name_is_found_though_the_other_mode_has_it_too(tmp_path: Path) -> None:
-    store = Store.open(str(tmp_path / "momo.db"), now_us=NOW)
+    store = new_database.open_store(tmp_path / "momo.db", NOW)
     await store.write(add_orders)
     await store.write(lambda tx: tx.run("UPDATE transactions SET mode = 'test' WHERE seq = 1"))
     wanted = TransactionFilter(mode=Mode.LIVE, search="order-5")
@@ -108,9 +109,10 @@ def plan(base: sqlite3.Connection, statement: str) -> list[str]:
     return [line[3] for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")]
 
 
+@pytest.mark.file
 async def test_a_search_for_a_whole_name_or_a_reference_reads_indexes_alone(tmp_path: Path) -> None:
     path = tmp_path / "momo.db"
-    store = Store.open(str(path), now_us=NOW)
+    store = new_database.open_store(path, NOW)
     await store.write(add_orders)
     searches = ("order-5", "ABC234", "svc_trx_00000000", "svc_trx_" + "0" * 12 + "4…02")
     asked = [TransactionFilter(mode=Mode.LIVE, search=search) for search in searches]
@@ -125,12 +127,13 @@ async def test_a_search_for_a_whole_name_or_a_reference_reads_indexes_alone(tmp_
     base.close()
 
 
+@pytest.mark.file
 @pytest.mark.parametrize("search", ["ama", "am"])
 async def test_a_search_for_a_part_reads_what_is_not_indexed_once_and_counts_what_it_found(
     tmp_path: Path, search: str
 ) -> None:
     path = tmp_path / "momo.db"
-    store = Store.open(str(path), now_us=NOW)
+    store = new_database.open_store(path, NOW)
     await store.write(add_orders)
     await store.write(
         lambda tx: tx.run("UPDATE transaction_counts SET count = 100000 WHERE status = 'PENDING'")
@@ -150,9 +153,10 @@ async def test_a_search_for_a_part_reads_what_is_not_indexed_once_and_counts_wha
     assert not [line for line in found[:end] if line.startswith("SEARCH p USING INDEX")], found
 
 
+@pytest.mark.file
 async def test_a_list_that_is_short_is_walked_through(tmp_path: Path) -> None:
     path = tmp_path / "momo.db"
-    store = Store.open(str(path), now_us=NOW)
+    store = new_database.open_store(path, NOW)
     await store.write(add_orders)
     await store.write(
         lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED' WHERE seq = 2")
