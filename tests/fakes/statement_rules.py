@@ -37,7 +37,14 @@ _CLAUSES: Final = (
 
 _STORE: Final = str(Path(engine.__file__).parent)
 _IN_ENGINE: Final = frozenset({engine.__file__, __file__})
-_OWN_FORM: Final = ("PRAGMA ", "INTO search ", "FROM search ", "total_changes()")
+_OWN_FORM: Final = (
+    "PRAGMA ",
+    "pragma_",
+    "sqlite_",
+    "INTO search ",
+    "FROM search ",
+    "total_changes()",
+)
 """Of the statements that only SQLite gets: the store asks which database it has."""
 
 
