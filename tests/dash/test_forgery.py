@@ -213,11 +213,15 @@ async def test_a_login_leads_to_no_other_place(api: FakeApi, to: str) -> None:
     assert answer.headers["location"] == "/dash"
 
 
+FIRST = "/dash/first"
+"""The page of a link while no payment was seen."""
+
+
 async def test_the_link_of_momo_open_works_once_for_a_minute_and_with_a_wrong_clock(
     api: FakeApi,
 ) -> None:
     env = api.shop.env
-    for gone_s, jump_s, place in ((0, 0, "/dash"), (0, -9e8, "/dash"), (61, 0, "/dash/login")):
+    for gone_s, jump_s, place in ((0, 0, FIRST), (0, -9e8, FIRST), (61, 0, "/dash/login")):
         token = await flow.make_link(env, ROOT, None)
         api.shop.clock.jump(jump_s)
         api.shop.clock.advance(gone_s)
@@ -225,7 +229,7 @@ async def test_the_link_of_momo_open_works_once_for_a_minute_and_with_a_wrong_cl
         visitor.event_hooks = {}
         answer = await visitor.get(f"/dash/enter?link={token}")
         assert answer.headers["location"].partition("?")[0] == place
-        if place == "/dash":
+        if place == FIRST:
             again = await api.client()
             again.event_hooks = {}
             answer = await again.get(f"/dash/enter?link={token}")
