@@ -113,8 +113,8 @@ INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, t
 INSERT INTO delivery_bodies (delivery_seq, dictionary, deflated) SELECT seq, 1, x'{_BODY}' FROM deliveries;
 INSERT INTO attempts (delivery_id, run, number, started_at, finished_at, duration_us, status_code, counted)
     SELECT id, 1, 1, created_at, created_at, 2000, 200, 0 FROM deliveries;
-INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count, failed_at)
-    SELECT id, id, 'exhausted', created_at, 0, failed_at FROM deliveries WHERE status = 'failed';
+INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at)
+    SELECT id, id, endpoint_id, 'exhausted', created_at, 0, failed_at FROM deliveries WHERE status = 'failed';
 INSERT INTO notices (id, cause, kind, urgent, text, next, count, told, first_at, last_at, seen_at)
     SELECT {_ID.format("0008")}, 'cause', 'kind', 0, 'text', '', 1, 1, n.at, n.at,
         CASE WHEN n.i < :size - 5000 THEN n.at END FROM n WHERE n.i % 1000 = 1;

@@ -77,7 +77,7 @@ SMALL_SHOP = (
     # The body is "{}".
     "INSERT INTO delivery_bodies (delivery_seq, dictionary, deflated) SELECT seq, 1, x'abae0500' FROM deliveries",
     "INSERT INTO attempts (delivery_id, run, number, started_at, finished_at, status_code) VALUES ('dl2', 1, 1, 4, 5, 500)",
-    "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count, failed_at, attempt_count) VALUES ('x1', 'dl2', 'exhausted', 5, 0, 5, 1)",
+    "INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at, attempt_count) VALUES ('x1', 'dl2', 'e1', 'exhausted', 5, 0, 5, 1)",
     "INSERT INTO events (type, mode, at, actor, transaction_id, data) VALUES ('transaction.created', 'live', 1, 'momo', 't1', '{}')",
     (
         "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, data) VALUES ('transaction.verified', 'live', 2, "

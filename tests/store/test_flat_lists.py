@@ -21,11 +21,12 @@ from daemon.store.books import day_sheet
 from daemon.store.engine import Reader
 from daemon.store.messages import messages
 from daemon.store.messages.messages import MessageFilter
-from daemon.store.payments import payments, reviews, transaction_list
+from daemon.store.payments import payment_list, payments, reviews, transaction_list
+from daemon.store.payments.payment_list import PaymentFilter
 from daemon.store.payments.transaction_list import TransactionFilter
 from daemon.store.upkeep import notices
 from daemon.store.webhooks import dead_letters, delivery_log
-from daemon.store.webhooks.dead_letters import DeadLetterFilter
+from daemon.store.webhooks.dead_letters import DeadLetterFilter, Kind
 from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import DeliveryStatus, EventKind, MessageState, Mode, TransactionStatus
 from tests.fakes import big_shop
@@ -36,6 +37,7 @@ DAY_US = 86_400_000_000
 PAGE: dict[str, Any] = {"limit": 10, "offset": 0}
 GROWING = "messages|payments|transactions|deliveries|attempts|events|line_balances|routings|sms_parts|dead_letters"
 """The tables that grow with each payment."""
+LATE_PAYMENT = "000001f5-0000-7000-8000-0002000001f5"
 STEPS = 20
 """The progress of a statement is counted in this many steps of SQLite's virtual machine."""
 Job = Callable[[Reader], Any]
@@ -51,6 +53,10 @@ def listed(function: Callable[..., Any], wanted: Any) -> Job:
 
 def transactions(**wanted: Any) -> Job:
     return of(transaction_list.transactions, TransactionFilter(**wanted), now=NOW, **PAGE)
+
+
+def list_payments(**wanted: Any) -> Job:
+    return of(payment_list.listed, PaymentFilter(**wanted), limit=50)
 
 
 MESSAGES, DELIVERIES = partial(listed, messages.page), partial(listed, delivery_log.listed)
@@ -87,6 +93,11 @@ FLAT: dict[str, Job] = {
     "attempts": of(delivery_log.attempts, "d", **PAGE),
     "entries of a transaction": of(journal.of_transaction, "t", **PAGE),
     "the newest payments": of(day_sheet.recent, Mode.LIVE, 50),
+    "payments": list_payments(),
+    "payments by amount": list_payments(sort="largest"),
+    "payments behind one": list_payments(sort="smallest", after=LATE_PAYMENT),
+    "reversed payments": list_payments(state="reversed"),
+    "payments in review": list_payments(state="review", sort="oldest"),
     "approved payers": of(
         payments.approved_payers, phone_number=None, revoked=False, mode=None, **PAGE
     ),
@@ -97,6 +108,10 @@ RARE: dict[str, Job] = {
     "failed deliveries": DELIVERIES(DeliveryFilter(status=DeliveryStatus.FAILED)),
     "dead letters": listed(dead_letters.listed, DeadLetterFilter()),
     "dead letters of a mode": listed(dead_letters.listed, DeadLetterFilter(mode=Mode.LIVE)),
+    "kinds of dead letters": of(dead_letters.groups, Mode.LIVE),
+    "dead letters of a kind": of(
+        dead_letters.of_kind, Kind(ENDPOINT, "exhausted", "", 0, clock=False), after=0, limit=10
+    ),
     "reviews": of(reviews.page, state=None, mode=None, **PAGE),
     "open live reviews": of(reviews.page, state="open", mode=Mode.LIVE, **PAGE),
     "notices": of(notices.page, unseen=False, **PAGE),

@@ -451,6 +451,9 @@ CREATE INDEX payments_by_telco_id ON payments (telco_transaction_id);
 CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_id IS NULL;
 CREATE INDEX payments_by_line ON payments (payment_method_id, stored_at);
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);
+CREATE INDEX payments_by_amount ON payments (mode, amount_minor, seq);
+CREATE INDEX payments_reversed ON payments (mode, stored_at) WHERE reversed_at IS NOT NULL;
+CREATE INDEX payments_in_review ON payments (mode, stored_at) WHERE standing = 'review';
 CREATE INDEX payments_by_telco_time ON payments (mode, telco_at);
 CREATE INDEX payments_by_amount ON payments (mode, amount_minor, seq);
 CREATE INDEX payments_open_by_amount ON payments (mode, amount_minor, stored_at) WHERE standing = 'open';
@@ -886,6 +889,7 @@ CREATE TABLE dead_letters (
     seq                INTEGER PRIMARY KEY,
     id                 TEXT NOT NULL UNIQUE,
     delivery_id        TEXT NOT NULL UNIQUE REFERENCES deliveries (id),
+    endpoint_id        TEXT NOT NULL,      -- of the delivery
     reason             TEXT NOT NULL,
     created_at         INTEGER NOT NULL,
     replayed_at        INTEGER,
@@ -908,6 +912,10 @@ CREATE INDEX dead_letters_by_failure ON dead_letters (failed_at, seq);
 CREATE INDEX dead_letters_open ON dead_letters (failed_at, seq)
     WHERE replayed_at IS NULL AND resolved_at IS NULL AND dismissed_at IS NULL;
 CREATE INDEX dead_letters_open_by_mode ON dead_letters (mode, failed_at, seq)
+    WHERE replayed_at IS NULL AND resolved_at IS NULL AND dismissed_at IS NULL;
+-- Has what distinguishes faults, so that they are counted without the rows.
+CREATE INDEX dead_letters_open_by_kind
+    ON dead_letters (mode, endpoint_id, reason, error_code, last_status_code, clock_waits, failed_at, seq)
     WHERE replayed_at IS NULL AND resolved_at IS NULL AND dismissed_at IS NULL;
 CREATE INDEX dead_letters_with_response ON dead_letters (failed_at) WHERE last_response_body IS NOT NULL;
 

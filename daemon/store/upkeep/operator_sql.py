@@ -83,7 +83,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "body_dictionaries": "content",
     "browser_sessions": "language user_id",
     "confirmed_wordings": "mode network wording message_id confirmed_by",
-    "dead_letters": "id delivery_id reason error_code mode dismissed_by",
+    "dead_letters": "id delivery_id endpoint_id reason error_code mode dismissed_by",
     "deliveries": "id webhook_id endpoint_id event subject transaction_id status waiting error_code",
     "delivery_counts": "mode endpoint event status",
     "devices": "device_id mode imei manufacturer model port",

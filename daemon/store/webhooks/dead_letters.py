@@ -57,9 +57,9 @@ def add_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int
     if not letters:
         return
     tx.run(
-        "INSERT INTO dead_letters (id, delivery_id, reason, created_at, replay_count, failed_at, failing_since, "
+        "INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at, failing_since, "
         "error_code, error_message, last_status_code, last_response_body, attempt_count, clock_waits, mode) "
-        "SELECT v.column1, d.id, ?, ?, 0, ?, "
+        "SELECT v.column1, d.id, d.endpoint_id, ?, ?, 0, ?, "
         "(SELECT MIN(a.started_at) FROM attempts a WHERE a.delivery_id = d.id AND a.run = d.run), "
         "d.error_code, d.error_message, d.response_status_code, d.response_body, d.attempt_count, d.clock_waits, e.mode "
         f"FROM (VALUES {table(letters)}) AS v JOIN deliveries d ON d.id = v.column2 "
@@ -136,17 +136,15 @@ def listed(
     if not wanted.include_replayed:
         conditions.always(_OPEN)
     conditions.by("l.mode = :mode", mode=wanted.mode)
-    conditions.by("d.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
+    conditions.by("l.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
     conditions.by("l.reason = :reason", reason=wanted.reason)
     conditions.by("l.error_code = :error_code", error_code=wanted.error_code)
-    total = None
-    if wanted.endpoint_id is None:
-        # Without a look-up of each delivery.
-        total = int(
-            reader.value(
-                f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params
-            )
+    # Without a look-up of each delivery.
+    total = int(
+        reader.value(
+            f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params
         )
+    )
     behind = Conditions()
     if wanted.after is not None:
         behind.always("(l.failed_at, l.seq) < (:failed_at, :seq)")
@@ -194,9 +192,9 @@ class Group:
 
 
 _CLOCK = f"CASE WHEN l.clock_waits >= {CLOCK_WAITS_MAX} THEN 1 ELSE 0 END"
-_KIND = f"d.endpoint_id, l.reason, COALESCE(l.error_code, ''), COALESCE(l.last_status_code, 0), {_CLOCK}"
+_KIND = f"l.endpoint_id, l.reason, COALESCE(l.error_code, ''), COALESCE(l.last_status_code, 0), {_CLOCK}"
 _OF_KIND = (
-    "d.endpoint_id = :endpoint_id AND l.reason = :reason AND COALESCE(l.error_code, '') = :error_code "
+    "l.endpoint_id = :endpoint_id AND l.reason = :reason AND COALESCE(l.error_code, '') = :error_code "
     f"AND COALESCE(l.last_status_code, 0) = :status_code AND {_CLOCK} = :clock"
 )
 
@@ -204,7 +202,7 @@ _OF_KIND = (
 def groups(reader: Reader, mode: Mode) -> list[Group]:
     """Return the open dead letters of a mode by kind, the newest failure first."""
     rows = reader.all(
-        f"SELECT {_KIND}, COUNT(*), MIN(l.failed_at), MAX(l.seq) FROM {_JOINED} "
+        f"SELECT {_KIND}, COUNT(*), MIN(l.failed_at), MAX(l.seq) FROM dead_letters l "
         f"WHERE {_OPEN} AND l.mode = :mode GROUP BY {_KIND} ORDER BY MAX(l.failed_at) DESC, MAX(l.seq) DESC",
         {"mode": mode},
     )
@@ -230,10 +228,10 @@ def of_kind(reader: Reader, kind: Kind, *, after: int, limit: int) -> tuple[list
         "status_code": kind.status_code,
         "clock": int(kind.clock),
     }
-    which = f"{_JOINED} WHERE {_OPEN} AND {_OF_KIND}"
-    total = int(reader.value(f"SELECT COUNT(*) FROM {which}", params))
+    which = f"{_OPEN} AND {_OF_KIND}"
+    total = int(reader.value(f"SELECT COUNT(*) FROM dead_letters l WHERE {which}", params))
     rows = reader.all(
-        f"SELECT {_ALL} FROM {which} AND l.seq > :after ORDER BY l.seq LIMIT :limit",
+        f"SELECT {_ALL} FROM {_JOINED} WHERE {which} AND l.seq > :after ORDER BY l.seq LIMIT :limit",
         {**params, "after": after, "limit": limit},
     )
     return _found(reader, rows), total
