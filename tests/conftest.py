@@ -2,11 +2,12 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
 from daemon import wire
@@ -14,6 +15,9 @@ from tests.fakes import postgresql, statement_rules
 from tests.fakes.measured import MEASURED
 from tests.fakes.seed import OTHER
 from tests.fakes.tiers import share
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
 
 # Quick by default: `make test` has three minutes. `make test-slow` tries more, `make test-long` the full number.
 # The examples are the same in each run, unless MOMO_TEST_SEED is set.
@@ -35,6 +39,28 @@ def pytest_configure(config: pytest.Config) -> None:
             continue  # settings of the tests themselves: seed, tier
         if name.startswith(("MOMO_", "XDG_")) or name in {"NO_COLOR", "FORCE_COLOR"}:
             del os.environ[name]
+
+
+BROWSER_FOLDERS = ("dash", "pages")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of the pages in one loop, because a browser belongs to the loop that started it; what opens it is slow."""
+    one_loop = pytest.mark.asyncio(loop_scope="session")
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+        if item.path.parent.name in BROWSER_FOLDERS and item.get_closest_marker("asyncio"):
+            item.add_marker(one_loop, append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator["Browser"]:
+    """One Chromium for all tests of a worker, which takes a second to start; each test opens windows of its own."""
+    from tests.fakes.browser import chromium
+
+    async with chromium() as started:
+        yield started
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -73,6 +73,7 @@ def till_of(folder: Path, drawn: int) -> Iterator[Till]:
         yield till
 
 
+@pytest.mark.slow
 def test_message_of_the_phone_pays_over_https(tmp_path: Path) -> None:
     drawn = seed()
     with till_of(tmp_path, drawn) as till:

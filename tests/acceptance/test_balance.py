@@ -5,6 +5,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
@@ -43,6 +45,7 @@ def status_is(shop: RealShop, reference: str, status: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> None:
     shop, phone = scene.shop, scene.phone
     assert shop.momo("config", "set", "trust.unconfirmed_limit", "0").returncode == 0

@@ -59,6 +59,7 @@ def momo(tmp_path: Path) -> Iterator[Momo]:
             os.kill(json.loads(done.stdout)["data"]["pid"], signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_shops_first_day_by_commands_alone(momo: Momo, tmp_path: Path) -> None:
     with (

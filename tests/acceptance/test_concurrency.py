@@ -53,6 +53,7 @@ def busy(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
         yield Scene(shop, phone, receiver)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_eight_callers_at_once_leave_a_sound_shop_and_true_answers(busy: Scene) -> None:
     _run(busy, callers=8, lasts_s=3)

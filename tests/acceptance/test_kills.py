@@ -24,6 +24,7 @@ EVERY = 3
 """One receipt in this many carries the code of a transaction."""
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_kills_lose_nothing_and_double_nothing(scene: Scene) -> None:
     _run(scene, kills=5, receipts=30)

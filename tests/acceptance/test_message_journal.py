@@ -58,6 +58,7 @@ def recovered(shop: RealShop, receipts: int) -> bool:
     return len(shop.rows("SELECT id FROM payments")) == receipts
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_a_restored_shop_has_every_payment_under_its_old_ids(scene: Scene) -> None:
     shop = scene.shop

@@ -130,6 +130,7 @@ def look(shop: Shop, token: str, *flags: str) -> int:
     return int(made[1])
 
 
+@pytest.mark.slow
 def test_every_operation_keeps_to_the_document(shop: Shop) -> None:
     assert look(shop, shop.token, "--phases", "examples,fuzzing", "--max-examples", "1") >= 130
 

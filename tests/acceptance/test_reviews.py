@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.acceptance.conftest import Scene
 from tests.fakes.real_shop import RealShop, utc_now, wait_until
@@ -28,6 +30,7 @@ def waiting(shop: RealShop, count: int) -> list[dict[str, Any]]:
     return wait_until(look, 20, f"{count} reviews")
 
 
+@pytest.mark.slow
 def test_webhooks_go_out_only_after_the_operator_decided(scene: Scene) -> None:
     scene.open_for_business()
     shop = scene.shop

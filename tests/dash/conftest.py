@@ -1,22 +1,14 @@
-"""A running shop with its dashboard, and Chromium, for each test."""
+"""A running shop with its dashboard for each test."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
-from playwright.async_api import Browser
+import pytest_asyncio
 
 from tests.fakes.api import FakeApi, running
-from tests.fakes.browser import chromium
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
     async with running(tmp_path) as made:
         yield made
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as started:
-        yield started

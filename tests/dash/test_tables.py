@@ -1,5 +1,6 @@
 """Every page with each role in a browser, every action with each role by a direct POST, from the tables of the dashboard."""
 
+import re
 import string
 
 import pytest
@@ -58,6 +59,27 @@ async def test_every_page_shows_itself_to_its_roles_and_to_no_other(
         refused = [page for page in SHOWN if role not in page.roles]
         assert len(visit.faults) == len(refused), visit.faults
         assert visit.elsewhere == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_every_page_is_sent_to_its_roles_and_to_no_other(api: FakeApi, role: Role) -> None:
+    known = await places.paths(api)
+    person = await log_in(api, role)
+    for page in SHOWN:
+        address = places.filled(page.path, known)
+        answer = await person.client.get(address, follow_redirects=True)
+        assert answer.status_code == (200 if role in page.roles else 403), page.path
+        assert answer.text.count("<h1") == 1, page.path
+        entries = set(re.findall(r'<a href="([^"]+)"', _menu(answer.text)))
+        for other in SHOWN:
+            if other.menu and not page.bare:
+                assert (other.path in entries) is (role in other.roles), (page.path, other.path)
+    assert api.log.lines == []
+
+
+def _menu(html: str) -> str:
+    found = re.search(r"<nav .*?</nav>", html, re.DOTALL)
+    return found[0] if found else ""
 
 
 @pytest.mark.parametrize("role", ROLES)

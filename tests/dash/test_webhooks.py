@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser
 
 from daemon.core.webhooks import diagnosis
@@ -169,7 +170,7 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
         yield made
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def beside(tmp_path: Path, receiver: Receiver) -> AsyncIterator[FakeApi]:
     """A shop that may send to a receiver on this machine."""
     settings = Webhooks(

@@ -197,7 +197,7 @@ def test_program_ends_when_its_parent_dies(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
-        capture_output=True, cwd=ROOT, timeout=20, check=True,
+        capture_output=True, cwd=ROOT, timeout=50, check=True,
     )  # fmt: skip
     orphan = os.pidfd_open(int(done.stdout))
     try:

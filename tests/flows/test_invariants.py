@@ -164,6 +164,7 @@ def _lift_constraints(base: sqlite3.Connection) -> None:
         )
     ]
     base.execute("PRAGMA legacy_alter_table = ON")
+    base.execute("PRAGMA synchronous = OFF")
     for name in tables:
         base.executescript(
             f"CREATE TABLE bare AS SELECT * FROM {name}; DROP TABLE {name}; ALTER TABLE bare RENAME TO {name};"

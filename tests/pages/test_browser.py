@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from daemon.runtime.config import Config, Pages
 from daemon.store import journal
 from daemon.wire import Mode
 from tests.fakes.api import FakeApi, running
-from tests.fakes.browser import Visit, chromium, needs_browser, visiting
+from tests.fakes.browser import Visit, needs_browser, visiting
 from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
 
 pytestmark = needs_browser
@@ -47,12 +46,6 @@ def make_logo(folder: Path) -> Path:
         '<svg xmlns="http://www.w3.org/2000/svg" width="60" height="40"><rect width="60" height="40" fill="#c60"/></svg>'
     )
     return file
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as started:
-        yield started
 
 
 def clean(visit: Visit) -> bool:

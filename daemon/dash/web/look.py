@@ -1,5 +1,6 @@
 """Templates, the stylesheet, the script and the icons, named by their content, and the content security policy."""
 
+import functools
 import hashlib
 from dataclasses import dataclass
 from importlib import resources
@@ -71,8 +72,9 @@ class Look:
             self._add(f"icon-{size}.png", icon, b"image/png")
 
     @classmethod
+    @functools.cache
     def load(cls) -> Self:
-        """Read everything and compile each template, so that no visitor waits for it."""
+        """Read everything and compile each template, once for all shops of the program, so that no visitor waits for it."""
         look = cls()
         for name in look.environment.list_templates(["html"]):
             look.environment.get_template(name)
