@@ -16,7 +16,7 @@ DEV := $(VENV)/.dev
 NODE := $(VENV)/.node
 
 .DEFAULT_GOAL := help
-.PHONY: help demo deb man wheel picture check test test-slow test-again test-long simulate soak bench format docs checksums constraints clean
+.PHONY: help demo deb man wheel picture dash-pictures check test test-slow test-again test-long simulate soak bench format docs checksums constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -111,6 +111,9 @@ picture: $(DEV) ## Draw docs/img/*.svg: the demo, lines, today and watch from re
 	@$(BIN)/python -m tests.house.pictures
 	@$(BIN)/python -m tests.house.figures
 	@$(BIN)/python -m tests.house.architecture_map
+
+dash-pictures: $(DEV) ## Take docs/img/dash/*.png: the pages of the dashboard in Chromium, from a real run
+	@$(BIN)/python -m tests.house.dash_pictures
 
 # Pin the hashes of all platforms' files, without the index that they came from.
 COMPILE := uv pip compile pyproject.toml --quiet --generate-hashes --no-header --annotation-style=line \

@@ -164,10 +164,10 @@ class FakeApi:
 
 @asynccontextmanager
 async def running(
-    folder: Path, config: Config | None = None, **listening: Any
+    folder: Path, config: Config | None = None, *, line: bool = True, **listening: Any
 ) -> AsyncIterator[FakeApi]:
-    """Run the API of a new shop that has one phone with one SIM and one MTN number."""
-    shop = await FakeShop.make(folder, config)
+    """Run the API of a new shop that has one phone with one SIM and, with `line`, one MTN number."""
+    shop = await FakeShop.make(folder, config, line=line)
     await shop.env.store.write(lambda tx: _open_shop(tx, shop.clock.now_us()))
     places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
     listeners = Listeners(socket_path=places.socket, http="127.0.0.1:0", **listening)

@@ -57,11 +57,11 @@ def draw(into: Path) -> None:
             (into / f"{command}.svg").write_text(svg(shown, f"momo {command}", columns))
 
 
-def open_shop(shop: Shop) -> None:
-    """Make a shop with a phone and its number, and let six customers pay."""
+def open_shop(shop: Shop) -> str:
+    """Make a shop with a phone and its number, let six customers pay, and return the address of its pages."""
     shop.set_up("Ama Provisions")
     shop.start_phone("huawei", ())
-    shop.start_daemon()
+    address = shop.start_daemon()
     phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
     place = f"{phone['device_id']}:{phone['sims'][0]['slot_index']}"
     shop.momo("modems", "name", phone["device_id"], "front-desk")
@@ -81,6 +81,7 @@ def open_shop(shop: Shop) -> None:
         shop.deliver_sms(encode_deliver(MTN_SENDER, text, now, smsc=MTN_SMSC, reference=number))
         if typed:
             shop.momo("tx", "wait", order["reference"], "--timeout", "30s", accept=(0, 6))
+    return address
 
 
 def screen(shop: Shop, command: str, columns: int) -> str:

@@ -31,6 +31,8 @@ STREAMS_MAX: Final = 60
 KEPT_MAX: Final = 200
 REST_S: Final = 0.1
 """A busy shop commits often; a tab is told at most ten times a second."""
+AFTER_COMMIT_S: Final = 0.04
+"""Tabs are told this long after a commit: their pages take processor time, and the webhook of the payment goes first."""
 LINES_EVERY_S: Final = 5.0
 """The modems are looked at this often while a tab is open: their state is not in the journal."""
 _KINDS: Final = (
@@ -120,6 +122,7 @@ class Hub:
                 except TimeoutError:
                     self._look_at_lines()
                     continue
+                await asyncio.sleep(AFTER_COMMIT_S)
                 changed.clear()
                 try:
                     seq = await self._tell_after(seq)
