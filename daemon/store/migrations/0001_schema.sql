@@ -451,7 +451,6 @@ CREATE INDEX payments_by_telco_id ON payments (telco_transaction_id);
 CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_id IS NULL;
 CREATE INDEX payments_by_line ON payments (payment_method_id, stored_at);
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);
-CREATE INDEX payments_by_amount ON payments (mode, amount_minor, seq);
 CREATE INDEX payments_reversed ON payments (mode, stored_at) WHERE reversed_at IS NOT NULL;
 CREATE INDEX payments_in_review ON payments (mode, stored_at) WHERE standing = 'review';
 CREATE INDEX payments_by_telco_time ON payments (mode, telco_at);
