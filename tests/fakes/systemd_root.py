@@ -74,6 +74,7 @@ class SystemdRoot:
             "--ipc",
             "--net",
             "--root",
+            "--wd",
         ]
         environ = ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LANG=C.UTF-8"]
         shell = [
