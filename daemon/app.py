@@ -28,6 +28,7 @@ from daemon.flows.upkeep import clock as clock_flow
 from daemon.flows.upkeep import disk_space as disk_flow
 from daemon.flows.upkeep import notices, self_check
 from daemon.flows.upkeep.notices import OwnerSms
+from daemon.loops.branches.link import HubLinkLoop
 from daemon.loops.certificate import CertificateLoop
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
@@ -60,6 +61,7 @@ from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.sender.owner_notices import Channel, Desktop, Email
 from daemon.sender.targets import Targets
 from daemon.store import shop
+from daemon.store.branches import link
 from daemon.store.lines import devices
 from daemon.store.webhooks import endpoints
 from parsers.masking import describe_error
@@ -362,6 +364,7 @@ class Daemon:
                 wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
             )
         env.account_key = bytes.fromhex(found_shop.account_key)
+        env.place = await store.read(link.place)
         open_message_journal(env)
         await store.write(devices.mark_all_absent)
         await store.write(lambda tx: endpoints.pause_scheme(tx, LISTEN_SCHEME))
@@ -396,6 +399,7 @@ class Daemon:
             asyncio.create_task(copy_messages(env, log), name="message journal"),
             asyncio.create_task(run_every_minute(env, log), name="sweep"),
             asyncio.create_task(settle_held_messages(env, log), name="held"),
+            asyncio.create_task(HubLinkLoop(env, self._places, log).run(), name="hub"),
             asyncio.create_task(NoticeLoop(env, self._channels, log).run(), name="notices"),
         ]
         if env.store.server:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from daemon.core.access.keys import KeyUse
 from daemon.core.access.one_time_links import OneTimeLinks
+from daemon.core.branches.place import ALONE, Place
 from daemon.core.ids import new_uuid
 from daemon.core.lines.signal_history import SignalHistory
 from daemon.core.messages import sandbox
@@ -59,6 +60,7 @@ class Env:
         live_priority: Whether a live delivery is under way, which has priority over bulk resends.
         sandbox_cycles: Counters that make each receipt of the sandbox unique.
         http_address: The `HOST:PORT` that the API listens on, empty if HTTP is off.
+        place: What this shop is beside others.
     """
 
     store: Store
@@ -86,6 +88,7 @@ class Env:
     live_priority: LivePriority = field(default_factory=LivePriority)
     certificate_names: frozenset[str] = frozenset()
     sandbox_cycles: sandbox.Cycles = field(default_factory=sandbox.Cycles)
+    place: Place = ALONE
 
     @property
     def home(self) -> str:

@@ -197,6 +197,56 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
         "This transaction has no checkout page, or no longer has one.",
         "The page exists from the creation of a payment request until 30 days after its end.",
     ),
+    _E.PAYMENT_HANDED_UP: Spec(
+        409,
+        "This payment was handed to the head office, which alone may use it.",
+        "Ask the head office to give it back: there, `momo hub release PAYMENT`.",
+    ),
+    _E.BELONGS_TO_BRANCH: Spec(
+        409,
+        "This belongs to a branch; head office has a copy of it.",
+        "Change it at the branch named in `branch`.",
+    ),
+    _E.HUB_DECIDES: Spec(
+        409,
+        "This shop only receives payments; head office takes the orders.",
+        "Create the transaction at the head office.",
+    ),
+    _E.NOT_A_HUB: Spec(409, "This shop is not a hub.", "Make it one with `momo hub init`."),
+    _E.NOT_A_BRANCH: Spec(
+        409,
+        "This shop is not a branch.",
+        "At the hub type `momo hub invite NAME`, then here the command that it prints.",
+    ),
+    _E.BRANCH_EXISTS: Spec(
+        409,
+        "This shop is a branch or a hub already.",
+        "See `momo branch status` and `momo hub status`.",
+    ),
+    _E.BRANCH_NOT_FOUND: Spec(404, "There is no such branch.", "List them with `momo hub status`."),
+    _E.BRANCH_DISPUTED: Spec(
+        409,
+        "Two machines send as this branch, so the hub takes nothing from either.",
+        "At the hub type `momo hub invite NAME`; join again at the machine that has the modem.",
+    ),
+    _E.BRANCH_STALE: Spec(
+        409,
+        "The hub has a later request of this branch than this one.",
+        "If this machine was restored from a backup, type `momo branch restore --from-hub`.",
+    ),
+    _E.INVITATION_INVALID: Spec(
+        403,
+        "This invitation is wrong, used or older than 15 minutes.",
+        "At the hub type `momo hub invite NAME` again.",
+    ),
+    _E.HUB_REFUSED: Spec(
+        502, "The hub refused the call.", "See the reason in the message, and `momo branch status`."
+    ),
+    _E.BRANCH_ASKED: Spec(
+        503,
+        "The branch has this payment and was asked for it.",
+        "Repeat the call after `Retry-After` seconds; the branch answers when its line is up.",
+    ),
     _E.REVIEW_ALREADY_DECIDED: Spec(
         409, "This review was already decided.", "Retrieve it to see the decision."
     ),

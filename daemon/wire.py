@@ -144,6 +144,17 @@ class Path(StrEnum):
     LOCAL_LISTEN = "/local/v1/listen"
     LOCAL_LISTENER = "/local/v1/listen/{id}"
     LOCAL_LISTENER_OUTCOMES = "/local/v1/listen/{id}/outcomes"
+    BRANCH_JOIN = "/v1/branch/join"
+    BRANCH_SYNC = "/v1/branch/sync"
+    BRANCH_ROWS = "/v1/branch/rows"
+    BRANCH_LEAVE = "/v1/branch/leave"
+    LOCAL_HUB = "/local/v1/hub"
+    LOCAL_HUB_INVITES = "/local/v1/hub/invites"
+    LOCAL_HUB_RELEASE = "/local/v1/hub/payments/{id}/release"
+    LOCAL_HUB_COMMANDS = "/local/v1/hub/commands"
+    LOCAL_BRANCH = "/local/v1/branch"
+    LOCAL_BRANCH_LEAVE = "/local/v1/branch/leave"
+    LOCAL_BRANCH_RESTORE = "/local/v1/branch/restore"
     LOCAL_DELIVERY_SIGNED = "/local/v1/deliveries/{id}/signed"
 
 
@@ -174,6 +185,16 @@ class DeliveryStatus(StrEnum):
     RETRYING = "retrying"
     DELIVERED = "delivered"
     FAILED = "failed"
+
+
+class ShopRole(StrEnum):
+    """What a shop is beside others (docs/hub.md)."""
+
+    ALONE = "alone"
+    BRANCH = "branch"
+    """Sends what it stores to a hub."""
+    HUB = "hub"
+    """Has branches."""
 
 
 class MessageState(StrEnum):
@@ -231,6 +252,8 @@ class Scope(StrEnum):
     PAYMENT_METHODS_READ = "payment_methods:read"
     PAYMENT_METHODS_MANAGE = "payment_methods:manage"
     KEYS_MANAGE = "keys:manage"
+    BRANCH = "branch"
+    """Of the key that a branch gets when it joins."""
 
 
 class Role(StrEnum):
@@ -327,6 +350,18 @@ class ErrorCode(StrEnum):
     ROTATION_LIMIT = "ROTATION_LIMIT"
     TRANSACTION_NOT_CANCELLABLE = "TRANSACTION_NOT_CANCELLABLE"
     NO_CHECKOUT_PAGE = "NO_CHECKOUT_PAGE"
+    PAYMENT_HANDED_UP = "PAYMENT_HANDED_UP"
+    BELONGS_TO_BRANCH = "BELONGS_TO_BRANCH"
+    HUB_DECIDES = "HUB_DECIDES"
+    NOT_A_HUB = "NOT_A_HUB"
+    NOT_A_BRANCH = "NOT_A_BRANCH"
+    BRANCH_EXISTS = "BRANCH_EXISTS"
+    BRANCH_NOT_FOUND = "BRANCH_NOT_FOUND"
+    BRANCH_DISPUTED = "BRANCH_DISPUTED"
+    BRANCH_STALE = "BRANCH_STALE"
+    INVITATION_INVALID = "INVITATION_INVALID"
+    HUB_REFUSED = "HUB_REFUSED"
+    BRANCH_ASKED = "BRANCH_ASKED"
     REVIEW_ALREADY_DECIDED = "REVIEW_ALREADY_DECIDED"
     PAYMENT_REVERSED = "PAYMENT_REVERSED"
     PAYER_STILL_OPEN = "PAYER_STILL_OPEN"

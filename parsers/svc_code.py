@@ -11,6 +11,10 @@ from typing import Final
 
 ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 """Without 0 1 I L O, which are easily confused (decisions.md section 2)."""
+HUB_FIRST: Final = "23456789"
+"""A hub's codes begin with a digit."""
+BRANCH_FIRST: Final = "ABCDEFGHJKMNPQRSTUVWXYZ"
+"""A branch's codes begin with a letter."""
 LENGTH: Final = 6
 LETTERS_MIN: Final = 2
 """References often contain numbers; a code with letters cannot be mistaken for one."""
@@ -19,25 +23,26 @@ CANDIDATES_MAX: Final = 256
 
 _WEIGHTS: Final = (6, 5, 4, 3, 2, 1)
 _VALUES: Final = {character: value for value, character in enumerate(ALPHABET)}
-_BODIES: Final = len(ALPHABET) ** (LENGTH - 1)
+_TAILS: Final = len(ALPHABET) ** (LENGTH - 2)
 _TRIES_MAX: Final = 1_000
 _RUN: Final = re.compile(r"[^\W_]+")
 _JOINT: Final = re.compile(r"[\s.\-]+")
 
 
-def make_code(draw: Callable[[int], int]) -> str:
+def make_code(draw: Callable[[int], int], first: str = ALPHABET) -> str:
     """Return a new random code; every valid code is equally likely.
 
     Args:
         draw: Returns an unbiased random integer in [0, n); called until the code has enough letters, usually once.
+        first: The characters that it may begin with: `HUB_FIRST`, `BRANCH_FIRST` or all.
 
     Raises:
         RuntimeError: The source is not random (it never gave two letters).
     """
     for _ in range(_TRIES_MAX):
-        rest = draw(_BODIES)
-        body = ""
-        for _place in range(LENGTH - 1):
+        rest, value = divmod(draw(len(first) * _TAILS), len(first))
+        body = first[value]
+        for _place in range(LENGTH - 2):
             rest, value = divmod(rest, len(ALPHABET))
             body += ALPHABET[value]
         code = body + check_character(body)
@@ -68,6 +73,11 @@ def is_valid_code(text: str) -> bool:
         and _letters(code) >= LETTERS_MIN
         and _weighted_sum(code) % len(ALPHABET) == 0
     )
+
+
+def is_of_hub(code: str) -> bool:
+    """Return whether a text is a valid code of the class that only hubs draw."""
+    return code[:1] in HUB_FIRST and is_valid_code(code)
 
 
 def complete_code(before: str, after: str) -> str | None:

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.access import keys, login, users
 from daemon.api.books import export, report, statement
+from daemon.api.branches import branches, sync
 from daemon.api.http.auth import Authenticator
 from daemon.api.http.cors import with_cors
 from daemon.api.http.envelope import Envelope
@@ -60,6 +61,7 @@ def all_routes(service: Service, authenticator: Authenticator) -> Routes:
     _add_transactions(routes)
     _add_access(routes)
     _add_open_collections(routes)
+    _add_branches(routes)
     _add_local(routes)
     _add_description(routes)
     return routes
@@ -167,6 +169,22 @@ def _add_open_collections(routes: Routes) -> None:
     routes.add(Path.DEAD_LETTER, {"GET": op(dead_letters.get_one, webhooks)})
     routes.add(Path.DEAD_LETTER_DISMISS, {"POST": op(dead_letters.dismiss, webhooks)})
     routes.add(Path.DEAD_LETTER_REPLAY, {"POST": op(dead_letters.replay, webhooks)})
+
+
+def _add_branches(routes: Routes) -> None:
+    routes.add(Path.BRANCH_JOIN, {"POST": public(sync.join)})
+    routes.add(Path.BRANCH_SYNC, {"POST": op(sync.sync, Key.BRANCH)})
+    routes.add(Path.BRANCH_ROWS, {"POST": op(sync.rows, Key.BRANCH)})
+    routes.add(Path.BRANCH_LEAVE, {"POST": op(sync.leave, Key.BRANCH)})
+    hub = {"GET": op(branches.hub_status), "POST": op(branches.make_hub)}
+    routes.add(Path.LOCAL_HUB, hub, local=True)
+    routes.add(Path.LOCAL_HUB_INVITES, {"POST": op(branches.invite)}, local=True)
+    routes.add(Path.LOCAL_HUB_RELEASE, {"POST": op(branches.release)}, local=True)
+    routes.add(Path.LOCAL_HUB_COMMANDS, {"POST": op(branches.ask)}, local=True)
+    branch = {"GET": op(branches.branch_status), "POST": op(branches.join)}
+    routes.add(Path.LOCAL_BRANCH, branch, local=True)
+    routes.add(Path.LOCAL_BRANCH_LEAVE, {"POST": op(branches.leave)}, local=True)
+    routes.add(Path.LOCAL_BRANCH_RESTORE, {"POST": op(branches.restore)}, local=True)
 
 
 def _add_local(routes: Routes) -> None:

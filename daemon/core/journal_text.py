@@ -81,6 +81,25 @@ SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
     "receipt_held": lambda _facts: (
         "A receipt has been held for half an hour and needs your decision."
     ),
+    "fact_refused": lambda facts: (
+        f"The branch {facts.get('branch')} sent a {facts.get('fact')} that cannot be stored: {facts.get('why')}. It is kept "
+        "aside, and the rest goes on."
+    ),
+    "branch_disputed": lambda facts: (
+        f"Two machines send as the branch {facts.get('branch')}, and nothing is taken from either. Invite the branch again, "
+        "and join at the machine that has the modem."
+    ),
+    "hub_restored": lambda facts: (
+        f"The branch {facts.get('branch')} had sent more than is here: this hub was restored to an earlier state. The branch "
+        "sends again; orders that were made here meanwhile are gone."
+    ),
+    "id_conflict": lambda facts: (
+        f"The branch {facts.get('branch')} has a payment {facts.get('telco_transaction_id')} that another branch has with "
+        "another amount."
+    ),
+    "paid_twice": lambda facts: (
+        f"The payment {facts.get('telco_transaction_id')} paid an order at two branches: one of them has no money."
+    ),
     "payment_reversed": _reversed,
     "reversal_unmatched": _unmatched,
 }

@@ -7,7 +7,15 @@ the store makes these from rows and builds SQL from them.
 from dataclasses import dataclass
 
 from daemon.core.ids import reference_of
-from daemon.wire import DeliveryStatus, MessageState, Mode, Role, TransactionStatus, TrustLevel
+from daemon.wire import (
+    DeliveryStatus,
+    MessageState,
+    Mode,
+    Role,
+    ShopRole,
+    TransactionStatus,
+    TrustLevel,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +27,7 @@ class Shop:
     owner_email: str | None
     account_key: str
     created_at: int
+    role: ShopRole = ShopRole.ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +145,7 @@ class PaymentMethod:
     created_at: int
     updated_at: int
     deleted_at: int | None
+    branch_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +197,9 @@ class Payment:
 
     Attributes:
         payer_proven: The payer's number comes from the network. A number that the payer could have typed is only shown.
+        decider: Who may match it: `branch` (the shop that read it), or `hub` (that shop's hub).
+        double_of: At a hub, the payment with the same network ID that another branch sent first.
+        branch_id: At a hub, the branch that it is a copy of; None for the shop's own.
     """
 
     seq: int
@@ -214,6 +227,14 @@ class Payment:
     historical: bool
     standing: str
     reversed_at: int | None
+    decider: str = "branch"
+    double_of: str | None = None
+    branch_id: str | None = None
+
+    @property
+    def decided_here(self) -> bool:
+        """Whether this shop may match it: one of its own that it did not hand up, or one that a branch handed up to it."""
+        return (self.decider == "hub") == (self.branch_id is not None) and self.double_of is None
 
     @property
     def placed(self) -> bool:
@@ -267,6 +288,7 @@ class Transaction:
     supersedes: str | None
     reversed_at: int | None
     expected_payer_name: str | None = None
+    branch_id: str | None = None
 
     @property
     def reference(self) -> str:
@@ -319,6 +341,7 @@ class Review:
     decided_at: int | None
     decided_by: str | None
     notes: str | None
+    branch_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

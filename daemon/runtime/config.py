@@ -226,6 +226,14 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True)
+class Hub:
+    """What a branch sends to its hub, and how it checks the hub's certificate."""
+
+    send_texts: bool = False
+    ca_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Secrets:
     """Place of a new master key: `auto`, `keyring` or `file`. An existing key stays where it is."""
 
@@ -254,6 +262,7 @@ class Config:
     access: Access = field(default_factory=Access)
     network: Network = field(default_factory=Network)
     secrets: Secrets = field(default_factory=Secrets)
+    hub: Hub = field(default_factory=Hub)
     sources: tuple[SourceSettings, ...] = ()
     """As configured; `enabled_sources` has the AT modems too."""
 
@@ -479,6 +488,7 @@ _RULES: Final[dict[str, Rule]] = {
     "backup.messages_to": _folder,
     "power.keep_awake": _one_of(*CHOICES),
     "network.probe_hosts": _host,
+    "hub.ca_file": _file,
     "secrets.store": _one_of("auto", "keyring", "file"),
     "sources.name": name_fault,
     "sources.kind": _one_of(*SourceKind),

@@ -263,7 +263,8 @@ def _issue(folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: i
         raise NameRefused(f"a certificate has at most {NAMES_MAX} names, not {len(names)}")
     begins = datetime.fromtimestamp(now_s, UTC) - timedelta(days=SKEW_DAYS)
     ends = min(begins + timedelta(days=LEAF_DAYS), ca.not_valid_after_utc)
-    key = ec.generate_private_key(ec.SECP256R1())
+    # The key stays: branches of a hub know it by its key.
+    key = _kept_key(folder) or ec.generate_private_key(ec.SECP256R1())
     alternative = x509.SubjectAlternativeName([_general_name(name) for name in names])
     authority = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
     built = (
@@ -283,6 +284,18 @@ def _issue(folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: i
     )  # fmt: skip
     _write(folder / "certificate.json", json.dumps(asdict(facts)).encode())
     return facts
+
+
+def _kept_key(folder: Path) -> "EllipticCurvePrivateKey | None":
+    """Return the key of the server certificate before; None if there is none."""
+    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415 -- not on the idle path
+    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- the same
+
+    try:
+        key = serialization.load_pem_private_key((folder / "server.pem").read_bytes(), None)
+    except (OSError, ValueError):
+        return None
+    return key if isinstance(key, ec.EllipticCurvePrivateKey) else None
 
 
 def _read_ca(folder: Path) -> "tuple[EllipticCurvePrivateKey, Certificate]":

@@ -22,6 +22,8 @@ def own_transaction(tx: Tx, caller: Caller, reference: str) -> Transaction:
         found = transactions.get(tx, transaction_id, caller.mode)
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    if found.branch_id is not None:
+        raise Refusal(ErrorCode.BELONGS_TO_BRANCH, branch=found.branch_id)
     return found
 
 

@@ -11,7 +11,7 @@ from daemon.core.limits import TELCO_CLOCK_AHEAD_US
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
-from daemon.steps import settle
+from daemon.steps import hand_up, settle
 from daemon.steps.context import Context, Outcome, StoredMessage, microseconds
 from daemon.steps.suggest import suggest
 from daemon.store.engine import Reader, Tx
@@ -46,6 +46,8 @@ def pay(
         # Matched before it is stored, so that its standing is written once.
         decision = _decide(context, Payment(seq=0, **row))
         row["standing"] = _STANDINGS.get(type(decision), "open")
+        if context.env.place.hands_up(decision, row["reference_text"]):
+            row["standing"] = hand_up.STANDING
     payment = payments.add(context.tx, row)
     if payment is None:
         _handle_known_id(context, arrived, outcome, row)
@@ -60,6 +62,9 @@ def pay(
         outcome.state = MessageState.HISTORICAL
         how = settle.Holding(fresh=True)
         settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
+        return
+    if payment.standing == hand_up.STANDING:
+        hand_up.hand_up(context.tx, payment, actor="momo", now=context.now)
         return
     _carry_out(context, outcome, payment, decision, fresh=True)
 
@@ -133,6 +138,12 @@ def _carry_out(
         holder = settle.add_holder(tx, outbox, payment, holding, now)
         if not decision.rejected:
             suggest(context, payment, holder)
+
+
+def settle_released(context: Context, payment: Payment) -> None:
+    """Match a payment that the hub gave back, as if it had come now; it is not handed up again."""
+    outcome = Outcome(MessageState.PAYMENT)
+    _carry_out(context, outcome, payment, _decide(context, payment))
 
 
 def _decide(context: Context, payment: Payment) -> matching.Decision:

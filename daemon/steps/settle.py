@@ -12,6 +12,7 @@ from daemon.core.errors import Refusal
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
 from daemon.store import journal
+from daemon.store.branches import branches
 from daemon.store.engine import Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, reviews, texts, transactions
@@ -57,6 +58,7 @@ def verify(
     A holder loses the payment; another transaction that was held for the payment is released; another payment for which
     this transaction was held becomes an extra one; the webhooks are queued and the journal is written.
     """
+    assert payment.decided_here, "the caller has checked that this shop may match it"
     holder = _detach(tx, transaction, payment, how, now)
     verified = transactions.verify(
         tx,
@@ -108,7 +110,32 @@ def verify(
             **({"payer_known_by": how.payer_known_by} if how.payer_known_by else {}),
         },
     )
+    if payment.branch_id is not None:
+        tell_branch(tx, outbox, payment, verified, now)
     return verified
+
+
+def tell_branch(
+    tx: Tx, outbox: Outbox, payment: Payment, transaction: Transaction | None, now: int
+) -> None:
+    """Tell the branch that handed a payment up what was decided; None: a person at the hub must decide."""
+    assert payment.branch_id is not None, "a branch handed it up"
+    body = {
+        "status": "REVIEW" if transaction is None else transaction.status,
+        "reference": None if transaction is None else transaction.reference,
+        "origin": None if transaction is None else transaction.origin,
+    }
+    branches.ask(
+        tx,
+        command_id=outbox.new_id(),
+        branch_id=payment.branch_id,
+        kind="decided",
+        subject=payment.id,
+        body=body,
+        by="momo",
+        now=now,
+        again=True,
+    )
 
 
 def _detach(
@@ -204,6 +231,8 @@ def payable_transaction(tx: Tx, reference: str, mode: Mode | None) -> Transactio
     transaction = None if transaction_id is None else transactions.get(tx, transaction_id, mode)
     if transaction is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    if transaction.branch_id is not None:
+        raise Refusal(ErrorCode.BELONGS_TO_BRANCH, branch=transaction.branch_id)
     if transaction.origin == "open" or transaction.status in VERIFIED:
         payment = None
         if transaction.payment_id is not None:
@@ -286,7 +315,10 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
 
     An existing holder is kept, and is forwarded now if it never was because it was history.
     """
-    known = None if how.fresh else transactions.paid_by(tx, payment.id)
+    known = None
+    if not how.fresh:
+        transactions.revive_holder(tx, ids.holder_id(outbox.account_key, payment.id), payment.id)
+        known = transactions.paid_by(tx, payment.id)
     if known is not None and how.rejected:
         return transactions.reject_holder(tx, known)
     if known is not None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from daemon.core.errors import Refusal, Unavailable
+from daemon.store import feed_triggers
 from daemon.store.database import Database
 from daemon.store.migrate import DatabaseDamaged
 from daemon.store.sqlite_file import DATABASE_LOST, SqliteFile
@@ -133,6 +134,10 @@ class Tx(Reader):
         once instead of 32 times. Rows of a job that fails are not written.
         """
         self._last.append((write, rows))
+
+    def write_feed(self, *, on: bool) -> None:
+        """Begin or end to write the feed of a branch; the database is a file then."""
+        (feed_triggers.create if on else feed_triggers.drop)(self._connection)
 
     def wake(self, topic: str) -> None:
         """Notify the subscribers of `topic` after the commit."""

@@ -91,6 +91,16 @@ class Notice(StrEnum):
     """The network took a payment back."""
     REVERSAL_UNMATCHED = "reversal_unmatched"
     """The network took back a payment that is not stored here, or does not say which."""
+    FACT_REFUSED = "fact_refused"
+    """A branch sent a row that cannot be stored."""
+    BRANCH_DISPUTED = "branch_disputed"
+    """Two machines send as one branch."""
+    HUB_RESTORED = "hub_restored"
+    """A branch has sent more than this hub has."""
+    ID_CONFLICT = "id_conflict"
+    """Two branches have payments with one network ID and different amounts."""
+    PAID_TWICE = "paid_twice"
+    """A payment that two branches have paid an order at each."""
 
 
 def add_notice(
@@ -114,6 +124,14 @@ def add_notice(
         payment_id=payment_id,
         transaction_id=transaction_id,
         data=data,
+    )
+
+
+def has(reader: Reader, kind: str, payment_id: str) -> bool:
+    """Return whether there is an entry of this type about a payment; scans the entries of people and notices."""
+    return reader.exists(
+        "SELECT 1 FROM events WHERE type = :kind AND payment_id = :id",
+        {"kind": kind, "id": payment_id},
     )
 
 

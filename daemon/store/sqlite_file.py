@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from daemon.core.errors import Unavailable
-from daemon.store import migrate
+from daemon.store import feed_triggers, migrate
 from daemon.wire import FaultCause
 
 BUSY_MS: Final = 5_000
@@ -132,6 +132,7 @@ def _connect(path: str, now_us: int) -> sqlite3.Connection:
         connection.execute("PRAGMA temp_store = MEMORY")
         migrate.migrate(connection, now_us)
         connection.execute("PRAGMA foreign_keys = ON")
+        feed_triggers.create_if_branch(connection)
     except BaseException:
         connection.close()
         raise

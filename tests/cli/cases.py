@@ -403,6 +403,53 @@ CASES = {
     "users role": Case(
         ("users", "role", "ama", "manager"), ("PATCH", USER), ok(samples.USER), DOES
     ),
+    "hub init": Case(
+        ("hub", "init"),
+        ("POST", wire.Path.LOCAL_HUB),
+        ok({"changed": True, "url": "https://hub.example"}),
+        DOES,
+    ),
+    "hub invite": Case(
+        ("hub", "invite", "kumasi"),
+        ("POST", wire.Path.LOCAL_HUB_INVITES),
+        ok(
+            {
+                "name": "kumasi",
+                "word": "7k2m9xq4",
+                "decides": "all",
+                "expires_in_s": 900,
+                "url": "https://hub.example",
+            }
+        ),
+        DOES,
+    ),
+    "hub status": Case(
+        ("hub", "status"), ("GET", wire.Path.LOCAL_HUB), ok([samples.BRANCH]), ok([])
+    ),
+    "hub release": Case(
+        ("hub", "release", samples.METHOD),
+        ("POST", wire.Path.LOCAL_HUB_RELEASE.format(id=samples.METHOD)),
+        ok({"payment_id": samples.METHOD, "branch": "kumasi"}),
+        DOES,
+    ),
+    "branch join": Case(
+        ("branch", "join", "https://hub.example", "7k2m9xq4"),
+        ("POST", wire.Path.LOCAL_BRANCH),
+        ok(samples.JOINED),
+        DOES,
+    ),
+    "branch status": Case(
+        ("branch", "status"), ("GET", wire.Path.LOCAL_BRANCH), ok(samples.LINK), ONE_THING
+    ),
+    "branch leave": Case(
+        ("branch", "leave"), ("POST", wire.Path.LOCAL_BRANCH_LEAVE), ok({"left": False}), DOES
+    ),
+    "branch restore": Case(
+        ("branch", "restore", "--from-hub"),
+        ("POST", wire.Path.LOCAL_BRANCH_RESTORE),
+        ok({"rows": {"payment": 3, "transaction": 2}}),
+        DOES,
+    ),
     "users disable": Case(("users", "disable", "ama"), ("PATCH", USER), ok(samples.USER), DOES),
     "users reset": Case(
         ("users", "reset", "ama", "--second-factor"),

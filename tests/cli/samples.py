@@ -833,3 +833,20 @@ REPORT: dict[str, Any] = {
     "rows": None,
     "recent": [],
 }
+
+BRANCH = {
+    "id": METHOD, "name": "kumasi", "status": "joined", "decides": "all", "epoch": 1, "acked": 40,
+    "last_heard_at": "2026-11-20T08:00:00.000Z", "version": "0.1.0", "clock_off_us": -120_000_000,
+    "payments": 12, "transactions": 14, "reviews": 1, "refused": 0, "asked": 0, "sums": [],
+}  # fmt: skip
+"""A branch of a hub."""
+JOINED = {
+    "joined": True, "name": "kumasi", "hub": "Head office", "url": "https://hub.example", "decides": "all",
+    "payments": 12, "transactions": 14, "reviews": 1, "methods": 1, "reversals": 0, "codes_like_a_hub": 2,
+}  # fmt: skip
+"""What joining a hub says."""
+LINK = {
+    "name": "kumasi", "url": "https://hub.example", "decides": "all", "epoch": 1, "acked": 40, "behind": 3,
+    "heard_at": "2026-11-20T08:00:00.000Z", "problem": None, "handed_up": 2, "undecided": 1, "sums": [],
+}  # fmt: skip
+"""How far a branch is."""

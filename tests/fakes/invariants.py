@@ -25,7 +25,8 @@ OWN: Final[Mapping[str, str]] = {
     "what is verified is owed to somebody, where anybody takes it": (
         "SELECT t.id, e.id FROM transactions t JOIN endpoints e ON e.mode = t.mode AND e.kind = 'endpoint' "
         "AND e.catch_all = 1 AND e.created_at < t.completed_at AND e.deleted_at IS NULL "
-        "WHERE t.origin = 'request' AND t.payment_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM deliveries d "
+        "WHERE t.origin = 'request' AND t.branch_id IS NULL AND t.payment_id IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM deliveries d "
         "WHERE d.event = 'transaction.forwarded' AND d.subject = t.payment_id)"
     ),
     "one webhook id is one address": (
@@ -39,13 +40,13 @@ OWN: Final[Mapping[str, str]] = {
     # A clock that was set back releases codes too early.
     "the code of an open request is its own": (
         "SELECT t.id FROM transactions t LEFT JOIN svc_codes c ON c.mode = t.mode AND c.code = t.svc_code "
-        "WHERE t.status = 'PENDING' AND t.expires_at > (SELECT MAX(at) FROM events) AND c.transaction_id IS DISTINCT FROM t.id"
+        "WHERE t.status = 'PENDING' AND t.branch_id IS NULL AND t.expires_at > (SELECT MAX(at) FROM events) AND c.transaction_id IS DISTINCT FROM t.id"
     ),
     # These scan the whole journal, which is never pruned; too slow for a backup.
     "a request is verified once, and the journal says when": (
         "SELECT t.id FROM transactions t LEFT JOIN events e ON e.transaction_id = t.id "
         "AND e.type = 'transaction.verified' AND e.payment_id = t.payment_id AND e.at = t.completed_at "
-        "WHERE t.origin = 'request' AND t.payment_id IS NOT NULL GROUP BY t.id HAVING COUNT(e.seq) <> 1"
+        "WHERE t.origin = 'request' AND t.branch_id IS NULL AND t.payment_id IS NOT NULL GROUP BY t.id HAVING COUNT(e.seq) <> 1"
     ),
     "nothing follows verification but a reversal": (
         "SELECT e.seq, e.type FROM events v JOIN events e ON e.transaction_id = v.transaction_id AND e.seq > v.seq "

@@ -58,9 +58,16 @@ class FakeShop:
 
     @classmethod
     async def make(
-        cls, folder: Path, config: Config | None = None, *, imsi: str = MTN_IMSI, line: bool = True
+        cls,
+        folder: Path,
+        config: Config | None = None,
+        *,
+        imsi: str = MTN_IMSI,
+        line: bool = True,
+        iccid: str = ICCID,
+        seed: int | None = None,
     ) -> "FakeShop":
-        clock, entropy = FakeClock(), FakeEntropy()
+        clock, entropy = FakeClock(), FakeEntropy() if seed is None else FakeEntropy(seed)
         places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
         store = new_database.open_store(folder / "momo.db", clock.now_us())
         # Most tests' receipts name balances of their own, which do not join; the limit is tested in `test_balance`.
@@ -81,7 +88,7 @@ class FakeShop:
             PhoneIdentity(
                 "/dev/ttyUSB0",
                 IMEI,
-                ICCID,
+                iccid,
                 imsi,
                 "huawei",
                 "E3131",
@@ -107,14 +114,14 @@ class FakeShop:
         config = replace(self.env.config, trust=Trust(unconfirmed_limit=amount))
         self.env = replace(self.env, config=config)
 
-    async def put_number(self, provider: str) -> None:
+    async def put_number(self, provider: str, method_id: str = METHOD_ID) -> None:
         now = self.clock.now_us()
         await self.env.store.write(
             lambda tx: tx.run(
                 "INSERT INTO payment_methods (id, provider, phone_number, account_name, sim_seq, is_active, "
                 "line_created_at, created_at, updated_at) VALUES (:id, :provider, '+233244124567', 'Ama', "
                 "(SELECT seq FROM sims WHERE sim_key = :sim), 1, :now, :now, :now)",
-                {"id": METHOD_ID, "provider": provider, "sim": self.source.sim_key, "now": now},
+                {"id": method_id, "provider": provider, "sim": self.source.sim_key, "now": now},
             )
         )
 

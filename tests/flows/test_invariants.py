@@ -16,7 +16,9 @@ from tests.fakes.shop import FakeShop
 pytestmark = pytest.mark.file
 
 COPY_MESSAGE = (
-    "INSERT INTO payments SELECT NULL, 'again', mode, provider, telco_transaction_id || '{suffix}', telco_id_as_read, "
+    "INSERT INTO payments (seq, id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, "
+    "sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, payer_name, payer_phone, "
+    "reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven) SELECT NULL, 'again', mode, provider, telco_transaction_id || '{suffix}', telco_id_as_read, "
     "message_id, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, "
     "payer_name, payer_phone, reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven "
     "FROM payments LIMIT 1"
@@ -88,7 +90,7 @@ SABOTAGE = {
     "one key of a caller has one answer": (
         "INSERT INTO idempotency_keys SELECT 's', 'k', '', 201, '', 0, 0 FROM payments"
     ),
-    "a payment is counted once: used, with a holder, or in review": (
+    "a payment is counted once: used, with a holder, in review, or handed to the hub": (
         "UPDATE payments SET standing = 'review'"
     ),
     "a transaction and its payment are of one mode": (
@@ -98,7 +100,7 @@ SABOTAGE = {
     "a delivery has its body": "DELETE FROM delivery_bodies",
     "a delivery, its endpoint and its transaction are of one mode": "UPDATE deliveries SET test = 1",
     "a review is of its payment's mode": (
-        "INSERT INTO reviews SELECT NULL, 'r', 'test', 'late', 'rejected', message_id, id, NULL, '{}', 0, 0, '', '' "
+        "INSERT INTO reviews SELECT NULL, 'r', 'test', 'late', 'rejected', message_id, id, NULL, '{}', 0, 0, '', '', NULL, NULL "
         "FROM payments"
     ),
     "the code of an open request is its own": "DELETE FROM svc_codes",

@@ -14,7 +14,9 @@ from typing import Any, Final
 from tests.house.markdown import ROOT
 
 PICTURE: Final = ROOT / "docs/img/map.svg"
-SUBJECTS: Final = ("payments", "messages", "lines", "webhooks", "access", "books", "upkeep")
+SUBJECTS: Final = (
+    "payments", "messages", "lines", "webhooks", "access", "books", "branches", "upkeep",
+)  # fmt: skip
 PACKAGES: Final = (
     ("momo_cli", "cli-floors"),
     ("daemon", "daemon-floors"),

@@ -6,6 +6,7 @@ parsed from a float.
 """
 
 import json
+import zlib
 from typing import Any, Final
 
 from starlette.types import Receive, Scope
@@ -45,6 +46,36 @@ async def read_bytes(scope: Scope, receive: Receive) -> bytes:
         ClientGoneError: The connection ended first.
     """
     return await _read(scope, receive)
+
+
+async def read_large_object(scope: Scope, receive: Receive, limit: int) -> dict[str, Any]:
+    """Return a body of up to `limit` bytes as one JSON object; it may be gzipped, and the limit is that of the text.
+
+    Raises:
+        Refusal: As `read_object`.
+        ClientGoneError: The connection ended first.
+    """
+    _needs_json(scope)
+    octets = await _read(scope, receive, limit)
+    coding = (header(scope, b"content-encoding") or "identity").strip().lower()
+    if coding == "gzip":
+        octets = _unzipped(octets, limit)
+    elif coding != "identity":
+        raise Refusal(ErrorCode.UNSUPPORTED_MEDIA_TYPE, "Send the body as it is, or gzipped.")
+    return parse(octets)
+
+
+def _unzipped(octets: bytes, limit: int) -> bytes:
+    unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        found = unzip.decompress(octets, limit)
+    except zlib.error as error:
+        raise _bad(f"it is not gzip: {error}") from None
+    if unzip.unconsumed_tail:
+        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE)
+    if not unzip.eof:
+        raise _bad("its gzip ends too early")
+    return found
 
 
 async def read_object_if_any(scope: Scope, receive: Receive) -> dict[str, Any]:
@@ -130,11 +161,11 @@ def _needs_json(scope: Scope) -> None:
         raise Refusal(ErrorCode.UNSUPPORTED_MEDIA_TYPE)
 
 
-async def _read(scope: Scope, receive: Receive) -> bytes:
+async def _read(scope: Scope, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
     length = header(scope, b"content-length") or "0"
     if len(length) > 7 or int(length) > DISCARD_BYTES_MAX:
         raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
-    if int(length) > BODY_BYTES_MAX and header(scope, b"expect") is not None:
+    if int(length) > limit and header(scope, b"expect") is not None:
         # The client waits for `100 Continue`, so the body is not sent yet and does not have to be discarded.
         raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
     body, size = b"", 0
@@ -144,9 +175,9 @@ async def _read(scope: Scope, receive: Receive) -> bytes:
             raise ClientGoneError
         part: bytes = message.get("body", b"")
         size += len(part)
-        body = body + part if size <= BODY_BYTES_MAX else b""
+        body = body + part if size <= limit else b""
         more = message.get("more_body", False)
-        if size > BODY_BYTES_MAX and (not more or size > DISCARD_BYTES_MAX):
+        if size > limit and (not more or size > DISCARD_BYTES_MAX):
             raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE, headers=_CLOSE)
         if not more:
             return body

@@ -17,14 +17,20 @@ from daemon.api.openapi.json_schema import SCHEMAS_PATH, Schema, closed, example
 from daemon.api.openapi.recorder import body_of, query_of
 from daemon.core.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX
 from daemon.error_table import ERRORS
-from daemon.wire import IDEMPOTENCY_HEADER, MODE_HEADER, ErrorCode, EventKind, Mode
+from daemon.wire import IDEMPOTENCY_HEADER, MODE_HEADER, ErrorCode, EventKind, Mode, Path
 
 Routes = Mapping[str, Mapping[str, Operation]]
 """Path -> method -> operation."""
 
 DESCRIBED: Final = "/v1/"
 """Prefix of the described paths; the paths of the Unix socket, `/healthz` and `/metrics` are internal."""
-NOT_DESCRIBED: Final = frozenset({"/v1/openapi.json"})
+NOT_DESCRIBED: Final = frozenset(
+    {
+        Path.OPENAPI,
+        # Both sides are momo: docs/hub.md describes them.
+        Path.BRANCH_JOIN, Path.BRANCH_SYNC, Path.BRANCH_ROWS, Path.BRANCH_LEAVE,
+    }
+)  # fmt: skip
 TAGS: Final = (
     ("/v1/transactions", "Transactions", "Payment requests, their state and their payments."),
     ("/v1/events", "Transactions", ""),

@@ -57,6 +57,8 @@ _DETAIL: Final = shape(
 )
 
 EXTRAS: Final[dict[ErrorCode, Extras]] = {
+    ErrorCode.BRANCH_ASKED: Extras({**_RETRY.always, "branch": text("kumasi")}),
+    ErrorCode.BELONGS_TO_BRANCH: Extras({"branch": text("kumasi")}),
     ErrorCode.INSUFFICIENT_SCOPE: Extras(
         {"required_scopes": list_of(one_of(Scope, Scope.TRANSACTIONS_READ), "any one is enough")}
     ),

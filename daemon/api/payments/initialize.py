@@ -143,6 +143,7 @@ def read(fields: Fields) -> InitializeRequest:
     status=201,
     reads=read,
     errors=(
+        ErrorCode.HUB_DECIDES,
         ErrorCode.SECRET_KEY_REQUIRED,
         ErrorCode.URL_NOT_ALLOWED,
         ErrorCode.TRANSACTION_ID_ALREADY_USED,

@@ -78,6 +78,7 @@ def read_approval(fields: Fields) -> tuple[str | None, str | None, str | None]:
     "decided review",
     reads=read_approval,
     errors=(
+        ErrorCode.BRANCH_ASKED,
         ErrorCode.REVIEW_NOT_FOUND,
         ErrorCode.REVIEW_ALREADY_DECIDED,
         ErrorCode.PAYMENT_REVERSED,
@@ -124,6 +125,7 @@ def read_rejection(fields: Fields) -> str:
     "decided review",
     reads=read_rejection,
     errors=(
+        ErrorCode.BRANCH_ASKED,
         ErrorCode.REVIEW_NOT_FOUND,
         ErrorCode.REVIEW_ALREADY_DECIDED,
         ErrorCode.PAYMENT_REVERSED,

@@ -169,6 +169,7 @@ def read_cancel(fields: Fields) -> str | None:
     errors=(
         ErrorCode.TRANSACTION_NOT_FOUND,
         ErrorCode.TRANSACTION_NOT_CANCELLABLE,
+        ErrorCode.BELONGS_TO_BRANCH,
     ),
     example={"reason": "ordered twice"},
     body_optional=True,
@@ -214,6 +215,9 @@ def read_reconcile(fields: Fields) -> ReconcileRequest:
     errors=(
         ErrorCode.TRANSACTION_NOT_FOUND,
         ErrorCode.ALREADY_VERIFIED,
+        ErrorCode.BELONGS_TO_BRANCH,
+        ErrorCode.PAYMENT_HANDED_UP,
+        ErrorCode.BRANCH_ASKED,
         ErrorCode.NO_MATCHING_TRANSACTION,
         ErrorCode.TRANSACTION_ID_ALREADY_USED,
         ErrorCode.AMOUNT_MISMATCH,

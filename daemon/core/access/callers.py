@@ -17,8 +17,9 @@ _KEY: Final = re.compile(r"svc_(live|test)_(sk|pk)_([0-9A-Za-z]{32})([0-9A-Za-z]
 _RANDOM_LENGTH: Final = 32
 
 ALL_SCOPES: Final = frozenset(Scope)
-KEY_SCOPES: Final = ALL_SCOPES - {Scope.KEYS_MANAGE}
-"""Scopes that a key may have. Keys themselves are managed only by sessions and on the socket."""
+KEY_SCOPES: Final = ALL_SCOPES - {Scope.KEYS_MANAGE, Scope.BRANCH}
+"""Scopes that a key may be given. Keys themselves are managed only by sessions and on the socket; a branch gets its key
+when it joins."""
 
 _IMPLIED: Final = {
     Scope.TRANSACTIONS_WRITE: frozenset({Scope.TRANSACTIONS_INITIALIZE}),

@@ -16,7 +16,6 @@ from daemon.core.payments.checkout import NOT_PUBLIC
 from daemon.core.upkeep.clock_check import Times
 from daemon.core.upkeep.disk_space import SpaceStep
 from daemon.env import Env
-from daemon.runtime.system import Entropy
 from daemon.steps import settle
 from daemon.steps.cancel import cancel_transaction, own_transaction
 from daemon.steps.lines import read_lines
@@ -68,6 +67,8 @@ async def initialize(
                 "the disk is nearly full and the rest is reserved for payments; free some space and momo continues by itself",
                 60,
             )
+        if not env.place.takes_orders:
+            raise Refusal(ErrorCode.HUB_DECIDES)
         mode = caller.mode or Mode.LIVE
         if request.replaces is not None:
             old = own_transaction(tx, caller, request.replaces)
@@ -105,7 +106,7 @@ def _add(
         "mode": mode,
         "origin": "request",
         "status": "PENDING",
-        "svc_code": _draw_code(entropy),
+        "svc_code": _draw_code(env),
         "public_slug": ids.public_slug(entropy.bytes(16)),
         "expected_minor": request.amount_minor,
         "currency": request.currency,
@@ -149,7 +150,7 @@ def _with_code(tx: Tx, env: Env, request: Transaction, now: int) -> Transaction:
         assert request.svc_code is not None
         if transactions.claim_code(tx, request.mode, request.svc_code, request.id, free_at, now):
             return request
-        request = transactions.change_code(tx, request.id, _draw_code(env.entropy))
+        request = transactions.change_code(tx, request.id, _draw_code(env))
     raise AssertionError("no free payment code was found in 64 draws")
 
 
@@ -160,8 +161,8 @@ def created_with(caller: Caller) -> str:
     return "publishable" if caller.publishable else "secret"
 
 
-def _draw_code(entropy: Entropy) -> str:
-    return svc_code.make_code(entropy.below)
+def _draw_code(env: Env) -> str:
+    return svc_code.make_code(env.entropy.below, env.place.code_first)
 
 
 def _payment_expected(
@@ -200,6 +201,7 @@ def _payment_expected(
         payment
         for payment in unused
         if payment.stored_at > times.wall_us - limits.EXPECTED_ID_LOOKBACK_US
+        and payment.decided_here
         and payment.reversed_at is None
         and not payment.historical
     ]

@@ -1,5 +1,7 @@
 """Reconcile: match a payment to a transaction by the network ID (interface.md, reconcile; order as in decisions.md)."""
 
+from typing import Final
+
 from daemon.core import ids, json_values, limits
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -8,13 +10,16 @@ from daemon.core.inputs import Answer, Idempotency, ReconcileRequest
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import transaction_json
 from daemon.env import Env
-from daemon.steps import settle
+from daemon.steps import hand_up, settle
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode
 from parsers.money import render
 from parsers.reading import normalize_telco_id
+
+_COMMITS: Final = (ErrorCode.NO_MATCHING_TRANSACTION, ErrorCode.BRANCH_ASKED)
+"""Refusals that keep what was written: the counted miss, and the question to the branch."""
 
 
 async def reconcile(
@@ -26,24 +31,23 @@ async def reconcile(
     request_id: str,
     idempotency: Idempotency | None,
 ) -> Answer:
-    """Match a payment to a transaction by the ID from the customer's confirmation; 200 means it was matched.
+    """Match a payment to a transaction by its network ID; 200 means it was matched.
 
     Raises:
-        Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS,
-            NO_MATCHING_TRANSACTION, TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH.
+        Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS, NO_MATCHING_TRANSACTION,
+            TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH, PAYMENT_HANDED_UP or BRANCH_ASKED.
         Unavailable: Nothing could be written, or the database is damaged.
     """
     require(caller, Operation.RECONCILE)
-    now = env.clock.now_us()
-    telco_id = normalize_telco_id(request.transaction_id)
+    now, telco_id = env.clock.now_us(), normalize_telco_id(request.transaction_id)
 
     def job(tx: Tx) -> Answer | Refusal:
         try:
             return answers.once(tx, idempotency, now, lambda: match(tx))
         except Refusal as refusal:
-            if refusal.code is not ErrorCode.NO_MATCHING_TRANSACTION:
+            if refusal.code not in _COMMITS:
                 raise
-            return refusal  # it commits, and with it the counted miss
+            return refusal
 
     def match(tx: Tx) -> Answer:
         env.refuse_if_damaged()
@@ -51,6 +55,7 @@ async def reconcile(
         _guard(tx, env, transaction, telco_id, now)
         payment = _payment(tx, transaction, telco_id, request, now)
         _same_amount(request, payment)
+        payment = hand_up.usable_here(tx, env, payment, transaction, actor=caller.name, now=now)
         decision = settle.OperatorDecision(
             ids.reconciliation_id(env.entropy.bytes(16)),
             caller.name,

@@ -15,7 +15,7 @@ from daemon.core.payments.matching import VERIFIED
 from daemon.core.payments.reviews import NEEDS_PASSWORD
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps import confirmed_wordings, settle
+from daemon.steps import confirmed_wordings, hand_up, settle
 from daemon.steps.approve import ApprovedPayment, learn_from_approval, payment_to_approve
 from daemon.steps.context import Context
 from daemon.steps.judge import (
@@ -26,6 +26,7 @@ from daemon.steps.judge import (
 )
 from daemon.steps.rejudge import rejudge_held
 from daemon.store import idempotency, journal
+from daemon.store.branches import branches
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.messages.confirmations import Confirmed
@@ -91,8 +92,9 @@ async def approve(
     now = times.wall_us
     confirmed: list[Confirmed] = []
 
-    def job(tx: Tx) -> Answer:
-        return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+    def job(tx: Tx) -> Answer | Refusal:
+        asked = _asked_branch(tx, env, caller, review_id, {"action": "approve"} | _given(approval))
+        return asked or idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
 
     def decide(tx: Tx) -> Answer:
         review = _open(tx, env, caller, review_id)
@@ -129,9 +131,44 @@ async def approve(
         _journal(tx, review.id, outcome, payment)
         return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
 
-    answer = await env.store.write(job)
+    answer = _raised(await env.store.write(job))
     await _judge_again(env, confirmed, times)
     return answer
+
+
+def _given(approval: Approval) -> dict[str, str]:
+    return {} if approval.notes is None else {"notes": approval.notes}
+
+
+def _raised(found: Answer | Refusal) -> Answer:
+    if isinstance(found, Refusal):
+        raise found
+    return found
+
+
+def _asked_branch(
+    tx: Tx, env: Env, caller: Caller, review_id: str, body: dict[str, str]
+) -> Refusal | None:
+    """Ask the branch that has the review to decide it, and return the answer until then; None for a review of this shop.
+
+    The question is committed with the answer.
+    """
+    review = reviews.get(tx, review_id, caller.mode)
+    if review is None or review.branch_id is None or review.state != reviews.OPEN:
+        return None
+    if review.reason in NEEDS_PASSWORD:
+        require(caller, Operation.DECIDE_FORGERY)
+    branches.ask(
+        tx,
+        command_id=env.new_id(),
+        branch_id=review.branch_id,
+        kind="decide_review",
+        subject=review.id,
+        body=body,
+        by=caller.name,
+        now=env.clock.now_us(),
+    )
+    return hand_up.branch_asked(tx, review.branch_id)
 
 
 def _verify(tx: Tx, env: Env, approved: ApprovedPayment, notes: str | None) -> Transaction:
@@ -167,8 +204,9 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
     times = env.times()
     now = times.wall_us
 
-    def job(tx: Tx) -> Answer:
-        return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+    def job(tx: Tx) -> Answer | Refusal:
+        asked = _asked_branch(tx, env, caller, review_id, {"action": "reject", "notes": notes})
+        return asked or idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
 
     def decide(tx: Tx) -> Answer:
         review = _open(tx, env, caller, review_id)
@@ -191,7 +229,7 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         _journal(tx, review.id, outcome, payment)
         return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
 
-    return await env.store.write(job)
+    return _raised(await env.store.write(job))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ def add(tx: Tx, method: dict[str, Any]) -> PaymentMethod | None:
     `method` has every column but `seq`. Its SIM must be free: check with `on_sim` first, in the same transaction.
     """
     row = tx.one(
-        f"{insertion('payment_methods', PaymentMethod)} ON CONFLICT (mode, provider, phone_number) "
-        f"WHERE deleted_at IS NULL DO NOTHING RETURNING {_METHOD}",
+        f"{insertion('payment_methods', PaymentMethod, 'branch_id')} ON CONFLICT (mode, provider, phone_number) "
+        f"WHERE deleted_at IS NULL AND branch_id IS NULL DO NOTHING RETURNING {_METHOD}",
         method,
     )
     return load_optional(PaymentMethod, row)

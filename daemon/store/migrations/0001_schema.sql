@@ -11,7 +11,8 @@ CREATE TABLE shop (
     timezone      TEXT NOT NULL,
     owner_email   TEXT,
     account_key   TEXT NOT NULL,   -- hex; the HMAC key that makes webhook ids
-    created_at    INTEGER NOT NULL
+    created_at    INTEGER NOT NULL,
+    role          TEXT NOT NULL DEFAULT 'alone' CHECK (role IN ('alone', 'branch', 'hub'))
 ) STRICT;
 
 CREATE TABLE api_keys (
@@ -152,7 +153,9 @@ CREATE TABLE messages (
     assemble_at       INTEGER,             -- when its parts are put together; they wait for rivals until then
     source            TEXT,                -- the name in [[sources]]; NULL for an AT modem
     level             TEXT NOT NULL DEFAULT 'full' CHECK (level IN ('full', 'partial', 'reported')),
-    synthesised       INTEGER NOT NULL DEFAULT 0 CHECK (synthesised IN (0, 1))  -- PDUs encoded by momo from a text
+    synthesised       INTEGER NOT NULL DEFAULT 0 CHECK (synthesised IN (0, 1)),  -- PDUs encoded by momo from a text
+    branch_id         TEXT,                -- at a hub: the branch that it is a copy of; NULL: the shop's own
+    version           INTEGER              -- of the copy: the branch's epoch and the number in its feed
 ) STRICT;
 CREATE INDEX messages_to_assemble ON messages (assemble_at) WHERE assemble_at IS NOT NULL;
 CREATE INDEX messages_by_part_key ON messages (sim_key, sender, reference_width, reference, parts_total, sent_at)
@@ -390,10 +393,12 @@ CREATE TABLE payment_methods (
     last_payment_at INTEGER,
     created_at      INTEGER NOT NULL,
     updated_at      INTEGER NOT NULL,
-    deleted_at      INTEGER
+    deleted_at      INTEGER,
+    branch_id       TEXT,                  -- as in messages
+    version         INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX payment_methods_one_per_number ON payment_methods (mode, provider, phone_number)
-    WHERE deleted_at IS NULL;
+    WHERE deleted_at IS NULL AND branch_id IS NULL;
 CREATE UNIQUE INDEX payment_methods_one_per_sim ON payment_methods (sim_seq)
     WHERE sim_seq IS NOT NULL AND deleted_at IS NULL;
 
@@ -442,11 +447,17 @@ CREATE TABLE payments (
     telco_at             INTEGER NOT NULL, -- printed time, else SMSC time, else when stored
     stored_at            INTEGER NOT NULL,
     historical           INTEGER NOT NULL CHECK (historical IN (0, 1)),
-    standing             TEXT NOT NULL CHECK (standing IN ('used', 'open', 'review')),
+    standing             TEXT NOT NULL CHECK (standing IN ('used', 'open', 'review', 'handed')),
     reversed_at          INTEGER,
     payer_proven         INTEGER NOT NULL DEFAULT 1 CHECK (payer_proven IN (0, 1)),  -- 0: the payer may have typed the number
-    UNIQUE (mode, provider, telco_transaction_id)   -- one payment per network transaction (invariant 2)
+    decider              TEXT NOT NULL DEFAULT 'branch' CHECK (decider IN ('branch', 'hub')),  -- who may match it
+    double_of            TEXT,             -- at a hub: the payment with this network ID that another branch sent first
+    branch_id            TEXT,             -- as in messages
+    version              INTEGER
 ) STRICT;
+-- One payment per network transaction (invariant 2).
+CREATE UNIQUE INDEX payments_one_per_telco_id ON payments (mode, provider, telco_transaction_id) WHERE double_of IS NULL;
+CREATE INDEX payments_of_branch ON payments (branch_id, stored_at) WHERE branch_id IS NOT NULL;
 CREATE INDEX payments_by_telco_id ON payments (telco_transaction_id);
 CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_id IS NULL;
 CREATE INDEX payments_by_line ON payments (payment_method_id, stored_at);
@@ -467,6 +478,8 @@ CREATE TABLE reversals (
     amount_minor      INTEGER,                 -- NULL if the message names none
     at                INTEGER NOT NULL,        -- when the network took it back
     created_at        INTEGER NOT NULL,
+    branch_id         TEXT,                    -- as in messages
+    version           INTEGER,
     UNIQUE (mode, provider, original_telco_id)
 ) STRICT;
 
@@ -507,6 +520,8 @@ CREATE TABLE transactions (
     merged_into                   TEXT,                   -- id of the transaction that this holder's payment moved to
     supersedes                    TEXT,                   -- id of the holder that its payment came from
     reversed_at                   INTEGER,
+    branch_id                     TEXT,                   -- as in messages
+    version                       INTEGER,
     CHECK (origin = 'open' OR (svc_code IS NOT NULL AND expected_minor IS NOT NULL AND expires_at IS NOT NULL)),
     CHECK ((status IN ('SUCCESS', 'PARTIAL', 'OVERPAID')) = (payment_id IS NOT NULL OR merged_into IS NOT NULL))
 ) STRICT;
@@ -519,10 +534,11 @@ CREATE INDEX transactions_by_completed ON transactions (completed_at) WHERE comp
 CREATE INDEX transactions_by_client_reference ON transactions (client_reference)
     WHERE client_reference IS NOT NULL;
 CREATE INDEX transactions_expiring ON transactions (expires_at) WHERE status = 'PENDING';
+CREATE INDEX transactions_of_branch ON transactions (branch_id, created_at) WHERE branch_id IS NOT NULL;
 CREATE INDEX transactions_expecting ON transactions (mode, expected_telco_transaction_id, seq)
     WHERE expected_telco_transaction_id IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_expected_id ON transactions (mode, expected_telco_transaction_id)
-    WHERE expected_telco_transaction_id IS NOT NULL AND status = 'PENDING';
+    WHERE expected_telco_transaction_id IS NOT NULL AND status = 'PENDING' AND branch_id IS NULL;
 CREATE INDEX transactions_by_customer ON transactions (mode, phone_number, expected_minor, expires_at)
     WHERE status IN ('PENDING', 'EXPIRED');
 CREATE INDEX transactions_by_expected_payer ON transactions (mode, expected_payer_phone, expected_minor, expires_at)
@@ -569,9 +585,10 @@ INSERT INTO search_cursor (id, transaction_seq, payment_seq, purging) VALUES (1,
 CREATE TABLE svc_codes (
     mode           TEXT NOT NULL,
     code           TEXT NOT NULL,
+    place          TEXT NOT NULL DEFAULT '',  -- the line whose payments it counts for; '': all lines
     transaction_id TEXT NOT NULL REFERENCES transactions (id),
     free_at        INTEGER NOT NULL,
-    PRIMARY KEY (mode, code)
+    PRIMARY KEY (mode, code, place)
 ) STRICT, WITHOUT ROWID;
 
 -- Pairs of words of the names on unpaid transactions, for suggestions.
@@ -630,7 +647,9 @@ CREATE TABLE reviews (
     created_at     INTEGER NOT NULL,
     decided_at     INTEGER,
     decided_by     TEXT,
-    notes          TEXT
+    notes          TEXT,
+    branch_id      TEXT,                       -- as in messages
+    version        INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX reviews_one_open_per_message ON reviews (message_id) WHERE state = 'open';
 CREATE INDEX reviews_by_state ON reviews (state, seq);
@@ -988,3 +1007,102 @@ CREATE TABLE notice_sends (
 ) STRICT;
 CREATE INDEX notice_sends_due ON notice_sends (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX notice_sends_ended ON notice_sends (queued_at) WHERE due_at IS NULL;
+
+
+-- A branch: what it sends to its hub
+
+-- The hub of this shop, if it is a branch.
+CREATE TABLE hub_link (
+    id         INTEGER PRIMARY KEY CHECK (id = 1),
+    branch_id  TEXT NOT NULL,
+    name       TEXT NOT NULL,              -- of this branch at the hub
+    url        TEXT NOT NULL,
+    spki       TEXT NOT NULL,              -- SHA-256 of the hub's public key, hex; '': its certificate is checked as any other
+    key_sealed TEXT NOT NULL,
+    decides    TEXT NOT NULL CHECK (decides IN ('all', 'nothing')),
+    epoch      INTEGER NOT NULL,           -- grows when this shop is restored
+    turn       INTEGER NOT NULL,           -- of the last request; grows with each
+    acked_seq  INTEGER NOT NULL,           -- the hub has the feed up to here
+    sent_seq   INTEGER NOT NULL,           -- the end of the last request
+    heard_at   INTEGER,                    -- when the hub last answered
+    problem    TEXT NOT NULL               -- why the hub did not take the last request; '': it did
+) STRICT;
+
+-- Which rows changed, in the order of the commits. Written by triggers that only a branch has (daemon/store/branches/feed.py).
+CREATE TABLE feed (
+    seq  INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    id   TEXT NOT NULL
+) STRICT;
+
+-- Commands of the hub and what came of them, and decisions about payments that were handed up.
+CREATE TABLE hub_commands (
+    seq     INTEGER PRIMARY KEY,
+    id      TEXT NOT NULL UNIQUE,
+    kind    TEXT NOT NULL,
+    subject TEXT NOT NULL,                 -- the payment or review
+    body    TEXT NOT NULL,                 -- JSON object
+    outcome TEXT NOT NULL,                 -- JSON object
+    done_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX hub_commands_by_subject ON hub_commands (subject, seq);
+
+
+-- A hub: its branches
+
+CREATE TABLE branches (
+    seq           INTEGER PRIMARY KEY,
+    id            TEXT NOT NULL UNIQUE,
+    name          TEXT NOT NULL UNIQUE,
+    decides       TEXT NOT NULL CHECK (decides IN ('all', 'nothing')),
+    status        TEXT NOT NULL CHECK (status IN ('invited', 'joined', 'disputed', 'leaving', 'left')),
+    key_id        TEXT,                    -- of its API key
+    invite_sha256 TEXT,                    -- NULL: no invitation is open
+    invite_until  INTEGER,
+    epoch         INTEGER NOT NULL,
+    turn          INTEGER NOT NULL,
+    acked_seq     INTEGER NOT NULL,
+    last_heard_at INTEGER,
+    version       TEXT,                    -- of its momo
+    clock_off_us  INTEGER,                 -- its clock minus ours, when it was last heard
+    created_at    INTEGER NOT NULL
+) STRICT;
+
+-- What the hub asks of a branch. A row is sent until the branch has answered it.
+CREATE TABLE branch_commands (
+    seq       INTEGER PRIMARY KEY,
+    id        TEXT NOT NULL UNIQUE,
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    kind      TEXT NOT NULL,
+    subject   TEXT NOT NULL,
+    body      TEXT NOT NULL,               -- JSON object
+    made_by   TEXT NOT NULL,
+    made_at   INTEGER NOT NULL,
+    sent_at   INTEGER,
+    done_at   INTEGER,
+    outcome   TEXT                         -- JSON object
+) STRICT;
+CREATE INDEX branch_commands_open ON branch_commands (branch_id, seq) WHERE done_at IS NULL;
+CREATE INDEX branch_commands_by_subject ON branch_commands (subject, seq);
+
+-- Facts that could not be stored; the feed goes on behind them.
+CREATE TABLE facts_refused (
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    version   INTEGER NOT NULL,
+    kind      TEXT NOT NULL,
+    id        TEXT NOT NULL,
+    why       TEXT NOT NULL,
+    body      TEXT NOT NULL,               -- JSON object
+    at        INTEGER NOT NULL,
+    PRIMARY KEY (branch_id, version)
+) STRICT;
+
+-- Facts that are only shown: phones, SIMs, journal entries, and kinds that this version does not know yet.
+CREATE TABLE branch_facts (
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    kind      TEXT NOT NULL,
+    id        TEXT NOT NULL,
+    version   INTEGER NOT NULL,
+    body      TEXT NOT NULL,               -- JSON object
+    PRIMARY KEY (branch_id, kind, id)
+) STRICT;

@@ -16,7 +16,7 @@ from daemon.wire import Mode
 from parsers import person_name
 
 _PAYMENT = columns(Payment)
-_INSERTION = insertion("payments", Payment).replace(
+_INSERTION = insertion("payments", Payment, "decider", "double_of", "branch_id").replace(
     ":reversed_at",
     "COALESCE(:reversed_at, (SELECT at FROM reversals WHERE mode = :mode AND provider = :provider "
     "AND original_telco_id = :telco_transaction_id))",
@@ -36,7 +36,7 @@ def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
     `payment` has every column but `seq`. If the network took it back before it was seen here, it is reversed at once.
     """
     row = tx.one(
-        f"{_INSERTION} ON CONFLICT (mode, provider, telco_transaction_id) DO NOTHING RETURNING {_PAYMENT}",
+        f"{_INSERTION} ON CONFLICT (mode, provider, telco_transaction_id) WHERE double_of IS NULL DO NOTHING RETURNING {_PAYMENT}",
         payment,
     )
     return load_optional(Payment, row)
@@ -56,6 +56,7 @@ def with_telco_id(reader: Reader, mode: Mode, telco_id: str) -> list[Payment]:
         Payment,
         reader.all(
             f"SELECT {_PAYMENT} FROM payments WHERE telco_transaction_id = :telco_id AND mode = :mode "
+            "AND double_of IS NULL "
             "ORDER BY seq",
             {"telco_id": telco_id, "mode": mode},
         ),
@@ -67,7 +68,10 @@ def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Paym
 
     Its id, mode, provider, transaction ID, standing and reversal stay.
     """
-    kept = {"seq", "id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at"}
+    kept = {
+        "seq", "id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at",
+        "decider", "double_of", "branch_id",
+    }  # fmt: skip
     changed = ", ".join(f"{name} = :{name}" for name in _PAYMENT.split(", ") if name not in kept)
     search_index.remove(tx, "payments", [payment_id])
     row = tx.one(
@@ -93,6 +97,14 @@ def set_standing(tx: Tx, payment_id: str, standing: str) -> None:
     tx.run(
         "UPDATE payments SET standing = :standing WHERE id = :id",
         {"id": payment_id, "standing": standing},
+    )
+
+
+def set_decider(tx: Tx, payment_id: str, decider: str, standing: str) -> None:
+    """Set who may match a payment: `branch` (the shop that read it) or `hub`; and its standing."""
+    tx.run(
+        "UPDATE payments SET decider = :decider, standing = :standing WHERE id = :id",
+        {"id": payment_id, "decider": decider, "standing": standing},
     )
 
 
@@ -215,6 +227,21 @@ def add_reversal(tx: Tx, reversal: dict[str, Any]) -> Reversal | None:
         reversal,
     )
     return load_optional(Reversal, row)
+
+
+def reversal_of(reader: Reader, payment: Payment) -> Reversal | None:
+    """Return the reversal that names a payment."""
+    return load_optional(
+        Reversal,
+        reader.one(
+            f"SELECT {_REVERSAL} FROM reversals WHERE mode = :mode AND provider = :provider AND original_telco_id = :id",
+            {
+                "mode": payment.mode,
+                "provider": payment.provider,
+                "id": payment.telco_transaction_id,
+            },
+        ),
+    )
 
 
 def record_reversal(

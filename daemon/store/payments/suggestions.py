@@ -21,7 +21,9 @@ PAYMENTS_MAX: Final = 64
 _CODES_AT_ONCE: Final = 32
 """A fixed number of parameters, so that there is one statement and it stays prepared."""
 _T: Final = columns(Transaction, "t.")
-_UNPAID: Final = "t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since"
+_UNPAID: Final = (
+    "t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL"
+)
 _BEFORE: Final = (
     "SELECT {} FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
     "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC, seq DESC LIMIT :limit"
@@ -38,7 +40,8 @@ _OF_PAIR: Final = (
 
 def suggestions(reader: Reader, payment: Payment) -> list[core_suggestions.Suggestion]:
     """Return the few transactions that a payment may be meant for, most likely first, as of now."""
-    if payment.reversed_at is not None or payment.historical or payment.standing == "used":
+    closed = payment.reversed_at is not None or payment.historical or payment.standing == "used"
+    if closed or not payment.decided_here:
         return []
     codes = core_suggestions.codes_near(payment.reference_text or "")
     since = core_suggestions.oldest_expiry(payment)

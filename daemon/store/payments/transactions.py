@@ -69,7 +69,8 @@ def holding(reader: Reader, payment_id: str) -> Transaction | None:
 
 _EXPECTING = (
     "FROM transactions WHERE mode = :mode AND expected_telco_transaction_id = :telco_id "
-    "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') ORDER BY seq DESC LIMIT :limit"
+    "AND branch_id IS NULL AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
+    "ORDER BY seq DESC LIMIT :limit"
 )
 
 
@@ -82,17 +83,32 @@ def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
 
 
 def named_by(
-    reader: Reader, mode: Mode, codes: Sequence[str], telco_id: str, now: int
+    reader: Reader,
+    mode: Mode,
+    codes: Sequence[str],
+    telco_id: str,
+    now: int,
+    line: str | None = None,
 ) -> tuple[list[Transaction], Transaction | None]:
-    """Return what `by_codes_in_use` and `expecting` return, read in one statement."""
+    """Return what `by_codes_in_use` and `expecting` return, read in one statement.
+
+    Codes of a single line count only for payments to `line`.
+    """
     if not codes:
         return [], expecting(reader, mode, telco_id)
     named = {f"code{place}": code for place, code in enumerate(codes)}
     rows = reader.all(
         f"SELECT c.code, {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id "
         f"WHERE c.mode = :mode AND c.code IN ({', '.join(':' + name for name in named)}) AND c.free_at > :now "
-        f"UNION ALL SELECT * FROM (SELECT '', {_TRANSACTION} {_EXPECTING}) part",
-        {**named, "mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX, "now": now},
+        f"AND c.place IN ('', :line) UNION ALL SELECT * FROM (SELECT '', {_TRANSACTION} {_EXPECTING}) part",
+        {
+            **named,
+            "mode": mode,
+            "telco_id": telco_id,
+            "limit": EXPECTING_MAX,
+            "now": now,
+            "line": line or "",
+        },
     )
     by_code = {row[0]: load(Transaction, row[1:]) for row in rows if row[0]}
     expected = [load(Transaction, row[1:]) for row in rows if not row[0]]
@@ -104,17 +120,27 @@ def _expecting(found: Sequence[Transaction]) -> Transaction | None:
     return next(standing, found[0] if found else None)
 
 
-def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, now: int) -> bool:
-    """Claim a code for a transaction; return False if another one still has it."""
+def claim_code(
+    tx: Tx,
+    mode: Mode,
+    code: str,
+    transaction_id: str,
+    free_at: int,
+    now: int,
+    *,
+    line: str | None = None,
+) -> bool:
+    """Claim a code for a transaction, with `line` only for payments to that line; return False if it is not free."""
     return (
         tx.run(
-            "INSERT INTO svc_codes (mode, code, transaction_id, free_at) "
-            "VALUES (:mode, :code, :transaction_id, :free_at) "
-            "ON CONFLICT (mode, code) DO UPDATE SET transaction_id = excluded.transaction_id, "
+            "INSERT INTO svc_codes (mode, code, place, transaction_id, free_at) "
+            "VALUES (:mode, :code, :place, :transaction_id, :free_at) "
+            "ON CONFLICT (mode, code, place) DO UPDATE SET transaction_id = excluded.transaction_id, "
             "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
             {
                 "mode": mode,
                 "code": code,
+                "place": line or "",
                 "transaction_id": transaction_id,
                 "free_at": free_at,
                 "now": now,
@@ -220,6 +246,15 @@ def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
     assert changed == 1, holder_id
 
 
+def revive_holder(tx: Tx, holder_id: str, payment_id: str) -> None:
+    """Give a payment that came back from a hub or branch to the holder that it had before, if there is one."""
+    tx.run(
+        "UPDATE transactions SET payment_id = :payment, merged_into = NULL "
+        "WHERE id = :id AND payment_id IS NULL AND origin = 'open'",
+        {"id": holder_id, "payment": payment_id},
+    )
+
+
 def reject_holder(tx: Tx, holder: Transaction) -> Transaction:
     """Record on a holder that an operator rejected its payment. Webhooks that were sent are not recalled."""
     row = tx.one(
@@ -270,7 +305,8 @@ def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:
         Transaction,
         tx.all(
             "UPDATE transactions SET status = 'EXPIRED' WHERE id IN (SELECT id FROM transactions "
-            "WHERE status = 'PENDING' AND expires_at <= :now ORDER BY expires_at, seq LIMIT :limit) "
+            "WHERE status = 'PENDING' AND expires_at <= :now AND branch_id IS NULL "
+            "ORDER BY expires_at, seq LIMIT :limit) "
             f"RETURNING {_TRANSACTION}",
             {"now": now, "limit": limit},
         ),
@@ -291,7 +327,7 @@ def expire_overdue_expecting(tx: Tx, mode: Mode, telco_id: str, now: int) -> Tra
     """Mark an overdue transaction EXPIRED before the sweep does, so that its expected ID is free again."""
     row = tx.one(
         "UPDATE transactions SET status = 'EXPIRED' WHERE mode = :mode AND status = 'PENDING' "
-        "AND expected_telco_transaction_id = :telco_id AND expires_at <= :now "
+        "AND expected_telco_transaction_id = :telco_id AND expires_at <= :now AND branch_id IS NULL "
         f"RETURNING {_TRANSACTION}",
         {"mode": mode, "telco_id": telco_id, "now": now},
     )

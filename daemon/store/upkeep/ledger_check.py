@@ -35,7 +35,7 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     ),
     "payment.one_id": Invariant(
         "one network ID is one payment",
-        "SELECT mode, provider, telco_transaction_id FROM payments "
+        "SELECT mode, provider, telco_transaction_id FROM payments WHERE double_of IS NULL "
         "GROUP BY mode, provider, telco_transaction_id HAVING COUNT(*) > 1",
     ),
     "payment.used_once": Invariant(
@@ -48,8 +48,11 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
         "WHERE t.origin = 'request'",
     ),
     "payment.standing": Invariant(
-        "a payment is counted once: used, with a holder, or in review",
-        "SELECT p.id, p.standing FROM payments p WHERE p.standing <> CASE "
+        "a payment is counted once: used, with a holder, in review, or handed to the hub",
+        "SELECT p.id, p.standing FROM payments p "
+        # At a hub, rows that a branch decides are copies, which may be behind each other.
+        "WHERE (p.branch_id IS NULL OR p.decider = 'hub') AND p.double_of IS NULL AND p.standing <> CASE "
+        "WHEN p.decider = 'hub' AND p.branch_id IS NULL THEN 'handed' "
         "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.origin = 'request') THEN 'used' "
         "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.origin = 'open') THEN 'open' "
         "WHEN EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open') THEN 'review' "
@@ -67,7 +70,7 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     "transaction.status": Invariant(
         "the status agrees with the amount paid",
         "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.origin = 'request' "
-        "AND t.status <> CASE WHEN p.amount_minor = t.expected_minor THEN 'SUCCESS' "
+        "AND t.branch_id IS NULL AND t.status <> CASE WHEN p.amount_minor = t.expected_minor THEN 'SUCCESS' "
         "WHEN p.amount_minor < t.expected_minor THEN 'PARTIAL' ELSE 'OVERPAID' END",
     ),
     "transaction.currency": Invariant(
@@ -81,8 +84,10 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     ),
     "transaction.merged": Invariant(
         "a merged holder's payment belongs to the transaction that replaced it",
-        "SELECT h.id FROM transactions h LEFT JOIN transactions t ON t.id = h.merged_into AND t.supersedes = h.id "
-        "WHERE h.merged_into IS NOT NULL AND (h.payment_id IS NOT NULL OR t.payment_id IS NULL)",
+        "SELECT h.id FROM transactions h LEFT JOIN transactions t ON t.id = h.merged_into "
+        "WHERE h.merged_into IS NOT NULL AND h.branch_id IS NULL AND (h.payment_id IS NOT NULL "
+        # It moved to a transaction of the hub, or back to the branch, which are not here.
+        "OR (t.branch_id IS NULL AND t.id IS NOT NULL AND (t.payment_id IS NULL OR COALESCE(t.supersedes, '') <> h.id)))",
     ),
     "transaction.cancelled": Invariant(
         "a cancelled transaction has a time of cancelling, an open or expired one has none",
@@ -91,9 +96,9 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     ),
     "transaction.review": Invariant(
         "a transaction in MANUAL_REVIEW has an open review",
-        "SELECT id FROM transactions t WHERE (t.held_payment_id IS NOT NULL AND t.status <> 'MANUAL_REVIEW') "
-        "OR (t.status = 'MANUAL_REVIEW' AND NOT EXISTS "
-        "(SELECT 1 FROM reviews r WHERE r.transaction_id = t.id AND r.state = 'open'))",
+        "SELECT id FROM transactions t WHERE t.branch_id IS NULL "
+        "AND ((t.held_payment_id IS NOT NULL AND t.status <> 'MANUAL_REVIEW') OR (t.status = 'MANUAL_REVIEW' AND NOT EXISTS "
+        "(SELECT 1 FROM reviews r WHERE r.transaction_id = t.id AND r.state = 'open')))",
     ),
     "review.modes": Invariant(
         "a review is of its payment's mode",

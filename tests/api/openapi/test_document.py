@@ -326,5 +326,14 @@ async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
         "ROLE_REQUIRED",
         "USER_EXISTS",
         "USER_NOT_FOUND",
+        # Between a branch and its hub.
+        "BRANCH_DISPUTED",
+        "BRANCH_EXISTS",
+        "BRANCH_NOT_FOUND",
+        "BRANCH_STALE",
+        "HUB_REFUSED",
+        "INVITATION_INVALID",
+        "NOT_A_BRANCH",
+        "NOT_A_HUB",
     }
     assert {str(code) for code in ERRORS} - told <= elsewhere

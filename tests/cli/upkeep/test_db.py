@@ -27,7 +27,9 @@ def asked(monkeypatch: pytest.MonkeyPatch, shop: Shop) -> list[list[str]]:
     path.unlink(missing_ok=True)
     new_database.lay(path)
     base = sqlite3.connect(path)
-    base.execute("INSERT INTO shop VALUES (1, 'Ama 0244124567', 'Africa/Accra', NULL, 'KEY', 5)")
+    base.execute(
+        "INSERT INTO shop (id, name, timezone, owner_email, account_key, created_at) VALUES (1, 'Ama 0244124567', 'Africa/Accra', NULL, 'KEY', 5)"
+    )
     base.commit()
     base.close()
     words: list[list[str]] = []

@@ -105,4 +105,4 @@ def test_caller_without_scopes_may_nothing() -> None:
 
 
 def test_no_key_can_be_given_the_managing_of_keys() -> None:
-    assert set(Scope) - {Scope.KEYS_MANAGE} == callers.KEY_SCOPES
+    assert set(Scope) - {Scope.KEYS_MANAGE, Scope.BRANCH} == callers.KEY_SCOPES

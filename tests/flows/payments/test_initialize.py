@@ -55,8 +55,8 @@ async def test_a_code_is_given_out_again_only_after_its_rest(
     draws: list[str] = []
     real = svc_code.make_code
 
-    def draw(below: Any) -> str:
-        code = "K7M2QX" if not draws else real(below)
+    def draw(below: Any, first: str) -> str:
+        code = "K7M2QX" if not draws else real(below, first)
         draws.append(code)
         return code
 

@@ -228,7 +228,7 @@ async def test_two_networks_with_one_id_need_a_provider(shop: FakeShop) -> None:
             "INSERT INTO payments SELECT NULL, 'other', mode, 'momo_telecel', telco_transaction_id, telco_id_as_read, "
             "message_id, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, "
             "balance_minor, payer_name, payer_phone, reference_text, telco_at, stored_at, historical, standing, "
-            "reversed_at, payer_proven FROM payments"
+            "reversed_at, payer_proven, decider, double_of, branch_id, version FROM payments"
         )
     )
     refused = await refusal(shop, request.reference, ID)

@@ -68,7 +68,7 @@ async def test_the_first_run_makes_everything_and_shows_it(machine: Machine) -> 
         (hash_key(live), "live"),
         (hash_key(test), "test"),
     ]
-    assert set(json.loads(rows[0][2])) == set(Scope) - {Scope.KEYS_MANAGE}
+    assert set(json.loads(rows[0][2])) == set(Scope) - {Scope.KEYS_MANAGE, Scope.BRANCH}
 
 
 async def test_the_secret_is_sealed_and_the_password_hashed(machine: Machine) -> None:

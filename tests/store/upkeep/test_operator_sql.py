@@ -27,7 +27,9 @@ def path(tmp_path: Path) -> str:
     file = tmp_path / "momo.db"
     new_database.lay(file)
     base = sqlite3.connect(file)
-    base.execute("INSERT INTO shop VALUES (1, 'Ama', 'Africa/Accra', NULL, 'KEY-1', 5)")
+    base.execute(
+        "INSERT INTO shop (id, name, timezone, owner_email, account_key, created_at) VALUES (1, 'Ama', 'Africa/Accra', NULL, 'KEY-1', 5)"
+    )
     for number in ("+233244124567", "+233249994567", "+233244124567"):
         base.execute(
             "INSERT INTO notices (id, cause, kind, urgent, text, next, count, told, first_at, last_at) "
@@ -106,7 +108,7 @@ def test_nothing_else_is_read_or_changed(sql: OperatorSql, query: str) -> None:
 
 def test_whole_rows_come_without_secrets(sql: OperatorSql) -> None:
     assert sql.query("SELECT * FROM shop", {}, 10).columns == [
-        "id", "name", "timezone", "owner_email", "created_at",
+        "id", "name", "timezone", "owner_email", "created_at", "role",
     ]  # fmt: skip
     assert {row["column"]: row["shown"] for row in sql.columns("shop")}["account_key"] == "no"
 

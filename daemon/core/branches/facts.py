@@ -1,0 +1,140 @@
+"""What a branch sends to its hub: facts, which are rows as they are now, in the order of its feed. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from daemon.core.errors import FieldError, invalid
+from daemon.core.model import Message, Payment, PaymentMethod, Reversal, Review, Transaction
+
+FACTS_MAX: Final = 500
+"""Facts in one request."""
+BYTES_MAX: Final = 256 * 1024
+"""Of one request as JSON, except that one fact may be larger."""
+EPOCH: Final = 1 << 40
+"""Numbers of a feed in one epoch."""
+_NOT_SENT: Final = {"seq", "branch_id", "double_of"}
+
+
+def _names(model: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(model) if field.name not in _NOT_SENT)
+
+
+TABLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "method": ("payment_methods", tuple(n for n in _names(PaymentMethod) if n != "sim_seq")),
+    "payment": ("payments", _names(Payment)),
+    "transaction": ("transactions", _names(Transaction)),
+    "review": ("reviews", _names(Review)),
+    "reversal": ("reversals", _names(Reversal)),
+}
+"""Kind of fact -> its table, and the columns that are sent. Other kinds are only shown at the hub."""
+MESSAGE: Final = _names(Message)
+"""The columns of the message that payments, reviews and reversals name; without `[hub] send_texts` its text is empty."""
+KEYS: Final = {"reversal": "message_id"}
+"""The column that a fact of this kind is known by; others have `id`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One row of a branch.
+
+    Attributes:
+        seq: Its number in the feed.
+        row: The columns by name; None: the row is gone.
+        message: The columns of its message, if it has one.
+    """
+
+    seq: int
+    kind: str
+    id: str
+    row: Mapping[str, Any] | None
+    message: Mapping[str, Any] | None = None
+
+    def version(self, epoch: int) -> int:
+        """Return the version of the copy: larger for every later state of the row."""
+        return epoch * EPOCH + self.seq
+
+
+@dataclass(frozen=True, slots=True)
+class SyncRequest:
+    """One request of a branch.
+
+    Attributes:
+        turn: Larger than in each earlier request.
+        after: The feed up to here is acknowledged, as the branch knows.
+        upto: The end of the feed that `facts` cover.
+        outcomes: By the id of a command, what came of it.
+        stale: The hub answered the last request with BRANCH_STALE.
+        version: The branch's version of momo.
+        now: Its clock.
+    """
+
+    epoch: int
+    turn: int
+    after: int
+    upto: int
+    facts: Sequence[Fact]
+    outcomes: Mapping[str, Mapping[str, Any]]
+    stale: bool
+    version: str
+    now: int
+
+
+def encode(request: SyncRequest) -> dict[str, Any]:
+    """Return the JSON of a request."""
+    facts = [
+        {"seq": one.seq, "kind": one.kind, "id": one.id, "row": one.row}
+        | ({} if one.message is None else {"message": one.message})
+        for one in request.facts
+    ]
+    return {
+        "epoch": request.epoch, "turn": request.turn, "after": request.after, "upto": request.upto,
+        "facts": facts, "outcomes": request.outcomes, "stale": request.stale,
+        "version": request.version, "now": request.now,
+    }  # fmt: skip
+
+
+def decode(body: Mapping[str, Any]) -> SyncRequest:
+    """Read the JSON of a request; members that a newer branch adds are ignored.
+
+    Raises:
+        Refusal: VALIDATION_ERROR.
+    """
+    numbers = {}
+    for name in ("epoch", "turn", "after", "upto", "now"):
+        value = body.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 62:
+            raise _wrong(name, "must be a whole number")
+        numbers[name] = value
+    given, outcomes = body.get("facts"), body.get("outcomes")
+    if not isinstance(given, list) or len(given) > FACTS_MAX:
+        raise _wrong("facts", f"must be a list of at most {FACTS_MAX}")
+    if not isinstance(outcomes, dict) or not all(isinstance(v, dict) for v in outcomes.values()):
+        raise _wrong("outcomes", "must be an object of objects")
+    facts = [_fact(one) for one in given]
+    if any(not numbers["after"] < fact.seq <= numbers["upto"] < EPOCH for fact in facts):
+        raise _wrong("facts", "must have numbers after `after`, up to `upto`")
+    return SyncRequest(
+        **numbers,
+        facts=facts,
+        outcomes=outcomes,
+        stale=body.get("stale") is True,
+        version=str(body.get("version", ""))[:40],
+    )
+
+
+def _fact(one: Any) -> Fact:
+    row = one.get("row") if isinstance(one, dict) else False
+    message = one.get("message") if isinstance(one, dict) else None
+    if (
+        not isinstance(row, dict | None)
+        or not isinstance(message, dict | None)
+        or type(one.get("seq")) is not int
+        or not all(isinstance(one.get(name), str) and one[name] for name in ("kind", "id"))
+    ):
+        raise _wrong("facts", "each has seq, kind, id and row")
+    return Fact(one["seq"], one["kind"][:40], one["id"][:200], row, message)
+
+
+def _wrong(name: str, why: str) -> Exception:
+    return invalid([FieldError(name, "invalid", why)])

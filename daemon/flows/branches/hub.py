@@ -1,0 +1,288 @@
+"""What a person does at a hub: make this shop one, invite branches, ask them for something; and what branches call."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
+from daemon.core.access.roles import Operation, require
+from daemon.core.branches.facts import TABLES
+from daemon.core.branches.place import Place
+from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.limits import MINUTE_US
+from daemon.env import Env
+from daemon.steps import hand_up
+from daemon.store import journal, shop
+from daemon.store.access import api_keys
+from daemon.store.branches import branches, copies, link, restored
+from daemon.store.branches.branches import Branch
+from daemon.store.engine import Reader, Tx
+from daemon.store.payments import payments
+from daemon.wire import ErrorCode, Mode, Scope, ShopRole
+
+INVITED_US: Final = 15 * MINUTE_US
+_LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
+_LENGTH: Final = 20
+"""Of the word in an invitation: 99 bits."""
+ROWS_MAX: Final = 500
+ASKED: Final = ("send_sms", "forget_payer", "settings")
+"""Commands that are about a branch; those about its payments and reviews have their own calls."""
+
+
+async def init(env: Env, caller: Caller) -> dict[str, Any]:
+    """Make this shop a hub: from now on its payment codes begin with a digit. Again, it changes nothing.
+
+    Raises:
+        Refusal: BRANCH_EXISTS: it is a branch.
+    """
+    require(caller, Operation.CHANGE_SETTINGS)
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> bool:
+        if env.place.role is ShopRole.BRANCH:
+            raise Refusal(ErrorCode.BRANCH_EXISTS)
+        if env.place.role is ShopRole.HUB:
+            return False
+        link.set_role(tx, ShopRole.HUB)
+        journal.add(tx, type="hub.made", mode=Mode.LIVE, at=now, actor=caller.name, data={})
+        return True
+
+    changed = await env.store.write(job)
+    env.place = Place(ShopRole.HUB)
+    return {"changed": changed}
+
+
+async def invite(env: Env, caller: Caller, name: str, decides: str, pin: str) -> dict[str, Any]:
+    """Invite a branch; return the word that it joins with, once, within 15 minutes.
+
+    Raises:
+        Refusal: NOT_A_HUB.
+    """
+    require(caller, Operation.MANAGE_KEYS)
+    _needs_hub(env)
+    now = env.clock.now_us()
+    secret = "".join(_LETTERS[env.entropy.below(len(_LETTERS))] for _place in range(_LENGTH))
+    branch_id = env.new_id()
+
+    def job(tx: Tx) -> None:
+        branches.invite(
+            tx,
+            branch_id=branch_id,
+            name=name,
+            decides=decides,
+            sha256=_hash(secret),
+            until=now + INVITED_US,
+            now=now,
+        )
+        journal.add(
+            tx,
+            type="branch.invited",
+            mode=Mode.LIVE,
+            at=now,
+            actor=caller.name,
+            data={"branch": name},
+        )
+
+    await env.store.write(job)
+    word = f"{secret}.{pin}" if pin else secret
+    return {"name": name, "word": word, "decides": decides, "expires_in_s": INVITED_US // 1_000_000}
+
+
+async def accept(env: Env, word: str, *, dry_run: bool) -> dict[str, Any]:
+    """Let a branch join with its invitation; return its key, once. The key that it had before ends.
+
+    Raises:
+        Refusal: INVITATION_INVALID.
+    """
+    now = env.clock.now_us()
+    text = make_key(Mode.LIVE, KeyKind.SECRET, env.entropy.below)
+    key_id = env.new_id()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        found = None
+        if env.place.role is ShopRole.HUB:
+            found = branches.invited(tx, _hash(word), now)
+        if found is None:
+            raise Refusal(ErrorCode.INVITATION_INVALID)
+        here = shop.get(tx)
+        assert here is not None, "a shop was set up"
+        data = {
+            "branch_id": found.id, "name": found.name, "hub": here.name, "decides": found.decides,
+            "epoch": found.epoch + 1,
+        }  # fmt: skip
+        if dry_run:
+            return data
+        _add_key(tx, found, key_id, text, now)
+        branches.join(tx, found.id, key_id, found.epoch + 1)
+        journal.add(tx, type="branch.joined", mode=Mode.LIVE, at=now, data={"branch": found.name})
+        return {**data, "key": text}
+
+    return await env.store.write(job)
+
+
+def _add_key(tx: Tx, branch: Branch, key_id: str, text: str, now: int) -> None:
+    if branch.key_id is not None:
+        api_keys.revoke(tx, branch.key_id, now)
+    parts = parse_key(text)
+    assert parts is not None, "we have just made it"
+    api_keys.add(
+        tx,
+        {
+            "id": key_id,
+            "name": f"branch {branch.name}",
+            "mode": Mode.LIVE,
+            "kind": KeyKind.SECRET,
+            "hint": parts.hint,
+            "sha256": hash_key(text),
+            "scopes": json.dumps([Scope.BRANCH]),
+            "created_at": now,
+            "expires_at": None,
+            "revoked_at": None,
+            "last_used_at": None,
+            "last_used_from": None,
+        },
+    )
+
+
+async def begin_to_leave(env: Env, key_id: str | None) -> dict[str, Any]:
+    """Let a branch leave: what it handed up and nothing used goes back, in the answers to its next requests.
+
+    Raises:
+        Refusal: BRANCH_NOT_FOUND.
+    """
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        found = None if key_id is None else branches.with_key(tx, key_id)
+        if found is None:
+            raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+        if found.status == "joined":
+            branches.set_status(tx, found.id, "leaving")
+            journal.add(
+                tx, type="branch.leaving", mode=Mode.LIVE, at=now, data={"branch": found.name}
+            )
+        return {"status": "leaving"}
+
+    return await env.store.write(job)
+
+
+async def rows(env: Env, key_id: str | None, kind: str, after: int, limit: int) -> dict[str, Any]:
+    """Return a page of a branch's own rows, for its restore.
+
+    Raises:
+        Refusal: BRANCH_NOT_FOUND; VALIDATION_ERROR.
+    """
+    if kind not in ("message", *TABLES):
+        raise invalid([FieldError("kind", "invalid", "is not a kind of row")])
+
+    def look(reader: Reader) -> dict[str, Any]:
+        found = None if key_id is None else branches.with_key(reader, key_id)
+        if found is None:
+            raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+        page, following = copies.rows_of(reader, found.id, kind, after, min(limit, ROWS_MAX))
+        return {"rows": page, "next": following, "epoch": found.epoch, "acked": found.acked_seq}
+
+    return await env.store.read(look)
+
+
+async def give_back(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]:
+    """Give a payment that was handed up back to its branch.
+
+    Raises:
+        Refusal: NOT_A_HUB; NO_MATCHING_TRANSACTION; TRANSACTION_ID_ALREADY_USED; BELONGS_TO_BRANCH; HUB_DECIDES.
+    """
+    require(caller, Operation.RECONCILE)
+    _needs_hub(env)
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        payment = payments.get(tx, payment_id)
+        if payment is None or payment.branch_id is None:
+            raise Refusal(
+                ErrorCode.NO_MATCHING_TRANSACTION, "No branch sent a payment with this id."
+            )
+        branch = branches.get(tx, payment.branch_id)
+        assert branch is not None, "a copy belongs to a branch"
+        if payment.standing == "used" and payment.decided_here:
+            raise Refusal(ErrorCode.TRANSACTION_ID_ALREADY_USED)
+        if not payment.decided_here:
+            raise Refusal(ErrorCode.BELONGS_TO_BRANCH, branch=branch.name)
+        if branch.decides == "nothing":
+            raise Refusal(ErrorCode.HUB_DECIDES, f"The branch {branch.name} decides nothing.")
+        hand_up.release(tx, env, payment, by=caller.name, now=now)
+        return {"payment_id": payment.id, "branch": branch.name}
+
+    return await env.store.write(job)
+
+
+async def ask(
+    env: Env, caller: Caller, name: str, kind: str, body: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Ask a branch to send an SMS, to forget a payer or to change a setting.
+
+    Raises:
+        Refusal: NOT_A_HUB; BRANCH_NOT_FOUND; VALIDATION_ERROR.
+    """
+    require(caller, Operation.CHANGE_SETTINGS if kind == "settings" else Operation.ERASE)
+    _needs_hub(env)
+    if kind not in ASKED:
+        raise invalid([FieldError("kind", "invalid", f"must be one of {', '.join(ASKED)}")])
+    now, command_id = env.clock.now_us(), env.new_id()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        found = branches.named(tx, name)
+        if found is None:
+            raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+        branches.ask(
+            tx,
+            command_id=command_id,
+            branch_id=found.id,
+            kind=kind,
+            subject="",
+            body=body,
+            by=caller.name,
+            now=now,
+            again=True,
+        )
+        journal.add(
+            tx, type="branch.asked", mode=Mode.LIVE, at=now, actor=caller.name,
+            data={"branch": name, "kind": kind},
+        )  # fmt: skip
+        return {"id": command_id, "branch": name, "kind": kind}
+
+    return await env.store.write(job)
+
+
+async def status(env: Env) -> dict[str, Any]:
+    """Return the branches, how far each has sent, and what waits for each.
+
+    Raises:
+        Refusal: NOT_A_HUB.
+    """
+    _needs_hub(env)
+
+    def look(reader: Reader) -> dict[str, Any]:
+        found = branches.every(reader)
+        return {
+            "branches": [
+                {
+                    "id": one.id, "name": one.name, "status": one.status, "decides": one.decides,
+                    "epoch": one.epoch, "acked": one.acked_seq, "last_heard_at": one.last_heard_at,
+                    "version": one.version, "clock_off_us": one.clock_off_us,
+                    **branches.counts(reader, one.id), "sums": restored.sums(reader, one.id),
+                }
+                for one in found
+            ]
+        }  # fmt: skip
+
+    return await env.store.read(look)
+
+
+def _needs_hub(env: Env) -> None:
+    if env.place.role is not ShopRole.HUB:
+        raise Refusal(ErrorCode.NOT_A_HUB)
+
+
+def _hash(word: str) -> str:
+    return hashlib.sha256(word.encode()).hexdigest()

@@ -1,0 +1,223 @@
+"""Join a hub as a branch, leave it, and take rows back from it after a restore."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from daemon.core.access.callers import Caller
+from daemon.core.access.roles import Operation, require
+from daemon.core.branches.facts import TABLES
+from daemon.core.branches.place import ALONE, Place
+from daemon.core.errors import Refusal
+from daemon.core.limits import CODE_REST_US, LATE_WINDOW_US
+from daemon.env import Env
+from daemon.runtime.system import VERSION
+from daemon.store import journal
+from daemon.store.branches import feed, link, restored
+from daemon.store.branches.link import KEY_PURPOSE, HubLink
+from daemon.store.engine import Reader, Tx
+from daemon.wire import ErrorCode, Mode, Path, ShopRole
+
+PAGE: Final = 500
+KINDS: Final = ("method", "message", "payment", "transaction", "review", "reversal")
+"""Kinds of rows that a hub gives back, in the order in which they refer to each other."""
+
+
+class Hub(Protocol):
+    """The hub's client."""
+
+    async def call(
+        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
+    ) -> dict[str, Any]:
+        """POST an object, and return the member `data` of the answer."""
+
+
+async def preview(env: Env) -> dict[str, Any]:
+    """Return what would be sent, and the codes in use that begin with a digit, as a hub's do.
+
+    Raises:
+        Refusal: BRANCH_EXISTS.
+    """
+    now = env.clock.now_us()
+
+    def look(reader: Reader) -> dict[str, Any]:
+        if env.place.role is not ShopRole.ALONE:
+            raise Refusal(ErrorCode.BRANCH_EXISTS)
+        counts = {
+            f"{kind}s": int(reader.value(f"SELECT COUNT(*) FROM {table}"))  # noqa: S608 -- our own names
+            for kind, (table, _names) in TABLES.items()
+        }
+        return {**counts, "codes_like_a_hub": restored.codes_like_a_hub(reader, now)}
+
+    return await env.store.read(look)
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An invitation: the hub's address, the word, and the beginning of the hash of the hub's key, if it named one."""
+
+    url: str
+    word: str
+    pin: str = ""
+
+
+async def join(
+    env: Env, caller: Caller, invitation: Invitation, hub: Hub, *, dry_run: bool
+) -> dict[str, Any]:
+    """Join a hub with an invitation; from that commit on, all that is and will be stored is sent to it.
+
+    Raises:
+        Refusal: BRANCH_EXISTS.
+        HubRefusalError: The hub refused the invitation.
+        HubUnreachableError: No hub answered.
+    """
+    require(caller, Operation.CHANGE_SETTINGS)
+    counts = await preview(env)
+    given = await hub.call(
+        Path.BRANCH_JOIN, {"word": invitation.word, "dry_run": dry_run, "version": VERSION}
+    )
+    url, pin = invitation.url, invitation.pin
+    data = {
+        "name": given["name"],
+        "hub": given["hub"],
+        "url": url,
+        "decides": given["decides"],
+        **counts,
+    }
+    if dry_run:
+        return {**data, "joined": False}
+    now = env.clock.now_us()
+    sealed = env.vault.seal(str(given["key"]).encode(), KEY_PURPOSE)
+
+    def job(tx: Tx) -> None:
+        _first, last = feed.bounds(tx)
+        link.replace(
+            tx,
+            HubLink(
+                str(given["branch_id"]), str(given["name"]), url, pin, sealed, str(given["decides"]),
+                int(given["epoch"]), 0, last, last, None, "",
+            ),
+        )  # fmt: skip
+        link.set_role(tx, ShopRole.BRANCH)
+        feed.start(tx)
+        feed.add_everything(tx)
+        journal.add(
+            tx, type="hub.joined", mode=Mode.LIVE, at=now, actor=caller.name, data={"url": url}
+        )
+        tx.wake(feed.TOPIC)
+
+    await env.store.write(job)
+    env.place = Place(ShopRole.BRANCH, str(given["decides"]))
+    return {**data, "joined": True}
+
+
+async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
+    """Ask to leave, once all is sent and what is undecided is back; with `force` forget the hub at once.
+
+    Raises:
+        Refusal: NOT_A_BRANCH.
+    """
+    require(caller, Operation.CHANGE_SETTINGS)
+    if force:
+        await end(env, actor=caller.name)
+        return {"left": True}
+    found = await env.store.read(link.get)
+    if found is None:
+        raise Refusal(ErrorCode.NOT_A_BRANCH)
+    return {"left": False}
+
+
+async def end(env: Env, actor: str = "hub") -> None:
+    """Forget the hub. Payments that it did not give back stay handed up."""
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        if link.get(tx) is None:
+            raise Refusal(ErrorCode.NOT_A_BRANCH)
+        link.remove(tx)
+        link.set_role(tx, ShopRole.ALONE)
+        feed.stop(tx)
+        journal.add(tx, type="hub.left", mode=Mode.LIVE, at=now, actor=actor, data={})
+
+    await env.store.write(job)
+    env.place = ALONE
+
+
+async def restore(
+    env: Env, caller: Caller, note: Callable[[str, int], Awaitable[None]] | None, hub: Hub
+) -> dict[str, Any]:
+    """Take the hub's copies of this branch's rows back, then begin a new epoch and send everything again.
+
+    For a shop that was restored from a backup, or set up anew. Rows that were changed after the hub's copy stay.
+
+    Raises:
+        Refusal: NOT_A_BRANCH.
+        HubRefusalError: The hub refused it.
+        HubUnreachableError: No hub answered; what came so far is stored, and the command may be repeated.
+    """
+    require(caller, Operation.CHANGE_SETTINGS)
+    found = await env.store.read(link.get)
+    if found is None:
+        raise Refusal(ErrorCode.NOT_A_BRANCH)
+    counts, epoch = dict.fromkeys(KINDS, 0), found.epoch
+    for kind in KINDS:
+        after: int | None = 0
+        while after is not None:
+            page = await hub.call(
+                Path.BRANCH_ROWS, {"kind": kind, "after": after, "limit": PAGE}, timeout_s=60
+            )
+            epoch, acked = int(page["epoch"]), int(page["acked"])
+            newer_than = acked if epoch == found.epoch else None
+            rows = page["rows"]
+            await env.store.write(
+                lambda tx, k=kind, r=rows, n=newer_than: restored.store(  # type: ignore[misc]
+                    tx, k, r, newer_than=n, rest_us=LATE_WINDOW_US + CODE_REST_US
+                )
+            )
+            counts[kind] += len(rows)
+            if note is not None:
+                await note(kind, counts[kind])
+            after = page["next"]
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        _first, last = feed.bounds(tx)
+        feed.add_everything(tx)
+        link.new_epoch(tx, max(epoch, found.epoch) + 1, last, feed.bounds(tx)[1])
+        journal.add(
+            tx, type="hub.restored_from", mode=Mode.LIVE, at=now, actor=caller.name, data=counts
+        )
+        tx.wake(feed.TOPIC)
+
+    await env.store.write(job)
+    return {"rows": counts}
+
+
+async def status(env: Env) -> dict[str, Any]:
+    """Return how far this branch has sent.
+
+    Raises:
+        Refusal: NOT_A_BRANCH.
+    """
+
+    def look(reader: Reader) -> dict[str, Any]:
+        found = link.get(reader)
+        if found is None:
+            raise Refusal(ErrorCode.NOT_A_BRANCH)
+        _first, last = feed.bounds(reader)
+        with_hub, untold = link.handed_up(reader)
+        return {
+            "name": found.name,
+            "url": found.url,
+            "decides": found.decides,
+            "epoch": found.epoch,
+            "acked": found.acked_seq,
+            "behind": max(0, last - found.acked_seq),
+            "heard_at": found.heard_at,
+            "problem": found.problem or None,
+            "handed_up": with_hub,
+            "undecided": untold,
+            "sums": restored.sums(reader),
+        }
+
+    return await env.store.read(look)

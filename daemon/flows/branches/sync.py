@@ -1,0 +1,279 @@
+"""Take the facts of a branch at its hub, decide what it handed up, and answer with what the hub asks of it.
+
+One request is one job of the writer: facts, decisions, webhooks, acknowledgement and commands are one commit. A request that
+comes twice changes nothing.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from daemon.core.branches.facts import Fact, SyncRequest
+from daemon.core.errors import MomoError, Refusal, Unavailable
+from daemon.core.model import Payment, Reversal
+from daemon.core.upkeep.clock_check import Times
+from daemon.env import Env
+from daemon.steps import hand_up
+from daemon.store import journal
+from daemon.store.branches import branches, copies
+from daemon.store.branches.branches import Branch
+from daemon.store.engine import Tx
+from daemon.store.payments import payments, transactions
+from daemon.wire import ErrorCode, Mode, ShopRole
+from parsers.masking import describe_error
+
+COMMANDS_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAnswer:
+    """The answer to a branch.
+
+    Attributes:
+        acked: Everything up to this number is stored.
+        want: The hub lost what came after this number and was acknowledged; None if it did not.
+        left: The branch was leaving, and nothing is left to do.
+    """
+
+    acked: int
+    commands: Sequence[dict[str, Any]]
+    want: int | None = None
+    left: bool = False
+
+
+async def sync(env: Env, key_id: str | None, request: SyncRequest) -> SyncAnswer:
+    """Take one request.
+
+    Raises:
+        Refusal: BRANCH_NOT_FOUND, BRANCH_STALE, BRANCH_DISPUTED.
+        Unavailable: Nothing could be stored; the branch repeats it.
+    """
+    times = env.times()
+
+    def job(tx: Tx) -> SyncAnswer | Refusal:
+        env.refuse_if_damaged()
+        checked = _check(tx, env, key_id, request, times)
+        if not isinstance(checked, Branch):
+            return checked
+        _take(tx, env, checked, request.facts, times)
+        return _finish(tx, env, checked, request, times)
+
+    try:
+        result = await env.store.write(job)
+    except (MomoError, OSError) as error:
+        if isinstance(error, Unavailable | Refusal):
+            raise
+        result = await _one_by_one(env, key_id, request, times)
+    except Exception:  # noqa: BLE001 -- one fact that trips a fault of ours must not stop the feed
+        result = await _one_by_one(env, key_id, request, times)
+    if isinstance(result, Refusal):
+        raise result
+    return result
+
+
+def _check(
+    tx: Tx, env: Env, key_id: str | None, request: SyncRequest, times: Times
+) -> Branch | SyncAnswer | Refusal:
+    """Return the branch if its request is the next one; what is written is committed with a refusal too."""
+    branch = None if key_id is None else branches.with_key(tx, key_id)
+    if env.place.role is not ShopRole.HUB or branch is None:
+        raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+    if branch.status == "disputed":
+        raise Refusal(ErrorCode.BRANCH_DISPUTED)
+    if request.epoch < branch.epoch:
+        raise Refusal(ErrorCode.BRANCH_STALE, "Another machine was restored as this branch.")
+    if request.epoch > branch.epoch:
+        # Its first request says where the feed begins; a later one means that the hub was restored.
+        acked = request.after if request.turn == 1 else 0
+        branches.set_epoch(tx, branch.id, request.epoch, acked)
+        branch = replace(branch, epoch=request.epoch, turn=0, acked_seq=acked)
+    if request.turn <= branch.turn:
+        raise Refusal(ErrorCode.BRANCH_STALE, turn=branch.turn)
+    if request.stale:
+        branches.set_status(tx, branch.id, "disputed")
+        _notify(tx, "branch_disputed", branch, times.wall_us)
+        return Refusal(ErrorCode.BRANCH_DISPUTED)
+    off = request.now - times.wall_us
+    branches.heard(tx, branch.id, request.turn, request.version, times.wall_us, off)
+    if request.after > branch.acked_seq:
+        _notify(tx, "hub_restored", branch, times.wall_us)
+        return SyncAnswer(branch.acked_seq, (), want=branch.acked_seq)
+    return branch
+
+
+def _take(tx: Tx, env: Env, branch: Branch, facts: Sequence[Fact], times: Times) -> None:
+    """Store facts, and decide the payments that were handed up with them."""
+    copies.store(tx, branch.id, branch.epoch, facts)
+    ids = [fact.id for fact in facts if fact.kind == "payment" and fact.row is not None]
+    for payment in copies.handed_up(tx, branch.id, ids):
+        hand_up.decide(tx, env, branch, payment, times)
+    for second, first in copies.doubles(tx, ids):
+        _compare(tx, branch, second, first, times.wall_us)
+    for fact in facts:
+        if fact.kind == "payment" and fact.row is not None and fact.row.get("reversed_at"):
+            _reverse(tx, env, fact.id, times.wall_us)
+
+
+def _reverse(tx: Tx, env: Env, payment_id: str, now: int) -> None:
+    """Reverse the hub's own transaction that a payment paid which the network took back."""
+    payment = payments.get(tx, payment_id)
+    paid = transactions.paid_by(tx, payment_id)
+    if (
+        payment is None
+        or paid is None
+        or paid.branch_id is not None
+        or paid.reversed_at is not None
+    ):
+        return
+    assert payment.reversed_at is not None, "the fact says so"
+    changed = transactions.reverse(tx, payment_id, payment.reversed_at)
+    assert changed is not None, "it was not reversed"
+    known = payments.reversal_of(tx, payment)
+    reversal = known or Reversal(
+        0, payment.message_id, payment.mode, payment.provider,
+        payment.telco_transaction_id, None, payment.reversed_at, now,
+    )  # fmt: skip
+    env.outbox.reverse(tx, changed, payment, reversal, now)
+    payments.record_reversal(
+        tx, payment, transaction_id=changed.id, message_id=payment.message_id, now=now
+    )
+
+
+def _compare(tx: Tx, branch: Branch, second: Payment, first: Payment, now: int) -> None:
+    """Tell people about a payment that two branches have, unless it is the same one."""
+    used = [_is_used(tx, each) for each in (first, second)]
+    same = (second.amount_minor, second.currency) == (first.amount_minor, first.currency)
+    if same and not all(used):
+        return
+    kind = "paid_twice" if all(used) else "id_conflict"
+    data = {
+        "first_payment_id": first.id,
+        "second_payment_id": second.id,
+        "telco_transaction_id": second.telco_id_as_read,
+    }
+    if not _notify(tx, kind, branch, now, payment=second, **data) or kind != "paid_twice":
+        return
+    for each in (first, second):
+        if each.branch_id is not None:
+            branches.ask(
+                tx,
+                command_id=f"paid_twice:{second.id}:{each.id}",
+                branch_id=each.branch_id,
+                kind="paid_twice",
+                subject=each.id,
+                body=data,
+                by="momo",
+                now=now,
+            )
+
+
+def _is_used(tx: Tx, payment: Payment) -> bool:
+    paid = transactions.paid_by(tx, payment.id)
+    return paid is not None and paid.origin == "request"
+
+
+def _notify(
+    tx: Tx, kind: str, branch: Branch, now: int, payment: Payment | None = None, **data: Any
+) -> bool:
+    """Add a notice; of one payment only once. Return whether it was added."""
+    payment_id = None if payment is None else payment.id
+    if payment_id is not None and journal.has(tx, f"notice.{kind}", payment_id):
+        return False
+    journal.add_immediately(
+        tx,
+        journal.Entry(
+            type=f"notice.{kind}",
+            mode=Mode.LIVE if payment is None else payment.mode,
+            at=now,
+            payment_id=payment_id,
+            data={"branch": branch.name, **data},
+        ),
+    )
+    return True
+
+
+def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times) -> SyncAnswer:
+    """Record the answers to commands, acknowledge the feed, and return what is asked now."""
+    now = times.wall_us
+    for command_id, outcome in request.outcomes.items():
+        answered = branches.answer(tx, branch.id, command_id, outcome, now)
+        if answered is not None and answered.kind not in ("decided", "paid_twice"):
+            journal.add(
+                tx,
+                type="branch.answered",
+                mode=Mode.LIVE,
+                at=now,
+                data={"branch": branch.name, "kind": answered.kind, "subject": answered.subject}
+                | {"done": outcome.get("done") is True},
+            )
+    branches.acknowledge(tx, branch.id, request.upto)
+    _leave(tx, env, branch, times)
+    commands = _commands(tx, branch, now)
+    done = not commands and not request.facts and branch.status in ("leaving", "left")
+    if done:
+        branches.set_status(tx, branch.id, "left")
+    return SyncAnswer(max(branch.acked_seq, request.upto), commands, left=done)
+
+
+def _commands(tx: Tx, branch: Branch, now: int) -> Sequence[dict[str, Any]]:
+    """Return what is asked of a branch, recorded as sent."""
+    wanted = branches.commands_for(tx, branch.id, COMMANDS_MAX)
+    branches.note_sent(tx, wanted, now)
+    return [
+        {
+            "id": one.id, "kind": one.kind, "subject": one.subject,
+            "body": json.loads(one.body), "by": one.made_by,
+        }
+        for one in wanted
+    ]  # fmt: skip
+
+
+def _leave(tx: Tx, env: Env, branch: Branch, times: Times) -> None:
+    """Give back what a leaving branch handed up and no transaction of the hub used."""
+    if branch.status != "leaving":
+        return
+    for payment_id in branches.handed_and_unused(tx, branch.id):
+        payment = payments.get(tx, payment_id)
+        assert payment is not None, "it was just read"
+        hand_up.release(tx, env, payment, by="momo", now=times.wall_us)
+
+
+async def _one_by_one(
+    env: Env, key_id: str | None, request: SyncRequest, times: Times
+) -> SyncAnswer | Refusal:
+    """Take the facts of a request one at a time; one that cannot be stored is kept aside."""
+    checked = await env.store.write(lambda tx: _check(tx, env, key_id, request, times))
+    if not isinstance(checked, Branch):
+        return checked
+    for fact in request.facts:
+        try:
+            await env.store.write(lambda tx, one=fact: _take(tx, env, checked, [one], times))  # type: ignore[misc]
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 -- the reason is kept with the fact
+            await _refuse(env, checked, fact, describe_error(error), times.wall_us)
+    return await env.store.write(lambda tx: _finish(tx, env, checked, request, times))
+
+
+async def _refuse(env: Env, branch: Branch, fact: Fact, why: str, now: int) -> None:
+    def job(tx: Tx) -> None:
+        if branches.refuse(tx, branch.id, fact, fact.version(branch.epoch), why, now):
+            _notify(tx, "fact_refused", branch, now, fact=fact.kind, id=fact.id, why=why)
+
+    await env.store.write(job)
+
+
+async def look_for_commands(
+    env: Env, key_id: str | None, request: SyncRequest, answer: SyncAnswer
+) -> SyncAnswer:
+    """Return the answer with the commands that came meanwhile; unchanged if none did, or a later request came."""
+
+    def job(tx: Tx) -> Sequence[dict[str, Any]]:
+        branch = None if key_id is None else branches.with_key(tx, key_id)
+        if branch is None or (branch.epoch, branch.turn) != (request.epoch, request.turn):
+            return ()
+        return _commands(tx, branch, env.clock.now_us())
+
+    waiting = await env.store.read(lambda reader: branches.has_open_commands(reader, key_id or ""))
+    return replace(answer, commands=await env.store.write(job)) if waiting else answer

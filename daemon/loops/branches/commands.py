@@ -1,0 +1,88 @@
+"""Carry out the commands of the hub at a branch, by kind."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from daemon import wire
+from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
+from daemon.core.errors import MomoError, Refusal, Unavailable
+from daemon.core.inputs import CallMeta, Idempotency
+from daemon.env import Env
+from daemon.flows.branches import commands
+from daemon.flows.payments import review
+from daemon.flows.upkeep import erasure, settings
+from parsers.phone import read_phone
+
+Command = Mapping[str, Any]
+Outcome = dict[str, Any]
+SETTINGS_BY_HUB: Final = ("transactions.", "sms.", "pages.", "retention.", "limits.")
+"""The sections that a hub may set: none that names programs, files, addresses or users of the branch."""
+
+
+class HubCommands:
+    """Carries out commands; each has an outcome, which is kept and given again."""
+
+    def __init__(self, env: Env, places: wire.Places) -> None:
+        self._env = env
+        self._places = places
+        self._by_kind: Final[Mapping[str, Callable[[Env, Command], Awaitable[Outcome]]]] = {
+            "claim": commands.claim,
+            "release": commands.release,
+            "decided": commands.hear,
+            "paid_twice": commands.hear,
+            "send_sms": commands.send_sms,
+        }
+
+    async def carry_out(self, command: Command) -> Outcome:
+        """Return what came of a command.
+
+        Raises:
+            Unavailable: It cannot be carried out now; the hub sends it again.
+        """
+        env, kind = self._env, command["kind"]
+        if kind in self._by_kind:
+            return await self._by_kind[kind](env, command)
+        known = await commands.known_outcome(env, command["id"])
+        if known is not None:
+            return known
+        try:
+            outcome = await self._other(command)
+        except Unavailable:
+            raise
+        except Refusal as refusal:
+            outcome = {"done": False, "why": refusal.code, "message": refusal.message}
+        except (MomoError, OSError, ValueError, LookupError) as error:
+            outcome = {"done": False, "why": str(error)}
+        return await commands.keep_outcome(env, command, outcome)
+
+    async def _other(self, command: Command) -> Outcome:
+        kind, body, caller = command["kind"], command["body"], _caller(command)
+        if kind == "decide_review":
+            meta = CallMeta("req_" + "0" * 32, Idempotency("hub", command["id"], kind))
+            if body["action"] == "approve":
+                approval = review.Approval(notes=body.get("notes"), confirmed=True)
+                await review.approve(self._env, caller, command["subject"], approval, meta=meta)
+            else:
+                notes = str(body.get("notes") or "rejected at head office")
+                await review.reject(self._env, caller, command["subject"], notes, meta=meta)
+            return {"done": True}
+        if kind == "forget_payer":
+            number = read_phone(str(body["number"]))
+            if number is None:
+                return {"done": False, "why": "not a phone number"}
+            done = await erasure.forget(self._env, caller, number)
+            return {"done": True, "counts": done.counts}
+        if kind == "settings":
+            key = str(body["key"])
+            if not key.startswith(SETTINGS_BY_HUB):
+                return {"done": False, "why": f"{key} is only changed at the branch"}
+            changed = await settings.change(self._env, caller, self._places, key, body.get("value"))
+            return {"done": True, "restart": bool(changed["changed"])}
+        return {"done": False, "why": f"this version does not know the command {kind}"}
+
+
+def _caller(command: Command) -> Caller:
+    name = f"hub:{command.get('by') or 'momo'}"
+    return Caller(
+        CallerKind.SOCKET, None, ALL_SCOPES, None, publishable=False, name=name, owner=True
+    )

@@ -1,0 +1,144 @@
+"""The loop of a branch that sends its feed to the hub, waits for commands, and carries them out.
+
+One request is in flight. With nothing to send, the hub holds it open; a change at the branch ends it, so that the change goes
+at once.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+from daemon import wire
+from daemon.core.branches.facts import encode
+from daemon.core.errors import Unavailable
+from daemon.env import Env
+from daemon.flows.branches import join, outbound
+from daemon.flows.branches.outbound import Outgoing
+from daemon.loops.branches.commands import HubCommands
+from daemon.runtime.log import Log
+from daemon.runtime.secrets import SecretsLocked
+from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
+from daemon.store import journal
+from daemon.store.branches import feed
+
+WORKER: Final = "hub"
+HELD_S: Final = 40.0
+"""Longest time of a request: the hub holds an empty one for 25 s."""
+REST_S: Final = 600.0
+RETRY_S: Final = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
+"""Between failed requests; each is multiplied by 0.5 to 1.0, so that 200 branches do not return at once."""
+
+
+class HubLinkLoop:
+    """Sends while this shop is a branch; before and afterwards it waits."""
+
+    def __init__(self, env: Env, places: wire.Places, log: Log) -> None:
+        self._env = env
+        self._log = log
+        self._commands = HubCommands(env, places)
+        self._changed = asyncio.Event()
+        self._outcomes: dict[str, Mapping[str, Any]] = {}
+        self._stale = False
+        self._failures = 0
+        self._client: tuple[tuple[str, str, str], HubClient] | None = None
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        store = self._env.store
+        ends = [store.subscribe(topic, self._changed.set) for topic in (journal.TOPIC, feed.TOPIC)]
+        try:
+            while True:
+                await self._wait(await self._turn())
+        finally:
+            for end in ends:
+                end()
+            await self._forget_client()
+
+    async def _wait(self, rest_s: float) -> None:
+        self._env.heartbeat(WORKER, rest_s)
+        if rest_s <= 0:
+            return
+        if self._failures:
+            await asyncio.sleep(rest_s)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(rest_s):
+                await self._changed.wait()
+
+    async def _turn(self) -> float:
+        """Make one request; return the time until the next one in seconds."""
+        self._changed.clear()
+        self._env.heartbeat(WORKER, HELD_S)
+        try:
+            outgoing = await outbound.prepare(self._env, self._outcomes, stale=self._stale)
+            if outgoing is None:
+                await self._forget_client()
+                return REST_S
+            answer = await self._post(outgoing)
+            if answer is None:
+                return 0.0  # something changed while it was held open
+            self._stale = False
+            return await self._take(outgoing, answer)
+        except HubRefusalError as refusal:
+            self._stale = refusal.code == wire.ErrorCode.BRANCH_STALE
+            return await self._fail(str(refusal), refusal.retry_after_s)
+        except (HubUnreachableError, SecretsLocked) as error:
+            return await self._fail(str(error), None)
+        except Unavailable as error:
+            self._failures += 1
+            return float(error.retry_after_s)
+
+    async def _post(self, outgoing: Outgoing) -> dict[str, Any] | None:
+        """Send a request. One that brings nothing ends as soon as there is something to send: None."""
+        client = await self._client_of(outgoing)
+        call = client.call(wire.Path.BRANCH_SYNC, encode(outgoing.request), timeout_s=HELD_S)
+        if not outgoing.is_empty:
+            return await call
+        post = asyncio.create_task(call)
+        change = asyncio.create_task(self._changed.wait())
+        try:
+            await asyncio.wait((post, change), return_when=asyncio.FIRST_COMPLETED)
+            return post.result() if post.done() else None
+        finally:
+            for task in (post, change):
+                task.cancel()
+            await asyncio.gather(post, change, return_exceptions=True)
+
+    async def _take(self, outgoing: Outgoing, answer: Mapping[str, Any]) -> float:
+        self._failures = 0
+        more = await outbound.take_answer(self._env, outgoing, answer)
+        self._outcomes = {}
+        for command in answer.get("commands", ()):
+            self._outcomes[command["id"]] = await self._commands.carry_out(command)
+        if answer.get("left"):
+            await join.end(self._env)
+            return REST_S
+        pause_s = max(0.0, float(answer.get("pause_ms", 0)) / 1000)
+        if more or self._outcomes or pause_s:
+            return pause_s
+        # An old hub that holds nothing open must not be asked all the time.
+        return 0.0 if not outgoing.is_empty or answer.get("held") else 1.0
+
+    async def _fail(self, why: str, after_s: float | None) -> float:
+        await self._forget_client()
+        rest_s = RETRY_S[min(self._failures, len(RETRY_S) - 1)]
+        self._failures += 1
+        self._log.warning("hub.not_reached", why=why, retry_s=rest_s)
+        with contextlib.suppress(Unavailable):
+            await outbound.note_problem(self._env, why)
+        share = 0.5 + self._env.entropy.below(1_000) / 2_000
+        return max(rest_s * share, after_s or 0.0)
+
+    async def _client_of(self, outgoing: Outgoing) -> HubClient:
+        found = outgoing.link
+        wanted = (found.url, found.spki, outgoing.key)
+        if self._client is None or self._client[0] != wanted:
+            await self._forget_client()
+            self._client = wanted, HubClient(*wanted, ca_file=self._env.config.hub.ca_file)
+        return self._client[1]
+
+    async def _forget_client(self) -> None:
+        if self._client is not None:
+            await self._client[1].aclose()
+            self._client = None

@@ -1,0 +1,190 @@
+"""The HTTP client of a branch: JSON calls to its hub, over TLS with the hub's own key.
+
+With a pinned key the hub needs no certificate that others trust. It is compared in the handshake, before anything is sent.
+"""
+
+import functools
+import gzip
+import hashlib
+import json
+import ssl
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
+
+from daemon.core.errors import MomoError
+
+if TYPE_CHECKING:
+    import httpx
+
+PIN_CHARACTERS: Final = 16
+"""Of the SHA-256 of the hub's public key in an invitation."""
+ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
+CONNECT_S: Final = 10.0
+_NOT_THERE: Final = cast(ModuleType, None)
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class HubUnreachableError(MomoError):
+    """No answer came: no line, another certificate, or something that is not a hub."""
+
+
+class HubRefusalError(MomoError):
+    """The hub answered with an error.
+
+    Attributes:
+        status: The HTTP status.
+        code: The `error.code`, empty if there is none.
+        retry_after_s: The header, None without it.
+    """
+
+    def __init__(self, status: int, code: str, message: str, retry_after_s: float | None) -> None:
+        self.status = status
+        self.code = code
+        self.retry_after_s = retry_after_s
+        super().__init__(message or f"the hub answered {status}")
+
+
+class WrongPinError(ssl.SSLError):
+    """The peer has another key than the hub."""
+
+
+def address_fault(url: str) -> str:
+    """Return why a URL cannot be a hub's; empty if it can. Without TLS only this machine's own."""
+    try:
+        parts = urlsplit(url)
+        good = parts.hostname and (parts.port or 1)
+    except ValueError:
+        good = None
+    if not good or parts.path not in ("", "/") or parts.query or "@" in parts.netloc:
+        return "takes an address such as https://hub.example"
+    if parts.scheme == "http" and parts.hostname in _LOOPBACK:
+        return ""
+    return "" if parts.scheme == "https" else "takes an address that begins with https://"
+
+
+def spki_of(certificate: bytes) -> str:
+    """Return the SHA-256 of the public key of a certificate, hex; PEM or DER."""
+    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 -- the same
+        Encoding,
+        PublicFormat,
+    )
+
+    read = (
+        x509.load_pem_x509_certificate
+        if b"-----BEGIN" in certificate
+        else x509.load_der_x509_certificate
+    )
+    key = read(certificate).public_key()
+    octets = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(octets).hexdigest()
+
+
+class HubClient:
+    """One hub; `pin` is the beginning of the SHA-256 of its public key, empty to check its certificate as any other."""
+
+    def __init__(self, url: str, pin: str = "", key: str = "", ca_file: str = "") -> None:
+        self._url = url.rstrip("/")
+        self._pin = pin
+        self._key = key
+        self._ca_file = ca_file
+        self._client: httpx.AsyncClient | None = None
+
+    async def call(
+        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
+    ) -> dict[str, Any]:
+        """POST an object, and return the member `data` of the answer.
+
+        Raises:
+            HubRefusalError: The hub refused it.
+            HubUnreachableError: No hub answered.
+        """
+        import httpx  # noqa: PLC0415 - on first use: see `daemon.sender.https`
+
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        octets = gzip.compress(json.dumps(body, separators=(",", ":")).encode(), compresslevel=6)
+        try:
+            answer = await self._open().post(
+                self._url + path,
+                content=octets,
+                headers=headers,
+                timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
+            )
+        except (httpx.HTTPError, ssl.SSLError, OSError) as error:
+            raise HubUnreachableError(_described(error)) from error
+        return _read(answer)
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    def _open(self) -> "httpx.AsyncClient":
+        if self._client is None:
+            sys.modules.setdefault("httpx._main", _NOT_THERE)
+            import httpx  # noqa: PLC0415 - on first use
+
+            self._client = httpx.AsyncClient(
+                verify=_context(self._pin, self._ca_file), trust_env=False, follow_redirects=False
+            )
+        return self._client
+
+
+@functools.lru_cache(maxsize=8)
+def _context(pin: str, ca_file: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=ca_file or None)
+    if pin:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.sslobject_class = _pinned(pin)
+    return context
+
+
+def _pinned(pin: str) -> type[ssl.SSLObject]:
+    class Pinned(ssl.SSLObject):
+        """A TLS session that ends in the handshake if the peer has another key."""
+
+        def do_handshake(self) -> None:
+            """Make the handshake, and compare the key."""
+            super().do_handshake()
+            found = spki_of(self.getpeercert(binary_form=True) or b"")
+            if not found.startswith(pin):
+                raise WrongPinError(
+                    "another key than the hub's; this is not the hub, or its key was changed"
+                )
+
+    return Pinned
+
+
+def _read(answer: "httpx.Response") -> dict[str, Any]:
+    if len(answer.content) > ANSWER_BYTES_MAX:
+        raise HubUnreachableError("the answer is too long")
+    try:
+        body = json.loads(answer.content)
+        if answer.status_code == 200:
+            return dict(body["data"])
+        error = body["error"]
+        code, message = str(error["code"]), str(error["message"])
+    except (ValueError, LookupError, TypeError):
+        code, message = "", ""
+    after = answer.headers.get("retry-after", "")
+    raise HubRefusalError(
+        answer.status_code, code, message, float(after) if after.isdecimal() else None
+    )
+
+
+def _described(error: Exception) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not valid: {cause.verify_message}"
+        if isinstance(cause, WrongPinError):
+            return "it has another key than the hub that this branch joined"
+        cause = cause.__cause__ or cause.__context__
+    return str(error) or type(error).__name__

@@ -1,0 +1,199 @@
+"""Hand a payment up to the hub, take it back before it was sent, and match at the hub what branches handed up.
+
+A payment has one decider at a time, named in its row at the branch that read it. The branch alone changes it.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from daemon.core import ids
+from daemon.core.branches.place import NOTHING
+from daemon.core.errors import Refusal
+from daemon.core.model import Payment, Transaction
+from daemon.core.payments import matching
+from daemon.core.upkeep.clock_check import Times
+from daemon.env import Env
+from daemon.steps import settle
+from daemon.steps.suggest import open_near_miss_review
+from daemon.store import journal
+from daemon.store.branches import branches, copies, feed, link
+from daemon.store.branches.branches import Branch
+from daemon.store.engine import Tx
+from daemon.store.payments import payments, reviews, transactions
+from daemon.wire import ErrorCode
+from parsers import svc_code
+
+STANDING: Final = "handed"
+"""The standing of a payment at the branch that handed it up."""
+ASK_AGAIN_S: Final = 5
+
+
+def hand_up(tx: Tx, payment: Payment, *, actor: str, now: int) -> None:
+    """Let the hub decide a payment that paid no transaction here."""
+    payments.set_decider(tx, payment.id, "hub", STANDING)
+    journal.add(
+        tx,
+        type="payment.handed_up",
+        mode=payment.mode,
+        at=now,
+        actor=actor,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+    )
+
+
+def usable_here(
+    tx: Tx, env: Env, payment: Payment, transaction: Transaction, *, actor: str, now: int
+) -> Payment:
+    """Return a payment that a person wants to use here, once it is this shop's to use.
+
+    Raises:
+        Refusal: PAYMENT_HANDED_UP at a branch; BRANCH_ASKED at a hub, where the caller commits the question.
+    """
+    if payment.decided_here:
+        return payment
+    if payment.branch_id is None:
+        return _take_back(tx, payment, actor, now)
+    branches.ask(
+        tx,
+        command_id=env.new_id(),
+        branch_id=payment.branch_id,
+        kind="claim",
+        subject=payment.id,
+        body={"transaction_id": transaction.id, "reference": transaction.reference},
+        by=actor,
+        now=now,
+    )
+    raise branch_asked(tx, payment.branch_id)
+
+
+def branch_asked(tx: Tx, branch_id: str) -> Refusal:
+    """Return the answer while a branch has not answered."""
+    branch = branches.get(tx, branch_id)
+    assert branch is not None, "a copy belongs to a branch"
+    return Refusal(
+        ErrorCode.BRANCH_ASKED,
+        f"The branch {branch.name} has this and was asked; it answers when its line is up.",
+        headers={"Retry-After": str(ASK_AGAIN_S)},
+        retry_after=ASK_AGAIN_S,
+        branch=branch.name,
+    )
+
+
+def _take_back(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
+    """Take back a payment that was never sent to the hub.
+
+    Raises:
+        Refusal: PAYMENT_HANDED_UP: the hub may have it, and may have used it.
+    """
+    to_hub = link.get(tx)
+    if to_hub is not None:
+        first = feed.first_entry(tx, "payment", payment.id, to_hub.acked_seq)
+        if first is None or first <= to_hub.sent_seq or link.was_claimed(tx, payment.id):
+            raise Refusal(ErrorCode.PAYMENT_HANDED_UP)
+    payments.set_decider(tx, payment.id, "branch", "open")
+    journal.add(
+        tx,
+        type="payment.taken_back",
+        mode=payment.mode,
+        at=now,
+        actor=actor,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+    )
+    return replace(payment, decider="branch", standing="open")
+
+
+def decide(tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times) -> None:
+    """Match a payment that a branch handed up to this hub; one that pays nothing here goes back, unless it was claimed."""
+    now = times.wall_us
+    if branches.open_command(tx, "release", payment.id) is not None:
+        payments.set_decider(tx, payment.id, "branch", "review")
+        return
+    decision = _match(tx, env, payment, times)
+    wanted = branch.decides == NOTHING or branches.last_command(tx, "claim", payment.id) is not None
+    if isinstance(decision, matching.Unmatched) and not wanted:
+        release(tx, env, payment, by="momo", now=now)
+        return
+    if isinstance(decision, matching.Unmatched) or payment.reversed_at is not None:
+        _keep(tx, env, payment, now)
+    elif isinstance(decision, matching.Verify):
+        copies.detach_copies(tx, payment.id, decision.transaction.id)
+        how = settle.Settlement(
+            decision.verdict,
+            decision.matched_by,
+            decision.late,
+            payer_known_by=decision.payer_known_by,
+        )
+        settle.verify(tx, env.outbox, decision.transaction, payment, how, now)
+    else:
+        about = payment.id if decision.transaction is None else decision.transaction.id
+        copies.detach_copies(tx, payment.id, about)
+        payments.set_standing(tx, payment.id, "review")
+        settle.open_payment_review(tx, env.outbox, payment, decision, now)
+        settle.tell_branch(tx, env.outbox, payment, None, now)
+
+
+def _match(tx: Tx, env: Env, payment: Payment, times: Times) -> matching.Decision:
+    # The clock of a branch may be years off: the times are the network's, and ours.
+    seen = replace(payment, stored_at=times.wall_us)
+    coded, expecting = transactions.named_by(
+        tx,
+        payment.mode,
+        svc_code.candidates(payment.reference_text or ""),
+        payment.telco_transaction_id,
+        times.lower_bound_us,
+        line=payment.payment_method_id,
+    )
+    return matching.match(
+        seen,
+        coded,
+        expecting,
+        late_policy=env.config.transactions.late_policy,
+        approved=payments.approved_numbers(tx, payment, [*coded, expecting]),
+        dated=times.confirmed,
+    )
+
+
+def _keep(tx: Tx, env: Env, payment: Payment, now: int) -> None:
+    holder_id = ids.holder_id(env.account_key, payment.id)
+    copies.detach_copies(tx, payment.id, holder_id)
+    payments.set_standing(tx, payment.id, "open")
+    holding = settle.Holding(rejected=payment.reversed_at is not None)
+    holder = settle.add_holder(tx, env.outbox, payment, holding, now)
+    if payment.reversed_at is None:
+        open_near_miss_review(tx, env, payment, holder, now)
+    settle.tell_branch(tx, env.outbox, payment, holder, now)
+
+
+def release(tx: Tx, env: Env, payment: Payment, *, by: str, now: int) -> None:
+    """Give a payment back to its branch. From now on the hub does not match it; the branch does once it was told."""
+    assert payment.branch_id is not None, "the hub's own payments are not handed up"
+    holder = transactions.paid_by(tx, payment.id)
+    if holder is not None:
+        transactions.merge_holder(tx, holder.id, payment.id)
+    held = transactions.holding(tx, payment.id)
+    if held is not None:
+        settle.release(tx, held, payment.message_id, payment.id, actor=by, now=now)
+    for review in reviews.open_for_payment(tx, payment.id):
+        reviews.close(tx, review.id, "used_elsewhere", by=by, now=now)
+    payments.set_decider(tx, payment.id, "branch", "review")
+    branches.ask(
+        tx,
+        command_id=env.new_id(),
+        branch_id=payment.branch_id,
+        kind="release",
+        subject=payment.id,
+        body={},
+        by=by,
+        now=now,
+    )
+    journal.add(
+        tx,
+        type="payment.released",
+        mode=payment.mode,
+        at=now,
+        actor=by,
+        payment_id=payment.id,
+        message_id=payment.message_id,
+    )

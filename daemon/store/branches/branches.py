@@ -1,0 +1,287 @@
+"""The branches of a hub: who they are, how far they have sent, and what the hub asks of them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from daemon.core.branches.facts import Fact
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, load_all, load_optional
+
+TOPIC = "branch_commands"
+"""Woken by a new command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A branch; see the table `branches`."""
+
+    seq: int
+    id: str
+    name: str
+    decides: str
+    status: str
+    key_id: str | None
+    invite_sha256: str | None
+    invite_until: int | None
+    epoch: int
+    turn: int
+    acked_seq: int
+    last_heard_at: int | None
+    version: str | None
+    clock_off_us: int | None
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Something that the hub asks of a branch; `body` and `outcome` are JSON objects."""
+
+    seq: int
+    id: str
+    branch_id: str
+    kind: str
+    subject: str
+    body: str
+    made_by: str
+    made_at: int
+    sent_at: int | None
+    done_at: int | None
+    outcome: str | None
+
+
+_BRANCH = columns(Branch)
+_COMMAND = columns(Command)
+
+
+def every(reader: Reader) -> list[Branch]:
+    """Return all branches by name."""
+    return load_all(Branch, reader.all(f"SELECT {_BRANCH} FROM branches ORDER BY name"))
+
+
+def get(reader: Reader, branch_id: str) -> Branch | None:
+    """Return one branch by its id."""
+    return _one(reader, "id", branch_id)
+
+
+def named(reader: Reader, name: str) -> Branch | None:
+    """Return one branch by its name."""
+    return _one(reader, "name", name)
+
+
+def with_key(reader: Reader, key_id: str) -> Branch | None:
+    """Return the branch that this API key belongs to."""
+    return _one(reader, "key_id", key_id)
+
+
+def invited(reader: Reader, sha256: str, now: int) -> Branch | None:
+    """Return the branch with this open invitation."""
+    return load_optional(
+        Branch,
+        reader.one(
+            f"SELECT {_BRANCH} FROM branches WHERE invite_sha256 = :sha256 AND invite_until > :now",
+            {"sha256": sha256, "now": now},
+        ),
+    )
+
+
+def _one(reader: Reader, column: str, value: str) -> Branch | None:
+    return load_optional(
+        Branch,
+        reader.one(f"SELECT {_BRANCH} FROM branches WHERE {column} = :value", {"value": value}),
+    )
+
+
+def invite(
+    tx: Tx, *, branch_id: str, name: str, decides: str, sha256: str, until: int, now: int
+) -> None:
+    """Store an invitation; a branch that exists keeps its rows and may join once more."""
+    tx.run(
+        "INSERT INTO branches (id, name, decides, status, invite_sha256, invite_until, epoch, turn, acked_seq, created_at) "
+        "VALUES (:id, :name, :decides, 'invited', :sha256, :until, 0, 0, 0, :now) ON CONFLICT (name) DO UPDATE SET "
+        "decides = excluded.decides, invite_sha256 = excluded.invite_sha256, invite_until = excluded.invite_until",
+        {
+            "id": branch_id, "name": name, "decides": decides, "sha256": sha256, "until": until, "now": now,
+        },
+    )  # fmt: skip
+
+
+def join(tx: Tx, branch_id: str, key_id: str, epoch: int) -> None:
+    """Let a branch begin an epoch with a new key; its invitation is used up."""
+    tx.run(
+        "UPDATE branches SET status = 'joined', key_id = :key, invite_sha256 = NULL, invite_until = NULL, "
+        "epoch = :epoch, turn = 0, acked_seq = 0 WHERE id = :id",
+        {"id": branch_id, "key": key_id, "epoch": epoch},
+    )
+
+
+def set_status(tx: Tx, branch_id: str, status: str) -> None:
+    """Set the status."""
+    tx.run(
+        "UPDATE branches SET status = :status WHERE id = :id", {"id": branch_id, "status": status}
+    )
+
+
+def set_epoch(tx: Tx, branch_id: str, epoch: int, acked_seq: int) -> None:
+    """Follow a branch that was restored."""
+    tx.run(
+        "UPDATE branches SET epoch = :epoch, turn = 0, acked_seq = :seq WHERE id = :id",
+        {"id": branch_id, "epoch": epoch, "seq": acked_seq},
+    )
+
+
+def heard(tx: Tx, branch_id: str, turn: int, version: str, now: int, clock_off_us: int) -> None:
+    """Record a request."""
+    tx.run(
+        "UPDATE branches SET turn = :turn, last_heard_at = :now, version = :version, clock_off_us = :off WHERE id = :id",
+        {"id": branch_id, "turn": turn, "now": now, "version": version, "off": clock_off_us},
+    )
+
+
+def acknowledge(tx: Tx, branch_id: str, seq: int) -> None:
+    """Record that everything up to this number is stored."""
+    tx.run(
+        "UPDATE branches SET acked_seq = :seq WHERE id = :id AND acked_seq < :seq",
+        {"id": branch_id, "seq": seq},
+    )
+
+
+def ask(
+    tx: Tx,
+    *,
+    command_id: str,
+    branch_id: str,
+    kind: str,
+    subject: str,
+    body: Mapping[str, Any],
+    by: str,
+    now: int,
+    again: bool = False,
+) -> bool:
+    """Ask a branch for something; return False if the same was asked and is not answered yet, unless `again`."""
+    if not again and open_command(tx, kind, subject) is not None:
+        return False
+    tx.run(
+        "INSERT INTO branch_commands (id, branch_id, kind, subject, body, made_by, made_at) "
+        "VALUES (:id, :branch_id, :kind, :subject, :body, :by, :now)",
+        {
+            "id": command_id, "branch_id": branch_id, "kind": kind, "subject": subject,
+            "body": json.dumps(body), "by": by, "now": now,
+        },
+    )  # fmt: skip
+    tx.wake(TOPIC)
+    return True
+
+
+def open_command(reader: Reader, kind: str, subject: str) -> Command | None:
+    """Return the command of this kind about a row that was not answered yet."""
+    return load_optional(
+        Command,
+        reader.one(
+            f"SELECT {_COMMAND} FROM branch_commands WHERE subject = :subject AND kind = :kind AND done_at IS NULL",
+            {"subject": subject, "kind": kind},
+        ),
+    )
+
+
+def last_command(reader: Reader, kind: str, subject: str) -> Command | None:
+    """Return the newest command of this kind about a row."""
+    return load_optional(
+        Command,
+        reader.one(
+            f"SELECT {_COMMAND} FROM branch_commands WHERE subject = :subject AND kind = :kind "
+            "ORDER BY seq DESC LIMIT 1",
+            {"subject": subject, "kind": kind},
+        ),
+    )
+
+
+def commands_for(reader: Reader, branch_id: str, limit: int) -> list[Command]:
+    """Return the commands that a branch has not answered, oldest first."""
+    return load_all(
+        Command,
+        reader.all(
+            f"SELECT {_COMMAND} FROM branch_commands WHERE branch_id = :id AND done_at IS NULL ORDER BY seq LIMIT :limit",
+            {"id": branch_id, "limit": limit},
+        ),
+    )
+
+
+def has_open_commands(reader: Reader, key_id: str) -> bool:
+    """Return whether anything is asked of the branch with this API key."""
+    return reader.exists(
+        "SELECT 1 FROM branch_commands WHERE done_at IS NULL "
+        "AND branch_id = (SELECT id FROM branches WHERE key_id = :key)",
+        {"key": key_id},
+    )
+
+
+def note_sent(tx: Tx, commands: Iterable[Command], now: int) -> None:
+    """Record that commands are in an answer."""
+    for command in commands:
+        if command.sent_at is None:
+            tx.run(
+                "UPDATE branch_commands SET sent_at = :now WHERE id = :id",
+                {"id": command.id, "now": now},
+            )
+
+
+def answer(
+    tx: Tx, branch_id: str, command_id: str, outcome: Mapping[str, Any], now: int
+) -> Command | None:
+    """Record what came of a command of this branch; None if that is recorded, or it is not its command."""
+    return load_optional(
+        Command,
+        tx.one(
+            "UPDATE branch_commands SET done_at = :now, outcome = :outcome "
+            f"WHERE id = :id AND branch_id = :branch_id AND done_at IS NULL RETURNING {_COMMAND}",
+            {"id": command_id, "branch_id": branch_id, "outcome": json.dumps(outcome), "now": now},
+        ),
+    )
+
+
+def refuse(tx: Tx, branch_id: str, fact: Fact, version: int, why: str, now: int) -> bool:
+    """Keep a fact that cannot be stored; return False if it is kept already."""
+    body = {"row": fact.row, "message": fact.message}
+    return (
+        tx.run(
+            "INSERT INTO facts_refused (branch_id, version, kind, id, why, body, at) "
+            "VALUES (:branch, :version, :kind, :id, :why, :body, :now) ON CONFLICT (branch_id, version) DO NOTHING",
+            {
+                "branch": branch_id, "version": version, "kind": fact.kind, "id": fact.id,
+                "why": why, "body": json.dumps(body), "now": now,
+            },
+        )
+        == 1
+    )  # fmt: skip
+
+
+def counts(reader: Reader, branch_id: str) -> dict[str, int]:
+    """Return how many rows of a branch are here, and how many were refused or wait for an answer."""
+    found = {}
+    for name, table in (
+        ("payments", "payments"),
+        ("transactions", "transactions"),
+        ("reviews", "reviews"),
+        ("refused", "facts_refused"),
+    ):
+        found[name] = int(
+            reader.value(f"SELECT COUNT(*) FROM {table} WHERE branch_id = :id", {"id": branch_id})
+        )
+    found["asked"] = int(
+        reader.value(
+            "SELECT COUNT(*) FROM branch_commands WHERE branch_id = :id AND done_at IS NULL",
+            {"id": branch_id},
+        )
+    )
+    return found
+
+
+def handed_and_unused(reader: Reader, branch_id: str) -> list[str]:
+    """Return the payments that a branch handed up and that paid no transaction of the hub."""
+    rows = reader.all(
+        "SELECT id FROM payments WHERE branch_id = :id AND decider = 'hub' AND standing <> 'used' ORDER BY seq",
+        {"id": branch_id},
+    )
+    return [str(row[0]) for row in rows]

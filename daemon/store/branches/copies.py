@@ -1,0 +1,251 @@
+"""A hub's copies of the rows of its branches: stored by version, so that a fact that comes twice changes nothing."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from daemon.core.branches.facts import KEYS, MESSAGE, TABLES, Fact
+from daemon.core.errors import MomoError
+from daemon.core.model import Payment
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, listed, load_all, table, values
+
+ROWS_AT_ONCE: Final = 250
+"""Rows in one statement; SQLite takes at most 32,766 values."""
+_ORDER: Final = ("method", "payment", "transaction", "review", "reversal")
+"""Each kind refers only to rows of the kinds before it."""
+_PAYMENT = columns(Payment)
+
+
+class ForeignRowError(MomoError):
+    """A fact names a row of another branch, or of the hub itself."""
+
+
+def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
+    """Store facts of a branch.
+
+    Raises:
+        ForeignRowError: One names a row that is not the branch's.
+    """
+    by_kind: dict[str, list[Fact]] = {}
+    for fact in facts:
+        if fact.row is not None:
+            by_kind.setdefault(fact.kind, []).append(fact)
+    _store_messages(tx, branch_id, epoch, facts)
+    for kind in _ORDER:
+        some = by_kind.pop(kind, [])
+        if kind == "payment":
+            some = _with_doubles(tx, some)
+        elif kind == "transaction":
+            _free_payments(tx, some)
+        elif kind == "review":
+            _close_others(tx, branch_id, some)
+        name, names = TABLES[kind]
+        _upsert(tx, branch_id, name, KEYS.get(kind, "id"), names, _versions(some, epoch))
+    for some in by_kind.values():
+        _show(tx, branch_id, epoch, some)
+
+
+def _versions(facts: Sequence[Fact], epoch: int) -> list[tuple[int, Mapping[str, Any]]]:
+    return [(fact.version(epoch), fact.row or {}) for fact in facts]
+
+
+def _store_messages(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
+    found: dict[str, tuple[int, Mapping[str, Any]]] = {}
+    for fact in facts:
+        if fact.message is not None and fact.kind in TABLES:
+            found[str(fact.message.get("id"))] = fact.version(epoch), fact.message
+    _upsert(tx, branch_id, "messages", "id", MESSAGE, list(found.values()))
+
+
+def _upsert(
+    tx: Tx,
+    branch_id: str,
+    name: str,
+    key: str,
+    names: Sequence[str],
+    rows: Sequence[tuple[int, Mapping[str, Any]]],
+) -> None:
+    """Store rows with their versions; a row that is stored with the same or a later version stays.
+
+    A newer branch may send more columns, which are left out, and an older one fewer, which keep their default.
+    """
+    for given, some in _alike((*names, "double_of"), rows):
+        every = [*given, "branch_id", "version"]
+        ids = [row.get(key) for _version, row in some]
+        foreign = tx.value(
+            f"SELECT {key} FROM {name} WHERE {key} IN ({listed(ids)}) AND COALESCE(branch_id, '') <> ?",
+            [*ids, branch_id],
+        )
+        if foreign is not None:
+            raise ForeignRowError(f"{name} {foreign} is not a row of this branch")
+        changed = ", ".join(
+            _assignment(name, each) for each in every if each not in (key, "branch_id")
+        )
+        for start in range(0, len(some), ROWS_AT_ONCE):
+            piece = [
+                [*(row.get(each) for each in given), branch_id, version]
+                for version, row in some[start : start + ROWS_AT_ONCE]
+            ]
+            tx.run(
+                f"INSERT INTO {name} ({', '.join(every)}) VALUES {table(piece)} "
+                f"ON CONFLICT ({key}) DO UPDATE SET {changed} WHERE {name}.version < excluded.version",
+                values(piece),
+            )
+
+
+def _assignment(name: str, column: str) -> str:
+    if name == "payments" and column == "standing":
+        # The hub decides what it was handed, also what became of it.
+        return (
+            "standing = CASE WHEN excluded.decider <> 'hub' THEN excluded.standing "
+            "WHEN payments.decider = 'hub' THEN payments.standing ELSE 'review' END"
+        )
+    return f"{column} = excluded.{column}"
+
+
+def _alike(
+    names: Sequence[str], rows: Sequence[tuple[int, Mapping[str, Any]]]
+) -> Iterator[tuple[tuple[str, ...], list[tuple[int, Mapping[str, Any]]]]]:
+    """Yield the rows in groups with the same columns."""
+    groups: dict[tuple[str, ...], list[tuple[int, Mapping[str, Any]]]] = {}
+    for version, row in rows:
+        groups.setdefault(tuple(each for each in names if each in row), []).append((version, row))
+    yield from groups.items()
+
+
+def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> list[Fact]:
+    """Mark payments whose network ID another branch, or the hub, has already; one payment is one row that counts."""
+    found = []
+    for fact in facts:
+        assert fact.row is not None
+        first = tx.value(
+            "SELECT id FROM payments WHERE mode = :mode AND provider = :provider "
+            "AND telco_transaction_id = :telco_id AND double_of IS NULL AND id <> :id",
+            {
+                "mode": fact.row.get("mode"),
+                "provider": fact.row.get("provider"),
+                "telco_id": fact.row.get("telco_transaction_id"),
+                "id": fact.id,
+            },
+        )
+        row = {**fact.row, "double_of": first}
+        if row.get("standing") == "handed":
+            row["standing"] = "review"  # until the hub has decided, in the same commit
+        found.append(Fact(fact.seq, fact.kind, fact.id, row))
+    return found
+
+
+def _free_payments(tx: Tx, facts: Sequence[Fact]) -> None:
+    """Take payments from the transactions that had them before, whose own facts may come later."""
+    for fact in facts:
+        assert fact.row is not None
+        paid, held = fact.row.get("payment_id"), fact.row.get("held_payment_id")
+        if paid is not None:
+            tx.run(
+                "UPDATE transactions SET payment_id = NULL, merged_into = :id "
+                "WHERE payment_id = :payment AND id <> :id AND origin = 'open'",
+                {"id": fact.id, "payment": paid},
+            )
+        if held is not None:
+            tx.run(
+                "UPDATE transactions SET held_payment_id = NULL "
+                "WHERE held_payment_id = :payment AND id <> :id AND branch_id IS NOT NULL",
+                {"id": fact.id, "payment": held},
+            )
+
+
+def _close_others(tx: Tx, branch_id: str, facts: Sequence[Fact]) -> None:
+    """Close the copy of an earlier review of the same message, whose own fact may come later."""
+    for fact in facts:
+        assert fact.row is not None
+        if fact.row.get("state") == "open":
+            tx.run(
+                "UPDATE reviews SET state = 'superseded' WHERE message_id = :message AND id <> :id "
+                "AND state = 'open' AND branch_id = :branch",
+                {"id": fact.id, "message": fact.row.get("message_id"), "branch": branch_id},
+            )
+
+
+def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
+    """Keep facts that are only shown; of an unknown kind too, for the version that knows it."""
+    rows = [
+        (branch_id, fact.kind, fact.id, fact.version(epoch), json.dumps(fact.row)) for fact in facts
+    ]
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        piece = rows[start : start + ROWS_AT_ONCE]
+        tx.run(
+            f"INSERT INTO branch_facts (branch_id, kind, id, version, body) VALUES {table(piece)} "
+            "ON CONFLICT (branch_id, kind, id) DO UPDATE SET version = excluded.version, body = excluded.body "
+            "WHERE branch_facts.version < excluded.version",
+            values(piece),
+        )
+
+
+def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[Payment]:
+    """Return those of these payments that the hub decides, and has not decided."""
+    if not ids:
+        return []
+    return load_all(
+        Payment,
+        reader.all(
+            f"SELECT {columns(Payment, 'p.')} FROM payments p WHERE p.id IN ({listed(ids)}) AND p.branch_id = ? "
+            "AND p.decider = 'hub' AND p.double_of IS NULL "
+            "AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.branch_id IS NULL) "
+            "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open' AND r.branch_id IS NULL) "
+            "ORDER BY p.seq",
+            [*ids, branch_id],
+        ),
+    )
+
+
+def doubles(reader: Reader, ids: Sequence[str]) -> list[tuple[Payment, Payment]]:
+    """Return those of these payments that are doubles, each with the first one."""
+    if not ids:
+        return []
+    rows = reader.all(
+        f"SELECT {columns(Payment, 'p.')}, {columns(Payment, 'f.')} FROM payments p JOIN payments f ON f.id = p.double_of "
+        f"WHERE p.id IN ({listed(ids)}) ORDER BY p.seq",
+        list(ids),
+    )
+    width = len(_PAYMENT.split(", "))
+    firsts = load_all(Payment, [row[width:] for row in rows])
+    return list(zip(load_all(Payment, [row[:width] for row in rows]), firsts, strict=True))
+
+
+def detach_copies(tx: Tx, payment_id: str, into: str) -> None:
+    """Take a payment that the hub decides from the copy of its holder at the branch."""
+    tx.run(
+        "UPDATE transactions SET payment_id = NULL, merged_into = :into "
+        "WHERE payment_id = :id AND branch_id IS NOT NULL AND origin = 'open'",
+        {"id": payment_id, "into": into},
+    )
+    tx.run(
+        "UPDATE reviews SET state = 'superseded' WHERE payment_id = :id AND branch_id IS NOT NULL AND state = 'open'",
+        {"id": payment_id},
+    )
+
+
+def rows_of(
+    reader: Reader, branch_id: str, kind: str, after: int, limit: int
+) -> tuple[list[dict[str, Any]], int | None]:
+    """Return rows of a branch for its restore, with `seq` of the last one if more follow."""
+    name, names = ("messages", MESSAGE) if kind == "message" else TABLES[kind]
+    columns_of = ", ".join(names)
+    if kind == "payment":
+        # The branch was asked to take these back, and has not yet.
+        columns_of = columns_of.replace(
+            "decider",
+            "CASE WHEN EXISTS (SELECT 1 FROM branch_commands c WHERE c.subject = payments.id "
+            "AND c.kind = 'release' AND c.done_at IS NULL) THEN 'hub' ELSE decider END AS decider",
+        )
+    rows = reader.all(
+        f"SELECT seq, version, {columns_of} FROM {name} WHERE branch_id = :id AND seq > :after "
+        "ORDER BY seq LIMIT :limit",
+        {"id": branch_id, "after": after, "limit": limit},
+    )
+    found = [dict(zip(("version", *names), row[1:], strict=True)) for row in rows]
+    for row in found:
+        if row.get("decider") == "hub":
+            row["standing"] = "handed"
+    return found, int(rows[-1][0]) if len(rows) == limit else None

@@ -1,0 +1,105 @@
+"""Rows of a branch that come back from its hub, and the sums by which the two are compared."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from daemon.core.branches.facts import KEYS, MESSAGE, TABLES
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import table, values
+from parsers.svc_code import HUB_FIRST
+
+_DAY_US: Final = 24 * 3600 * 1_000_000
+_ROWS_AT_ONCE: Final = 250
+
+
+def store(
+    tx: Tx,
+    kind: str,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    newer_than: int | None,
+    rest_us: int,
+) -> None:
+    """Store rows, except those that changed here after the hub's copy.
+
+    Args:
+        tx: The database transaction.
+        kind: The kind of fact, or `message`.
+        rows: With the columns that are sent.
+        newer_than: Rows with an entry of the feed behind this number stay; None: the feed is of another epoch.
+        rest_us: How long after its expiry the code of a transaction is not used again.
+    """
+    name, names = ("messages", MESSAGE) if kind == "message" else TABLES[kind]
+    key = KEYS.get(kind, "id")
+    kept = set[str]()
+    if newer_than is not None:
+        found = tx.all(
+            "SELECT id FROM feed WHERE seq > :seq AND kind = :kind",
+            {"seq": newer_than, "kind": kind},
+        )
+        kept = {str(row[0]) for row in found}
+    wanted = [row for row in rows if str(row[key]) not in kept]
+    # The text of a message is only here; its copy has none.
+    changed = ", ".join(f"{each} = excluded.{each}" for each in names if each not in (key, "body"))
+    if kind == "transaction":
+        _free_payments(tx, wanted)
+    for start in range(0, len(wanted), _ROWS_AT_ONCE):
+        piece = [[row.get(each) for each in names] for row in wanted[start : start + _ROWS_AT_ONCE]]
+        tx.run(
+            f"INSERT INTO {name} ({', '.join(names)}) VALUES {table(piece)} "
+            f"ON CONFLICT ({key}) DO UPDATE SET {changed}",
+            values(piece),
+        )
+    if kind == "transaction":
+        _reserve_codes(tx, wanted, rest_us)
+
+
+def _free_payments(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    for row in rows:
+        tx.run(
+            "UPDATE transactions SET payment_id = NULL, merged_into = :id "
+            "WHERE payment_id = :payment AND id <> :id AND origin = 'open'",
+            {"id": row["id"], "payment": row["payment_id"]},
+        )
+        tx.run(
+            "UPDATE transactions SET held_payment_id = NULL, status = 'PENDING' "
+            "WHERE held_payment_id = :payment AND id <> :id",
+            {"id": row["id"], "payment": row["held_payment_id"]},
+        )
+
+
+def _reserve_codes(tx: Tx, rows: Sequence[Mapping[str, Any]], rest_us: int) -> None:
+    for row in rows:
+        if row["svc_code"] is not None and row["expires_at"] is not None:
+            tx.run(
+                "INSERT INTO svc_codes (mode, code, place, transaction_id, free_at) "
+                "VALUES (:mode, :code, '', :id, :free_at) ON CONFLICT (mode, code, place) DO NOTHING",
+                {
+                    "mode": row["mode"],
+                    "code": row["svc_code"],
+                    "id": row["id"],
+                    "free_at": row["expires_at"] + rest_us,
+                },
+            )
+
+
+def codes_like_a_hub(reader: Reader, now: int) -> int:
+    """Return how many codes in use begin with a digit, as those of a hub do."""
+    return int(
+        reader.value(
+            "SELECT COUNT(*) FROM svc_codes WHERE free_at > :now AND code >= :first AND code < :behind",
+            {"now": now, "first": HUB_FIRST[0], "behind": chr(ord(HUB_FIRST[-1]) + 1)},
+        )
+    )
+
+
+def sums(reader: Reader, branch_id: str | None = None) -> list[dict[str, Any]]:
+    """Return the number and sum of payments by day (UTC, of the storage), mode and currency; at a hub of one branch."""
+    rows = reader.all(
+        "SELECT stored_at / :day AS day, mode, currency, COUNT(*), SUM(amount_minor) FROM payments "
+        "WHERE COALESCE(branch_id, '') = :branch GROUP BY stored_at / :day, mode, currency "
+        "ORDER BY day DESC, mode, currency",
+        {"day": _DAY_US, "branch": branch_id or ""},
+    )
+    names = ("day", "mode", "currency", "count", "amount_minor")
+    return [dict(zip(names, (*row[:4], int(row[4])), strict=True)) for row in rows]

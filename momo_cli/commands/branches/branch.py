@@ -1,0 +1,131 @@
+"""The commands at a branch: join a hub, see how far it is, leave, and take rows back after a restore."""
+
+from typing import Annotated, Final
+
+from daemon.wire import Path
+from momo_cli.errors import usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import argument, option
+from momo_cli.show.answer import Answer, view_of
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago, fact_lines
+from momo_cli.socket.client import Client
+from momo_cli.text import clean
+
+_JOIN_VIEW: Final = view_of(
+    "joined name hub url decides payments transactions reviews codes_like_a_hub", id="name"
+)
+_STATUS_VIEW: Final = view_of(
+    "name url decides epoch acked behind heard_at problem handed_up undecided", id="name"
+)
+_LEAVE_VIEW: Final = view_of("left")
+_RESTORE_VIEW: Final = view_of("payments=rows.payment transactions=rows.transaction")
+_STATUS: Final = "momo branch status"
+
+
+@command("branch join", view=_JOIN_VIEW)
+def join(
+    client: Client,
+    terminal: Terminal,
+    url: Annotated[str, argument("URL", "The hub's address.")],
+    word: Annotated[str, argument("WORD", "The word of the invitation.")],
+    dry_run: Annotated[
+        bool, option("--dry-run", "Try the invitation and count what would be sent.")
+    ] = False,
+) -> Answer:
+    """Make this shop a branch of a hub.
+
+    It sends its history, then all that it stores. It works on without a line and sends later. Its payment codes begin with
+    a letter from now on. Codes in use that begin with a digit stay its own.
+
+    Examples:
+        momo branch join https://hub.example 7k2m9xq4 --dry-run
+        momo branch join https://hub.example 7k2m9xq4
+    """
+    reply = client.call(
+        "POST", Path.LOCAL_BRANCH, body={"url": url, "word": word, "dry_run": dry_run}
+    )
+    row = reply.data
+    sent = f"{row['payments']} payments and {row['transactions']} transactions"
+    if row["joined"]:
+        said = f"{terminal.tick} This shop is the branch {clean(row['name'])} of {clean(row['hub'])}; it sends {sent}."
+    else:
+        said = f"This shop would be the branch {clean(row['name'])} of {clean(row['hub'])}, and send {sent}."
+    notes = []
+    if row["codes_like_a_hub"]:
+        notes.append(
+            f"{row['codes_like_a_hub']} codes in use begin with a digit; they stay this shop's own."
+        )
+    return Answer(*reply.parts, lines=[said], notes=notes, next=[_STATUS])
+
+
+@command("branch status", view=_STATUS_VIEW)
+def status(client: Client, terminal: Terminal) -> Answer:
+    """Show how far this branch has sent.
+
+    "behind" counts changes that the hub does not have yet. "handed up" counts payments that head office decides.
+
+    Examples:
+        momo branch status
+        momo branch status --get data.behind
+    """
+    reply = client.get(Path.LOCAL_BRANCH)
+    row = reply.data
+    facts = [
+        ("branch", clean(row["name"])),
+        ("hub", clean(row["url"])),
+        ("heard", ago(row.get("heard_at"), terminal) or "never"),
+        ("behind", str(row["behind"])),
+        ("handed up", f"{row['handed_up']}, of which {row['undecided']} not decided"),
+    ]
+    if row.get("problem"):
+        facts.append(("problem", clean(row["problem"])))
+    return Answer(*reply.parts, lines=fact_lines(facts, terminal.width))
+
+
+@command("branch leave", view=_LEAVE_VIEW)
+def leave(
+    client: Client,
+    terminal: Terminal,
+    force: Annotated[
+        bool, option("--force", "Forget the hub now; what it did not give back stays handed up.")
+    ] = False,
+) -> Answer:
+    """Leave the hub.
+
+    The branch leaves by itself once all is sent and payments that head office did not use are back. momo branch status
+    shows how far it is.
+
+    Examples:
+        momo branch leave
+        momo branch leave --force
+    """
+    reply = client.call("POST", Path.LOCAL_BRANCH_LEAVE, body={"force": force})
+    if reply.data["left"]:
+        said = f"{terminal.tick} This shop is on its own."
+    else:
+        said = "The branch leaves once all is sent and decided."
+    return Answer(*reply.parts, lines=[said], next=[] if reply.data["left"] else [_STATUS])
+
+
+@command("branch restore", view=_RESTORE_VIEW)
+def restore(
+    client: Client,
+    terminal: Terminal,
+    from_hub: Annotated[bool, option("--from-hub", "Take the rows from the hub.")] = False,
+) -> Answer:
+    """Take this branch's rows back from the hub.
+
+    For a shop that was restored from an old backup, or set up anew and joined again. Rows that changed here after the hub's
+    copy stay. Texts of SMS are not at the hub. Then everything is sent once more, and another machine that sends as this
+    branch is refused.
+
+    Examples:
+        momo branch restore --from-hub
+    """
+    if not from_hub:
+        raise usage("say where the rows come from: --from-hub")
+    reply = client.call("POST", Path.LOCAL_BRANCH_RESTORE, body={})
+    rows = reply.data["rows"]
+    said = f"{terminal.tick} {rows['payment']} payments and {rows['transaction']} transactions came back."
+    return Answer(*reply.parts, lines=[said], next=[_STATUS])

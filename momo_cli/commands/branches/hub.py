@@ -1,0 +1,118 @@
+"""The commands at a hub: make this shop one, invite branches, list them, give payments back."""
+
+from typing import Annotated, Final
+
+from daemon.wire import Path
+from momo_cli.errors import usage
+from momo_cli.frame.command import command
+from momo_cli.inputs.parameters import argument, option
+from momo_cli.show.answer import Answer, Head, Row, view_of
+from momo_cli.show.terminal import Terminal
+from momo_cli.show.words import ago
+from momo_cli.socket.client import Client, path_of
+from momo_cli.text import clean
+
+_MADE_VIEW: Final = view_of("changed url")
+_INVITE_VIEW: Final = view_of("name word decides expires_in_s url", id="word")
+_STATUS_VIEW: Final = view_of(
+    "id name status decides epoch acked last_heard_at version payments transactions reviews refused asked clock_off_us",
+    Head("BRANCH", lambda row, _: clean(row["name"])),
+    Head("STATUS", lambda row, _: clean(row["status"])),
+    Head("HEARD", lambda row, t: ago(row.get("last_heard_at"), t) or "—"),
+    Head("PAYMENTS", lambda row, _: str(row["payments"]), right=True),
+    Head("REVIEWS", lambda row, _: str(row["reviews"]), right=True),
+    Head("REFUSED", lambda row, _: str(row["refused"]), right=True),
+    Head("ASKED", lambda row, _: str(row["asked"]), right=True),
+    Head("CLOCK", lambda row, _: _clock(row)),
+    id="id",
+)
+_RELEASE_VIEW: Final = view_of("payment_id branch", id="payment_id")
+_MINUTE_US: Final = 60_000_000
+
+
+@command("hub init", view=_MADE_VIEW)
+def init(client: Client, terminal: Terminal) -> Answer:
+    """Make this shop the hub of branches.
+
+    Its payment codes begin with a digit from now on; those of branches begin with a letter. Branches reach it by HTTPS:
+    set http.bind and http.public_base_url, and use `momo certificate create`, or a proxy with a public name.
+
+    Examples:
+        momo hub init
+    """
+    reply = client.call("POST", Path.LOCAL_HUB, body={})
+    said = "This shop is a hub now." if reply.data["changed"] else "This shop is a hub already."
+    lines = [f"{terminal.tick} {said}"]
+    return Answer(*reply.parts, lines=lines, next=["momo hub invite NAME"])
+
+
+@command("hub invite", view=_INVITE_VIEW)
+def invite(
+    client: Client,
+    name: Annotated[str, argument("NAME", "The branch, such as kumasi.")],
+    decides: Annotated[
+        str, option("all|nothing", "nothing: it only receives payments; orders are made here.")
+    ] = "all",
+) -> Answer:
+    """Invite a branch.
+
+    It prints the command to type at the branch. The word works once, for 15 minutes. A branch that is invited again
+    gets a new key when it joins, and the machine that sent as this branch before is refused.
+
+    Examples:
+        momo hub invite kumasi
+        momo hub invite box-7 --decides nothing
+    """
+    if decides not in ("all", "nothing"):
+        raise usage("--decides takes all or nothing")
+    reply = client.call("POST", Path.LOCAL_HUB_INVITES, body={"name": name, "decides": decides})
+    row = reply.data
+    joining = f"momo branch join {clean(row['url'])} {clean(row['word'])}"
+    return Answer(
+        *reply.parts,
+        lines=[
+            f"Within {row['expires_in_s'] // 60} minutes, type at {clean(row['name'])}:",
+            f"  {joining}",
+        ],
+        plain=row["word"],
+        next=["momo hub status"],
+    )
+
+
+@command("hub status", view=_STATUS_VIEW)
+def status(client: Client) -> Answer:
+    """List the branches.
+
+    HEARD is when a branch last sent. REFUSED counts facts that could not be stored, ASKED what was asked of the branch and
+    is not answered. CLOCK is how far its clock is off, if it is more than a minute.
+
+    Examples:
+        momo hub status
+        momo hub status -o csv
+    """
+    reply = client.get(Path.LOCAL_HUB)
+    return Answer(*reply.parts, empty="No branch was invited yet.", next=["momo hub invite NAME"])
+
+
+@command("hub release", view=_RELEASE_VIEW)
+def release(
+    client: Client,
+    terminal: Terminal,
+    payment: Annotated[str, argument("PAYMENT", "The payment's id.")],
+) -> Answer:
+    """Give a payment back to its branch.
+
+    The branch handed it up, because its reference has a code of head office, or because head office claimed it. From now
+    on head office does not use it; the branch does once its line is up.
+
+    Examples:
+        momo hub release 0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f
+    """
+    reply = client.call("POST", path_of(Path.LOCAL_HUB_RELEASE, id=payment), body={})
+    said = f"{terminal.tick} The branch {clean(reply.data['branch'])} gets it back."
+    return Answer(*reply.parts, lines=[said], next=["momo hub status"])
+
+
+def _clock(row: Row) -> str:
+    off = row.get("clock_off_us") or 0
+    return "" if abs(off) < _MINUTE_US else f"{off // _MINUTE_US:+d} min"

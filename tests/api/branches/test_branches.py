@@ -1,0 +1,189 @@
+"""The calls about hubs and branches, and their refusals."""
+
+import gzip
+import json
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon import wire
+from daemon.core.branches.facts import BYTES_MAX
+from daemon.core.branches.place import Place
+from daemon.store.engine import Tx
+from daemon.wire import ShopRole
+from tests.fakes.api import FakeApi, running
+from tests.fakes.receipts import mtn
+
+SYNC = wire.Path.BRANCH_SYNC
+EMPTY = {
+    "epoch": 1, "turn": 1, "after": 0, "upto": 1, "facts": [], "outcomes": {}, "stale": False,
+    "version": "1", "now": 0,
+}  # fmt: skip
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[FakeApi]:
+    async with running(tmp_path / "hub") as made:
+        assert (await made.local.post(wire.Path.LOCAL_HUB, json={})).status_code == 200
+        yield made
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
+    async with running(tmp_path / "shop") as made:
+        yield made
+
+
+def refused(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+async def invited(hub: FakeApi, name: str = "kumasi") -> str:
+    made = await hub.local.post(wire.Path.LOCAL_HUB_INVITES, json={"name": name})
+    return str(made.json()["data"]["word"])
+
+
+async def key_of(hub: FakeApi) -> str:
+    given = await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": await invited(hub)})
+    return str(given.json()["data"]["key"])
+
+
+async def test_an_invitation_works_once(hub: FakeApi) -> None:
+    word = await invited(hub)
+    tried = await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": word, "dry_run": True})
+    assert "key" not in tried.json()["data"]
+    given = await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": word})
+    assert given.json()["data"]["name"] == "kumasi"
+    assert given.headers["cache-control"] == "no-store"
+    again = await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": word})
+    assert refused(again) == (403, "INVITATION_INVALID")
+    hub.shop.clock.advance(1)
+    late = await invited(hub, "tamale")
+    hub.shop.clock.advance(15 * 60)
+    assert refused(await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": late})) == (
+        403,
+        "INVITATION_INVALID",
+    )
+
+
+async def test_only_the_key_of_a_branch_may_send(hub: FakeApi) -> None:
+    assert refused(await hub.live.post(SYNC, json=EMPTY)) == (403, "INSUFFICIENT_SCOPE")
+    assert refused(await hub.local.post(SYNC, json=EMPTY)) == (404, "BRANCH_NOT_FOUND")
+    key = await key_of(hub)
+    client = await hub.client(key)
+    assert (await client.post(SYNC, json=EMPTY)).status_code == 200
+    assert refused(await client.post(SYNC, json=EMPTY)) == (409, "BRANCH_STALE")
+    disputed = await client.post(SYNC, json=EMPTY | {"turn": 2, "stale": True})
+    assert refused(disputed) == (409, "BRANCH_DISPUTED")
+    assert refused(await client.get(wire.Path.TRANSACTIONS)) == (403, "INSUFFICIENT_SCOPE")
+    await invited(hub)
+    await key_of(hub)
+    assert (await client.post(SYNC, json=EMPTY)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"epoch": -1}, {"turn": True}, {"facts": {}}, {"facts": [{}]}, {"facts": ["x"] * 501}, {"outcomes": []},
+        {"facts": [{"seq": 9, "kind": "payment", "id": "1", "row": {}}]},
+        {"facts": [{"seq": 1, "kind": "", "id": "1", "row": {}}]},
+        {"facts": [{"seq": 1, "kind": "payment", "id": "1", "row": 5}]},
+    ],
+)  # fmt: skip
+async def test_a_request_that_is_not_one_is_refused(hub: FakeApi, changed: dict[str, Any]) -> None:
+    client = await hub.client(await key_of(hub))
+    assert refused(await client.post(SYNC, json=EMPTY | changed)) == (422, "VALIDATION_ERROR")
+
+
+async def test_a_request_may_be_gzipped_and_is_limited_in_size(hub: FakeApi) -> None:
+    client = await hub.client(await key_of(hub))
+    zipped = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    good = gzip.compress(json.dumps(EMPTY).encode())
+    assert (await client.post(SYNC, content=good, headers=zipped)).status_code == 200
+    bomb = gzip.compress(b" " * (8 * BYTES_MAX))
+    assert refused(await client.post(SYNC, content=bomb, headers=zipped)) == (
+        413,
+        "PAYLOAD_TOO_LARGE",
+    )
+    assert refused(await client.post(SYNC, content=good[:-9], headers=zipped)) == (
+        400,
+        "INVALID_JSON",
+    )
+    other = zipped | {"Content-Encoding": "br"}
+    assert refused(await client.post(SYNC, content=good, headers=other)) == (
+        415,
+        "UNSUPPORTED_MEDIA_TYPE",
+    )
+
+
+async def test_a_shop_is_alone_a_hub_or_a_branch(api: FakeApi, hub: FakeApi) -> None:
+    local = api.local
+    assert refused(await local.get(wire.Path.LOCAL_HUB)) == (409, "NOT_A_HUB")
+    assert refused(await local.get(wire.Path.LOCAL_BRANCH)) == (409, "NOT_A_BRANCH")
+    nobody = {"url": "http://127.0.0.1:1", "word": "x"}
+    assert refused(await local.post(wire.Path.LOCAL_BRANCH, json=nobody)) == (502, "HUB_REFUSED")
+    plain = {"url": "http://hub.example", "word": "x"}
+    assert refused(await local.post(wire.Path.LOCAL_BRANCH, json=plain)) == (
+        422,
+        "VALIDATION_ERROR",
+    )
+    joining = {"url": hub.base_url, "word": await invited(hub)}
+    tried = await local.post(wire.Path.LOCAL_BRANCH, json=joining | {"dry_run": True})
+    assert tried.json()["data"]["joined"] is False
+    joined = await local.post(wire.Path.LOCAL_BRANCH, json=joining)
+    assert joined.json()["data"]["joined"] is True
+    assert (await local.get(wire.Path.LOCAL_BRANCH)).json()["data"]["name"] == "kumasi"
+    assert refused(await local.post(wire.Path.LOCAL_BRANCH, json=joining)) == (409, "BRANCH_EXISTS")
+    assert refused(await local.post(wire.Path.LOCAL_HUB, json={})) == (409, "BRANCH_EXISTS")
+    assert (await local.post(wire.Path.LOCAL_BRANCH_RESTORE, json={})).status_code == 200
+    left = await local.post(wire.Path.LOCAL_BRANCH_LEAVE, json={"force": True})
+    assert left.json()["data"] == {"left": True}
+
+
+async def test_a_box_takes_no_orders(api: FakeApi) -> None:
+    api.shop.env.place = Place(ShopRole.BRANCH, "nothing")
+    order = {"amount": "5.00", "phone_number": "0241234567"}
+    assert refused(await api.live.post(wire.Path.INITIALIZE, json=order)) == (409, "HUB_DECIDES")
+
+
+def _run(tx: Tx, sql: str) -> int:
+    return tx.run(sql)
+
+
+async def test_what_a_branch_decides_is_not_changed_at_the_hub(hub: FakeApi) -> None:
+    shop = hub.shop
+    await key_of(hub)
+    mine, order = await shop.request(2500), await shop.request(2500)
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 92_500, "food", "93214500001"))
+    for table in ("payments", f"transactions WHERE id = '{order.id}'"):
+        name, _, where = table.partition(" ")
+        sql = f"UPDATE {name} SET branch_id = (SELECT id FROM branches) {where}"
+        await shop.env.store.write(partial(_run, sql=sql))
+    body = {"transaction_id": "93214500001"}
+    asked = await hub.live.post(f"/v1/transactions/{mine.reference}/reconcile", json=body)
+    assert refused(asked) == (503, "BRANCH_ASKED")
+    assert asked.headers["retry-after"] == "5"
+    cancelled = await hub.live.post(f"/v1/transactions/{order.reference}/cancel", json={})
+    assert refused(cancelled) == (409, "BELONGS_TO_BRANCH")
+
+
+async def test_what_was_handed_up_is_not_used_at_the_branch(api: FakeApi) -> None:
+    shop = api.shop
+    mine = await shop.request(2500)
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 92_500, "food", "93214500001"))
+
+    def hand(tx: Any) -> None:
+        tx.run("UPDATE payments SET decider = 'hub', standing = 'handed'")
+        tx.run(
+            "INSERT INTO hub_link (id, branch_id, name, url, spki, key_sealed, decides, epoch, turn, acked_seq, sent_seq, "
+            "problem) VALUES (1, 'b', 'kumasi', 'https://hub.example', '', '', 'all', 1, 1, 9, 9, '')"
+        )
+
+    await shop.env.store.write(hand)
+    body = {"transaction_id": "93214500001"}
+    answer = await api.live.post(f"/v1/transactions/{mine.reference}/reconcile", json=body)
+    assert refused(answer) == (409, "PAYMENT_HANDED_UP")

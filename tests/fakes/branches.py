@@ -1,0 +1,197 @@
+"""A hub with branches in one process: real shops and flows, and a link that can lose and repeat what it carries."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from daemon import wire
+from daemon.core.branches import facts
+from daemon.core.errors import Refusal
+from daemon.core.json_values import dump
+from daemon.core.model import Payment, Transaction
+from daemon.flows.branches import hub as hub_flow
+from daemon.flows.branches import join as join_flow
+from daemon.flows.branches import outbound, sync
+from daemon.loops.branches.commands import HubCommands
+from daemon.sender.hub_client import HubRefusalError, HubUnreachableError
+from daemon.store.branches import branches, link
+from daemon.wire import Path as ApiPath
+from tests.fakes.shop import OWNER, FakeShop
+
+
+class Lost(Exception):
+    """The request or its answer was lost."""
+
+
+class Wire:
+    """Calls the hub's flows as its API does, through JSON."""
+
+    def __init__(self, hub: FakeShop, key: str | None = None) -> None:
+        self.hub = hub
+        self.key = key
+
+    async def call(
+        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
+    ) -> dict[str, Any]:
+        given = json.loads(json.dumps(body))
+        try:
+            answer = await self._answer(path, given)
+        except Refusal as refusal:
+            raise HubRefusalError(
+                refusal.spec.http_status, refusal.code, refusal.message, None
+            ) from refusal
+        return dict(json.loads(dump(answer)))
+
+    async def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        env = self.hub.env
+        if path == ApiPath.BRANCH_JOIN:
+            return await hub_flow.accept(env, body["word"], dry_run=body["dry_run"])
+        if path == ApiPath.BRANCH_ROWS:
+            return await hub_flow.rows(env, self.key, body["kind"], body["after"], body["limit"])
+        if path == ApiPath.BRANCH_LEAVE:
+            return await hub_flow.begin_to_leave(env, self.key)
+        assert path == ApiPath.BRANCH_SYNC
+        answer = await sync.sync(env, self.key, facts.decode(body))
+        want = None if answer.want is None else {"from_seq": answer.want}
+        return {
+            "acked": answer.acked,
+            "commands": list(answer.commands),
+            "want": want,
+            "left": answer.left,
+        }
+
+
+class FakeBranch:
+    """A branch and its loop, one request at a time."""
+
+    def __init__(self, shop: FakeShop, hub: FakeShop, folder: Path) -> None:
+        self.shop = shop
+        self.hub = hub
+        self.folder = folder
+        self.wire = Wire(hub)
+        self.outcomes: dict[str, Any] = {}
+        self.stale = False
+        self._carry_out = HubCommands(shop.env, wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"))
+
+    @property
+    def id(self) -> str:
+        assert self.branch_id is not None
+        return self.branch_id
+
+    branch_id: str | None = None
+
+    async def join(self, name: str, decides: str = "all") -> dict[str, Any]:
+        made = await hub_flow.invite(self.hub.env, OWNER, name, decides, "")
+        invitation = join_flow.Invitation("https://hub.example", made["word"])
+        done = await join_flow.join(self.shop.env, OWNER, invitation, self.wire, dry_run=False)
+        found = await self.hub.env.store.read(lambda reader: branches.named(reader, name))
+        assert found is not None
+        self.branch_id, self.wire.key = found.id, found.key_id
+        return done
+
+    async def turn(self, *, lose_request: bool = False, lose_answer: bool = False) -> bool:
+        """Make one request and do what its answer asks; return whether more is to be sent.
+
+        Raises:
+            HubRefusalError: The hub refused it.
+            Lost: The link lost it.
+        """
+        outgoing = await outbound.prepare(self.shop.env, self.outcomes, stale=self.stale)
+        assert outgoing is not None, "this shop is a branch"
+        self.last_body = facts.encode(outgoing.request)
+        if lose_request:
+            raise Lost
+        try:
+            answer = await self.wire.call(ApiPath.BRANCH_SYNC, self.last_body)
+        except HubRefusalError as refusal:
+            self.stale = refusal.code == wire.ErrorCode.BRANCH_STALE
+            raise
+        if lose_answer:
+            raise Lost
+        self.stale = False
+        more = await outbound.take_answer(self.shop.env, outgoing, answer)
+        self.outcomes = {}
+        for command in answer["commands"]:
+            self.outcomes[command["id"]] = await self._carry_out.carry_out(command)
+        if answer["left"]:
+            await join_flow.end(self.shop.env)
+        return more or bool(self.outcomes)
+
+    async def settle(self, turns: int = 30) -> None:
+        """Make requests until nothing is left to send or to do."""
+        for _turn in range(turns):
+            if not await self.turn():
+                return
+            if self.shop.env.place.role is not wire.ShopRole.BRANCH:
+                return
+        raise AssertionError(f"more to send after {turns} requests")
+
+    async def payment(self, telco_id: str) -> Payment:
+        found = [one for one in await self.shop.payments() if one.telco_id_as_read == telco_id]
+        return found[0]
+
+    async def link(self) -> link.HubLink:
+        found = await self.shop.env.store.read(link.get)
+        assert found is not None
+        return found
+
+
+class Chain:
+    """A hub and its branches."""
+
+    def __init__(self, hub: FakeShop, folder: Path) -> None:
+        self.hub = hub
+        self.folder = folder
+        self.branches: dict[str, FakeBranch] = {}
+
+    @classmethod
+    async def make(cls, folder: Path, *names: str, decides: str = "all") -> "Chain":
+        hub = await FakeShop.make(folder / "hub", line=False)
+        await _add_shop(hub, "Head office")
+        await hub_flow.init(hub.env, OWNER)
+        chain = cls(hub, folder)
+        for number, name in enumerate(names):
+            await chain.add(name, number, decides)
+        return chain
+
+    async def add(self, name: str, number: int, decides: str = "all") -> FakeBranch:
+        iccid = f"89233010000000{number:05d}"
+        shop = await FakeShop.make(self.folder / name, line=False, iccid=iccid, seed=number + 1)
+        await shop.put_number("momo_mtn", f"99999999-9999-4999-8999-{number:012d}")
+        # Shops have keys of their own, so that their rows have ids of their own.
+        shop.env.account_key = name.encode().ljust(32, b".")
+        await _add_shop(shop, name)
+        made = self.branches[name] = FakeBranch(shop, self.hub, self.folder / name)
+        await made.join(name, decides)
+        return made
+
+    def __getitem__(self, name: str) -> FakeBranch:
+        return self.branches[name]
+
+    def close(self) -> None:
+        for branch in self.branches.values():
+            branch.shop.close()
+        self.hub.close()
+
+    async def hub_payment(self, telco_id: str) -> Payment:
+        found = [one for one in await self.hub.payments() if one.telco_id_as_read == telco_id]
+        assert found, "the hub has no such payment"
+        return found[0]
+
+    async def hub_transaction(self, reference: str) -> Transaction:
+        return await self.hub.transaction(reference)
+
+
+async def _add_shop(shop: FakeShop, name: str) -> None:
+    now = shop.clock.now_us()
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO shop (id, name, timezone, account_key, created_at) "
+            "VALUES (1, :name, 'Africa/Accra', :key, :now)",
+            {"name": name, "key": shop.env.account_key.hex(), "now": now},
+        )
+    )
+
+
+__all__ = ["Chain", "FakeBranch", "HubUnreachableError", "Lost", "Wire"]

@@ -1,0 +1,145 @@
+"""A payment at a branch for an order of head office: handed up, decided there, and told to the branch."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from daemon.core.errors import Refusal
+from daemon.wire import ErrorCode, TransactionStatus
+from tests.fakes.branches import Chain, Lost
+from tests.fakes.invariants import check_invariants
+from tests.fakes.receipts import mtn
+
+ID = "93214500001"
+
+
+@pytest.fixture
+async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
+    made = await Chain.make(tmp_path, "kumasi", "tamale")
+    yield made
+    made.close()
+    for folder in ("hub", "kumasi", "tamale"):
+        check_invariants(tmp_path / folder / "momo.db")
+
+
+async def pay(
+    chain: Chain, name: str, reference: str, telco_id: str = ID, amount: int = 2500
+) -> None:
+    shop = chain[name].shop
+    await shop.read(mtn(amount, "KOFI ANTWI BADU", shop.wallet(amount), reference, telco_id))
+
+
+async def test_a_payment_with_a_code_of_the_hub_pays_its_order(chain: Chain) -> None:
+    order = await chain.hub.request(2500, webhook_url="https://hooks.example/paid")
+    assert order.svc_code is not None
+    assert order.svc_code[0].isdigit()
+    await pay(chain, "kumasi", order.svc_code)
+    handed = await chain["kumasi"].payment(ID)
+    assert (handed.decider, handed.standing) == ("hub", "handed")
+
+    await chain["kumasi"].settle()
+
+    paid = await chain.hub_transaction(order.reference)
+    assert paid.status is TransactionStatus.SUCCESS
+    copy = await chain.hub_payment(ID)
+    assert (copy.id, copy.branch_id, copy.standing) == (handed.id, chain["kumasi"].id, "used")
+    events = [json.loads(body)["type"] for body in await chain.hub.bodies()]
+    assert events == ["transaction.completed"]
+    told = await chain["kumasi"].shop.values("SELECT body FROM hub_commands WHERE kind = 'decided'")
+    assert [json.loads(body)["reference"] for body in told] == [order.reference]
+
+
+async def test_a_request_that_comes_twice_changes_nothing(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", str(order.svc_code))
+    branch = chain["kumasi"]
+    await branch.turn()
+    body = branch.last_body | {"turn": branch.last_body["turn"] + 1}
+    before = await chain.hub.values(
+        "SELECT COUNT(*) FROM deliveries UNION ALL SELECT COUNT(*) FROM payments"
+    )
+    await branch.wire.call("/v1/branch/sync", body)
+    assert before == await chain.hub.values(
+        "SELECT COUNT(*) FROM deliveries UNION ALL SELECT COUNT(*) FROM payments"
+    )
+
+
+async def test_an_order_of_the_branch_is_decided_at_the_branch(chain: Chain) -> None:
+    order = await chain["kumasi"].shop.request(2500)
+    assert str(order.svc_code)[0].isalpha()
+    await pay(chain, "kumasi", str(order.svc_code))
+    assert (await chain["kumasi"].payment(ID)).decider == "branch"
+    await chain["kumasi"].settle()
+    copy = await chain.hub_transaction(order.reference)
+    assert (copy.status, copy.branch_id) == (TransactionStatus.SUCCESS, chain["kumasi"].id)
+
+
+async def test_a_code_of_the_hub_that_it_does_not_know_comes_back(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await chain.hub.env.store.write(lambda tx: tx.run("DELETE FROM svc_codes"))
+    await chain.hub.env.store.write(
+        lambda tx: tx.run("UPDATE transactions SET status = 'CANCELLED', cancelled_at = 1")
+    )
+    await pay(chain, "kumasi", str(order.svc_code))
+    await chain["kumasi"].settle()
+    back = await chain["kumasi"].payment(ID)
+    assert (back.decider, back.standing) == ("branch", "open")
+    copy = await chain.hub_payment(ID)
+    assert (copy.decider, copy.standing) == ("branch", "open")
+
+
+async def test_a_person_at_the_hub_claims_a_payment(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", "food")
+    await chain["kumasi"].settle()
+    with pytest.raises(Refusal) as caught:
+        await chain.hub.reconcile(order.reference, ID)
+    assert caught.value.code is ErrorCode.BRANCH_ASKED
+    assert caught.value.headers["Retry-After"]
+    await chain["kumasi"].settle()
+    assert (await chain["kumasi"].payment(ID)).standing == "handed"
+    answer = await chain.hub.reconcile(order.reference, ID)
+    assert answer.status == 200
+    await chain["kumasi"].settle()
+    mine = await chain["kumasi"].shop.request(2500)
+    with pytest.raises(Refusal) as caught:
+        await chain["kumasi"].shop.reconcile(mine.reference, ID)
+    assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP
+
+
+async def test_a_claim_is_refused_once_the_branch_used_the_payment(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", "food")
+    await chain["kumasi"].settle()
+    with pytest.raises(Refusal):
+        await chain.hub.reconcile(order.reference, ID)
+    mine = await chain["kumasi"].shop.request(2500)
+    await chain["kumasi"].shop.reconcile(mine.reference, ID)
+    await chain["kumasi"].settle()
+    with pytest.raises(Refusal) as caught:
+        await chain.hub.reconcile(order.reference, ID)
+    assert caught.value.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
+
+
+async def test_a_person_at_the_branch_takes_back_what_was_never_sent(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", str(order.svc_code))
+    mine = await chain["kumasi"].shop.request(2500)
+    answer = await chain["kumasi"].shop.reconcile(mine.reference, ID)
+    assert answer.status == 200
+    await chain["kumasi"].settle()
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.PENDING
+    assert (await chain.hub_transaction(mine.reference)).status is TransactionStatus.SUCCESS
+
+
+async def test_a_payment_that_was_put_into_a_request_is_not_taken_back(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", str(order.svc_code))
+    with pytest.raises(Lost):
+        await chain["kumasi"].turn(lose_request=True)
+    mine = await chain["kumasi"].shop.request(2500)
+    with pytest.raises(Refusal) as caught:
+        await chain["kumasi"].shop.reconcile(mine.reference, ID)
+    assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP

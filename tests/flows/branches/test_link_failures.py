@@ -1,0 +1,363 @@
+"""What goes wrong between a branch and its hub: lost requests, restores, clones, strange facts, wrong clocks."""
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from daemon.core.branches.facts import EPOCH
+from daemon.core.limits import DAY_US
+from daemon.flows.branches import hub as hub_flow
+from daemon.flows.branches import join as join_flow
+from daemon.sender.hub_client import HubRefusalError
+from daemon.store.branches import feed, restored
+from daemon.wire import ErrorCode, ShopRole, TransactionStatus
+from tests.fakes.branches import Chain, Lost, Wire
+from tests.fakes.invariants import check_invariants
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import OWNER, FakeShop
+
+ID = "93214500001"
+
+
+@pytest.fixture
+async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
+    made = await Chain.make(tmp_path, "kumasi", "tamale")
+    yield made
+    made.close()
+    for folder in ("hub", "kumasi", "tamale"):
+        check_invariants(tmp_path / folder / "momo.db")
+
+
+async def pay(
+    chain: Chain,
+    name: str,
+    reference: str,
+    telco_id: str = ID,
+    amount: int = 2500,
+    balance: int = 0,
+) -> None:
+    shop = chain[name].shop
+    wallet = shop.wallet(amount) if balance == 0 else balance
+    await shop.read(mtn(amount, "KOFI ANTWI BADU", wallet, reference, telco_id))
+
+
+async def notices(shop: FakeShop) -> list[str]:
+    return [
+        str(kind)
+        for kind in await shop.values(
+            "SELECT type FROM events WHERE type LIKE 'notice.%' ORDER BY seq"
+        )
+    ]
+
+
+async def test_lost_requests_and_answers_are_repeated(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", str(order.svc_code))
+    for how in ({"lose_request": True}, {"lose_answer": True}, {"lose_answer": True}):
+        with pytest.raises(Lost):
+            await chain["kumasi"].turn(**how)
+    await chain["kumasi"].settle()
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
+    assert await chain.hub.values("SELECT COUNT(*) FROM payments") == [1]
+
+
+async def test_a_late_copy_of_an_earlier_request_has_no_effect(chain: Chain) -> None:
+    await pay(chain, "kumasi", "food")
+    await chain["kumasi"].turn()
+    late = chain["kumasi"].last_body
+    await chain["kumasi"].settle()
+    with pytest.raises(HubRefusalError) as caught:
+        await chain["kumasi"].wire.call("/v1/branch/sync", late)
+    assert caught.value.code == ErrorCode.BRANCH_STALE
+    await chain["kumasi"].settle()
+
+
+async def test_of_two_machines_that_send_as_one_branch_neither_is_heard(
+    chain: Chain, tmp_path: Path
+) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    found = await branch.link()
+    await branch.turn()
+    clone = Wire(chain.hub, branch.wire.key)
+    body: dict[str, Any] = {
+        "epoch": found.epoch, "turn": found.turn + 1, "after": found.acked_seq, "upto": found.acked_seq,
+        "facts": [], "outcomes": {}, "stale": False, "version": "x", "now": 0,
+    }  # fmt: skip
+    with pytest.raises(HubRefusalError) as caught:
+        await clone.call("/v1/branch/sync", body)
+    assert caught.value.code == ErrorCode.BRANCH_STALE
+    with pytest.raises(HubRefusalError) as caught:
+        await clone.call("/v1/branch/sync", body | {"turn": found.turn + 5, "stale": True})
+    assert caught.value.code == ErrorCode.BRANCH_DISPUTED
+    with pytest.raises(HubRefusalError) as caught:
+        await branch.turn()
+    assert caught.value.code == ErrorCode.BRANCH_DISPUTED
+    assert await notices(chain.hub) == ["notice.branch_disputed"]
+    # A person chooses: invite again, and join at the right machine.
+    await join_flow.leave(branch.shop.env, OWNER, force=True)
+    await branch.join("kumasi")
+    await branch.settle()
+    with pytest.raises(HubRefusalError):
+        await clone.call("/v1/branch/sync", body | {"turn": 99})
+
+
+async def test_a_hub_that_was_restored_gets_everything_again(chain: Chain, tmp_path: Path) -> None:
+    await pay(chain, "kumasi", "food")
+    await chain["kumasi"].settle()
+
+    def forget(tx: Any) -> None:
+        for table in ("reviews", "transactions", "payments", "messages", "branch_facts"):
+            tx.run(f"DELETE FROM {table} WHERE branch_id IS NOT NULL")
+        tx.run("DELETE FROM transaction_counts")
+        tx.run("DELETE FROM message_counts")
+        tx.run("UPDATE branches SET acked_seq = 0, turn = 1")
+
+    await chain.hub.env.store.write(forget)
+    await chain["kumasi"].settle()
+    assert await chain.hub.values("SELECT COUNT(*) FROM payments") == [1]
+    assert await notices(chain.hub) == ["notice.hub_restored"]
+
+
+async def test_a_hub_that_lost_more_than_the_feed_has_gets_every_row(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "KEPT", 0)
+    await pay(chain, "kumasi", "food")
+    await chain["kumasi"].settle()
+
+    def forget(tx: Any) -> None:
+        for table in ("reviews", "transactions", "payments", "messages"):
+            tx.run(f"DELETE FROM {table} WHERE branch_id IS NOT NULL")
+        tx.run("DELETE FROM transaction_counts")
+        tx.run("DELETE FROM message_counts")
+        tx.run("UPDATE branches SET acked_seq = 0, turn = 1")
+
+    await chain.hub.env.store.write(forget)
+    await chain["kumasi"].settle()
+    assert await chain.hub.values("SELECT COUNT(*) FROM payments") == [1]
+    assert (await chain["kumasi"].link()).epoch == 2
+
+
+async def test_a_fact_that_trips_a_fault_is_kept_aside_and_the_feed_goes_on(chain: Chain) -> None:
+    await pay(chain, "kumasi", "food")
+    branch = chain["kumasi"]
+    real = branch.wire.call
+
+    async def spoiled(path: str, body: Any, *, timeout_s: float = 30.0) -> dict[str, Any]:
+        for fact in body["facts"]:
+            if fact["kind"] == "payment":
+                fact["row"] = {**fact["row"], "amount_minor": "a lot"}
+        return await real(path, body, timeout_s=timeout_s)
+
+    branch.wire.call = spoiled  # type: ignore[method-assign]
+    await branch.settle()
+    assert await chain.hub.values("SELECT DISTINCT kind FROM facts_refused ORDER BY 1") == [
+        "payment",
+        "transaction",
+    ]
+    assert "notice.fact_refused" in await notices(chain.hub)
+    assert (await branch.link()).acked_seq == (await branch.shop.env.store.read(feed.bounds))[1]
+    await chain.hub.env.store.write(lambda tx: tx.run("DELETE FROM facts_refused"))
+
+
+async def test_a_kind_of_fact_that_the_hub_does_not_know_is_kept(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    found = await branch.link()
+    body = {
+        "epoch": found.epoch, "turn": found.turn + 1, "after": found.acked_seq, "upto": found.acked_seq + 1,
+        "facts": [{"seq": found.acked_seq + 1, "kind": "loyalty", "id": "1", "row": {"points": 7}}],
+        "outcomes": {}, "stale": False, "version": "99", "now": 0, "newer": True,
+    }  # fmt: skip
+    await branch.wire.call("/v1/branch/sync", body)
+    rows = await chain.hub.values("SELECT body FROM branch_facts WHERE kind = 'loyalty'")
+    assert [json.loads(row) for row in rows] == [{"points": 7}]
+
+
+async def test_a_branch_cannot_touch_the_rows_of_another(chain: Chain) -> None:
+    await pay(chain, "kumasi", "food")
+    await chain["kumasi"].settle()
+    stolen = await chain.hub_payment(ID)
+    branch = chain["tamale"]
+    await branch.settle()
+    found = await branch.link()
+    row = {"id": stolen.id, "mode": "live", "provider": "momo_mtn", "telco_transaction_id": ID}
+    body = {
+        "epoch": found.epoch, "turn": found.turn + 1, "after": found.acked_seq, "upto": found.acked_seq + 1,
+        "facts": [{"seq": found.acked_seq + 1, "kind": "payment", "id": stolen.id, "row": row}],
+        "outcomes": {}, "stale": False, "version": "1", "now": 0,
+    }  # fmt: skip
+    await branch.wire.call("/v1/branch/sync", body)
+    assert await chain.hub_payment(ID) == stolen
+    assert await chain.hub.values("SELECT branch_id FROM facts_refused") == [branch.id]
+
+
+async def test_one_network_id_of_two_branches_is_one_payment(chain: Chain) -> None:
+    await pay(chain, "kumasi", "food", balance=92_500)
+    await pay(chain, "tamale", "food", balance=92_500)
+    await chain["kumasi"].settle()
+    await chain["tamale"].settle()
+    rows = await chain.hub.values("SELECT COUNT(*), SUM(double_of IS NULL) FROM payments")
+    assert rows == [(2, 1)]
+    assert await notices(chain.hub) == []
+
+
+async def test_a_payment_that_paid_at_two_branches_is_told_to_all(chain: Chain) -> None:
+    for name in ("kumasi", "tamale"):
+        order = await chain[name].shop.request(2500)
+        await pay(chain, name, str(order.svc_code), balance=92_500)
+        await chain[name].settle()
+    await chain["kumasi"].settle()
+    assert await notices(chain.hub) == ["notice.paid_twice"]
+    for name in ("kumasi", "tamale"):
+        assert await notices(chain[name].shop) == ["notice.paid_twice"]
+
+
+async def test_the_clock_of_a_branch_decides_nothing(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    branch = chain["kumasi"]
+    branch.shop.clock.jump(-2 * 365 * 86_400)
+    await pay(chain, "kumasi", str(order.svc_code))
+    await branch.settle()
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
+    off = await chain.hub.values("SELECT clock_off_us FROM branches WHERE name = 'kumasi'")
+    assert off[0] < -700 * DAY_US
+
+
+async def test_leaving_gives_back_what_is_undecided(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", f"{order.svc_code}", amount=2500)
+    other = await chain.hub.request(900)
+    await pay(chain, "kumasi", "food", telco_id="93214500002", amount=900)
+    branch = chain["kumasi"]
+    await branch.settle()
+    with pytest.raises(Exception, match="BRANCH_ASKED"):
+        await chain.hub.reconcile(other.reference, "93214500002")
+    await branch.settle()
+    assert (await branch.payment("93214500002")).decider == "hub"
+    await hub_flow.begin_to_leave(chain.hub.env, branch.wire.key)
+    await branch.settle()
+    await branch.turn()
+    assert branch.shop.env.place.role is ShopRole.ALONE
+    assert (await branch.payment("93214500002")).decider == "branch"
+    assert (await branch.payment(ID)).decider == "hub"
+    mine = await branch.shop.request(900)
+    assert (await branch.shop.reconcile(mine.reference, "93214500002")).status == 200
+
+
+async def test_a_branch_restored_from_an_old_backup_gets_what_the_hub_has(
+    chain: Chain, tmp_path: Path
+) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    backup = tmp_path / "backup.db"
+    await branch.shop.env.store.read(lambda reader: _copy(reader, backup))
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", str(order.svc_code))
+    await pay(chain, "kumasi", "food", telco_id="93214500002")
+    await branch.settle()
+    epoch = (await branch.link()).epoch
+
+    shop = branch.shop
+    shop.env.store.disconnect()
+    for end in ("-wal", "-shm"):
+        Path(shop.env.store.path + end).unlink(missing_ok=True)
+    shutil.copy(backup, shop.env.store.path)
+    shop.env.store.connect(shop.clock.now_us(), create=False)
+    assert await shop.payments() == []
+
+    await join_flow.restore(shop.env, OWNER, None, branch.wire)
+    handed = await branch.payment(ID)
+    assert (handed.decider, handed.standing) == ("hub", "handed")
+    assert (await branch.payment("93214500002")).standing == "open"
+    await branch.settle()
+    assert (await branch.link()).epoch == epoch + 1
+    mine = await shop.request(2500)
+    with pytest.raises(Exception, match="PAYMENT_HANDED_UP"):
+        await shop.reconcile(mine.reference, ID)
+
+
+def _copy(reader: Any, target: Path) -> None:
+    import sqlite3
+
+    with sqlite3.connect(target) as connection:
+        reader.copy_to(connection)
+    connection.close()
+
+
+async def test_a_box_that_decides_nothing_takes_no_orders_and_hands_all_up(chain: Chain) -> None:
+    box = await chain.add("box", 7, decides="nothing")
+    with pytest.raises(Exception, match="HUB_DECIDES"):
+        await box.shop.request(2500)
+    await box.shop.read(mtn(2500, "KOFI ANTWI BADU", box.shop.wallet(2500), "food", "93214500009"))
+    await box.settle()
+    at_hub = await chain.hub_payment("93214500009")
+    assert (at_hub.decider, at_hub.standing) == ("hub", "open")
+    order = await chain.hub.request(2500)
+    assert (await chain.hub.reconcile(order.reference, "93214500009")).status == 200
+
+
+async def test_a_review_of_a_branch_is_decided_by_the_branch(chain: Chain) -> None:
+    from daemon.core.inputs import CallMeta
+    from daemon.flows.payments import review
+
+    order = await chain["kumasi"].shop.request(2500, expected_payer_phone="+233201111111")
+    await pay(chain, "kumasi", str(order.svc_code))
+    await chain["kumasi"].settle()
+    (review_id,) = await chain.hub.values("SELECT id FROM reviews WHERE state = 'open'")
+    with pytest.raises(Exception, match="BRANCH_ASKED"):
+        await review.approve(
+            chain.hub.env, OWNER, review_id, review.Approval(), meta=CallMeta("req_1")
+        )
+    await chain["kumasi"].settle()
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
+    (by,) = await chain["kumasi"].shop.values("SELECT decided_by FROM reviews")
+    assert by == "hub:socket:0"
+
+
+async def test_history_is_sent_and_sums_agree(tmp_path: Path) -> None:
+    chain = await Chain.make(tmp_path)
+    iccid = "8923301000000000099"
+    shop = await FakeShop.make(tmp_path / "old", iccid=iccid, seed=9)
+    shop.env.account_key = b"old".ljust(32, b".")
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO shop (id, name, timezone, account_key, created_at) VALUES (1, 'Old', 'UTC', 'ab', 1)"
+        )
+    )
+    for number in range(5):
+        receipt = mtn(
+            100 + number,
+            "KOFI ANTWI BADU BEKOE",
+            shop.wallet(100 + number),
+            "food",
+            f"9321450010{number}",
+        )
+        await shop.read(receipt)
+    from tests.fakes.branches import FakeBranch
+
+    branch = FakeBranch(shop, chain.hub, tmp_path / "old")
+    await branch.join("old")
+    await branch.settle()
+    theirs = await chain.hub.env.store.read(lambda reader: restored.sums(reader, branch.id))
+    assert theirs == await shop.env.store.read(restored.sums)
+    assert sum(one["count"] for one in theirs) == 5
+    versions = await chain.hub.values("SELECT MIN(version) FROM payments")
+    assert versions[0] > EPOCH
+    shop.close()
+    chain.close()
+
+
+async def test_a_shop_without_a_hub_writes_no_feed(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    order = await shop.request()
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), str(order.svc_code), ID))
+    assert await shop.values("SELECT COUNT(*) FROM feed") == [0]
+    assert shop.env.place.role is wire.ShopRole.ALONE
+    shop.close()
