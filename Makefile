@@ -16,7 +16,7 @@ DEV := $(VENV)/.dev
 NODE := $(VENV)/.node
 
 .DEFAULT_GOAL := help
-.PHONY: help demo deb man wheel picture dash-pictures check test test-slow test-again test-long simulate soak bench format docs checksums constraints clean
+.PHONY: help demo demo-hub deb man wheel picture dash-pictures check test test-slow test-again test-long simulate soak bench format docs checksums constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -49,6 +49,10 @@ $(NODE): tests/acceptance/clients/package.json $(DEV)
 
 demo: $(RUNTIME) ## Show a payment in a throw-away shop with an emulated phone
 	@$(BIN)/momo demo
+
+# make demo-hub STORE=postgresql:///momo puts the hub on PostgreSQL.
+demo-hub: $(RUNTIME) ## Show head office and two branches, with a line that is cut and comes back
+	@$(BIN)/python -m daemon demo-hub $(if $(STORE),--store $(STORE))
 
 check: $(DEV) ## Check format, lint, types, layers and dependencies
 	$(BIN)/ruff format --check

@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "decode": "decode",
     "doctor": "doctor",
     "demo": "run",
+    "demo-hub": "run",
 }
 """Command -> its module."""
 Add: TypeAlias = Callable[..., argparse.ArgumentParser]
@@ -94,6 +95,8 @@ def _add_daemon_commands(add: Add) -> None:
     demo.add_argument("--phone", choices=DEMO_PHONES, default="generic")
     demo.add_argument("--fault", metavar="NAME", action="append", default=[])
     demo.add_argument("--picture", metavar="FILE.svg", default="")
+    chain = add("demo-hub", help="play head office and two branches")
+    chain.add_argument("--store", metavar="URL", default="", help="the hub's [store] url")
     logs = add("logs", help="show the log; needs no daemon")
     for name in ("since", "level", "component", "lines", "after"):
         logs.add_argument(f"--{name}", default="")

@@ -83,12 +83,13 @@ class Shop:
         if not answer.get("ok"):
             raise DemoError(f"the phone did not take the SMS: {answer}")
 
-    def start_daemon(self) -> str:
+    def start_daemon(self, http: str = "127.0.0.1:0", *, modem: bool = True) -> str:
         """Start the real daemon, wait until it is ready, and return the address of its API."""
-        log = (self.home / "daemon.log").open("w", encoding="utf-8")
+        phone = str(self.phone_path) if modem else str(self.home / "no-phone")
+        log = (self.home / "daemon.log").open("a", encoding="utf-8")
         with log:
             self._daemon = subprocess.Popen(
-                _program("daemon", "run", "--http", "127.0.0.1:0", "--modem", str(self.phone_path)),
+                _program("daemon", "run", "--http", http, "--modem", phone),
                 stderr=subprocess.PIPE,
                 stdout=log,
                 text=True,
@@ -121,19 +122,13 @@ class Shop:
 
     def stop(self) -> None:
         """Stop the started programs, the daemon first, with SIGTERM before SIGKILL."""
-        for process in (self._daemon, self._phone):
-            if process is None:
-                continue
-            process.terminate()
-            try:
-                process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
+        self.stop_daemon()
+        _stop(self._phone)
+
+    def stop_daemon(self) -> None:
+        """Stop the daemon only."""
+        _stop(self._daemon)
+        self._daemon = None
 
     def wait(self) -> None:
         """Wait until the daemon ends (Ctrl-C of `--keep`)."""
@@ -150,6 +145,21 @@ class Shop:
             raise DemoError(f"{program} did not start; try: momo demo --help")
         answer: Mapping[str, Any] = json.loads(line)
         return answer
+
+
+def _stop(process: "subprocess.Popen[str] | None") -> None:
+    if process is None:
+        return
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 def _program(module: str, *arguments: str) -> list[str]:

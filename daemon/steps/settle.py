@@ -93,6 +93,15 @@ def verify(
     texts.queue_receipt(
         tx, outbox.texting, outbox.new_id(), verified, payment, verdict=how.verdict, now=now
     )
+    _journal_verified(tx, verified, payment, how, now)
+    if payment.branch_id is not None:
+        tell_branch(tx, outbox, payment, verified, now)
+    return verified
+
+
+def _journal_verified(
+    tx: Tx, verified: Transaction, payment: Payment, how: Settlement, now: int
+) -> None:
     journal.add(
         tx,
         type="transaction.verified",
@@ -110,9 +119,6 @@ def verify(
             **({"payer_known_by": how.payer_known_by} if how.payer_known_by else {}),
         },
     )
-    if payment.branch_id is not None:
-        tell_branch(tx, outbox, payment, verified, now)
-    return verified
 
 
 def tell_branch(

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.fakes.real_shop import ROOT
 
 
@@ -28,3 +30,18 @@ def test_the_demo_plays_one_payment_to_its_end_and_leaves_nothing_behind(tmp_pat
     assert said.endswith("Paid, recorded, and sent to the shop's software.")
     assert list(tmp_path.iterdir()) == [], "its folder is gone"
     assert time.perf_counter() - begun < 60
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_demo_of_a_hub_pays_at_branches_also_while_the_line_is_cut(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "daemon", "demo-hub"],
+        cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path), "COLUMNS": "160", "NO_COLOR": "1"},
+        capture_output=True, text=True, timeout=280, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    said = " ".join(done.stdout.split())
+    assert "head office sees them: kumasi 2 payments, tamale 1 payments" in said
+    assert said.endswith("Each payment was used once, whatever the line did.")
+    assert list(tmp_path.iterdir()) == [], "its folder is gone"

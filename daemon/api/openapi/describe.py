@@ -138,6 +138,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "offset": ("entries to skip", 0),
     "after": ("the `next_cursor` of the previous answer, independent of new entries", None),
     "since": ("continue after this event; the header `Last-Event-ID` takes precedence", "412"),
+    "branch": ("at a hub: only transactions of the branch with this name", "kumasi"),
     # the sandbox
     "payer_name": ("the payer's name", "Ama Mensah"),
     "payer_phone": ("the payer's number", "0241234567"),

@@ -89,6 +89,8 @@ _SIM: Final = {
 _NOT_RECEIVING: Final = nullable(
     text("its modem is not connected"), "why no message can come", shown=False
 )
+OF_BRANCH: Final = {"branch_id": ID}
+"""At a hub, of the copy of a branch's transaction."""
 LIST_ITEM: Final = {
     "reference": REFERENCE,
     "svc_code": nullable(CODE),
@@ -387,8 +389,8 @@ REVIEW: Final = {
 }
 
 SHAPES: Final[dict[str, Schema]] = {
-    "TransactionListItem": shape(LIST_ITEM),
-    "Transaction": shape(TRANSACTION),
+    "TransactionListItem": shape(LIST_ITEM, OF_BRANCH),
+    "Transaction": shape(TRANSACTION, OF_BRANCH),
     "FoundTransaction": shape(
         {
             **TRANSACTION,
@@ -987,6 +989,7 @@ _FORWARDED: Final = shape(
     },
     {
         "reversed_at": TIME,
+        "branch": shape({"id": ID}),
         "raw": nullable(
             text("Payment received ..."), "the SMS, for an endpoint with `include_raw`"
         ),

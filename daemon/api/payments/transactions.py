@@ -53,6 +53,7 @@ def read_list_query(query: Query, mode: Mode | None = None) -> tuple[int, int, T
         search=query.text("search", most=SEARCH_CHARACTERS_MAX),
         sort=query.word("sort", SORTS) or SORTS[0],
         after=_after(query),
+        branch=query.text("branch", most=40),
     )
     query.done()
     return page, per_page, wanted

@@ -54,7 +54,13 @@ def list_item(transaction: Transaction, payment: Payment | None, now_us: int) ->
         "origin": transaction.origin,
         "test": transaction.mode is Mode.TEST,
         "reversed_at": timestamp_or_none(transaction.reversed_at),
+        **of_branch(transaction),
     }
+
+
+def of_branch(transaction: Transaction) -> Json:
+    """Return the member that only the copy of a branch's transaction has, at a hub."""
+    return {} if transaction.branch_id is None else {"branch_id": transaction.branch_id}
 
 
 def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Json:
@@ -94,6 +100,7 @@ def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Js
         "merged_into": None
         if transaction.merged_into is None
         else reference_of(transaction.merged_into),
+        **of_branch(transaction),
     }
 
 

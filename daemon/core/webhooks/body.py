@@ -88,6 +88,7 @@ def forwarded(
             "provider": method.provider,
         },
         "sim": {"device_id": payment.device_id, "slot_index": payment.slot_index},
+        **({} if payment.branch_id is None else {"branch": {"id": payment.branch_id}}),
         "received_at": timestamp(payment.stored_at),
         "completed_at": timestamp_or_none(transaction.completed_at),
         "placed": payment.placed,

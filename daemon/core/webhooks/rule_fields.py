@@ -251,6 +251,7 @@ FIELDS: Final[Mapping[str, Field]] = {
     ),
     "sim.device_id": Field(ANY_CASE, lambda of: of.payment.device_id),
     "sim.slot_index": Field(WHOLE, lambda of: of.payment.slot_index),
+    "branch.id": Field(ANY_CASE, lambda of: of.payment.branch_id),
     "received_at": Field(TIME, lambda of: _milliseconds(of.payment.stored_at)),
     "completed_at": Field(TIME, lambda of: _milliseconds(of.transaction.completed_at)),
     "placed": Field(FLAG, lambda of: of.payment.placed),

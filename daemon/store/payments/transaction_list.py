@@ -64,6 +64,8 @@ class TransactionFilter:
     sort: str = "newest"
     after: str | None = None
     ended: bool = False
+    branch: str | None = None
+    """At a hub, the name of a branch; None lists all of them."""
 
     @property
     def by_amount(self) -> bool:
@@ -218,7 +220,8 @@ def found_in(row: tuple[Any, ...]) -> Found:
 
 def _total(reader: Reader, asked: _Asked) -> int:
     wanted = asked.wanted
-    if (wanted.since, wanted.until, wanted.phone_number, wanted.search) == (None, None, None, None):
+    narrow = (wanted.since, wanted.until, wanted.phone_number, wanted.search, wanted.branch)
+    if narrow == (None,) * len(narrow):
         return _kept_total(reader, wanted, asked.params)
     whole = replace(asked, wanted=replace(wanted, sort="newest", after=None))
     return int(reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')}) keys", asked.params))
@@ -258,6 +261,7 @@ def _parameters(
         "since": wanted.since,
         "until": wanted.until,
         "phone": wanted.phone_number,
+        "branch": wanted.branch,
         **({} if search is None else search.params),
     }
     return {name: value for name, value in given.items() if value is not None}
@@ -313,6 +317,8 @@ def _narrowed(wanted: TransactionFilter) -> Iterator[str]:
         yield "t.created_at >= :since"
     if wanted.until is not None:
         yield "t.created_at < :until"
+    if wanted.branch is not None:
+        yield "t.branch_id = (SELECT id FROM branches WHERE name = :branch)"
     if wanted.phone_number is not None:
         yield "COALESCE(p.payer_phone, t.phone_number) = :phone"
 

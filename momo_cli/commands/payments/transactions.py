@@ -126,6 +126,7 @@ def list_(
     search: _Search = None,
     sort: _Sort = _SORTS[0],
     sandbox: SandboxOnly = False,
+    branch: Annotated[str | None, option("NAME", "At a hub: only this branch's.")] = None,
 ) -> Answer:
     """List transactions.
 
@@ -135,15 +136,12 @@ def list_(
 
     Examples:
         momo tx list
-        momo tx list --status waiting
         momo tx list --from today --fields svc_code,actual_amount -o csv
         momo tx list --search kofi --sort largest --sandbox
-        momo tx list --all --json
+        momo tx list --branch kumasi --all --json
     """
+    _check_list_flags(sort, page, every=every)
     wanted = None if status is None else parse_status(status)
-    if every and page != 1:
-        raise usage("--all writes every page; leave out --page")
-    check_choice(sort, "--sort", _SORTS)
     other_origin = None if origin is _Origin.REQUEST else str(origin)
     other_sort = None if sort == _SORTS[0] else sort
     query = {
@@ -154,6 +152,7 @@ def list_(
         "to": time_of(until, "--to", terminal),
         "phone_number": phone,
         "search": search,
+        "branch": branch,
         "sort": other_sort,
         "per_page": _PER_PAGE_MAX if every else per_page,
     }
@@ -167,11 +166,18 @@ def list_(
         "--to": until,
         "--phone": phone,
         "--search": search,
+        "--branch": branch,
         "--sort": other_sort,
         "--per-page": None if per_page == _PER_PAGE else str(per_page),
         "--page": str(page + 1),
     }
     return _listed(reply, _kind(wanted, origin), page, flags, ["--sandbox"] if sandbox else [])
+
+
+def _check_list_flags(sort: str, page: int, *, every: bool) -> None:
+    if every and page != 1:
+        raise usage("--all writes every page; leave out --page")
+    check_choice(sort, "--sort", _SORTS)
 
 
 def _listed(

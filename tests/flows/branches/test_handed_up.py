@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from daemon.core.errors import Refusal
+from daemon.core.json_values import dump
+from daemon.core.webhooks.body import forwarded
+from daemon.core.webhooks.rule_fields import PaymentFacts
+from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes.branches import Chain, Lost
 from tests.fakes.invariants import check_invariants
@@ -143,3 +147,33 @@ async def test_a_payment_that_was_put_into_a_request_is_not_taken_back(chain: Ch
     with pytest.raises(Refusal) as caught:
         await chain["kumasi"].shop.reconcile(mine.reference, ID)
     assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP
+
+
+async def test_head_office_lists_the_transactions_of_one_branch(chain: Chain) -> None:
+    made = {name: await chain[name].shop.request(900) for name in ("kumasi", "tamale")}
+    for name in made:
+        await chain[name].settle()
+
+    async def listed(branch: str | None) -> list[str]:
+        wanted = TransactionFilter(branch=branch)
+        found, total = await chain.hub.env.store.read(
+            lambda reader: transactions(
+                reader, wanted, now=chain.hub.clock.now_us(), limit=9, offset=0
+            )
+        )
+        assert total == len(found)
+        return [transaction.reference for transaction, _payment in found]
+
+    assert await listed("kumasi") == [made["kumasi"].reference]
+    assert sorted(await listed(None)) == sorted(each.reference for each in made.values())
+    assert await listed("nowhere") == []
+
+
+async def test_a_rule_may_name_a_branch(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", str(order.svc_code))
+    await chain["kumasi"].settle()
+    copy, paid = await chain.hub_payment(ID), await chain.hub_transaction(order.reference)
+    assert PaymentFacts(paid, copy, None).value("branch.id") == chain["kumasi"].id
+    body = json.loads(dump(forwarded(paid, copy, None)))
+    assert body["branch"] == {"id": chain["kumasi"].id}

@@ -1,0 +1,214 @@
+"""`make demo-hub`: head office and two branches with emulated phones; a line that is cut, and a payment that arrives later."""
+
+import datetime
+import json
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.panel import Panel
+
+from daemon.core.messages import sandbox
+from daemon.demo.shop import DemoError, Shop
+from daemon.emulator.sim import Identity
+from daemon.modem.codec.pdu_encode import encode_deliver
+from parsers.times import to_us
+
+WAIT_S: Final = 90.0
+_LOOK_S: Final = 0.2
+_NAMES: Final = ("kumasi", "tamale")
+_BALANCE: Final = "momo branch status"
+_SMSC: Final = Identity().smsc
+
+
+def run_demo(console: Console, store_url: str = "") -> int:
+    """Run the demo; return the exit code.
+
+    Args:
+        console: Where it is shown.
+        store_url: The hub's `[store] url`; empty for its own SQLite file.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="momo-demo-hub-"))
+    try:
+        with (
+            Shop(folder / "hub") as hub,
+            Shop(folder / "kumasi") as kumasi,
+            Shop(folder / "tamale") as tamale,
+        ):
+            _Play(console, hub, {"kumasi": kumasi, "tamale": tamale}, store_url).run()
+    except DemoError as error:
+        console.print(f"[red]x[/red] {error}", highlight=False)
+        return 1
+    else:
+        return 0
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Play:
+    """The steps, each shown with the command that does it."""
+
+    def __init__(
+        self, console: Console, hub: Shop, branches: dict[str, Shop], store_url: str
+    ) -> None:
+        self._console = console
+        self._hub = hub
+        self._branches = branches
+        self._store_url = store_url
+        self._number = 0
+        self._paid = 0
+
+    def run(self) -> None:
+        """Play all of them."""
+        self._console.print(
+            Panel.fit(
+                "[bold]A customer pays at a branch for an order of head office.[/bold]\n"
+                "Three real daemons with their databases; only the phones are emulated.",
+                title="momo demo-hub",
+            )
+        )
+        address = self._open_hub()
+        for name, shop in self._branches.items():
+            self._open_branch(name, shop, address)
+        self._pay_online()
+        self._pay_offline(address)
+        self._own_order()
+
+    def _step(self, what: str, detail: str, command: str = "") -> None:
+        self._number += 1
+        self._console.print(
+            f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False
+        )
+        if command:
+            self._console.print(f"  [cyan]$ {command}[/cyan]", highlight=False)
+
+    def _open_hub(self) -> str:
+        lines = ["[store]", f"url = {json.dumps(self._store_url)}", ""] if self._store_url else []
+        self._hub.home.mkdir(parents=True)
+        (self._hub.home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
+        self._hub.set_up("Head office")
+        address = self._hub.start_daemon(http=f"127.0.0.1:{_free_port()}", modem=False)
+        self._hub.momo("hub", "init")
+        kept = "PostgreSQL" if self._store_url else "its own SQLite file"
+        self._step("Head office is a hub", f"http://{address}, stored in {kept}", "momo hub init")
+        return address
+
+    def _open_branch(self, name: str, shop: Shop, address: str) -> None:
+        shop.home.mkdir(parents=True)
+        (shop.home / "config.toml").write_text(
+            "[trust]\nunconfirmed_limit = 1000\n", encoding="utf-8"
+        )
+        shop.set_up(name.title())
+        shop.start_phone("generic", ())
+        shop.start_daemon()
+        phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
+        number = f"02441245{60 + len(name)}" if name == "kumasi" else "0244124577"
+        shop.momo(
+            "methods", "add", "--provider", "momo_mtn", "--phone", number, "--name", "Ama Mensah",
+            "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
+        )  # fmt: skip
+        word = self._hub.momo("hub", "invite", name)["data"]["word"]
+        shop.momo("branch", "join", f"http://{address}", word)
+        self._step(
+            f"{name.title()} joins",
+            "with a word that works once",
+            f"momo branch join http://{address} WORD",
+        )
+
+    def _order(self, shop: Shop, amount: str) -> dict[str, Any]:
+        made: dict[str, Any] = shop.momo("init", amount, "--phone", "0244123456")["data"]
+        return made
+
+    def _pay(self, name: str, code: str, amount_minor: int) -> None:
+        self._paid += 1
+        now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
+        text = sandbox.text(
+            sandbox.SandboxPayment(
+                provider="momo_mtn",
+                amount_minor=amount_minor,
+                currency="GHS",
+                telco_id=str(86_105_511_900 + self._paid),
+                reference_text=code,
+                payer_name="KOFI BOATENG",
+                payer_phone=None,
+                at_us=to_us(now),
+            )
+        )
+        pdus = encode_deliver(
+            sandbox.sender("momo_mtn"), text, now, smsc=_SMSC, reference=70 + self._paid
+        )
+        self._branches[name].deliver_sms(pdus)
+
+    def _paid_at(self, shop: Shop, reference: str) -> bool:
+        return bool(shop.momo("tx", "show", reference)["data"]["status"] == "SUCCESS")
+
+    def _pay_online(self) -> None:
+        order = self._order(self._hub, "25.00")
+        self._step(
+            "Head office takes an order", f"its code is [bold]{order['svc_code']}[/bold]: it begins with a digit",
+            "momo init 25.00 --phone 0244123456",
+        )  # fmt: skip
+        self._pay("kumasi", order["svc_code"], 2500)
+        _wait(lambda: self._paid_at(self._hub, order["reference"]), "the order was not paid")
+        self._step(
+            "The customer pays at Kumasi's number", "Kumasi hands the payment up, and head office's order is paid",
+            f"momo tx show {order['svc_code']}",
+        )  # fmt: skip
+
+    def _pay_offline(self, address: str) -> None:
+        order = self._order(self._hub, "9.00")
+        self._hub.stop_daemon()
+        self._step("The line is cut", "head office does not answer")
+        self._pay("tamale", order["svc_code"], 900)
+        tamale = self._branches["tamale"]
+        _wait(lambda: self._status(tamale)["undecided"] == 1, "the payment was not handed up")
+        self._step(
+            "A customer pays at Tamale's number", "Tamale keeps it: head office will know when the line is back",
+            _BALANCE,
+        )  # fmt: skip
+        self._hub.start_daemon(http=address, modem=False)
+        _wait(lambda: self._paid_at(self._hub, order["reference"]), "the order was not paid")
+        self._step(
+            "The line comes back",
+            "and the order is paid, once",
+            f"momo tx show {order['svc_code']}",
+        )
+
+    def _own_order(self) -> None:
+        kumasi = self._branches["kumasi"]
+        order = self._order(kumasi, "12.00")
+        self._pay("kumasi", order["svc_code"], 1200)
+        _wait(lambda: self._paid_at(self._hub, order["reference"]), "the hub has no copy")
+        rows = self._hub.momo("hub", "status")["data"]
+        seen = ", ".join(f"{row['name']} {row['payments']} payments" for row in rows)
+        self._step(
+            "Kumasi's own orders are decided at Kumasi",
+            f"head office sees them: {seen}",
+            "momo hub status",
+        )
+        self._console.print(
+            "[green]✓[/green] [bold]Each payment was used once, whatever the line did.[/bold]"
+        )
+
+    def _status(self, shop: Shop) -> dict[str, Any]:
+        found: dict[str, Any] = shop.momo("branch", "status")["data"]
+        return found
+
+
+def _wait(look: Callable[[], bool], what: str) -> None:
+    ends = time.perf_counter() + WAIT_S
+    while not look():
+        if time.perf_counter() > ends:
+            raise DemoError(what)
+        time.sleep(_LOOK_S)  # noqa: TID251 -- a demo runs in real time
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
