@@ -157,7 +157,7 @@ class Chain:
 
     async def add(self, name: str, number: int, decides: str = "all") -> FakeBranch:
         iccid = f"89233010000000{number:05d}"
-        shop = await FakeShop.make(self.folder / name, line=False, iccid=iccid, seed=number + 1)
+        shop = await FakeShop.make(self.folder / name, line=False, iccid=iccid, seed=number + 100)
         await shop.put_number("momo_mtn", f"99999999-9999-4999-8999-{number:012d}")
         # Shops have keys of their own, so that their rows have ids of their own.
         shop.env.account_key = name.encode().ljust(32, b".")

@@ -167,7 +167,7 @@ async def restore(
                 Path.BRANCH_ROWS, {"kind": kind, "after": after, "limit": PAGE}, timeout_s=60
             )
             epoch, acked = int(page["epoch"]), int(page["acked"])
-            newer_than = acked if epoch == found.epoch else None
+            newer_than = _newer_than(found, epoch, acked)
             rows = page["rows"]
             await env.store.write(
                 lambda tx, k=kind, r=rows, n=newer_than: restored.store(  # type: ignore[misc]
@@ -191,6 +191,14 @@ async def restore(
 
     await env.store.write(job)
     return {"rows": counts}
+
+
+def _newer_than(here: HubLink, epoch: int, acked: int) -> int | None:
+    """Return the number in the feed behind which rows are newer than the hub's copies; None: none is."""
+    if here.epoch < epoch:
+        return None
+    # In a later epoch than the hub's the feed begins with every row, and none of it was sent.
+    return acked if here.epoch == epoch else here.acked_seq
 
 
 async def status(env: Env) -> dict[str, Any]:
