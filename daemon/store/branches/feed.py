@@ -4,6 +4,7 @@ Triggers write it (`daemon/store/feed_triggers.py`).
 """
 
 import json
+from dataclasses import replace
 from typing import Any, Final
 
 from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, TABLES, Fact
@@ -87,9 +88,12 @@ def batch(reader: Reader, after: int, *, texts: bool) -> tuple[list[Fact], int]:
     facts, upto, size = list[Fact](), after, 0
     rows = _rows(reader, {(kind, row_id) for _seq, kind, row_id in entries})
     texts_of = _messages(reader, rows, texts=texts)
-    seen = set[tuple[str, str]]()
+    seen = dict[tuple[str, str], int]()
     for seq, kind, row_id in entries:
-        if (kind, row_id) in seen:
+        place = seen.get((kind, row_id))
+        if place is not None:
+            # The later number: the hub may have the row as it was at the earlier one.
+            facts[place] = replace(facts[place], seq=seq)
             upto = seq
             continue
         row = rows.get((kind, row_id))
@@ -97,7 +101,7 @@ def batch(reader: Reader, after: int, *, texts: bool) -> tuple[list[Fact], int]:
         size += len(json.dumps((row, message)))
         if facts and size > BYTES_MAX:
             break
-        seen.add((kind, row_id))
+        seen[kind, row_id] = len(facts)
         facts.append(Fact(seq, kind, row_id, row, message))
         upto = seq
     return facts, upto
