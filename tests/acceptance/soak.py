@@ -80,7 +80,7 @@ class Look:
 
 @dataclass
 class Soak:
-    """One run. `looks` are the measurements; `tell` is called with each."""
+    """One run. `looks` are the measurements; `tell` is called with each of them."""
 
     scene: Scene
     tell: Callable[[Look], object] = lambda _look: None

@@ -3,7 +3,7 @@ moment.
 
 The proof of "stored first, deleted after" is the order of three things in one trace:
 
-1. a commit in the write-ahead log whose pages hold the text in question. A commit is a run of frames of which the last
+1. a commit in the write-ahead log with the text in its pages. A commit is a run of frames of which the last
    names the size of the database (sqlite.org/fileformat2.html, section 4.1); a run without that end is no commit.
 2. an `fdatasync` of that file which *began* after the commit's last page was written and has *returned* 0;
 3. only then the write that announces it: `AT+CMGD` to the tty, or `HTTP/1.1 2..` to a socket.
@@ -167,7 +167,7 @@ def durable_at(found: Iterable[Commit], text: bytes) -> int | None:
 def announced_too_early(
     trace: Iterable[Call], wal: str, announced: Iterable[tuple[Call, bytes]]
 ) -> list[tuple[Call, bytes]]:
-    """Return those of `announced` whose write began before the commit that holds its text was durable."""
+    """Return the writes of `announced` that began before the commit with their text was durable."""
     found = commits(trace, wal)
     early = []
     for write, text in announced:
@@ -180,7 +180,7 @@ def announced_too_early(
 def journaled_too_late(
     trace: Iterable[Call], folder: str, announced: Iterable[tuple[Call, bytes]]
 ) -> list[tuple[Call, bytes]]:
-    """Return those of `announced` whose write began before the message journal held their text durably.
+    """Return the writes of `announced` that began before their text was durable in the message journal.
 
     `folder` is the journal's folder. A line is durable when a sync of its file that began after the line was written has
     returned 0.

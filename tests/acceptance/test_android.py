@@ -23,7 +23,7 @@ from tests.fakes.tiers import share
 NAME = "phone1"
 SIM = f"slot:{ids.device_id_of(f'port:android:{NAME}')}:0"
 MISSED = 0.1
-"""Share of SMS that come while the app is away, so that nothing posts them."""
+"""Share of the SMS that arrive while the app is off, so the app does not post them."""
 
 
 class Till:

@@ -79,7 +79,7 @@ def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> 
     [row] = momo(shop, "lines")["data"]["phones"][0]["sims"]
     assert row["unaccounted"]["came_in"] == "7.00"
 
-    # A forgery with the exact sender name and a guessed balance, older than what the chain has taken since.
+    # A forgery with the exact sender name and a guessed balance, older than the newest messages of the chain.
     forged = receipt(5, 2500, 412_000, target["svc_code"], age_s=120)
     phone.deliver(forged.pdus)
     wait_until(lambda: momo(shop, "review", "list")["data"] or None, SOON_S, "the forgery is held")

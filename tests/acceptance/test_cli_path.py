@@ -124,7 +124,7 @@ def _give_the_sim_a_number(momo: Momo) -> dict[str, Any]:
 
 
 def _sell(momo: Momo, phone: PhoneProcess, receiver: Receiver) -> dict[str, Any]:
-    """Sell to a customer who types the code and pays slightly too much."""
+    """Sell to a customer: the payment carries the code and is slightly too high."""
     flags = ("--phone", "0244123456", "--name", "Kofi", "--client-ref", "order-1")
     request = momo("init", "25.00", *flags, "--meta", '{"till": 3}')["data"]
     assert (request["status"], request["amount"]) == ("PENDING", "25.00")

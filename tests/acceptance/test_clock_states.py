@@ -40,7 +40,7 @@ def _seconds() -> int:
 
 
 def _judge(scene: Scene) -> list[Request]:
-    """Let the receiver check signatures and their age from now on; return the list of what it refuses."""
+    """Let the receiver check signatures and their age from now on; return the list of refused requests."""
     refused: list[Request] = []
 
     def choose(request: Request) -> Answer:

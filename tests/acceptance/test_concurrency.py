@@ -31,13 +31,13 @@ ANSWERS = (
     ("cancel", "TRANSACTION_NOT_CANCELLABLE"),
     ("sandbox_pay", 200),
 )
-"""A run without conflicts proves nothing, so it continues until each of these answers was given."""
+"""The answers of conflicting calls. A run continues until each of them was given."""
 VERIFIED = ("SUCCESS", "PARTIAL", "OVERPAID")
 
 
 @pytest.fixture
 def busy(tmp_path: Path, fresh: RealShop) -> Iterator[Scene]:
-    """A shop whose keys have no rate limit."""
+    """A shop without a rate limit for its keys."""
     with (
         Receiver(tmp_path / "receiver") as receiver,
         PhoneProcess(tmp_path / "tty", storages={"SM": 100}) as phone,

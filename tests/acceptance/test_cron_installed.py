@@ -1,4 +1,4 @@
-"""Every cron recipe of the documents with an installed momo, a running shop, and nothing but cron's own environment."""
+"""Every cron recipe of the documents with an installed momo, a running shop and only cron's own environment."""
 
 import subprocess
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Place:
-    """One installation with its shop, whose daemon runs.
+    """One installation with its shop and a running daemon.
 
     Attributes:
         home: The home folder of its user.
-        table: What the crontab sets for any installation: the shop in one folder.
+        table: The variables that the crontab sets for any installation: the shop in one folder.
         packaged: A folder that stands for /usr/bin with the momo of a package.
         endpoint: The id of an endpoint.
     """

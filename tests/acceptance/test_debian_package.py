@@ -23,8 +23,8 @@ MUST = "MOMO_TEST_PACKAGE"
 """With this variable, which .ci/run sets, missing programs fail the test; missing permissions still skip it."""
 LONG = os.environ.get("MOMO_TEST_LONG") == "1"
 LIMIT_S = 120
-"""From the package to the first simulated payment, as issue 16 asks. The test holds the processor's seconds to it, as
-those on the clock depend on what else the machine does; both are printed."""
+"""Time limit from the package to the first simulated payment. The test compares the processor time with it, because
+the elapsed time depends on the load of the machine; both are printed."""
 WAIT_S = 600
 """For one question of `momo setup`."""
 STATUS = 'momo tx show "$(cat /tmp/code)" --get data.status'
@@ -71,7 +71,7 @@ def lint(package: Path) -> list[str]:
 
 
 def set_up_by_sudo(root: CleanRoot) -> None:
-    """Type `momo setup` as a user who may use sudo, and answer its questions."""
+    """Run `momo setup` as a user with the right to use sudo, and answer its questions."""
     screen, slave = os.openpty()
     words = root.argv("exec su - ama --command 'momo setup'")
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""A daemon whose database cannot be used: it stays up, says why, lets no SMS go, and goes on by itself.
+"""An unusable database: the daemon keeps running, reports the cause, deletes no SMS, and recovers by itself.
 
 Full and read-only disks are small file systems of their own, which only root can mount.
 """

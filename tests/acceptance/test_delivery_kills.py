@@ -69,7 +69,7 @@ def _run(shop: RealShop, receiver: Receiver, *, kills: int, payments: int) -> No
 
     last, to_make = list(range(LAST)), list(range(LAST, payments))
     for number in range(kills):
-        # Requests whose answer a kill cut off are repeated, so payments are left for the last rounds.
+        # A request is repeated if a kill cut its answer off, so payments are left for the last rounds.
         left = -(-len(to_make) // (kills - number))
         _make_and_kill(shop, to_make, left, rng)
     receiver.choose = _moody(random.Random(drawn + 2))
@@ -171,7 +171,7 @@ def _every_endpoint_is_well(shop: RealShop) -> None:
 
 
 def _kills_cut_attempts_off_and_answers_were_of_every_kind(shop: RealShop) -> None:
-    """Otherwise the run has shown nothing."""
+    """Without these cases, the run would not test a kill during an attempt."""
     ((cut_off,),) = shop.rows("SELECT COUNT(*) FROM attempts WHERE finished_at IS NULL")
     assert cut_off > 0
     met = {

@@ -1,4 +1,4 @@
-"""Stored first, announced after: system calls show that nothing is deleted or promised before `fdatasync`.
+"""Store before delete: the system calls show that `fdatasync` comes before every deletion and every 2xx answer.
 
 An SMS is durable twice: in the database and in the message journal.
 """

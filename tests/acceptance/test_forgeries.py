@@ -133,7 +133,7 @@ class Wallet:
         return json.loads(done.stdout)["data"]
 
     def decide_once(self) -> None:
-        """Decide one review as a person who knows the wallet: the oldest one of a genuine receipt, else of a forgery."""
+        """Decide one review correctly by the wallet: the oldest one of a genuine receipt, else of a forgery."""
         password = self.shop.home / "right"
         password.write_text("correct horse 42\n", encoding="utf-8")
         found = self.shop.rows(
@@ -183,7 +183,7 @@ def open_wallet(tmp_path: Path, fresh: RealShop) -> Iterator[Opener]:
 
 
 def in_business(open_wallet: Opener, limit: Limit = "auto") -> Wallet:
-    """Return a wallet whose line has begun, with some genuine receipts."""
+    """Return a wallet with a line that has begun, and some genuine receipts."""
     wallet = open_wallet(limit)
     for _ in range(BEFORE):
         wallet.pay(amount=107)
@@ -224,7 +224,7 @@ def test_a_foreign_second_parts_do_not_turn_money_over_to_another_order(
     long_name = NAME + " " + "A" * (PART_SEPTETS - 1 - whole.index(" food"))
     assert len(wallet.customers_pay(name=long_name)) >= 5
     assert wallet.shop.transaction(thief["reference"])["status"] == "PENDING"
-    # A second attempt on customers whose code is in the first part.
+    # A second attempt on customers with their code in the first part.
     assert len(wallet.customers_pay()) >= 5
     assert wallet.shop.transaction(thief["reference"])["status"] == "PENDING"
     assert wallet.forged_paid() == 0

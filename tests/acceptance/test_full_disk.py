@@ -1,4 +1,4 @@
-"""A full disk: SMS stay on the phone, the API says so, and everything continues when there is room again."""
+"""A full disk: SMS stay on the phone, the API reports it, and everything continues when there is free space again."""
 
 from collections.abc import Iterator
 from pathlib import Path

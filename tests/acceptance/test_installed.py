@@ -23,7 +23,7 @@ LONG = os.environ.get("MOMO_TEST_LONG") == "1"
 
 
 class Customer:
-    """Somebody with a home folder of their own, who types `momo`."""
+    """A user with an own home folder and an installed `momo`."""
 
     def __init__(self, momo: list[str], home: Path) -> None:
         self.words, self.home = momo, home
@@ -41,7 +41,7 @@ class Customer:
         )  # fmt: skip
 
     def types(self, line: str) -> str:
-        """Type `momo LINE`, which must succeed, and return what it prints."""
+        """Run `momo LINE`, which must succeed, and return its output."""
         done = self.runs(*self.words, *shlex.split(line))
         assert done.returncode == 0, (line, done.stdout, done.stderr)
         return done.stdout.strip()

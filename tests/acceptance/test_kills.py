@@ -105,7 +105,7 @@ def _play_and_kill(scene: Scene, parts: Sequence[str], rng: random.Random) -> No
 
 
 class _Deletions:
-    """Every part that the phone deleted must be in the database and in the message journal, at whatever moment the daemon was killed."""
+    """Every part that the phone deleted must be in the database and in the message journal after a kill at any moment."""
 
     def __init__(self, phone: PhoneProcess) -> None:
         self._phone = phone

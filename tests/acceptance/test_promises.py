@@ -34,7 +34,7 @@ def test_an_order_that_was_answered_is_there_after_a_kill_and_a_repeat_makes_no_
             pause(rng.uniform(0, 0.1))
             shop.kill()
             shop.start()
-    # Each key, also one whose first answer was cut off, stands for one transaction, the answered one.
+    # Each key stands for one transaction, the answered one, also if its first answer was cut off.
     found = dict(shop.rows("SELECT client_reference, COUNT(*) FROM transactions GROUP BY 1"))
     assert found == dict.fromkeys(client.answered, 1)
     for key, reference in client.answered.items():

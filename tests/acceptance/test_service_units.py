@@ -1,4 +1,4 @@
-"""The unit of the user's service, run with the real daemon: what is restarted, what is not, and what a hang ends in.
+"""The unit of the user's service, run with the real daemon: restarts after a kill and after a hang, and ends without one.
 
 Real systemd runs it where `systemctl --user` works, in the last test. Elsewhere (containers, CI) only the stand-in does: it
 reads the same file, and a drop-in shortens its times.
@@ -32,7 +32,7 @@ if not __import__("os").path.exists(sys.argv[1]):
 from daemon.__main__ import main
 sys.exit(main(sys.argv[2:]))
 """
-"""The daemon, whose event loop stands still for ever in its first run."""
+"""The daemon with an event loop that blocks for ever in the first run."""
 SLOW = """
 import os, socket, sys, time
 

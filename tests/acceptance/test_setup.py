@@ -1,4 +1,4 @@
-"""`momo setup` on a terminal: a modem whose SIM has a PIN, a first payment, a second place for backups."""
+"""`momo setup` on a terminal: a modem with a PIN on its SIM, a first payment, a second folder for backups."""
 
 import codecs
 import json

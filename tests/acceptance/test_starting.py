@@ -48,7 +48,7 @@ def test_a_shop_that_was_not_set_up_says_so(tmp_path: Path) -> None:
         78,
         "error: there is no shop here yet  [NOT_SET_UP]\nnext:  momo setup\n",
     )
-    # An empty database would look like a shop whose daemon is down.
+    # An empty database would look like a shop with a stopped daemon.
     assert not (tmp_path / "empty" / "momo.db").exists()
 
 

@@ -120,7 +120,7 @@ def test_every_wait_goes_on_after_a_restart_and_gets_its_payment(
         shop.kill() if way == "kill" else shop.stop()
         pause(gap_s)
         shop.start(http="off")
-        # At once: what happens before a command is connected again must not be missed.
+        # At once: an event before a command is connected again must not be missed.
         pay(shop, code)
         pay(shop, own)
         assert (wait.ends(), init.ends()) == (0, 0), wait.err + init.err

@@ -1,4 +1,4 @@
-"""Who may call what: each operation of the interface with its scopes, another scope, and a dashboard session."""
+"""Access to operations: each operation of the interface with its scopes, another scope, and a dashboard session."""
 
 import re
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ OF_THE_INTERFACE = {
 
 
 def served(api: FakeApi) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield method, path and scopes of all that asks who the caller is."""
+    """Yield method, path and scopes of each operation that authenticates the caller."""
     for path, methods in api.application.operations.items():
         for method, operation in methods.items():
             if path.startswith("/v1/") and not operation.public:
@@ -61,7 +61,7 @@ def served(api: FakeApi) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 async def call(client: httpx.AsyncClient, method: str, path: str) -> tuple[int, str]:
-    """Call an operation with nothing in it; only the head of an answer without end is read."""
+    """Call an operation with an empty body; only the head of an endless answer is read."""
     filled = path.replace("{reference}", "svc_trx_" + "0" * 32)
     filled = re.sub(r"\{[a-z_:]+\}", NOBODY, filled)
     body: dict[str, object] | None = None if method in ("GET", "DELETE") else {}

@@ -1,4 +1,4 @@
-"""What only the Unix socket offers: status, messages, setup, shutdown."""
+"""Operations of the Unix socket alone: status, messages, setup, shutdown."""
 
 import json
 import os

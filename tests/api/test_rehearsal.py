@@ -1,4 +1,4 @@
-"""A test key can rehearse every operation that a key may call, and sees nothing live in any of them."""
+"""A test key can call every operation of a key, and the answers contain no live data."""
 
 import asyncio
 from typing import Any
@@ -43,7 +43,7 @@ class Rehearsal:
 
 
 async def live_data(api: FakeApi) -> set[str]:
-    """Make a live payment, a request, an endpoint, a delivery and a dead letter; return what names them."""
+    """Make a live payment, transaction, endpoint, delivery and dead letter; return the texts that identify them."""
     request = await api.shop.request(2500)
     made = (await api.live.post(Path.ENDPOINTS, json={"url": f"{URL}/live"})).json()["data"]["id"]
     await api.shop.read(mtn(2500, LIVE_PAYER, 90_000, "food", LIVE_TELCO_ID))

@@ -1,4 +1,4 @@
-"""A parameter that nobody reads is named in the answer, whatever was asked: a misspelled filter would seem to work."""
+"""Every answer names unknown parameters, because a misspelled filter would otherwise seem to work."""
 
 import httpx
 
@@ -7,7 +7,7 @@ from tests.api.http.test_reading_writes_nothing import gets
 from tests.fakes.api import FakeApi
 
 NO_ENVELOPE = {Path.OPENAPI, Path.DOCS, Path.DOCS_ERRORS, Path.METRICS}
-"""What is no answer of ours but a document of another form: it has no place for a warning."""
+"""Paths that answer with a document of another form, without a place for warnings."""
 COLOUR = "Unknown parameter `colour` was ignored."
 
 

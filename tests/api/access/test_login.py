@@ -1,4 +1,4 @@
-"""Dashboard sessions: login, what a token may do, a new password, and how often one may try."""
+"""Dashboard sessions: login, permissions of a token, change of the password, and the limit of attempts."""
 
 import base64
 import json
@@ -82,7 +82,7 @@ async def test_five_logins_in_15_minutes_for_one_address_right_or_wrong(api: Fak
     refused = await login(client)
     assert code(refused) == (429, "TOO_MANY_ATTEMPTS")
     assert int(refused.headers["retry-after"]) == refused.json()["retry_after"] == 15 * 60
-    # The socket has a count of its own, and so has what asks for the password.
+    # The socket has a separate count, and so have the calls that ask for the password.
     assert (await login(api.local)).status_code == 200
     api.shop.clock.advance(15 * 60)
     assert (await login(client)).status_code == 200

@@ -27,7 +27,7 @@ async def filled(api: FakeApi) -> None:
 @pytest.mark.parametrize("what", KINDS)
 async def test_pages_join_and_columns_are_the_documented_ones(api: FakeApi, what: str) -> None:
     await filled(api)
-    # The journal grows by what reads it.
+    # Each export adds an entry to the journal.
     whole = (await api.local.get(PATH + what)).json()
     assert whole["meta"]["next"] is None
     assert list(whole["data"][0]) == list(COLUMNS[what])

@@ -1,4 +1,4 @@
-"""The sheet of the day: what came in, what became of it, and whether the wallet says the same."""
+"""The day sheet: payments by outcome, and the comparison with the balance of the wallet."""
 
 import asyncio
 import io
@@ -159,7 +159,7 @@ async def test_mail_goes_to_the_owner_alone(api: FakeApi) -> None:
 
 
 async def momo(home: Path, *words: str) -> tuple[int, str]:
-    """Run the real `momo` against this API; its exit code and what it said to people."""
+    """Run the real `momo` against this API; return its exit code and its messages on stderr."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "momo_cli", *words),
         env={"PATH": "/bin", "MOMO_HOME": str(home)},
@@ -189,7 +189,7 @@ async def test_momo_report_mail_ends_in_the_owners_mailbox(tmp_path: Path) -> No
             loop = NoticeLoop(env, {"email": email}, Log(io.StringIO()))
             task = asyncio.create_task(loop.run())
             async with asyncio.timeout(10):
-                while not box.got:  # noqa: ASYNC110 -- what is waited for is a plain list
+                while not box.got:  # noqa: ASYNC110 -- the mailbox is a plain list
                     await asyncio.sleep(0.01)
             task.cancel()
     (got,) = box.got

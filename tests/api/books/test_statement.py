@@ -1,4 +1,4 @@
-"""Entries of a network's statement against the messages: nothing becomes paid by it, and a file is noted once."""
+"""Compare a network's statement with the messages: no transaction is paid by it, and a file is recorded once."""
 
 from datetime import timedelta
 

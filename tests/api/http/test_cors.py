@@ -1,4 +1,4 @@
-"""Pages of other origins: which may initialize with a publishable key, and what they may read."""
+"""CORS: the origins that may initialize with a publishable key, and the answers that they may read."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -32,7 +32,7 @@ async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
 
 
 async def page(api: FakeApi, mode: Mode = Mode.LIVE, origin: str = SHOP) -> httpx.AsyncClient:
-    """Return a client that sends what a browser sends from a page with a publishable key."""
+    """Return a client that sends the headers of a browser on a page with a publishable key."""
     client = await api.client(await api.key(mode, kind=KeyKind.PUBLISHABLE))
     client.headers["Origin"] = origin
     return client

@@ -1,4 +1,4 @@
-"""What every answer has, and what becomes of whatever is wrong with a request."""
+"""The headers of every answer, and the answers to malformed requests."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How fields are read: what is taken, what is wrong, and that a reader says it all at once."""
+"""Reading fields: accepted values, rejected values, and one answer that names all errors."""
 
 from typing import Any
 

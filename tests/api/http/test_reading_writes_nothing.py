@@ -1,4 +1,4 @@
-"""No GET changes anything: a page of somebody else's, a preview in a chat or a browser that prefetches may send one."""
+"""No GET changes anything, because a foreign page, a preview in a chat or a prefetching browser can send one."""
 
 import asyncio
 import sqlite3
@@ -16,7 +16,7 @@ AUDITED: dict[str, set[str]] = {
     Path.LOCAL_EXPORT: {"events", "sqlite_sequence"},
     Path.LOCAL_MESSAGE: {"events", "sqlite_sequence"},
 }
-"""Who takes the books out of the shop or reads its SMS, on its socket, stands in the journal; nothing else changes by it."""
+"""Tables that a GET may write: an export or a view of SMS texts on the socket is recorded in the journal."""
 QUERIES: dict[str, str] = {
     Path.GAP: "?endpoint_id={endpoint}&from=2026-11-01T00:00:00Z&to=2026-11-30T00:00:00Z",
     Path.LOCAL_DOCTOR: "?area=modem",
@@ -25,7 +25,7 @@ QUERIES: dict[str, str] = {
 
 
 async def things(api: FakeApi) -> dict[str, dict[str, str]]:
-    """Make one of everything, and return what stands for each path's parts."""
+    """Make one object of each kind, and return the values for the parts of each path."""
     letter = (await buried(api))[0]
     made = await api.live.post(
         "/v1/transactions/initialize",
@@ -112,7 +112,7 @@ def rows(path: str) -> dict[str, list[Any]]:
 
 
 async def gets(api: FakeApi) -> dict[str, str]:
-    """Return by its path what each GET of the API asks for, of a shop that has one of everything."""
+    """Return the URL of each GET of the API by its path, for a shop with one object of each kind."""
     known = await things(api)
     found = {}
     for served, operations in api.application.operations.items():

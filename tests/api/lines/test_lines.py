@@ -1,4 +1,4 @@
-"""SIMs to choose from and the lines over HTTP: what is ready, what no number was found for, what no message told of."""
+"""SIMs and lines over HTTP: readiness, unplaced payments, and money without a message."""
 
 from typing import Any
 
@@ -178,7 +178,7 @@ async def test_a_placed_sim_shows_its_line(api: FakeApi) -> None:
 
 async def test_a_line_says_how_much_no_message_told_of_and_since_when(api: FakeApi) -> None:
     first = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001")
-    # The receipt of GHS 7.00 in front of this one got lost; a person approves what goes on from it.
+    # The receipt of GHS 7.00 before this one was lost; an operator approves the next message.
     second = mtn(100, "KOFI ANTWI BADU", 90_800, "food", "93214500003", concatenation=1)
     third = mtn(100, "KOFI ANTWI BADU", 90_900, "food", "93214500004", concatenation=2)
     await api.shop.begin_chain(87_500)

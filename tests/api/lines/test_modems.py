@@ -1,4 +1,4 @@
-"""Phones on the Unix socket: how they fare, what they are called, and asking one now."""
+"""Modems on the Unix socket: their health, their names, and a test on request."""
 
 from dataclasses import replace
 from typing import Any
@@ -91,7 +91,7 @@ async def test_a_port_on_which_nobody_answers_is_listed_too(api: FakeApi) -> Non
 
 
 async def test_a_phone_whose_sim_is_locked_is_one_phone_and_not_two(api: FakeApi) -> None:
-    """It has said who it is and not which SIM it holds, so its port's loop does not name it yet."""
+    """The modem's IMEI is known and its SIM is not, so the loop of its port does not name the modem yet."""
     api.phones = [
         ModemHealth("/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo sims pin")
     ]

@@ -19,7 +19,7 @@ NOBODY = "0f3c0000-0000-4000-8000-000000000009"
 
 
 async def second_phone(api: FakeApi, imsi: str = TELECEL_IMSI) -> str:
-    """Plug in a phone, with a Telecel SIM if nothing else is said, and return its device id."""
+    """Plug in a phone, by default with a Telecel SIM, and return its device id."""
     source = await modems.identify(
         api.shop.env,
         PhoneIdentity(

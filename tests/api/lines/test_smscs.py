@@ -1,4 +1,4 @@
-"""The SMSCs of a SIM on the socket: who may look, who may decide, and the owner's test payment."""
+"""The SMSCs of a SIM on the socket: permissions to list and to decide, and the owner's test payment."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who may have paid, over HTTP: expected names, approved payers, and orders that are suggested."""
+"""Payers over HTTP: expected names, approved payers, and suggested transactions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Made-up payments through the real parser: what becomes of them, and that live never sees them."""
+"""Made-up payments through the real parser: their outcomes, and their separation from live data."""
 
 import asyncio
 from typing import Any
@@ -239,7 +239,7 @@ async def test_the_socket_acts_in_the_sandbox_when_it_says_so(api: FakeApi) -> N
     reference = made.json()["data"]["reference"]
     assert (await api.test.get(f"/v1/transactions/{reference}")).status_code == 200
     assert (await api.live.get(f"/v1/transactions/{reference}")).status_code == 404
-    # A key is of one mode: whoever means the sandbox with a live key must not get the live shop.
+    # A key has one mode: a call for the sandbox with a live key must not act on the live shop.
     for client, same, other in ((api.live, "live", "test"), (api.test, "test", "live")):
         for asked, status in ((same, 200), (other, 422), ("prod", 422)):
             answer = await client.get("/v1/transactions", headers={"Svc-Mode": asked})

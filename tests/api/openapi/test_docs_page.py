@@ -1,4 +1,4 @@
-"""The page that shows the API's description: it runs nothing, loads nothing, and its commands are right."""
+"""The page with the API's description: it has no script and loads no file, and its commands are correct."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ from tests.fakes.api import FakeApi
 
 
 class Reader(HTMLParser):
-    """Collects tags, targets of links and ids; nothing may run or load anything."""
+    """Collects tags, targets of links and ids, to prove that the page runs and loads nothing."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The API's description is what is served and validated, and every answer of every test here is held to it."""
+"""The OpenAPI document agrees with the served paths and the validation. Every answer in these tests is checked against it."""
 
 import json
 import re
@@ -247,7 +247,7 @@ async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: F
         and "Idempotency-Key"
         not in {each["name"] for each in methods["post"].get("parameters", ())}
     }
-    # A login, a password, a secret, and what only tries something out (decisions.md section 2).
+    # A login, a password, a secret, and the operations that only test something (decisions.md section 2).
     assert without == {
         "/v1/auth/login",
         "/v1/sources/android/{name}",

@@ -1,4 +1,4 @@
-"""POST /v1/transactions/initialize, once more: what an idempotency key repeats, and IDs that are expected twice."""
+"""Repeated POST /v1/transactions/initialize: idempotency keys, and transaction IDs that are expected twice."""
 
 import asyncio
 import json

@@ -24,7 +24,7 @@ async def held(api: FakeApi) -> str:
 
 
 async def forged(api: FakeApi, reference: str = "food", telco_id: str = "93214500002") -> None:
-    """Let a stranger send what looks like a receipt."""
+    """Let a stranger send a forged receipt."""
     text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, reference, telco_id)
     pdus = encode_deliver(STRANGER, text, STARTED, smsc=MTN_SMSC, reference=9)
     await api.shop.read_pdus(pdus)

@@ -1,4 +1,4 @@
-"""GET /v1/transactions/{reference}/events: what happened to one transaction."""
+"""GET /v1/transactions/{reference}/events: the events of one transaction."""
 
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi

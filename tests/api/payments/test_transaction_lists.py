@@ -1,4 +1,4 @@
-"""The list of transactions over HTTP: its order, its filters, its pages, and who sees what."""
+"""The list of transactions over HTTP: order, filters, pages, and visibility by mode."""
 
 import pytest
 

@@ -245,7 +245,7 @@ NEVER_SEEN = ("400", "431", "500", "503")
 
 
 async def test_each_answer_to_made_up_calls_is_one_of_the_document_s(api: FakeApi) -> None:
-    """What schemathesis does for every other path: it waits for the end of an answer, and a stream has none."""
+    """Schemathesis tests every other path, but it waits for the end of an answer and a stream does not end."""
     request = await api.shop.request(2500)
     said = api.openapi.operation("GET", PATH)
     assert said is not None

@@ -1,4 +1,4 @@
-"""/metrics: what Prometheus reads, who may read it, and what must not be in it."""
+"""/metrics: the figures for Prometheus, the callers that may read them, and data that must not appear in them."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What the owner has to be told, over the socket: until it was seen."""
+"""The owner's notices over the socket, listed until they are marked as seen."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the shop keeps about one payer, shown to the owner alone, and forgotten when the owner says so."""
+"""The stored data of one payer: only the owner may show or erase them."""
 
 import json
 

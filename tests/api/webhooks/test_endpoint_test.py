@@ -1,4 +1,4 @@
-"""Test sends over HTTP, to a real receiver over TLS: made-up data, signed as real ones, and they count for nothing."""
+"""Test sends over HTTP to a real receiver over TLS: made-up data, signed like real events, and not in the delivery log."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""The gap over HTTP: what an endpoint should have and has not, and the proof that nothing was lost while it was paused."""
+"""The gap over HTTP: events that an endpoint should have and has not, and the proof that a pause loses no event."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Endpoints that are a command or a folder of this machine: who may make one, and what the API says of it."""
+"""Endpoints that are a command or a folder of this machine: permission to create one, and its description in the API."""
 
 from pathlib import Path
 

@@ -45,7 +45,7 @@ async def replay(client: httpx.AsyncClient, target: str, **more: Any) -> httpx.R
 
 
 async def counted(client: httpx.AsyncClient, target: str, **more: Any) -> dict[str, Any]:
-    """Replay and return what is not as usual in the answer."""
+    """Replay and return the members of the answer that differ from the usual ones."""
     answer = await replay(client, target, **more)
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()

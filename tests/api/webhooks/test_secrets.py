@@ -1,4 +1,4 @@
-"""Reveal and rotate over HTTP: who may, how often, what still signs, and for how long."""
+"""Reveal and rotate secrets over HTTP: permissions, rate limits, and the overlap of old and new secrets."""
 
 import dataclasses
 from collections.abc import AsyncIterator
