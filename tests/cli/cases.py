@@ -35,9 +35,9 @@ DOES = "it does something: it lists nothing"
 class Case:
     """One command line, the call that it makes, and the good and empty answers.
 
-    `empty` is a sentence where there is no such answer. What is not found, what is refused, no daemon
-    and no shop are the same for all of them. A verb that brings about a state adds the word of it to the
-    answer's `data`: the first of `states`, or the second when it was so already.
+    `empty` is a sentence where there is no such answer. Not found, refused, no daemon and no shop are the
+    same for all commands. A verb that sets a state adds its word to the answer's `data`: the first of
+    `states`, or the second if the state was set already.
     """
 
     argv: tuple[str, ...]
@@ -48,7 +48,7 @@ class Case:
 
     @property
     def printed(self) -> Any:
-        """Return what `--json` prints of the good answer."""
+        """Return the document that `--json` prints for the good answer."""
         body = self.good.body
         if not self.states:
             return body

@@ -41,7 +41,7 @@ class Shop:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What one run of `momo` left behind."""
+    """Exit code and output of one run of `momo`."""
 
     code: int
     out: str
@@ -92,7 +92,7 @@ def momo(shop: Shop, capsys: pytest.CaptureFixture[str]) -> Momo:
 
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Make waiting free, and return what was waited for."""
+    """Replace sleep; return the list of the requested seconds."""
     taken: list[float] = []
     monkeypatch.setattr("momo_cli.system.sleep", taken.append)
     return taken

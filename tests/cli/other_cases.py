@@ -1,7 +1,7 @@
-"""The rows of the matrix for every command that does more than ask the daemon one thing.
+"""The rows of the matrix for every command that does more than make one call to the daemon.
 
-A row says how the command is called, what the daemon and its program answer, and how it ends in each
-situation: all is well, there is nothing, the thing is not there, it is refused, no daemon, no shop.
+A row has the command line, the answers of the daemon and its program, and the exit code in each
+situation: success, empty, not found, refused, no daemon, no shop.
 """
 
 from dataclasses import dataclass, field
@@ -68,7 +68,7 @@ PLAN = {"state": "ready", "steps": []}
 
 
 def says(data: Any, code: int = 0) -> tuple[Document, int]:
-    """Make what the daemon's program prints."""
+    """Make the output of the daemon's program."""
     return {"success": True, "data": data}, code
 
 
@@ -80,8 +80,8 @@ class Cell:
         code: The exit code.
         error: The code of the error in the document; empty when the document is the command's own.
         argv: Other words than the row's.
-        api: What the daemon answers then.
-        program: What `python -m daemon VERB` answers then.
+        api: The daemon's answers in this situation.
+        program: The output of `python -m daemon VERB` in this situation.
     """
 
     code: int
@@ -110,11 +110,11 @@ class Other:
         argv: The command line.
         good: The exit code when all is well; where it then takes over the terminal or goes on for
             ever, the test of that.
-        empty: There is nothing to show or to do: exit 0.
-        missing: What it names is not there.
+        empty: There is no row to show and no work to do: exit 0.
+        missing: The named object does not exist.
         refused: The daemon, its program or the command itself refuses.
-        api: What the daemon answers.
-        program: What `python -m daemon VERB` answers; NOT_SET_UP for all of them without a shop.
+        api: The daemon's answers.
+        program: The output of `python -m daemon VERB`; NOT_SET_UP for all of them without a shop.
         down: The exit code without a daemon.
         unset: The same without a shop.
         stream: --json writes one document a line, the last of type summary or after Ctrl-C none.
@@ -144,7 +144,7 @@ def _says_no(code: ErrorCode, exit_code: int, verb: str, *argv: str) -> Cell:
 
 
 def _wrong(*argv: str) -> Cell:
-    """Make the situation in which a word of the command line names nothing: a file, a topic."""
+    """Make the situation in which a word of the command line names a missing file or topic."""
     return Cell(2, ErrorCode.USAGE, argv)
 
 

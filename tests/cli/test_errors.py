@@ -28,7 +28,7 @@ NOT_TYPED = ("momo config set backup.also_to /media/STICK/momo", "momo tx list -
 
 
 def parses(command: str) -> bool:
-    """Say whether the command line is one of ours; nothing is run."""
+    """Return whether the command line is a valid one of `momo`, without running it."""
     program, *words = shlex.split(command)
     assert program == "momo"
     _, rest = lift(words, {})
@@ -99,7 +99,7 @@ def test_hints_are_filled_and_quoted_from_what_is_known() -> None:
     facts = {"reference": "R", "transaction_id": "0012"}
     failure = Failure(ErrorCode.AMBIGUOUS_TRANSACTION_ID, body=body, facts=facts)
     assert next_of(failure) == ["momo reconcile R 0012 --provider 'a; rm -rf /'"]
-    # Nobody can type a command with a gap: the one that shows what belongs there stands in its place.
+    # A command with a missing value cannot be run, so the hint names the command that shows the value.
     failure.facts.pop("transaction_id")
     assert next_of(failure) == ["momo messages list --since 24h"]
 

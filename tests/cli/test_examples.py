@@ -50,7 +50,7 @@ def code_of(line: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One `momo` of an example: its words, and what it reads."""
+    """One `momo` of an example: its words, and its standard input."""
 
     words: tuple[str, ...]
     reads: str | None = None
@@ -63,7 +63,7 @@ def examples(name: str) -> list[str]:
 
 
 def steps(line: str) -> Iterator[Step]:
-    """Yield what the shell would start, as far as it is ours."""
+    """Yield the `momo` commands that the shell would start."""
     line = re.sub(r'^\w+="?[^"$]*\$\((.*)\)"?$', r"\1", line)
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.whitespace_split = True
@@ -97,7 +97,7 @@ REVIEW = {**samples.REVIEW, "suggestions": SUGGESTIONS}
 
 
 class Person(io.StringIO):
-    """Somebody at the terminal."""
+    """Standard input that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -181,7 +181,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> FakeProgram:
 
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let somebody sit there who says yes, types what is asked for, and knows the password."""
+    """Simulate a user at the terminal: answers yes, types the requested words, and knows the password."""
 
     def says(_: Terminal, question: str, __: str) -> str:
         typed = re.match(r"Type (.+?)[ :](?:to|$)", question)
@@ -233,7 +233,7 @@ def test_every_command_of_the_tree_shows_an_example_of_itself_in_its_help() -> N
 
 
 def cron_command(line: str) -> str:
-    """Return what cron would run, or the shell: without the five fields, and with an order and an ID."""
+    """Return the command line that cron or the shell would run: without the five fields, with a reference and an ID."""
     found = re.sub(r"^\s*(\S+ ){5}\s*(?=momo)", "", line.strip())
     return found.replace("$REF", samples.REF).replace("$TXID", "0000012345")
 

@@ -16,7 +16,7 @@ from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("sample_folder")
 AS_IT_IS = ("api", "deliveries curl", "sources rotate-key")
-"""What they write is there to be copied, or was written by somebody else."""
+"""Commands that print text unchanged, for copying or from another program."""
 EACH = pytest.mark.parametrize("name", CASES)
 
 

@@ -21,7 +21,7 @@ COLUMNS = ("empty", "missing", "refused")
 
 
 def tried(column: str) -> list[tuple[str, Cell]]:
-    """Return the rows whose situation is tried here, each with it."""
+    """Return the names and cells of the rows that have this situation."""
     cells = ((name, getattr(row, column)) for name, row in OTHERS.items())
     return [(name, cell) for name, cell in cells if isinstance(cell, Cell)]
 
@@ -43,7 +43,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> FakeProgram:
 
 @pytest.fixture
 def situation(api: FakeApi, program: FakeProgram) -> Callable[..., tuple[str, ...]]:
-    """Return what makes a row's situation, and says the words to type then."""
+    """Return a function that prepares a row's situation and returns the command line for it."""
 
     def make(name: str, cell: Cell | None = None) -> tuple[str, ...]:
         row = OTHERS[name]
@@ -56,7 +56,7 @@ def situation(api: FakeApi, program: FakeProgram) -> Callable[..., tuple[str, ..
 
 
 def documents(out: str, *, stream: bool) -> list[Any]:
-    """Return what stdout holds: one document, or one a line."""
+    """Return the JSON documents on stdout: one, or one a line for a stream."""
     assert out.endswith("\n") or not out
     found = [json.loads(line) for line in out.splitlines()]
     assert stream or len(found) == 1
@@ -106,7 +106,7 @@ def test_other_commands_that_cannot_say_why_with_their_code_on_both_sides(
     found = documents(ran.out, stream=OTHERS[name].stream)
     plain = momo(*argv, "-q")
     assert plain.code == cell.code
-    if not cell.error:  # it did what it was asked to, and that is what it found
+    if not cell.error:  # the command succeeded, and the exit code is its finding
         assert cell.code in (exit_codes.FINDINGS, exit_codes.PARTIAL)
         return
     assert found[-1]["success"] is False

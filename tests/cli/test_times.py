@@ -1,4 +1,4 @@
-"""Times are read and shown in the shop's zone, unless somebody asks for another one."""
+"""Times are read and shown in the shop's zone, or in the zone that a flag names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`momo keys` and `momo password`: what is sent, what is shown, what is kept from the screen."""
+"""`momo keys` and `momo password`: requests, output, and secrets that are not printed."""
 
 import stat
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`momo statement import`: three ways of telling of money, and what each lacks."""
+"""`momo statement import`: compare the statement, the messages and the payments, and list the differences."""
 
 from pathlib import Path
 from typing import Any

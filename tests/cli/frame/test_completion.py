@@ -1,4 +1,4 @@
-"""TAB: words, flags and what the shop has now; nothing when it cannot be known; in the real shells."""
+"""Completion: words, flags and ids of the shop, empty without an answer of the daemon; in the real shells."""
 
 import shutil
 import subprocess

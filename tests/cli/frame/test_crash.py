@@ -1,4 +1,4 @@
-"""What a fault of the command line leaves behind can be shown to anybody."""
+"""Crash reports of the command line contain no personal data."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What cron needs: commands that lock themselves, tell a watcher, and work in an empty environment."""
+"""Commands in cron: they lock themselves, report to a monitor, and work in an empty environment."""
 
 import fcntl
 import os

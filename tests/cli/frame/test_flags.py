@@ -129,7 +129,7 @@ def test_wrong_words_are_exit_2_with_a_sentence(
     assert said in ran.err.splitlines()[0]
     assert ran.err.splitlines()[0].endswith("[USAGE]")
     assert ran.err.splitlines()[1].startswith("  next:  momo ")
-    if not {"-o", "--get", "--fields"} & set(argv):  # they choose what stdout gets, too
+    if not {"-o", "--get", "--fields"} & set(argv):  # these choose the output on stdout, too
         told = momo("--json", "-q", *argv)
         assert (told.code, told.json["exit_code"], told.err) == (2, 2, "")
         assert said in told.json["error"]["message"]

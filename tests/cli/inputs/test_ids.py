@@ -1,4 +1,4 @@
-"""What may stand for an id; and that of two things that are meant, none is taken."""
+"""Short forms of an id: a prefix, a name, a number; an ambiguous one is refused."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""What may stand for the id of a rule, which has a name and a number too, and of a notice."""
+"""Short forms of the id of a rule, which also has a name and a number, and of a notice."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Money without a message: status finds fault with it, the lines say what to type, and a person can know of it."""
+"""Money without a message: `momo status` reports it, `momo lines` names the command, and an operator acknowledges it."""
 
 from daemon import wire
 from tests.cli import samples

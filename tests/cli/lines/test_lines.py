@@ -1,4 +1,4 @@
-"""`momo lines`: what to type next about a SIM without a number."""
+"""`momo lines`: the next command for a SIM without a number."""
 
 from typing import Any
 

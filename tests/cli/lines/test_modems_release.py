@@ -1,4 +1,4 @@
-"""`momo modems release`: ModemManager lets go, has nothing, is not there, or refuses; mmcli is a script."""
+"""`momo modems release`: ModemManager releases the modem, does not have it, is missing, or refuses; mmcli is a script."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`momo modems test --send-to`: an SMS costs money, so a person says yes first, and is told what came of it."""
+"""`momo modems test --send-to`: an SMS costs money, so the command asks first; then it reports the result."""
 
 import io
 from typing import Any

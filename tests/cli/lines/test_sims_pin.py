@@ -1,4 +1,4 @@
-"""`momo sims pin`: the PIN goes to the daemon, is on no screen, and what comes next is said."""
+"""`momo sims pin`: the PIN is sent to the daemon and never printed, and the output names the next step."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`momo sims show|trust|test-payment`: which service centres are home, and what the owner does about the others."""
+"""`momo sims show|trust|test-payment`: the home SMSCs of a SIM, and the commands for the other ones."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`momo messages import`: backups of every form, bad ones, and what the daemon is sent."""
+"""`momo messages import`: backups in every format, invalid ones, and the requests to the daemon."""
 
 import io
 import json
@@ -111,7 +111,7 @@ def test_pdus_stand_one_a_line() -> None:
 
 
 def answer(asked: Asked) -> Says:
-    """Take receipts, know what was told before, and skip other senders."""
+    """Answer like the daemon: accept receipts, report known ones, and skip other senders."""
     fates = {"MobileMoney": ("new", "historical"), "Known": ("known", "duplicate")}
     told = [fates.get(one["sender"], ("other_sender", None)) for one in asked.body["messages"]]
     rows = [{"fate": fate, "state": state, "id": None, "why": None} for fate, state in told]

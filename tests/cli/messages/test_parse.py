@@ -1,4 +1,4 @@
-"""`momo parse`: what is said of pasted messages, without a daemon and without a shop."""
+"""`momo parse`: the reading of pasted messages, without a daemon and without a shop."""
 
 import json
 from pathlib import Path

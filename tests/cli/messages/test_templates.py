@@ -1,4 +1,4 @@
-"""`momo templates` and what belongs to them: checking, learning, confirming, reading again, samples for maintainers."""
+"""`momo templates`: check, learn, confirm, reparse, and samples for maintainers."""
 
 import json
 from pathlib import Path

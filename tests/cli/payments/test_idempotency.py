@@ -1,4 +1,4 @@
-"""The key of a call is on the disk before the call, so that it can be repeated whatever happened to it."""
+"""The idempotency key is on the disk before the call, so that an interrupted call can be repeated."""
 
 import json
 from typing import Any

@@ -22,7 +22,7 @@ def _page(api: FakeApi) -> None:
 
 
 def program(folder: Path, name: str, then: str = "exit 0") -> Path:
-    """Put a program on PATH that writes down what it was told; return where."""
+    """Put a program on PATH that writes its arguments to a file; return the file's path."""
     told = folder / "told"
     path = folder / name
     path.write_text(f'#!/bin/sh\nprintf "%s|" "$@" > {told}\n{then}\n')

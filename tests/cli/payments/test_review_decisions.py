@@ -1,4 +1,4 @@
-"""Approving and rejecting: what is asked, what is sent, what is said."""
+"""Approve and reject reviews: questions, requests, output."""
 
 import io
 import json
@@ -176,7 +176,7 @@ def test_reject_without_a_reason_is_2(api: FakeApi, momo: Momo) -> None:
 
 
 def on_terminal(shop: Shop, answers: list[tuple[bytes, bytes]]) -> tuple[int, bytes, bytes]:
-    """Run `review approve` on a terminal, answering each question; returns code, stdout, what was shown."""
+    """Run `review approve` on a terminal and answer each question; return exit code, stdout and the terminal's text."""
     words = [sys.executable, "-m", "momo_cli", "review", "approve", ID, "--json"]
     with at_terminal(words, shop.environ) as (process, master):
         shown = b""

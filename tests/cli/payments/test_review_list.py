@@ -1,4 +1,4 @@
-"""What waits for a person: the list, and one with its evidence."""
+"""Open reviews: the list, and one review with its evidence."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`momo simulate` and `momo init --sandbox`: what is sent, and that it says that no money moved."""
+"""`momo simulate` and `momo init --sandbox`: requests, and an output that says that no money moved."""
 
 import json
 from pathlib import Path

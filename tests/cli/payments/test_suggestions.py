@@ -129,7 +129,7 @@ def test_a_person_decides_with_one_key(
 
 
 class Quick(StringIO):
-    """A screen before a person who presses the key in the very moment in which the question is there."""
+    """A screen that presses a key at the moment when the question appears."""
 
     def __init__(self, keyboard: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Orders: what happened to them, and giving them up."""
+"""Transactions: list, show with events, cancel."""
 
 import shlex
 from typing import Any

@@ -23,7 +23,7 @@ from tests.fakes.fake_api import FakeApi, ok
 EXPOSURE_MAX = 2.0
 """Of 10; the same unit without a sandbox has 9.6."""
 USER_EXPOSURE_MAX = 6.5
-"""What is left without PrivateUsers=, which would lose the modem's group."""
+"""Exposure without PrivateUsers=, which would remove the modem's group."""
 CONTROL = """#!{python}
 import json, os, pathlib, sys
 here = pathlib.Path({folder!r})
@@ -42,7 +42,7 @@ analyze = pytest.mark.skipif(
 
 
 class Machine:
-    """The programs of a machine's systemd, which only write down what they are told."""
+    """The programs of a machine's systemd, replaced by scripts that record their arguments."""
 
     def __init__(self, folder: Path, environ: dict[str, str]) -> None:
         self._folder = folder
@@ -227,7 +227,7 @@ def test_uninstall_removes_what_is_this_shop_s_and_nothing_else(
     momo("service", "install", "--timers", "--yes")
     other = machine.units / "momo-second.service"
     other.write_text("# Shop: /another/shop\n")
-    machine.asked  # noqa: B018 -- forgets what was asked so far
+    machine.asked  # noqa: B018 -- clears the recorded calls
     ran = momo("service", "uninstall", "--json")
     assert (ran.code, ran.json["data"]["status"]) == (0, "uninstalled")
     assert [path.name for path in machine.units.iterdir()] == [other.name]

@@ -41,7 +41,7 @@ sys.exit(int((here / "code").read_text()))
 
 
 class Program:
-    """A stand-in for `python -m daemon`: says what it is told to, and remembers how it was called."""
+    """A stand-in for `python -m daemon`: gives scripted answers and records its calls."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

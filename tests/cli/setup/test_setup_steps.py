@@ -32,7 +32,7 @@ PRACTICE = {"reference": "svc_trx_practice", "svc_code": "7KQ2MX"}
 
 @pytest.fixture
 def settled(api: FakeApi, momo: Momo, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """A daemon that runs with a phone, and what `config set` was told."""
+    """A running daemon with a phone; return the recorded arguments of `config set`."""
     told: list[Any] = []
     settings = dict(SETTINGS)
 
@@ -192,7 +192,7 @@ KNOWN = ok(samples.SMSCS)
 
 @pytest.fixture
 def new_sim(settled: list[Any], api: FakeApi) -> FakeApi:
-    """A SIM with a number whose balance is not known yet."""
+    """A SIM with a number and without a known balance."""
     api.on("GET", wire.Path.SIMS, ok([{**samples.SIMS[0], "sims": [PLACED]}]))
     api.on("POST", wire.Path.LOCAL_SIM_SMSCS, UNKNOWN)
     api.on("POST", wire.Path.LOCAL_SIM_TEST_PAYMENT, ok(samples.TEST_PAYMENT))
@@ -403,7 +403,7 @@ def test_service_comes_with_its_timers_which_are_shown_by_what_they_do(
 
 @pytest.fixture
 def down(settled: list[Any], api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """As `settled`, but no daemon runs, and `daemon run` is not started either; what was started."""
+    """As `settled`, but no daemon runs, and starting one fails; return the recorded starts."""
     started: list[Any] = []
 
     def start(*words: Any, **_: Any) -> Any:

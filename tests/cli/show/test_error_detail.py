@@ -1,4 +1,4 @@
-"""The line below what happened: the fact that proves it, and never the same sentence again."""
+"""The detail lines below an error message: facts from the error body, without a repetition of the message."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What stands around a list: how much of it is shown, and what to type for the rest."""
+"""Heading and footer of a list: the number of rows shown, and the command for the next page."""
 
 import pytest
 

@@ -138,7 +138,7 @@ def test_csv_of_a_list_holds_no_formula_and_plain_is_as_it_came(api: FakeApi, mo
 def test_ten_thousand_orders_are_never_held_at_once(
     form: str, total: int, api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is asked for is written before more than a block of rows is asked for."""
+    """Rows are written before the next pages are requested, so few rows are held in memory."""
     sink = io.BytesIO()
     waiting: list[int] = []
 

@@ -79,7 +79,7 @@ def test_pager_is_the_one_that_the_environment_names(
 
 
 def shown(terminal: Terminal, pager: str, count: int) -> str:
-    """Show lines on a terminal of 24 lines, and return what it got."""
+    """Show lines on a terminal of 24 lines, and return the text that it received."""
     import fcntl
     import struct
     import termios

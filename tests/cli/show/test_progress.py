@@ -12,7 +12,7 @@ from tests.cli.conftest import Shop
 
 
 class Screen(io.StringIO):
-    """A terminal that keeps what it got."""
+    """A terminal that keeps the text written to it."""
 
     def isatty(self) -> bool:
         return True

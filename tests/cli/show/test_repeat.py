@@ -24,7 +24,7 @@ from tests.fakes.fake_api import FakeApi, ok, refusal
 
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Make waiting free; somebody presses Ctrl-C in the third pause."""
+    """Replace sleep; the third pause is interrupted by Ctrl-C."""
     taken: list[float] = []
 
     def nap(seconds: float) -> None:

@@ -16,7 +16,7 @@ from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
 
 
 class Notes:
-    """Takes what is said, and can be waited for."""
+    """Collects the written text, and can wait for it."""
 
     def __init__(self) -> None:
         self.text = ""

@@ -1,4 +1,4 @@
-"""Tables: every line fits its terminal, nothing but ids is cut, and what does not fit is written in another way."""
+"""Tables: every line fits the terminal, only ids are cut, and long values continue on the next lines."""
 
 from dataclasses import replace
 

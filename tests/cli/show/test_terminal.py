@@ -43,7 +43,7 @@ def run(shop: Shop, *argv: str, **environ: str) -> subprocess.CompletedProcess[b
 
 
 def on_terminal(shop: Shop, *argv: str, **environ: str) -> str:
-    """Run with stdout on a pty, and return what the terminal got."""
+    """Run with stdout on a pty, and return the text that the terminal received."""
     master, slave = pty.openpty()
     try:
         with subprocess.Popen(

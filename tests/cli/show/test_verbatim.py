@@ -1,4 +1,4 @@
-"""What is copied from a terminal, or read by a program there, is neither wrapped nor changed on a narrow one."""
+"""Text for copying or for programs is printed unchanged and unwrapped, also on a narrow terminal."""
 
 import io
 import json

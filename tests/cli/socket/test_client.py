@@ -1,4 +1,4 @@
-"""The client against the fake daemon: what the other side saw, and what is said when it is gone."""
+"""The client against the fake daemon: received requests, repeated calls, and errors of a lost connection."""
 
 import json
 import os
@@ -139,7 +139,7 @@ def test_an_answer_that_comes_before_the_body_is_read_is_heard(
 
 @contextmanager
 def sending(shop: Shop, *pieces: bytes, ends: bool = True) -> Iterator[list[bytes]]:
-    """Answer every connection with these pieces and then close it, or leave it open; yield what was asked."""
+    """Answer every connection with these pieces and then close it, or leave it open; yield the received requests."""
     asked: list[bytes] = []
     taken: list[socket.socket] = []
 
@@ -315,7 +315,7 @@ def test_a_user_without_an_own_shop_gets_the_shop_of_the_machine(
     assert located.socket == "/run/momo/momo.sock"
     assert located.places.database == "/var/lib/momo/default/momo.db"
     assert located.places.config == "/etc/momo/default.toml"
-    # What the command line itself stores stays with its user, who may not write in the machine's shop.
+    # The command line's own files stay with its user, without permission to write in the machine's shop.
     assert located.places.state == f"{tmp_path}/.local/state/momo/default"
     assert locate(Flags(profile="own"), environ, 4242).machine is False
     assert locate(Flags(), {**environ, "MOMO_HOME": "/c"}, 4242).machine is False

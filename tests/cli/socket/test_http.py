@@ -17,7 +17,7 @@ Outcome: TypeAlias = tuple[object, ...]
 
 
 class Wire:
-    """A connection whose bytes arrive in the given pieces, and which then ends or times out."""
+    """A connection that delivers the given pieces, and then ends or times out."""
 
     def __init__(self, pieces: Sequence[bytes], *, hangs: bool = False) -> None:
         self._pieces = [piece for piece in pieces if piece]

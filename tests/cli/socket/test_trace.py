@@ -1,4 +1,4 @@
-"""What -v and --debug show of the calls on the socket: enough to see what went wrong, and nobody's secrets."""
+"""Traces of the calls on the socket with -v and --debug; they contain no secrets and no SMS texts."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ KEY = "svc_live_sk_0123456789abcdefghijABCDEFGHIJ"
 
 
 def bodies(err: str, sign: str) -> list[Any]:
-    """Return the bodies that were told with that sign."""
+    """Return the traced bodies with that sign at the beginning of the line."""
     lines = [line.removeprefix(f"{sign} ") for line in err.splitlines() if line.startswith(sign)]
     return [json.loads(line) for line in lines if line.startswith("{")]
 

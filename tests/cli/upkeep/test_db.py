@@ -1,4 +1,4 @@
-"""`momo db`: the forms of the output, and who is told before phone numbers are shown."""
+"""`momo db`: output forms, and the journal entry before phone numbers are shown."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""`momo doctor`: through the daemon when one runs, else by its program; what is wrong, what to type, and the exit code."""
+"""`momo doctor`: through the daemon if it runs, else by its program; findings, next commands, and exit codes."""
 
 import json
 import tarfile
@@ -98,7 +98,7 @@ def test_all_well_is_said(api: FakeApi, momo: Momo) -> None:
 def test_without_a_daemon_and_without_a_shop_the_machine_is_looked_at(
     shop: Shop, momo: Momo
 ) -> None:
-    """The program itself runs: whatever this machine has plugged in, the phones were not asked."""
+    """Run the program itself; it asks no phones, so the result does not depend on the modems of this machine."""
     (shop.home / wire.DATABASE_NAME).unlink()
     ran = momo("doctor", "modem", "ledger", "--json")
     assert ran.code in (0, 6)

@@ -1,4 +1,4 @@
-"""`momo forget` and `momo export --payer`: what a person may ask of the shop."""
+"""`momo forget` and `momo export --payer`: the rights of a payer to erasure and to a copy."""
 
 import json
 import stat

@@ -1,4 +1,4 @@
-"""`momo logs`: over the socket, from the files when nobody answers, and on and on."""
+"""`momo logs`: over the socket, from the files without a daemon, and following new lines."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`momo notices list`: what a person reads of a notice, and can copy."""
+"""`momo notices list`: the text of a notice, and its command on one line for copying."""
 
 from daemon.wire import Path
 from tests.cli import samples

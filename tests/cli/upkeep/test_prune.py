@@ -1,4 +1,4 @@
-"""`momo prune`: counts first, asks, goes on until nothing is left, and believes no doubtful clock."""
+"""`momo prune`: counts, asks, repeats until no old rows are left, and refuses while the clock is in doubt."""
 
 import json
 

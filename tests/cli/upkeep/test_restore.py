@@ -1,4 +1,4 @@
-"""What `momo restore` says of what came after the copy, and is not in it."""
+"""`momo restore` counts the payments and webhooks that are newer than the copy."""
 
 from typing import Any
 

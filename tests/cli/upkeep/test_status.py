@@ -1,4 +1,4 @@
-"""`momo status` says how old the newest backup is, and what the daily look through the database found."""
+"""`momo status` shows the age of the newest backup and the findings of the daily database check."""
 
 import pytest
 

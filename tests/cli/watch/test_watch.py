@@ -1,4 +1,4 @@
-"""`momo watch`: what a key does and what is shown, without a terminal (which is test_watch_terminal.py)."""
+"""`momo watch`: keys and screens, without a terminal (see test_watch_terminal.py for one)."""
 
 from copy import deepcopy
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`momo watch` on a real terminal: the real program on a pty, typed at, and what it leaves behind."""
+"""`momo watch` on a real terminal: the real program on a pty with typed keys, and the terminal's state at the end."""
 
 import os
 import pty
@@ -43,7 +43,7 @@ class Screenful:
     before: list[Any]
     said: str = ""
     heard: str = ""
-    """All of it, also what was waited for."""
+    """The whole output, including the parts that `wait_for` has consumed."""
 
     def wait_for(self, pattern: str) -> None:
         """Read until the pattern was written since the last time; fails when it is silent, or says too much else."""
@@ -164,7 +164,7 @@ class Counter:
 
     @property
     def approved(self) -> list[Any]:
-        """The bodies of what was approved."""
+        """The bodies of the approvals."""
         return [asked.body for asked in self._api.asked if asked.path == self._path]
 
 

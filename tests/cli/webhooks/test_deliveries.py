@@ -1,4 +1,4 @@
-"""Deliveries from the command line: what is asked, sent and said."""
+"""Deliveries at the command line: questions, requests, output."""
 
 import json
 from typing import Any

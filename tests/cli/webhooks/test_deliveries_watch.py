@@ -1,4 +1,4 @@
-"""`momo deliveries watch`, and `momo tx watch` for those who look elsewhere."""
+"""`momo deliveries watch`, and `momo tx watch` with desktop notifications."""
 
 import json
 from pathlib import Path
@@ -88,7 +88,7 @@ SHORT = (8, "transaction.expired", samples.SHORT)
 
 @pytest.fixture
 def desktop(tmp_path: Path, shop: Shop) -> Path:
-    """A desktop whose notify-send writes down what it is told."""
+    """A desktop with a notify-send that records its arguments."""
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "notify-send"

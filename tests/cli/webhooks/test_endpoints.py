@@ -1,4 +1,4 @@
-"""Changing and deleting endpoints: what is asked, what is sent, what is said."""
+"""Add, change and delete endpoints: questions, requests, output."""
 
 import json
 from pathlib import Path

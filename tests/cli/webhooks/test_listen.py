@@ -1,4 +1,4 @@
-"""`momo listen` and `momo deliveries curl`: what the flags mean, and that nothing in a body is a word of the shell."""
+"""`momo listen` and `momo deliveries curl`: the flags, and quoting of bodies for the shell."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Replay from the command line: its plan, its months, and the wait for what comes of it."""
+"""Replay at the command line: its plan, windows of a month, and the wait for the deliveries."""
 
 import io
 from typing import Any

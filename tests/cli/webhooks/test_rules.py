@@ -1,4 +1,4 @@
-"""Rules at the command line: what is sent, what is said, and what is refused before anything is sent."""
+"""Rules at the command line: requests, output, and filters that are refused before a request."""
 
 import json
 from pathlib import Path
