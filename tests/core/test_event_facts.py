@@ -1,4 +1,4 @@
-"""What a line of the journal says of itself, as it leaves the shop."""
+"""Facts of a journal entry, as the API shows them."""
 
 import pytest
 

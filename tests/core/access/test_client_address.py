@@ -1,4 +1,4 @@
-"""Whose address a caller has: a proxy on this machine may name it, anybody else only has his own."""
+"""The address of a caller: named by a proxy on this machine, else the address of the connection."""
 
 import pytest
 

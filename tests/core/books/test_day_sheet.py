@@ -1,4 +1,4 @@
-"""Days and hours of a zone whose clocks change, and what is added up of them."""
+"""Days and hours in a zone with daylight saving time, and their totals."""
 
 from datetime import UTC, date, timedelta
 from zoneinfo import ZoneInfo

@@ -1,4 +1,4 @@
-"""What is said of a phone's condition, and what a person is told to do."""
+"""Health of a modem: its description, and its troubles with the next step."""
 
 from dataclasses import replace
 

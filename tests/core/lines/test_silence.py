@@ -32,7 +32,7 @@ def hourly(
 ) -> Iterator[tuple[int, Rhythm]]:
     """Let a shop live from its first Monday, watched all the time; `closed` are days without customers.
 
-    Yields each hour's end and what is known then.
+    Yields each hour's end and the rhythm at that time.
     """
     rhythm = silence.new_rhythm("sim", MONDAY, 0)
     dice = random.Random(seed)
@@ -51,7 +51,7 @@ def hourly(
 
 
 def live(rate: Rate, until_us: int, seed: int = 1, closed: frozenset[int] = frozenset()) -> Rhythm:
-    """Return what is known at last."""
+    """Return the rhythm at the end."""
     return list(hourly(rate, until_us, seed, closed))[-1][1]
 
 

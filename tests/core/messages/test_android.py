@@ -1,4 +1,4 @@
-"""Posts of the Android app: signatures, and what is read from them."""
+"""Posts of the Android app: signatures, and the messages in them."""
 
 from datetime import UTC, datetime
 from typing import Any

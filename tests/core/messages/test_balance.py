@@ -1,4 +1,4 @@
-"""The rules of the balance chain: what continues it, what waits beside it, and what settles what waits."""
+"""The rules of the balance chain: messages that continue it, rows that wait beside it, and the events that settle a row."""
 
 from dataclasses import replace
 from random import Random

@@ -1,4 +1,4 @@
-"""What one message did to the balance, the order of a line, and what two of its messages say of each other."""
+"""The balance change by one message, the order of a line's messages, and the relation between two of them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What speaks against a message of the right sender (decisions.md section 4, sms-formats (d))."""
+"""Doubts about a message with the network's sender name (decisions.md section 4, sms-formats (d))."""
 
 import json
 from dataclasses import replace

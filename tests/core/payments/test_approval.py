@@ -1,4 +1,4 @@
-"""The payment that a message claims to be, as the person who vouches was shown it."""
+"""The payment that a held message claims, as the operator saw it before the approval."""
 
 import json
 from typing import Any

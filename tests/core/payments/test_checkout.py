@@ -1,4 +1,4 @@
-"""What a checkout page shows, decided without a page."""
+"""Content of the checkout page, decided by pure functions."""
 
 import itertools
 from dataclasses import replace

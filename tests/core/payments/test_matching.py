@@ -1,4 +1,4 @@
-"""Every row of decisions.md section 2 that says what a trusted payment does to a request."""
+"""Effects of a trusted payment on a transaction: every row of decisions.md section 2."""
 
 from dataclasses import replace
 

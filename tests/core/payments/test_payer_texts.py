@@ -1,4 +1,4 @@
-"""The words of SMS to payers: what a template may say, and that the usual ones fit one SMS."""
+"""Texts of SMS to payers: allowed templates, and default texts that fit one SMS."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What releases a held message without a decision."""
+"""Events that release a held message without a decision."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""When the wall clock is believed: it has witnesses, and they are carried forward by a clock that nobody can set."""
+"""Checks of the wall clock by witnesses: times of the network, carried forward by the monotonic clock."""
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_a_journal_that_is_ahead_and_a_year_before_the_program_are_doubts() -> N
     assert made.times(NOW - MINUTE_US, 0).doubt is None
     assert ahead(made, NOW - DAY_US, 0) == -DAY_US
     assert made.times(0, 0).doubt is not None
-    # A network that agrees with the clock outweighs what was once written by a wrong one.
+    # A network time that agrees with the clock overrides journal entries that a wrong clock has dated.
     made.note_network_time(SIM, NOW - DAY_US, made.times(NOW - DAY_US, 0))
     assert made.times(NOW - DAY_US, 0).doubt is None
 

@@ -1,4 +1,4 @@
-"""What goes out of a stored text when its payer is forgotten, and what stays."""
+"""Erasure of a payer from stored texts: the removed parts, and the parts that stay."""
 
 import json
 

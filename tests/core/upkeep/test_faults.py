@@ -1,4 +1,4 @@
-"""Present faults: one for each cause, told after a minute, again after hours, and at their end."""
+"""Present faults: one for each cause, with notices after a minute, after hours, and at the end."""
 
 from daemon.core.limits import MINUTE_US
 from daemon.core.upkeep.faults import NOTICE_AGAIN_US, Faults, as_notice, fault_json

@@ -1,4 +1,4 @@
-"""What attempts say about our own link."""
+"""Detect an outage of our own connection from the results of attempts."""
 
 from daemon.core.webhooks.connectivity import ConnectivityState
 from daemon.core.webhooks.delivery import Link

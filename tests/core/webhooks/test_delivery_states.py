@@ -1,4 +1,4 @@
-"""The states of a delivery, pair by pair; what each outcome is called, and how long each step is."""
+"""The states of a delivery: every pair of state and event, the result of each outcome, and the retry delays."""
 
 import itertools
 
@@ -97,7 +97,7 @@ def test_the_table_has_a_row_for_every_status() -> None:
             AttemptResult.REDIRECT,
             DeliveryError.REDIRECT,
         ),
-        # Cut short: what cut it decides, whatever status line had come.
+        # An interrupted answer: the interruption decides, also if a status line was received.
         (broke(DeliveryError.TIMEOUT, status=200), AttemptResult.TIMEOUT, DeliveryError.TIMEOUT),
     ]
     + [

@@ -1,4 +1,4 @@
-"""What is live goes first, and what is sent again in bulk comes to its end."""
+"""Live deliveries go before bulk resends, and bulk resends still make progress."""
 
 from daemon.core.webhooks.fair_queue import BULK_WAIT_S_MAX, LIVE_STEP_S, LivePriority
 

@@ -1,4 +1,4 @@
-"""What a replay does with one payment: every combination, and the cursor."""
+"""The decision of a replay about one payment, in every combination, and the cursor."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The language of routing rules: what holds for every filter and every payment."""
+"""Routing rules: properties that hold for every filter and every payment."""
 
 import json
 from typing import Any

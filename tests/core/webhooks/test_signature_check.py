@@ -1,4 +1,4 @@
-"""What is told to people whose receiver does not take a signature."""
+"""Explanations of a webhook signature that a receiver rejects."""
 
 import json
 from collections.abc import Callable
