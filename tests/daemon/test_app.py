@@ -1,4 +1,4 @@
-"""What the flags of `daemon run` make of the settings."""
+"""Flags of `daemon run` and their effect on the settings."""
 
 from dataclasses import replace
 from pathlib import Path

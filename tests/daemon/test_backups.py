@@ -1,4 +1,4 @@
-"""Copies of a shop: one that is not in order can be backed up too, an upgrade makes one first, and a restore tells all."""
+"""Backups of a shop, also of a damaged one, before an upgrade, and the report of a restore."""
 
 import errno
 import json
@@ -100,7 +100,7 @@ def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(old_shop: Places) -
     pruned = backups.prune(places, "1d", dry_run=False)
     assert len(pruned["removed"]) == 1
     assert [one.before_upgrade for one in backup.entries(places)] == [False, True]
-    # And it is what brings the old program back.
+    # The copy allows a return to the old program.
     restored = backups.restore(places, entry.id, NOW, dry_run=True)
     assert restored["schema"] == 1
 
@@ -345,7 +345,7 @@ def test_two_shops_on_one_stick_thin_out_their_own_copies_alone(
     assert len(backup.entries_in(stick, shop_mark(shop.database))) == 1
     # Each finds its own again, by the path.
     assert backups.verify(other, theirs[0].path)["id"] == "20261121T080000Z"
-    # A shop whose file cannot be read any more removes nothing.
+    # With an unreadable database, no copy is removed.
     Path(shop.database).write_bytes(b"torn")
     assert backups.prune(shop, "1d", dry_run=False, also_to=str(stick))["also_removed"] == []
 

@@ -1,4 +1,4 @@
-"""`python -m daemon COMMAND`: each command loads only what it needs."""
+"""`python -m daemon COMMAND`: each command imports only the modules that it needs."""
 
 import importlib
 import subprocess

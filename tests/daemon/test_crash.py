@@ -1,4 +1,4 @@
-"""What a crash leaves behind can be shown to anybody."""
+"""Crash reports of the daemon contain no personal data."""
 
 import io
 import threading

@@ -1,4 +1,4 @@
-"""The files of the message journal: what was appended stays, whatever interrupts a write, a rotation or a rewrite."""
+"""The files of the message journal: appended parts survive an interrupted write, rotation or rewrite."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Keeping the machine awake: the plug as the kernel tells of it, and the programs of the machine, played by scripts."""
+"""Keep the machine awake: power supply data of the kernel, and the machine's programs, replaced by scripts."""
 
 import asyncio
 import os
@@ -56,7 +56,7 @@ def test_a_machine_without_batteries_is_plugged_in(tmp_path: Path) -> None:
 
 
 class Logind:
-    """A `systemd-inhibit` on PATH, which refuses what it is told to refuse."""
+    """A `systemd-inhibit` on PATH that refuses the locks named in `refuses`."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "systemd-inhibit"
@@ -108,7 +108,7 @@ async def test_the_lock_goes_when_the_daemon_does_however_it_ends(logind: Logind
     process = hold._process
     assert process is not None
     assert process.stdin is not None
-    process.stdin.close()  # what the kernel does with the pipe of a process that was killed
+    process.stdin.close()  # the kernel closes the pipe of a killed process
     assert await logind.gone()
     await process.wait()
     assert not hold.held

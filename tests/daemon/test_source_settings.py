@@ -1,4 +1,4 @@
-"""The entries of `[[sources]]`: what they may say, and how `momo setup --hilink` adds one."""
+"""The entries of `[[sources]]`: valid values, and the entry that `momo setup --hilink` adds."""
 
 from pathlib import Path
 

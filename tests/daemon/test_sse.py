@@ -10,7 +10,7 @@ from daemon.runtime import sse
 
 
 class Reader:
-    """Somebody who reads a stream; `broken` after so many messages."""
+    """A reader of a stream; `broken` after so many messages."""
 
     def __init__(self, takes: int = 100) -> None:
         self.got: list[Message] = []
@@ -32,7 +32,7 @@ class Reader:
 
 
 async def running() -> set[str]:
-    """Return what else runs in this loop."""
+    """Return the names of the other tasks in this loop."""
     await asyncio.sleep(0)
     return {task.get_name() for task in asyncio.all_tasks()} - {asyncio.current_task().get_name()}  # type: ignore[union-attr]  # a task runs this test
 

@@ -1,4 +1,4 @@
-"""What systemd is told, over a real datagram socket; and that a worker that hangs stops the ping."""
+"""Notifications to systemd over a real datagram socket; a worker that hangs stops the watchdog ping."""
 
 import asyncio
 import io

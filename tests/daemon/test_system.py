@@ -1,4 +1,4 @@
-"""The real clock and dice: only what can be said without waiting or luck."""
+"""The real clock and randomness: properties that need no waiting and do not depend on chance."""
 
 from concurrent.futures import ThreadPoolExecutor
 
