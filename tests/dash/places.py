@@ -1,6 +1,6 @@
 """A value for each `{place}` of the tables of pages and actions, so that each row can be asked for in tests.
 
-Whoever adds a page with a place adds its thing here: a row of the test shop with this id.
+For a new page with a place, add the row of the test shop with this id here.
 """
 
 from daemon.store.webhooks import routing
@@ -15,7 +15,7 @@ NOWHERE = "00000000-0000-4000-8000-000000000000"
 
 
 async def paths(api: FakeApi) -> dict[str, str]:
-    """Make what the places need; return the address of each row that is shown, by the path of its row."""
+    """Make the rows for the places; return the address of each page, by its path in the table."""
     orders = Orders(api.shop)
     paid = await orders.make("paid")
     assert paid.payment_id is not None
@@ -72,5 +72,5 @@ async def webhook_paths(api: FakeApi, orders: Orders) -> dict[str, str]:
 
 
 def filled(path: str, known: dict[str, str]) -> str:
-    """Return the address of a row; a place that is not made leads nowhere, which is enough for who may not see it."""
+    """Return the address of a page; an unknown place gets an id that does not exist, which suffices to test a refusal."""
     return known.get(path) or path.replace("{id}", NOWHERE)

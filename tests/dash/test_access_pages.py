@@ -1,4 +1,4 @@
-"""Users and API keys in the browser: what is shown once, what needs the own password, what ends at once."""
+"""Users and API keys in the browser: secrets shown once, the password before a change, and sessions that end at once."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The dashboard in Debian's Chromium: what is shown, how it changes by itself, and that everybody can use it."""
+"""The dashboard in Debian's Chromium: pages, live updates, and accessibility."""
 
 import asyncio
 import gzip
@@ -28,14 +28,14 @@ LOOKS = (("light", 320), ("dark", 320), ("light", 360), ("dark", 1280), ("light"
 
 
 def clean(visit: Visit) -> bool:
-    """Nothing complained, and nothing but this shop was asked for anything."""
+    """Check that the browser reported no errors and sent requests to this shop only."""
     assert visit.faults == []
     assert visit.elsewhere == []
     return True
 
 
 async def violations(visit: Visit) -> list[str]:
-    """What axe finds, by rule."""
+    """Return the violations that axe finds, by rule."""
     results = (await Axe().run(visit.page)).response
     return [
         f"{found['id']}: {[node['html'][:160] for node in found['nodes']]}"

@@ -1,4 +1,4 @@
-"""What other sites, repeated forms, ended sessions and disabled users can do: nothing, and they are told so."""
+"""Requests from other sites, repeated forms, ended sessions and disabled users are refused with a reason."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What holds for every page: links lead to pages that this person may see, and faults become sentences."""
+"""Properties of every page: links lead to pages that this user may see, and faults are shown as sentences."""
 
 import re
 

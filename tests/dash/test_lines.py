@@ -1,4 +1,4 @@
-"""The pages of lines and of unplaced payments: what they show and what they do."""
+"""The pages of lines and of unplaced payments: content and actions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The review page: decided by keyboard, without script, by two people at once, and by who may."""
+"""The review page: decisions by keyboard, without script, by two people at once, and by role."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ OTHER = "+233201234567"
 
 
 async def doubtful(api: FakeApi, count: int = 1) -> None:
-    """Make reviews of payments whose payer's number is unknown: no forgery."""
+    """Make reviews of payments with an unknown payer's number: no forgery."""
     await api.shop.begin_chain()
     orders = Orders(api.shop)
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""The orders in the dashboard: open ones first, matched, cancelled, replaced and sent again by who may."""
+"""Transactions in the dashboard: open ones first; match, cancel, replace and send again, by role."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the doctor finds at the shop itself: its files, its database, its clock, its webhooks, its backups."""
+"""Findings of the doctor about the shop: files, database, clock, webhooks, backups."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What the doctor finds about the certificate of the API."""
+"""Findings of the doctor about the certificate of the API."""
 
 import datetime
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the doctor finds at the modems of made-up computers, and what it says to type."""
+"""Findings of the doctor about the modems of simulated computers, with the next commands."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def bad(machine: Machine, **changes: object) -> Found:
 
 
 def zte(machine: Machine, place: str = "1-2", first: int = 0) -> str:
-    """Plug in a ZTE whose commands go to interface 1; returns that port."""
+    """Plug in a ZTE modem with its command port on interface 1; return that port."""
     machine.plug(place, "19d2:0016", "ZTE,Incorporated", "ZTE WCDMA Technologies MSM")
     machine.interface(place, 0, driver="option", tty=f"ttyUSB{first}")
     port = machine.interface(place, 1, driver="option", tty=f"ttyUSB{first + 1}")

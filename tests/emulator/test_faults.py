@@ -1,4 +1,4 @@
-"""What can be wrong with the emulated phone, by name and by field."""
+"""Faults of the emulated phone, set by name and by field."""
 
 import pytest
 

@@ -20,7 +20,7 @@ PATIENCE_S = 10.0
 
 
 class Line:
-    """The daemon's end of the tty, with nothing but the system's own calls."""
+    """The daemon's end of the tty, using only system calls."""
 
     def __init__(self, link: Path) -> None:
         self.fd = os.open(link, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
@@ -157,7 +157,7 @@ def test_fast_phone_answers_thousands_of_commands_a_second(
     line.close()
     with capsys.disabled():
         sys.stdout.write(f"[emulated phone in a thread: {rate:.0f} commands/s] ")
-    # Of our own time, far below what it does alone: both ends share one interpreter here.
+    # Processor time. The emulator alone is much faster: both ends share one interpreter here.
     assert rate > 2000
 
 

@@ -1,4 +1,4 @@
-"""The emulated phone as a program: told what to do on its standard input and on a socket."""
+"""The emulated phone as a program, controlled by its standard input and by a socket."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The emulated phone as the makes that shops have: each quirk as the sources tell it."""
+"""The emulated phone as common makes of modems: each quirk as its source describes it."""
 
 import contextlib
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def make(name: str, storages: Mapping[str, int] | None = None, spare: Sim | None
 
 
 def calm(name: str, storages: Mapping[str, int] | None = None) -> Phone:
-    """Return one that says nothing unasked between a command and its answer."""
+    """Return a phone that sends no unsolicited lines between a command and its answer."""
     phone = make(name, storages)
     phone._handset.noisy = False
     return phone

@@ -1,4 +1,4 @@
-"""SIMs of the emulated phone: PINs, and moving from phone to phone with what is on them."""
+"""SIMs of the emulated phone: PINs, and moves between phones with the stored messages."""
 
 import json
 

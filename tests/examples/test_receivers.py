@@ -1,4 +1,4 @@
-"""The example receivers take what is genuine, once, and nothing else: in Python, PHP and Node."""
+"""The example receivers in Python, PHP and Node accept genuine webhooks only, and each of them once."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""The short receivers of docs/webhooks.md, cut out of the page and run: they take what is genuine and nothing else."""
+"""The short receivers of docs/webhooks.md, cut out of the page and run: they accept genuine webhooks only."""
 
 import contextlib
 import http.client
@@ -61,7 +61,7 @@ def port(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def own_port() -> int:
-    """Return a free port below those that the system hands out: nobody is given it before our program takes it."""
+    """Return a free port below the system's ephemeral range, so that no other program is given it meanwhile."""
     for port in range(20_000 + os.getpid() % 1_000 * 10, 32_000):
         with socket.socket() as asked, contextlib.suppress(OSError):
             asked.bind(("127.0.0.1", port))

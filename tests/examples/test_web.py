@@ -76,7 +76,7 @@ async def site(api: FakeApi, folder: Path, key: str | None = None) -> Path:
 
 
 async def buy(page: Page, url: str, amount: str = "5.00") -> str:
-    """Fill in the page's form, send it, and return what the page says in the end."""
+    """Fill in the page's form, send it, and return the final text of the page."""
     await page.goto(url)
     await page.get_by_label("Amount in GHS").fill(amount)
     await page.get_by_label("Your mobile money number").fill("0241234567")
