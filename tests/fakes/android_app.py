@@ -1,7 +1,7 @@
 """A phone with the app "SMS Gateway for Android": it posts each SMS, repeats, delays, reorders, and goes away.
 
-The queue of posts survives a kill of the app, as in the real one. An SMS that came while the phone was off, or whose post was
-given up, is only in the inbox, until somebody orders it again (`POST /inbox/refresh`).
+The queue of posts survives a kill of the app, as in the real one. An SMS that came while the phone was off, or was given up
+after failed posts, is only in the inbox, until a caller requests it again (`POST /inbox/refresh`).
 """
 
 import base64
@@ -27,7 +27,7 @@ USER, PASSWORD = "sms", "phone-password"
 RETRY_S = 0.05
 """The real one begins with 10 seconds."""
 INBOX_LATER = timedelta(seconds=3)
-"""The inbox tells when the phone got an SMS, the post of a new one when the network sent it."""
+"""The inbox has the time when the phone got an SMS, the post of a new SMS the time when the network sent it."""
 REORDER = 4
 """How many posts may overtake one."""
 
@@ -119,7 +119,7 @@ class AndroidApp:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing is waiting to be posted."""
+        """Return whether the queue of posts is empty."""
         with self._lock:
             return not self._queue
 

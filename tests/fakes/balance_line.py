@@ -41,7 +41,7 @@ def entry(
 
 
 class Wallet:
-    """A line that keeps what each message changed, as the store does."""
+    """A line that keeps the changes of each message, as the store does."""
 
     def __init__(self, begin: int | None = 10_000) -> None:
         self.entries: dict[str, Entry] = {}

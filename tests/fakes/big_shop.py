@@ -1,8 +1,8 @@
 """A shop with any number of payments, made by SQL in a few seconds: for benchmarks, and for tests of query plans.
 
-Of five payments four are orders and one is a sale, and there is one order that nobody paid. One endpoint gets all of them.
-A few in a thousand are rare things: held, unparsed or incomplete messages, failed deliveries, gaps in the balance. What
-waits (open orders, due deliveries) is the same few in every size, as in a real shop.
+Of five payments four pay a transaction and one has none, and one more transaction is unpaid. One endpoint gets all of them.
+A few in a thousand are rare cases: held, unparsed or incomplete messages, failed deliveries, gaps in the balance. The
+number of open transactions and due deliveries is the same in every size, as in a real shop.
 """
 
 import random
@@ -22,7 +22,7 @@ SIM: Final = "8923301000000000012"
 DEVICE: Final = "00000000-0000-4000-8000-00000000d001"
 NAMED: Final = "KOFI ANTWI"
 NAMED_OF: Final = 800
-"""One payment in so many is by somebody with this name."""
+"""One payment in so many is by a payer with this name."""
 WAITING: Final = 40
 _SYLLABLES: Final = [
     "AN",

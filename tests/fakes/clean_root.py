@@ -18,7 +18,7 @@ SUITES: Final = {"12": "bookworm", "13": "trixie"}
 """The Debian releases that packages are made for."""
 _NEEDED: Final = ("debootstrap", "dpkg-deb", "nsenter", "unshare")
 _INCLUDED: Final = "adduser,ca-certificates,python3,sudo"
-"""What momo's package needs, and sudo, because the tests' roots have no network."""
+"""Packages that momo's package needs, and sudo, because the tests' roots have no network."""
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _WAIT_S: Final = 900
 """For one command. A machine with other work may need minutes for an installation."""
@@ -26,7 +26,7 @@ _PROBE: Final = (
     "mount -t tmpfs tmpfs {0} && mknod {0}/null c 1 3 && echo tried > {0}/null && "
     "mkdir {0}/pts && mount -t devpts -o newinstance devpts {0}/pts && chroot / true"
 )
-"""What a root needs to be made and run."""
+"""Commands that test the permissions for making and running a root."""
 _INIT: Final = """\
 import fcntl, signal, socket, struct, subprocess, sys
 up = struct.pack("16sh22x", b"lo", 0x41)
@@ -102,7 +102,7 @@ class CleanRoot:
 def clean_root(folder: Path, release: str) -> Iterator[CleanRoot]:
     """Make and run a root of that Debian release in the folder; at the end all its processes are killed and its files deleted.
 
-    Its mounts exist in its own mount namespace only, so whoever deletes the folder from outside finds plain files.
+    Its mounts exist in its own mount namespace only, so outside of it the folder holds plain files.
     """
     words: Sequence[str] = [
         "unshare", "--fork", "--kill-child", "--pid", "--mount", "--net",

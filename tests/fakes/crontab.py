@@ -29,7 +29,7 @@ def recipes() -> list[str]:
 
 
 def command_of(recipe: str) -> str:
-    """Return the command of a crontab line: what is behind its five fields."""
+    """Return the command of a crontab line: the text after its five fields."""
     fields = recipe.split(None, 5)
     assert len(fields) == 6, recipe
     assert "%" not in fields[5].replace(r"\%", ""), "cron reads % as the end of the line"
@@ -56,7 +56,7 @@ def run_as_cron(
 
 
 class Watcher(HTTPServer):
-    """A Healthchecks of our own: remembers what it was asked."""
+    """A stand-in for Healthchecks that records its requests."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)

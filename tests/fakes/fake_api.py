@@ -1,6 +1,6 @@
 """A minimal daemon: a real Unix socket, real HTTP, and scripted answers.
 
-It produces what a client must handle (any status, any body, broken connections, event streams) and records each request
+It produces the cases that a client must handle (any status, any body, broken connections, event streams) and records each request
 for the test.
 """
 

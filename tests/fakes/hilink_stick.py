@@ -1,6 +1,6 @@
 """A HiLink stick: an HTTP server on loopback with the XML API that `huawei-lte-api` documents, and its misbehaviour.
 
-`Firmware` says what differs between firmwares: the token (one that rotates with each POST, one in the page, none), the
+`Firmware` has the differences between firmwares: the token (one that rotates with each POST, one in the page, none), the
 session cookie, names in other letters, calls that are refused, a login. `Faults` are switched while it runs. The messages
 survive `cut`, which is a stick that loses power: the server ends, open connections break, sessions are forgotten.
 """
@@ -29,7 +29,7 @@ SIM: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Firmware:
-    """What differs between firmwares.
+    """Differences between firmwares.
 
     Attributes:
         token: `rotating` (SesTokInfo, a new one in the header of each answer to a POST), `page` (in the HTML), `none`.
@@ -73,7 +73,7 @@ class Held:
 
 @dataclass(slots=True)
 class Faults:
-    """What goes wrong; switched while it runs.
+    """Faults of the stick; switched while it runs.
 
     Attributes:
         expire_every: Each so many requests the session is forgotten; 0 for never.

@@ -1,6 +1,6 @@
 """A stand-in for systemd that runs one unit file, for machines on which systemd does not run.
 
-It reads the unit file itself, so that a test proves what the file says, and implements what the units of momo use:
+It reads the unit file itself, so that a test covers the file, and implements the settings that the units of momo use:
 sd_notify(3) (READY, WATCHDOG, EXTEND_TIMEOUT_USEC, STOPPING, STATUS) from the main process only, and of
 systemd.service(5) Type=notify, TimeoutStartSec=, TimeoutStopSec=, WatchdogSec=, Restart=on-failure, RestartSec=,
 RestartPreventExitStatus=; of systemd.unit(5) StartLimitIntervalSec= and StartLimitBurst=. Other settings are ignored.
@@ -160,7 +160,7 @@ class ServiceManager:
                 ended_by = ended_by or why
                 until = _now() + self._span("TimeoutStopSec")
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # KillMode=mixed: what is left of the group
+            os.killpg(process.pid, signal.SIGKILL)  # KillMode=mixed: the rest of the group
         code = process.returncode
         self.exits.append(code)
         clean = "success" if code in _CLEAN else "exit-code" if code > 0 else "signal"

@@ -1,4 +1,4 @@
-"""What every statement must keep to, so that a page is the same each time and PostgreSQL takes it too."""
+"""Rules for every SQL statement, so that a page has the same rows each time and PostgreSQL accepts it too."""
 
 import re
 import sys
@@ -49,12 +49,12 @@ _OWN_FORM: Final = (
 
 
 def faults(sql: str) -> list[str]:
-    """Return what is wrong with a statement."""
+    """Return the faults of a statement."""
     return [*_ambiguous_pages(sql), *_unnamed_subqueries(sql)]
 
 
 def _ambiguous_pages(sql: str) -> Iterator[str]:
-    """Yield each ORDER BY before a LIMIT whose last column is not unique: its page may differ from one time to the next."""
+    """Yield each ORDER BY before a LIMIT if its last column is not unique: its pages may differ between two runs."""
     for match in re.finditer(r"\bORDER BY (?P<order>.*?)\bLIMIT\b", sql, re.DOTALL):
         order = match["order"]
         if _leaves_its_parentheses(order):

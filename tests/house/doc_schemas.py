@@ -53,7 +53,7 @@ def _answer(paths: dict[str, Any], method: str, path: str) -> dict[str, Any] | N
 
 
 def _with_states(schema: Any, states: tuple[str, ...]) -> Any:
-    """Return the schema of an answer whose `data` gets the command's status word."""
+    """Return the schema of an answer, with the command's status word in its `data`."""
     if not states:
         return schema
     word = {"type": "string", "enum": list(states), "examples": [states[0]]}

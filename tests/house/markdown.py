@@ -8,7 +8,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 GUIDES: Final = (ROOT / "README.md", ROOT / "docs/getting-started.md")
-"""Documents whose commands a test runs unchanged."""
+"""Documents with commands that a test runs unchanged."""
 
 _FENCE: Final = re.compile(
     r"^(?P<mark>```+|~~~+)(?P<kind>\w*)\n(?P<text>.*?)^(?P=mark)$", re.MULTILINE | re.DOTALL

@@ -50,7 +50,7 @@ def _part(part: ast.expr, known: dict[str, object]) -> str:
 
 
 def arguments(text: str, begin: int) -> int:
-    """Count the arguments of a call whose first is at `begin`."""
+    """Count the arguments of a call; the first one starts at `begin`."""
     depth, count = 0, 1
     for sign in text[begin:]:
         if sign == ")" and depth == 0:

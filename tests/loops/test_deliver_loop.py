@@ -1,4 +1,4 @@
-"""The deliver loop: what is owed goes out at once, fairly, and a graceful stop loses nothing."""
+"""The delivery loop: due deliveries are sent at once, endpoints take turns, and a graceful stop loses no delivery."""
 
 import asyncio
 import contextlib
@@ -79,7 +79,7 @@ async def statuses(shop: FakeShop) -> list[DeliveryStatus]:
 
 
 async def all_delivered(shop: FakeShop) -> None:
-    """Wait until nothing is owed any more."""
+    """Wait until all deliveries are delivered."""
 
     async def delivered() -> bool:
         return set(await statuses(shop)) == {DeliveryStatus.DELIVERED}

@@ -1,4 +1,4 @@
-"""The loop of present faults: the owner is told without the database, and a lost file is rescued once."""
+"""The loop of present faults: it notifies the owner without the database, and rescues a lost file once."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
 
 
 class Recorder:
-    """A channel that keeps what is sent."""
+    """A channel that keeps the sent notices."""
 
     def __init__(self, *, refuses: bool = False) -> None:
         self.sent: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""A HiLink stick as a source: what is stored, what is deleted, and what is said about it."""
+"""A HiLink stick as a source: storing messages, deleting them, and its log lines."""
 
 import asyncio
 import contextlib
@@ -36,7 +36,7 @@ def settings(stick: FakeStick, **more: object) -> Config:
 
 
 class Running:
-    """A shop whose only source is a stick."""
+    """A shop with a stick as its only source."""
 
     def __init__(self, shop: FakeShop, env: Env, source: HiLinkSource, log: io.StringIO) -> None:
         self.shop = shop

@@ -21,7 +21,7 @@ from tests.fakes.waiting import until
 
 @dataclass
 class FakeChannel:
-    """Keeps what was sent; fails as long as it is told to."""
+    """Keeps the sent notices; fails while `fails` is set."""
 
     fails: bool = False
     sent: list[tuple[str, str]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The loop of a port: what a phone says is stored in order, whole messages in one commit, each part under its SIM."""
+"""The loop of a port: parts are stored in order, whole messages in one commit, each part under its SIM."""
 
 import asyncio
 import io
@@ -28,7 +28,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
 
 
 class Listening:
-    """Stands for the link and for the session: notes what it is told, and expects nothing more."""
+    """Stands for the link and for the session: records the calls, and expects no further parts."""
 
     expects_parts = False
 
@@ -66,7 +66,7 @@ async def test_parts_that_are_announced_together_share_a_commit(shop: FakeShop) 
     first, second = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001").pdus
 
     class Reading(Listening):
-        """Hands the second part out as soon as somebody waits for it."""
+        """Delivers the second part as soon as the loop waits for it."""
 
         @property
         def expects_parts(self) -> bool:  # type: ignore[override]  # a question here, a field there

@@ -203,7 +203,7 @@ async def test_a_found_port_that_is_gone_for_good_is_let_go_of(tmp_path: Path) -
 
 
 async def test_of_a_stick_with_several_ttys_the_one_that_answers_is_served(tmp_path: Path) -> None:
-    """The likeliest tty is mute, as one of diagnostics is: it hears `AT` and ESC, and nothing else, ever."""
+    """The first candidate does not answer, like a diagnostics tty: it is sent only `AT` and ESC."""
     mute, modem = Phone(), Phone()
     mute.faults.silent = True
     order = [tmp_path / "ttyUSB2", tmp_path / "ttyUSB3"]

@@ -1,4 +1,4 @@
-"""What no table knows is logged once and stalls nothing: lines, error codes, makes, and a phone that cries full."""
+"""Unknown lines, error codes and makes are logged once and stop no work; so is a phone that always reports a full storage."""
 
 import asyncio
 import contextlib
@@ -32,7 +32,7 @@ def sms(number: int) -> str:
 
 
 class Watched:
-    """A daemon's ports with one phone, and what they logged."""
+    """A daemon's ports with one phone, and their log."""
 
     def __init__(self, phone: PhonePort, shop: FakeShop) -> None:
         self.phone = phone

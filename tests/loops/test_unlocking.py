@@ -1,4 +1,4 @@
-"""A locked SIM on a pty: the stored PIN opens it, a wrong one is typed once, and people are told what to type."""
+"""A locked SIM on a pty: the stored PIN opens it, a wrong one is tried once, and a notice names the next command."""
 
 import asyncio
 import io
