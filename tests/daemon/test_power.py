@@ -56,7 +56,7 @@ def test_a_machine_without_batteries_is_plugged_in(tmp_path: Path) -> None:
 
 
 class Logind:
-    """A `systemd-inhibit` on PATH that refuses the locks named in `refuses`."""
+    """A `systemd-inhibit` on PATH; `refuses` sets the lock that it refuses."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "systemd-inhibit"
