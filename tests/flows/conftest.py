@@ -1,4 +1,4 @@
-"""A small working shop for each test; whatever the test did to it, what always holds must hold afterwards."""
+"""A small working shop for each test. After the test, the invariants must hold."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

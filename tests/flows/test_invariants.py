@@ -1,4 +1,4 @@
-"""The questions of `tests/fakes/invariants.py` find what they ask for: each is shown a shop in which it is broken."""
+"""The checks of `tests/fakes/invariants.py` find violations: each is run on a shop that violates it."""
 
 import asyncio
 import shutil
@@ -158,7 +158,7 @@ def test_what_is_broken_is_found(busy: Path, question: str) -> None:
 
 
 def _lift_constraints(base: sqlite3.Connection) -> None:
-    """Make every table anew with the same rows and nothing that guards them."""
+    """Make every table anew with the same rows and without constraints."""
     tables = [
         name
         for (name,) in base.execute(

@@ -1,4 +1,4 @@
-"""The owner's password: looked at five times in 15 minutes, whoever gives it, also over a restart."""
+"""The owner's password: at most five checks in 15 minutes for all callers together, also over a restart."""
 
 import asyncio
 

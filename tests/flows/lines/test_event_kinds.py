@@ -1,4 +1,4 @@
-"""The event kinds that an endpoint asks for: when each comes about, who hears it, and under which id."""
+"""The event kinds that an endpoint subscribes to: the cause, the receivers and the id of each."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ async def endpoint(shop: FakeShop, name: str, *kinds: EventKind, **changes: Any)
 
 
 async def sent(shop: FakeShop, kind: EventKind) -> list[tuple[str, Any]]:
-    """Return (endpoint, body) of what was owed of this kind."""
+    """Return (endpoint, body) of each delivery of this kind."""
     among = f"event = '{kind}'"
     found = await shop.values(f"SELECT endpoint_id FROM deliveries WHERE {among} ORDER BY seq")
     return [

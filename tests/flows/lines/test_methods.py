@@ -1,4 +1,4 @@
-"""Registering numbers and moving them: what is written down (the refusals are in tests/api)."""
+"""Register and move merchant numbers: the stored rows and journal entries (the refusals are in tests/api)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Who a SIM is does not change because a phone failed to say part of it once."""
+"""The identity of a SIM stays the same when a modem fails to report a part of it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A line that cannot receive, is unused or roams is told once, two minutes after it began, and so is its end."""
+"""Notices about a line that cannot receive, is unused or roams: one after two minutes, and one at the end."""
 
 import json
 from collections.abc import AsyncIterator

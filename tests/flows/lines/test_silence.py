@@ -1,4 +1,4 @@
-"""A SIM that falls silent: learned from what came, told once in the journal, and over with the next message."""
+"""A silent SIM: detected by its usual traffic, recorded once in the journal, and over with the next message."""
 
 import json
 from collections.abc import AsyncIterator
@@ -102,7 +102,7 @@ async def test_a_silence_is_told_once_and_ends_with_the_next_message(shop: FakeS
 
 
 async def test_a_phone_that_is_away_is_not_silent(shop: FakeShop) -> None:
-    """That it is away is said elsewhere; and what did not come meanwhile is not held against it."""
+    """Another notice reports that the phone is away, and that time does not count as silence."""
     await busy(shop)
     await modems.disconnect(shop.env, shop.source.device_id)
     shop.clock.advance(3 * 3600)

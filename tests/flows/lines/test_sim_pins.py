@@ -45,7 +45,7 @@ async def test_a_locked_sim_makes_its_phone_known_so_that_a_person_can_name_it(
 async def test_a_pin_is_handed_out_once_even_after_a_crash(shop: FakeShop, tmp_path: Path) -> None:
     await give(shop, shop.source.device_id, "4321")
     assert await sims.take_pin(shop.env, ICCID) == "4321"
-    # Another process opens the same file: what it finds is what a crash leaves.
+    # Another process opens the same file and finds the state after a crash.
     other = Store.open(str(tmp_path / "momo.db"), now_us=shop.clock.now_us())
     try:
         pin = await other.read(lambda reader: sim_pins.get(reader, ICCID))

@@ -27,7 +27,7 @@ from tests.flows.messages.test_balance import (
 
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
-    """A shop whose line has no balance chain yet, and that pays nothing before it is confirmed."""
+    """A shop without a balance chain on its line; no message pays before it is confirmed."""
     made = await FakeShop.make(tmp_path, parse_config(STRICT))
     yield made
     made.close()

@@ -50,7 +50,7 @@ async def test_a_sim_without_a_number_sends_it_too(tmp_path: Path) -> None:
 
 
 async def test_what_could_be_tried_again_is_told_and_not_tried_again(shop: FakeShop) -> None:
-    """The person looks on now; an SMS that left in five minutes would cost and tell nobody."""
+    """The user waits for the result now; an SMS that is sent five minutes later costs money without a use."""
     text = await start(shop)
     await texts.lease(shop.env, shop.source.sim_key)
     end = SmsEnded(text.id, SmsResult.RETRY, "+CMS ERROR: 42")

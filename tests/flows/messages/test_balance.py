@@ -1,4 +1,4 @@
-"""The trust rules at work: what is held, what settles it, what a person is told (decisions.md section 4, docs/concepts.md)."""
+"""The trust rules: held messages, the events that settle them, and notices (decisions.md section 4, docs/concepts.md)."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -114,7 +114,7 @@ async def kinds(shop: FakeShop) -> list[str]:
 
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
-    """A shop whose wallet is known to hold GHS 900.00, with the default settings."""
+    """A shop with a known wallet balance of GHS 900.00 and the default settings."""
     made = await FakeShop.make(tmp_path, Config())
     await made.begin_chain(90_000)
     yield made
@@ -208,7 +208,7 @@ async def test_what_a_refuted_row_was_paid_is_told_with_its_amount(shop: FakeSho
     await states(shop, receipt(5, 100, 90_100))
     told = [(kind, told["amount_minor"]) for kind, told in await notices(shop)]
     assert told == [(Notice.RECEIPT_SUSPECT, 2500), (Notice.RECEIPT_FORGED, 30_000)]
-    # A verified payment is never changed silently; what waited for the forged receipt waits no more.
+    # A verified payment is never changed silently; the transaction of the forged receipt is pending again.
     assert await status(shop, request) is TransactionStatus.SUCCESS
     assert await status(shop, other) is TransactionStatus.PENDING
     assert await reviews(shop) == [("balance_break", "open")], "a person still looks at it"

@@ -1,4 +1,4 @@
-"""One message out of a file and from a phone, in any order: the phone's word pays, the file's does not, and nothing pays twice."""
+"""One message from a file and from a phone, in any order: only the phone's copy pays, and it pays once."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ NOW: Final = int(STARTED.timestamp()) * SECOND_US
 
 
 def receipt(shop: FakeShop, typed: str, telco_id: str = ID, minor: int = 2500) -> Receipt:
-    """Return what the network says of money that has just come into the wallet."""
+    """Return the network's receipt of money that has just come into the wallet."""
     return mtn(minor, NAME, shop.wallet(minor), typed, telco_id, concatenation=int(telco_id) % 256)
 
 
@@ -58,7 +58,7 @@ FILES: Final = pytest.mark.parametrize("file", [as_text, as_pdus])
 
 
 async def endpoint(shop: FakeShop, name: str = "e") -> None:
-    """Let somebody hear of every payment."""
+    """Add an endpoint that gets every payment."""
     values = {"id": name, "url": f"https://{name}.example/hook"}
     await shop.env.store.write(
         lambda tx: tx.run(

@@ -1,4 +1,4 @@
-"""Messages out of a file: history that is shown and counted, and moves nothing."""
+"""Imported messages are history: they are shown and counted, and pay no transaction."""
 
 from collections.abc import Sequence
 

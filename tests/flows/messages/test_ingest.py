@@ -1,4 +1,4 @@
-"""What a phone read becomes: stored first, understood second, and money only when it is trusted."""
+"""From a read SMS to a payment: store the parts, read the message, and pay only if it is trusted."""
 
 import json
 from dataclasses import replace

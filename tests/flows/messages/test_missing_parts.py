@@ -1,4 +1,4 @@
-"""A long message whose parts never all came is kept and told of once."""
+"""A long message with missing parts is kept and reported once."""
 
 import pytest
 

@@ -68,7 +68,7 @@ def put_back(shop: FakeShop, source: Path) -> None:
 
 
 async def facts(shop: FakeShop) -> dict[str, list[Any]]:
-    """Return what receivers and the books see, without what says that a message was recovered."""
+    """Return the data that receivers and the books see, without the marks of a recovered message."""
     return {
         "messages": await shop.values(
             "SELECT id, state, body, received_at FROM messages ORDER BY id"

@@ -1,4 +1,4 @@
-"""Reviews of messages that made no payment: what the owner vouches for."""
+"""Reviews of messages that made no payment: the owner's approvals and rejections."""
 
 import pytest
 

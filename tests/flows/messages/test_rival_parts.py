@@ -22,7 +22,7 @@ FORGED_END = " GHS 1.00. Reference: {code}. Transaction ID: 93214500009. TRANSAC
 
 @pytest.fixture
 async def shop(shop: FakeShop) -> FakeShop:
-    """A shop whose wallet is known to hold GHS 900.00."""
+    """A shop with a known wallet balance of GHS 900.00."""
     await shop.begin_chain()
     return shop
 

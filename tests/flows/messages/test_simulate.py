@@ -1,4 +1,4 @@
-"""Made-up receipts are unmistakable: many in one second are as many payments, whatever the dice say."""
+"""Simulated receipts are unique: many in one second are as many payments, for any random numbers."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ ASKED = SimulateRequest("momo_mtn", amount_minor=500)
 
 
 class LoadedDice(FakeEntropy):
-    """Dice that show the same side for ever."""
+    """A random source that always returns the same number."""
 
     def below(self, limit: int) -> int:
         return limit - 2

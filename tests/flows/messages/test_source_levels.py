@@ -1,4 +1,4 @@
-"""What a source without an SMSC may pay: levels `partial` and `reported` (docs/sources.md)."""
+"""Payments from a source without an SMSC: levels `partial` and `reported` (docs/sources.md)."""
 
 import json
 from collections.abc import AsyncIterator
@@ -29,7 +29,7 @@ STATES = MessageState
 
 @pytest.fixture
 async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
-    """A shop whose SIM was in a modem with a known SMSC, and is in a HiLink stick now."""
+    """A shop with a SIM that was in a modem with a known SMSC, and is in a HiLink stick now."""
     made = await FakeShop.make(tmp_path)
     made.source = replace(made.source, name="stick", level=TrustLevel.PARTIAL)
     yield made

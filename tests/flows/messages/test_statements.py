@@ -34,6 +34,6 @@ async def test_a_paid_receipt_of_two_parts_takes_25_statements(tmp_path: Path) -
     ]
     assert await shop.values("SELECT kind FROM sms_outbox ORDER BY seq") == ["code", "receipt"]
     shop.close()
-    # A statement whose triggers run is reported again for each of them.
+    # SQLite reports a statement again for each trigger that it runs.
     asked = [one for one, before in zip(traced, ["", *traced], strict=False) if one != before]
     assert len([one for one in asked if one not in ("BEGIN IMMEDIATE", "COMMIT")]) == STATEMENTS

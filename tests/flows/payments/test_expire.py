@@ -1,4 +1,4 @@
-"""What is overdue expires, in batches, and only that."""
+"""Overdue pending transactions expire, in batches; others do not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A payment request is made whole, once, with a code that nobody else has."""
+"""A transaction is created once, in one commit, with a payment code that no other open transaction has."""
 
 import asyncio
 import json

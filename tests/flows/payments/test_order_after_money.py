@@ -1,4 +1,4 @@
-"""An order made after its money is suggested for it, and a question that nothing is left of is not asked for ever."""
+"""A transaction made after its payment is suggested for it, and a review without suggestions left is closed."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""A customer names the transaction ID on the checkout page: a hint for a person, and nothing that a stranger can use."""
+"""A customer enters the network's ID on the checkout page: a hint for the operator that a stranger cannot misuse."""
 
 import re
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The wall clock jumps about at random: nothing ends while it is in doubt, and in the end all is as with a right clock."""
+"""Random jumps of the wall clock: no transaction expires in doubt, and the final state is the same as with a right clock."""
 
 import asyncio
 import tempfile
@@ -42,7 +42,7 @@ STEPS = st.one_of(
 
 @dataclass
 class Day:
-    """A shop, and what a right clock would say."""
+    """A shop, and the time of a right clock."""
 
     shop: FakeShop
     right_us: int
@@ -97,7 +97,7 @@ class Day:
         )
 
     async def hear(self) -> None:
-        """Let a message come: the network knows what time it is."""
+        """Receive a message, which has the network's time."""
         self.messages += 1
         await self.shop.read(
             mtn(
@@ -108,7 +108,7 @@ class Day:
         )  # fmt: skip
 
     async def minute(self) -> None:
-        """Do what is done once a minute, and look whether it was right to."""
+        """Do the work of every minute, and check its results."""
         env = self.shop.env
         await clock.watch(env)
         doubted = env.times().doubt is not None

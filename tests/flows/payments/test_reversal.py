@@ -1,4 +1,4 @@
-"""The network takes a payment back: it is said everywhere and changes nothing silently (decisions.md section 2)."""
+"""A reversal by the network is shown everywhere and changes no status by itself (decisions.md section 2)."""
 
 import json
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ META = CallMeta("r")
 
 @pytest.fixture
 async def shop(shop: FakeShop) -> FakeShop:
-    """A shop whose wallet is known to hold GHS 875.00."""
+    """A shop with a known wallet balance of GHS 875.00."""
     await shop.begin_chain(87_500)
     return shop
 

@@ -1,4 +1,4 @@
-"""What a person approves of a doubtful payment, and everything that follows from it."""
+"""An operator's decisions on doubtful payments, with all their effects."""
 
 import json
 from datetime import timedelta

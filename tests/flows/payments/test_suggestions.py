@@ -1,4 +1,4 @@
-"""A payment without a code comes near to an open order: a person is asked, and nothing is matched by itself."""
+"""A payment without a code that fits an open transaction opens a review and is not matched automatically."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ async def pay(shop: FakeShop, typed: str, telco_id: str = ID, **more: Any) -> No
 
 
 async def shown(shop: FakeShop, review_id: str | None = None) -> list[Any]:
-    """Return what is suggested now."""
+    """Return the present suggestions of a review."""
     wanted = review_id or (await only(shop)).id
     now = shop.clock.now_us()
     found = await shop.env.store.read(lambda r: review_evidence.of_review(r, wanted, None, now))

@@ -1,4 +1,4 @@
-"""SMS to payers: who gets one, what it says, how often it is tried, and that none goes out twice."""
+"""SMS to payers: recipients, texts, retries, and at most one send of each."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ async def end(shop: FakeShop, outgoing: Outgoing, result: SmsResult, why: str = 
 
 
 async def send(shop: FakeShop) -> Outgoing:
-    """Send what is due, each part of it."""
+    """Send each part of the due SMS."""
     outgoing = await lease(shop)
     for part in range(outgoing.first, len(outgoing.pdus)):
         await flows_texts.part_sent(shop.env, SmsPartSent(outgoing.id, part, 40 + part))
@@ -58,7 +58,7 @@ async def pay(shop: FakeShop, request: Transaction, minor: int = 2500) -> None:
 
 
 def said(outgoing: Outgoing) -> tuple[str, str]:
-    """Return number and text of what was sent, when it is one SMS."""
+    """Return number and text of the sent SMS, which must be a single part."""
     [one] = outgoing.pdus
     value = pdu.decode(one.hex, direction=Direction.TO_NETWORK)
     assert isinstance(value, Submit)
@@ -117,7 +117,7 @@ def caller(*, publishable: bool = False, mode: Mode | None = None) -> Caller:
 
 
 async def initialized(shop: FakeShop, who: Caller = OWNER, **changes: Any) -> bool:
-    """Make a request and say what `payer_sms_sent` says."""
+    """Make a transaction and return its `payer_sms_sent`."""
     values = {"amount_minor": 2500, "currency": "GHS", "phone_number": PAYER, **changes}
     answer = await initialize.initialize(
         shop.env, who, InitializeRequest(**values), request_id="req_1", idempotency=None

@@ -1,4 +1,4 @@
-"""A clock that is wrong ends nothing and clears nothing away; it is told, and heals by itself."""
+"""While the clock is wrong, no transaction expires and no row is pruned; a notice is sent, and the state recovers by itself."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""After a start nothing speaks against a clock that is ahead: then nothing ends, and nothing is missed, until something does."""
+"""After a start there is no witness against a clock that is ahead: until one comes, no transaction expires and no work is lost."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A disk that runs full: the owner is told, orders stop before payments do, and all of it heals by itself."""
+"""Low disk space: the owner gets a notice, new transactions stop before payments do, and the state recovers by itself."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ MB = 1_000_000
 
 
 class Disk:
-    """A disk that has as much room as the test says."""
+    """A disk with the free space that the test sets."""
 
     def __init__(self, shop: FakeShop) -> None:
         self.free = 900 * MB

@@ -1,4 +1,4 @@
-"""A payer who asks for it is forgotten: nothing of the person stays in any table, and the money stays in the books."""
+"""Erase a payer on request: all personal data are removed from every table, and the amounts stay in the books."""
 
 import json
 import sqlite3
@@ -27,7 +27,7 @@ from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
 pytestmark = pytest.mark.file
 
 NUMBER = "+233241234567"
-"""Of the one who is to be forgotten, and of every order of `FakeShop`."""
+"""The number of the payer to erase, and of every transaction of `FakeShop`."""
 TYPED = "233241234567"
 NAME = "ADWOA CANARY BEKOE"
 OTHER_NAME = "KOFI ANTWI BADU"
@@ -114,7 +114,7 @@ async def test_nothing_of_the_person_stays_and_all_of_the_money_does(
     assert (done.counts["messages"], done.counts["webhooks"] > 0) == (1, True)
     after = everything(path)
     assert [trace for trace in TRACES if trace in after] == []
-    # The books, and whoever else paid, are as they were.
+    # The books and the other payers are unchanged.
     kept = await shop.transaction(order.reference)
     assert (kept.status, kept.client_reference, kept.svc_code) == (
         order.status, "order 7", order.svc_code,
@@ -262,7 +262,7 @@ async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(
 async def test_the_search_no_longer_knows_the_person_nor_does_the_file(
     shop: FakeShop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """FTS5 keeps what was deleted until that part of the index is rewritten (sqlite.org/fts5.html, 6.8)."""
+    """FTS5 keeps deleted text until that part of the index is rewritten (sqlite.org/fts5.html, 6.8)."""
     store, odd = shop.env.store, "ZQXJV"
     order = await paid(shop, name=f"ADWOA {odd}")
     await shop.read(

@@ -1,4 +1,4 @@
-"""What the owner is told: at once, then not again within the hour, then once that it is over."""
+"""Notices to the owner: one at once, none for the same cause within the hour, and one at the end."""
 
 from datetime import timedelta
 
@@ -90,7 +90,7 @@ async def test_nothing_is_told_twice_after_a_restart(shop: FakeShop) -> None:
     await add_event(shop, "modem.hung", device_id="a")
     await add_event(shop, "review.opened", reason="late")
     assert len(await told(shop)) == 2
-    # The cursor on the disk is what a new process begins with.
+    # A new process begins with the cursor on the disk.
     assert await told(shop) == []
     assert [row.count for row in await listed(shop)] == [1, 1]
 

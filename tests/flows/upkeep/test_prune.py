@@ -1,4 +1,4 @@
-"""What is too old goes, in small batches; money, the journal and what is still owed stay."""
+"""Prune old rows in small batches; payments, the journal and unfinished deliveries stay."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -50,7 +50,7 @@ async def answer(shop: FakeShop, status: int) -> None:
 
 
 def restarted(shop: FakeShop) -> Env:
-    """Return the shop as it is after a restart: only what is in its database speaks for the time."""
+    """Return the shop as it is after a restart: only its database has times to check the clock with."""
     return replace(shop.env, clock_check=ClockCheck())
 
 
@@ -270,7 +270,7 @@ async def test_nothing_goes_when_the_clock_is_years_ahead(shop: FakeShop) -> Non
     await answer(shop, 200)
     right = today(shop)
     shop.clock.jump(3000 * DAY_S)
-    # Messages go on coming, and each says what time it is.
+    # Messages go on coming, each with the network's time.
     receipt = mtn(2500, "KOFI", shop.wallet(2500), "x" * 60, "93214500077", sent_at=right)
     await shop.read(receipt)
     assert "ahead of the network time" in (await flow.prune(shop.env)).doubt

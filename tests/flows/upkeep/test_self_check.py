@@ -1,4 +1,4 @@
-"""A shop that runs for months is looked through once a day, and its owner hears of what was found, and of its end."""
+"""The daily check of the database: notices about findings and about their end."""
 
 import sqlite3
 from pathlib import Path

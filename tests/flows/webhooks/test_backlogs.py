@@ -1,4 +1,4 @@
-"""What an outage or a pause has left goes out behind what is live elsewhere, and in its own order."""
+"""The backlog of an outage or a pause is sent after the live deliveries of other endpoints, oldest first."""
 
 from dataclasses import replace
 from typing import Any

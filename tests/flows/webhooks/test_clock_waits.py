@@ -21,7 +21,7 @@ DAY_S = 86_400.0
 
 
 def right_us(shop: FakeShop, off_s: float = 0) -> int:
-    """Return the right time of a shop whose clock is so many seconds ahead."""
+    """Return the right time of a shop if its clock is so many seconds ahead."""
     return shop.clock.now_us() - round(off_s) * SECOND_US
 
 

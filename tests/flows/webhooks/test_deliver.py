@@ -1,4 +1,4 @@
-"""The outbox: what is owed goes out once leased, and what came of it is written down."""
+"""The outbox: lease due deliveries, send them, and record the results."""
 
 import json
 from typing import Any

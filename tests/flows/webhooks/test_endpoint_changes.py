@@ -169,7 +169,7 @@ async def test_saying_that_an_endpoint_is_active_that_is_forgets_its_streak_and_
     await change(shop, is_active=True, description="the till")
     assert (await endpoint(shop)).consecutive_failures == 0
     await finish(shop, await lease_one(shop), outcome(200))
-    # The first 2xx after an outage brings forward what waits, also a retry that was due later.
+    # The first 2xx after an outage makes the waiting deliveries due now, also a later retry.
     retried = await lease_one(shop)
     assert (retried.delivery.status, retried.delivery.extra) == ("retrying", True)
 

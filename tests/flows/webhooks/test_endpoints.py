@@ -1,4 +1,4 @@
-"""Making an endpoint: what is written down (the refusals are in tests/api)."""
+"""Add an endpoint: the stored rows (the refusals are in tests/api)."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How a lease ends: cut off, given back, told again, and written together or one by one."""
+"""Ends of a lease: interrupted, given back, reported twice, and recorded together or one by one."""
 
 import sqlite3
 from collections.abc import Callable
@@ -28,7 +28,7 @@ WRITTEN = (
     """SELECT reason, attempt_count FROM dead_letters
        WHERE delivery_id IN (SELECT id FROM deliveries WHERE endpoint_id = :id)""",
 )
-"""What an attempt leaves behind, of one endpoint."""
+"""Queries of all rows that the attempts of one endpoint write."""
 
 
 async def test_locked_secrets_make_deliveries_wait(
@@ -136,7 +136,7 @@ async def test_what_did_not_begin_is_due_again_and_leaves_no_attempt(shop: FakeS
 
 
 async def end(shop: FakeShop, status: int) -> None:
-    """Let the next one be answered, as the delivery loop writes it down; what has ended is sent again a minute later."""
+    """Record an answer to the next delivery as the delivery loop does, and redeliver the ended ones a minute later."""
     leased = await lease_one(shop)
     ended = EndedAttempt(leased, outcome(status), LINK, POLICY, shop.clock.now_us(), 0.5)
     await deliver.turn(shop.env, ended=[ended])

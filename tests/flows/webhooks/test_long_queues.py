@@ -1,4 +1,4 @@
-"""A long queue at the end of an outage: no payment waits for it to be written or sent, and nothing of it is lost."""
+"""A long queue at the end of an outage: no payment waits for it, and no delivery of it is lost."""
 
 import dataclasses
 from collections.abc import Callable

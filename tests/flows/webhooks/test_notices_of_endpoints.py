@@ -1,4 +1,4 @@
-"""What the owner is told of a receiver that fails: how, since when, what to do, and that it is over."""
+"""Notices about a failing receiver: the error, its begin, the next step, and the end."""
 
 import pytest
 

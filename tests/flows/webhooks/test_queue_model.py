@@ -1,4 +1,4 @@
-"""Whatever happens to a queue, all of it arrives in the end: nothing stays leased, held back, or behind a probe for ever."""
+"""After any sequence of events, every delivery of a queue arrives: none stays leased, held or behind a probe for ever."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,14 +43,14 @@ STEPS = st.lists(
 
 @dataclass
 class Machine:
-    """A shop with two receivers, and what is on its way to them."""
+    """A shop with two receivers, and the leased deliveries."""
 
     shop: FakeShop
     up: dict[str, bool] = field(default_factory=lambda: dict.fromkeys(ENDPOINTS, True))
     flying: list[Leased] = field(default_factory=list)
     owed: int = 0
 
-    async def do(self, what: str, number: int) -> None:  # noqa: C901 -- a table of what may happen
+    async def do(self, what: str, number: int) -> None:  # noqa: C901 -- a table of events
         endpoint_id = ENDPOINTS[number % 2]
         match what:
             case "owe":
@@ -80,13 +80,13 @@ class Machine:
                 params = {"id": endpoint_id}
                 await self.shop.env.store.write(lambda tx: tx.run(bulk, params))
             case "wait":
-                # What is on its way ends before its lease does.
+                # Attempts under way end before their leases.
                 if number > 30:
                     await self.record(self.flying)
                 self.shop.clock.advance(number)
 
     async def turn(self, *, limit: int, ahead: int) -> Due:
-        """Lease as the loop does; hold it to what must never be."""
+        """Lease as the loop does, and check the rules of a lease."""
         busy: dict[tuple[str, bool], int] = {}
         for one in self.flying:
             key = one.endpoint.id, one.delivery.bulk
@@ -131,7 +131,7 @@ class Machine:
         return await self.shop.values(sql)
 
     async def settle(self) -> None:
-        """Mend everything and go on until nothing waits."""
+        """End all faults and continue until no delivery waits."""
         for number, endpoint_id in enumerate(ENDPOINTS):
             self.up[endpoint_id] = True
             await self.do("resume", number)

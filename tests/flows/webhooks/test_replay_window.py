@@ -1,4 +1,4 @@
-"""A window is gone through without reading what the endpoint has had already."""
+"""A replay does not read the deliveries of its window that the endpoint has received already."""
 
 import itertools
 
