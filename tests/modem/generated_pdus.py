@@ -15,7 +15,7 @@ DELIVER, SUBMIT, STATUS_REPORT = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One PDU and what went into it.
+    """One PDU and the values it was made from.
 
     Attributes:
         pdu: Hex with SMSC.
@@ -122,7 +122,7 @@ def _septets(dice: random.Random, count: int) -> bytes:
 
 
 def _header(dice: random.Random) -> bytes:
-    """Return no header, or one with a place among parts, ports, or what nobody knows (clause 9.2.3.24)."""
+    """Return no header, or one with a part number, with ports, or with an unknown element (clause 9.2.3.24)."""
     if dice.random() < 0.5:
         return b""
     total = dice.randrange(1, 9)

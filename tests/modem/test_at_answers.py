@@ -1,4 +1,4 @@
-"""What a phone says of itself on the AT line, and lines that nobody asked for."""
+"""A phone's answers about itself on the AT line, and unsolicited lines."""
 
 import pytest
 from hypothesis import given

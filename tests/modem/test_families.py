@@ -1,4 +1,4 @@
-"""The table of makes: who is known by what, and what the rows may hold."""
+"""The table of makes: identification of a make, and valid rows."""
 
 import re
 

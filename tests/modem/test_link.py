@@ -18,13 +18,13 @@ PATIENCE_S = 20.0
 
 
 def pdu(number: int) -> str:
-    """Return a PDU that is unlike all others; what it says does not matter here."""
+    """Return a PDU that is unlike all others; its content does not matter here."""
     tail = f"{number:04X}" * 20
     return f"0791332304000090040B913332445566F7000062101010101000{len(tail) // 2:02X}{tail}"
 
 
 class Daemon:
-    """Stores in a set, as durable as this test, a moment after it was told."""
+    """A daemon that stores parts in a set, shortly after each event."""
 
     def __init__(self, path: Path, settings: SessionSettings, kept: set[str]) -> None:
         self.kept = kept

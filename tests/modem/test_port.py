@@ -1,4 +1,4 @@
-"""The door to serial ports, on real ptys, with real locks and real programs that hold them."""
+"""Opening serial ports: real ptys, real locks, and real programs that hold them."""
 
 import asyncio
 import contextlib
@@ -49,7 +49,7 @@ def line() -> Iterator[Line]:
 
 
 class Parrot:
-    """The least of sessions: notes what came, says what it is given."""
+    """A minimal session: records the received bytes, and sends the given ones."""
 
     def __init__(self, first: bytes = b"") -> None:
         self.heard = bytearray()
@@ -92,7 +92,7 @@ class Parrot:
 
 
 class Joined:
-    """A link that is running, and what it told."""
+    """A running link, and its events."""
 
     def __init__(self, line: Line, session: Parrot) -> None:
         self.port = open_port(line.path)
@@ -279,7 +279,7 @@ def test_port_of_somebody_else_says_which_group(line: Line) -> None:
     )
 
 
-# --- who holds it ----------------------------------------------------------------------------
+# --- programs that hold the port -------------------------------------------------------------
 
 
 class Programs:
@@ -389,7 +389,7 @@ async def test_stored_is_told_and_spoken_at_once(line: Line) -> None:
     joined.link.stored([PART])
     assert os.read(line.far, 100) == b"AT+CMGD=1\r"
     assert joined.told == [Freed(PART)]
-    assert len(joined.session.ticks) == 2  # at the start, and with what was stored
+    assert len(joined.session.ticks) == 2  # at the start, and with the stored part
     joined.link.close()
     joined.link.stored([PART])
     assert joined.told == [Freed(PART)]

@@ -1,4 +1,4 @@
-"""What goes to the network: a submit, its parts, and what a PDU cannot hold."""
+"""PDUs to the network: a submit, its parts, and values that a PDU cannot hold."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What Hypothesis draws for a PDU: texts, times with their zones, numbers and names."""
+"""Hypothesis strategies for a PDU: texts, times with their zones, numbers and names."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

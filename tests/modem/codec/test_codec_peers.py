@@ -1,8 +1,8 @@
-"""Our codec against two that we did not write, on generated PDUs: smspdudecoder and python-gsmmodem-new.
+"""Our codec against two other ones, smspdudecoder and python-gsmmodem-new, on generated PDUs.
 
-All three must say the same of every field. Where a peer departs from the standard, the departure has a name here and
-says exactly what that peer makes of it, so that a difference of any other kind fails. tests/modem/codec/other_codecs.md says which
-clause decides; there was none where we were wrong.
+All three must agree on every field. Where a peer departs from the standard, the departure has a name here and
+defines exactly the peer's result, so that any other difference fails. tests/modem/codec/other_codecs.md names the
+clause of the standard for each departure; our codec was right in every case.
 """
 
 import random
@@ -52,7 +52,7 @@ class Differences:
         return bool(applies)
 
 
-# --- what each peer makes of septets -----------------------------------------------------------------
+# --- septets as each peer decodes them ---------------------------------------------------------------
 
 
 def their_characters(
@@ -69,7 +69,7 @@ def their_characters(
 
 
 def gsmmodem_text(septets: bytes, differences: Differences) -> str:
-    """Return what python-gsmmodem-new makes of septets in the default alphabet."""
+    """Return the text that python-gsmmodem-new decodes from septets in the default alphabet."""
 
     def replaced(code: bytes) -> str | None:
         if differences.met_if(code == b"\x5f", "gsmmodem-section-sign"):
@@ -83,7 +83,7 @@ def gsmmodem_text(septets: bytes, differences: Differences) -> str:
 
 
 def smspdudecoder_text(septets: bytes, differences: Differences) -> str:
-    """Return what smspdudecoder makes of septets in the default alphabet."""
+    """Return the text that smspdudecoder decodes from septets in the default alphabet."""
 
     def replaced(code: bytes) -> str | None:
         unknown = code[0] == ESCAPE and code[1] not in EXTENSION
@@ -253,10 +253,10 @@ def test_many_pdus_are_read_as_two_other_codecs_read_them() -> None:
     assert found == named_in_the_document() if LONG else found <= named_in_the_document()
 
 
-# --- what we write, they read; what they write, we read ----------------------------------------------
+# --- PDUs of our codec read by the peers, and theirs read by ours ------------------------------------
 
 LETTERS = "ABCxyz 0123£$¥èéÇØøÅåΔΦΓÆæßÉ!#¤%&'()*+,-./:;<=>?¡ÄÖÑÜ¿äöñüà"
-"""The default alphabet but for what the peers read in other ways (tests/modem/codec/other_codecs.md)."""
+"""The default alphabet without the characters that a peer reads differently (tests/modem/codec/other_codecs.md)."""
 MORE = "ɛɔŋ中文ђ"
 
 

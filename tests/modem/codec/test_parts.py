@@ -73,7 +73,7 @@ def test_set_joins_to_the_published_text(group: dict[str, Any]) -> None:
 
 
 def test_an_escape_cut_from_its_letter_reads_as_one_character() -> None:
-    # Clause 9.2.3.24.1 forbids the cut; where a sender makes it, the whole is still what he meant.
+    # Clause 9.2.3.24.1 forbids the cut; if a sender makes it, the joined text is the intended one.
     pdus = [PDUS["syn-gsm7-esc-split-1of2"], PDUS["syn-gsm7-esc-split-2of2"]]
     assert join_pdus(pdus) == "ab€c"
 

@@ -1,9 +1,9 @@
 """The codec reads published and synthetic PDUs.
 
-`tests/corpus/pdu_vectors.jsonl` gives per PDU what it must read as, and `pdu_found.jsonl` the same
-of PDUs that people posted, with other people's numbers replaced. Two of their conventions are
-spelled differently here: a text of null (8-bit data, half a surrogate pair) is "" or holds U+FFFD
-in a `Deliver`, whose `user_data` then has the octets.
+`tests/corpus/pdu_vectors.jsonl` has the expected fields of each PDU, and `pdu_found.jsonl` the same
+for PDUs that people posted, with the phone numbers replaced. The codec represents one of their values
+differently: a text of null (8-bit data, half a surrogate pair) is "" or contains U+FFFD in a
+`Deliver`, and its `user_data` has the octets.
 """
 
 import json
@@ -87,7 +87,7 @@ def test_a_vector_reads_as_published(vector: dict[str, Any]) -> None:
     kinds = {"originator": Deliver, "destination": Submit, "recipient": StatusReport}
     assert isinstance(value, kinds[role])
     said = described(value)
-    # Clause 6.2.1.1 leaves open what an escape at the very end shows: nothing, or a space.
+    # Clause 6.2.1.1 does not define an escape at the very end: it may show as a space or not at all.
     texts = expected.pop("text_any", [expected["text"]])
     octets = expected.pop("text_utf16be_hex", None)
     expected.pop("note_text", None)
@@ -136,7 +136,7 @@ def test_cut_anywhere_a_pdu_gives_a_value(vector: dict[str, Any]) -> None:
         assert isinstance(cut, Deliver | Submit | StatusReport | Garbled)
         if end % 2:
             assert isinstance(cut, Garbled)
-        # With the length the modem announced, only what a reader ignores anyway may be missing.
+        # With the length that the modem announced, only ignored octets may be missing.
         announced = decode(pdu[:end], tpdu_length=length)
         if length is not None and not isinstance(announced, Garbled):
             assert described(announced) == described(whole)

@@ -1,4 +1,4 @@
-"""What stands inside a PDU: the elements of a header, coding schemes and the status of a report."""
+"""Elements of a PDU: user data header, coding schemes, and the status of a report."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The codec against itself and against garbage: what is written reads back, and nothing raises."""
+"""Round trips of the codec, and garbage: encoded messages decode to the same values, and decoding never raises."""
 
 from datetime import datetime, timedelta, timezone
 

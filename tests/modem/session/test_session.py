@@ -1,4 +1,4 @@
-"""What a session is: its table, and a device with two SIMs."""
+"""A modem session: its transition table, and a device with two SIMs."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ def test_a_sim_that_is_changed_for_that_of_the_other_slot_ends_the_session() -> 
 
 
 def swap_silently(phone: Phone, iccid: str, imsi: str, lying: str = "") -> None:
-    """Change the SIM of a phone that says nothing of it; a message may lie on the new one."""
+    """Change the SIM without a notice from the phone; the new one may contain a message."""
     sim = Sim.of(Identity(iccid=iccid, imsi=imsi))
     phone.take_sim()
     for _ in iter(phone.data_to_send, b""):

@@ -1,4 +1,4 @@
-"""A bad line: lines, echoes and bytes that come from no phone lose no message and raise nothing."""
+"""A bad serial line: stray lines, echoes and bytes lose no message and raise no exception."""
 
 from collections.abc import Iterable
 from random import Random
@@ -116,7 +116,7 @@ LINES_TO_ADD = (*(b"\r\n" + line + b"\r\n" for line in LINES), *(line[:5] for li
 
 
 class BadLine:
-    """Cuts what comes anywhere, puts rubbish in between and loses bytes, one time in `rare`."""
+    """Cuts the data at random places, inserts garbage and loses bytes, one time in `rare`."""
 
     def __init__(self, seed: int, rare: int) -> None:
         self.random = Random(seed)

@@ -1,4 +1,4 @@
-"""Messages in slots: read when they are told of or found, and deleted only when they are stored."""
+"""Messages in slots: read when the phone announces them or a list shows them, and deleted after they are stored."""
 
 import pytest
 

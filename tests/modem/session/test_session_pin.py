@@ -1,4 +1,4 @@
-"""A SIM that asks for its PIN: what is typed, how often, and for which SIM."""
+"""A SIM that asks for its PIN: entered once, and only into the SIM that it was stored for."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sending within a session: prompts, errors and hangs against the emulated phone; what is received comes first."""
+"""Sending within a session: prompts, errors and hangs of the emulated phone; received messages go first."""
 
 import itertools
 
@@ -35,7 +35,7 @@ def send(shop: Shop, message: Outgoing | None = None, wait_s: float = 5.0) -> Sm
 
 
 def sent_text(shop: Shop) -> str:
-    """Return what the phone sent, its parts joined."""
+    """Return the text that the phone sent, its parts joined."""
     values = [pdu.decode(sent.pdu, direction=Direction.TO_NETWORK) for sent in shop.phone.sent]
     assert all(isinstance(value, Submit) and value.recipient == NUMBER for value in values)
     octets = b"".join(value.user_data for value in values if isinstance(value, Submit))
