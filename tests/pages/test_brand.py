@@ -1,4 +1,4 @@
-"""The shop's logo and colour: what is accepted, and that a colour can always be read."""
+"""The shop's logo and colour: accepted values, and a readable contrast for every colour."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The checkout page in Debian's Chromium: what a customer sees, hears and can do, with and without JavaScript."""
+"""The checkout page in Debian's Chromium: content, accessibility and actions, with and without JavaScript."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
 
 pytestmark = needs_browser
 AT_LAST_MS = 30_000
-"""Only so that a test ends. What is to come without a delay is asked of a window whose own clock stands still."""
+"""A limit so that a test ends. A test of an immediate change stops the clock of the browser window."""
 SLOW_PHONE = {
     "offline": False,
     "latency": 400,
@@ -35,7 +35,7 @@ IPHONE = (
     "(KHTML, like Gecko) Version/17.0 Mobile/15E148 Safari/604.1"
 )
 WINDOWS = ((360, "light", True), (320, "dark", True), (360, "light", False), (1280, "light", False))
-"""Width, colours, and whether scripts run. 320 is what a zoom of 400 % leaves of a desk's screen (WCAG 1.4.10)."""
+"""Width, colours, and whether scripts run. 320 is the width of a desktop screen at a zoom of 400 % (WCAG 1.4.10)."""
 EVIL = "\"'><img src=x onerror=alert(1)><script>alert(2)</script>"
 
 
@@ -49,14 +49,14 @@ def make_logo(folder: Path) -> Path:
 
 
 def clean(visit: Visit) -> bool:
-    """Nothing complained, and nothing but this one shop was asked for anything."""
+    """Check that the browser reported no errors and sent requests to this shop only."""
     assert visit.faults == []
     assert visit.elsewhere == []
     return True
 
 
 async def violations(visit: Visit) -> list[str]:
-    """What axe finds, by rule."""
+    """Return the violations that axe finds, by rule."""
     results = (await Axe().run(visit.page)).response
     return [
         f"{found['id']}: {[node['html'][:120] for node in found['nodes']]}"
@@ -69,7 +69,7 @@ async def seen(visit: Visit, text: str) -> None:
 
 
 async def stop_the_clock(visit: Visit) -> None:
-    """Let no timer of the page go off any more until the test lets time pass: what comes now comes of an event."""
+    """Stop the page's timers until the test lets time pass, so that every change comes from an event."""
     await visit.page.clock.install(time=0)
     await visit.page.clock.pause_at(1000)
 
@@ -116,7 +116,7 @@ async def test_an_open_page_says_that_it_takes_longer_when_the_line_stops_receiv
 
 
 async def next_news(visit: Visit) -> asyncio.Future[Any]:
-    """Return what is done when the page's stream has told it something again."""
+    """Return a future that completes with the next event of the page's stream."""
     devtools = await visit.context.new_cdp_session(visit.page)
     told: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 

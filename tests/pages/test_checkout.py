@@ -1,4 +1,4 @@
-"""The checkout page over HTTP: what it says, what it keeps to itself, and what strangers can do with it."""
+"""The checkout page over HTTP: content, private data that it hides, and requests by strangers."""
 
 import gzip
 import json
@@ -30,7 +30,7 @@ def headline(answer: httpx.Response) -> str:
 
 
 async def everything(api: FakeApi) -> list[object]:
-    """What a call may not change; the order of rows does not matter here."""
+    """Return all rows that a call must not change; the order of rows does not matter here."""
     tables = ("transactions", "payments", "reviews", "payer_claims", "events", "idempotency_keys")
     return [
         await api.shop.values(f"SELECT * FROM {table}")
@@ -132,7 +132,7 @@ async def test_nothing_but_the_ends_of_numbers_and_names_is_shown(api: FakeApi) 
 
 
 async def test_a_doubtful_text_is_never_called_a_payment(api: FakeApi) -> None:
-    """From a number that is not the network's, with the right code: the page must not help whoever sent it."""
+    """A text from a foreign number with the right code: the page must not help the sender."""
     order = await Orders(api.shop).make("waiting")
     await api.shop.env.store.write(
         lambda tx: tx.run(

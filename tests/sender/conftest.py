@@ -1,6 +1,6 @@
-"""Every test of this room runs on both event loops: the daemon's, and the standard one where uvloop is missing.
+"""Fixtures: both event loops for every test of this folder (the daemon's, and asyncio's own where uvloop is missing).
 
-And a receiver over TLS on loopback, with senders that trust it.
+There is also a receiver over TLS on loopback, with senders that trust it.
 """
 
 import asyncio

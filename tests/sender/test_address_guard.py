@@ -1,4 +1,4 @@
-"""The guard against private places: nasty URLs, nasty addresses, and what the settings may allow."""
+"""The guard against private addresses: malicious URLs, malicious addresses, and exceptions in the settings."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -201,7 +201,7 @@ NAMES = {
 
 
 class RecordingResolver:
-    """Answers from a table and opens nothing."""
+    """Answers from a table, without a network."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
@@ -267,7 +267,7 @@ ALLOWED_NETWORKS = AddressPolicy.from_settings(cidrs=["10.1.0.0/16", "fd01::/16"
         (ALLOWED_HOSTS, "192.168.1.6", ["192.168.1.6"], Reason.PRIVATE_ADDRESS),
         (ALLOWED_HOSTS, "x.shop.local", ["192.168.7.7"], Reason.PRIVATE_ADDRESS),
         (ALLOWED_HOSTS, "evil.example", ["192.168.1.5"], Reason.PRIVATE_ADDRESS),
-        # Never, whatever the settings.
+        # Refused with any settings.
         (ALLOWED_HOSTS, "shop.local", ["169.254.169.254"], Reason.METADATA_ADDRESS),
         (ALLOWED_HOSTS, "shop.local", ["10.0.0.1", "fd00:ec2::254"], Reason.METADATA_ADDRESS),
         (ALLOWED_HOSTS, "shop.local", ["::ffff:169.254.169.254"], Reason.METADATA_ADDRESS),

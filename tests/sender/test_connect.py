@@ -58,7 +58,7 @@ async def test_a_name_that_changes_its_mind_is_refused_and_never_connected_to(
     internet = FakeInternet(receiver.port)
     sender = make_sender(PUBLIC_ONLY, resolver=names, connector=internet)
     url = "https://localhost.receiver.test/hook"
-    # Public at first, and pinned: the certificate is what stops it here, not the guard.
+    # Public at first, and pinned: the certificate check fails here, not the guard.
     assert summary(await post(sender, url)) == (None, DeliveryError.TLS_ERROR, True)
     outcome = await post(sender, url)
     assert summary(outcome) == (None, DeliveryError.BLOCKED_ADDRESS, False)

@@ -227,7 +227,7 @@ async def test_a_receiver_without_tls_is_refused(plain_port: int, make_sender: M
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """A port that takes connections and says nothing."""
+    """A port that accepts connections and sends no data."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 

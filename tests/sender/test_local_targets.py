@@ -35,7 +35,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def script(home: Path) -> Script:
-    """Return what writes a shell script and gives its address."""
+    """Return a function that writes a shell script and returns its address."""
 
     def write(text: str) -> str:
         path = home / "command"
@@ -261,7 +261,7 @@ async def test_what_is_there_was_delivered(home: Path) -> None:
     outcome = await post(f"spool:{spool}", home)
     assert (outcome.status_code, outcome.response_body) == (200, f"{file.name} was there already")
     assert file.stat() == before
-    file.unlink()  # taken by whoever works through the folder
+    file.unlink()  # as the program that reads the folder does
     assert (await post(f"spool:{spool}", home)).status_code == 201
 
 

@@ -1,4 +1,4 @@
-"""Fifty addresses that lead inside, are not what they look like, or are nonsense: none is connected to, by post or knock."""
+"""Fifty private, disguised or malformed addresses: neither a delivery nor a probe connects to them."""
 
 import socket
 from collections.abc import Sequence

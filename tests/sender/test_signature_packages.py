@@ -48,7 +48,7 @@ def signed(secrets: list[str], number: int = 1, ago_s: int = 0) -> dict[str, str
 
 
 def verified(package: str, given: dict[str, str], secret: str, body: bytes = BODY) -> bool:
-    """Run the code of the page as a receiver does; whatever it raises means that it refuses."""
+    """Run the code of the page as a receiver does; any exception means that it refuses."""
     names: dict[str, Any] = {"headers": Headers(given), "body": body, "secret": secret}
     try:
         exec(SNIPPETS[package], names)
