@@ -1,4 +1,4 @@
-"""Adverts: read as such from the network's own sender only, and never what says one word about money."""
+"""Adverts: recognised from the network's own sender only, and never if the text mentions money."""
 
 import pytest
 from hypothesis import given, settings

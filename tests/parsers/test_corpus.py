@@ -1,8 +1,8 @@
-"""The corpus: what published messages say, and that no fraud is taken for a payment.
+"""The corpus: published messages are read correctly, and no fraud is read as a payment.
 
 `tests/corpus/sms_corpus.jsonl` and `sms_found.jsonl` hold published layouts with invented people and IDs; the second were
 found later, mostly in whole inboxes. Every entry of a network of Ghana is read with its kind, its fields and its details;
-frauds and the messages of other countries' networks give no payment whatever sender they claim.
+frauds and the messages of other countries' networks give no payment from any sender name.
 """
 
 import json
@@ -33,11 +33,11 @@ GHANA = [
 
 # A till's receipt is, letter for letter, the receipt of a person: only the line tells them apart.
 KIND_NOT_IN_TEXT = {"gh-mtn-merchant-recv-momopay"}
-# Only what a network's own sender says is called its advert.
+# Only a message from the network's own sender is called its advert.
 ADVERTS = {entry["id"] for entry in ENTRIES if "-advert-" in entry["id"]}
-# Cut in the middle of its ID: what is left is shown, and nothing of it is believed.
+# Cut in the middle of its ID: the rest is shown and never trusted.
 CUT = {"gh-adv-mtn-part-one-only"}
-# What the corpus says about an entry, and not what the message says.
+# Remarks of the corpus about an entry, not fields of the message.
 REMARKS = {"adversarial", "truncated", "channel", "claimed"}
 # Where the corpus calls a network otherwise.
 SHORT_NAMES = {"bank": "gcb"}
@@ -51,7 +51,7 @@ def network_of(entry: dict[str, Any]) -> str:
 
 
 def mismatches(entry: dict[str, Any], sender: str | None) -> list[str]:
-    """Return how the reading of an entry differs from what the corpus says."""
+    """Return the differences between the reading of an entry and its fields in the corpus."""
     reading = read(sender, entry["text"])
     if isinstance(reading, Unreadable) and entry["id"] not in CUT:
         return [reading.why]
@@ -78,7 +78,7 @@ def mismatches(entry: dict[str, Any], sender: str | None) -> list[str]:
 
 
 def table(wrong: dict[str, list[str]]) -> str:
-    """Return one line a network, and what is wrong below it."""
+    """Return one line for each network, with its errors below."""
     entries = Counter(network_of(entry) for entry in GENUINE)
     lines = [f"{'network':<14} {'entries':>7} {'wrong':>5}"]
     for network, count in sorted(entries.items()):
@@ -97,7 +97,7 @@ def test_every_message_is_read_as_the_corpus_says() -> None:
 
 
 def test_every_message_is_read_alike_when_its_sender_is_unknown() -> None:
-    # Whether it counts is decided by its sender, elsewhere; a person must see what it pretends to be.
+    # Other code decides by the sender whether it counts; an operator must see the fields that it claims.
     for sender in ("Mobile-Money", "+233244000811", None):
         wrong = {
             entry["id"]: mismatches(entry, sender)

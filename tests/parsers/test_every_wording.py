@@ -1,4 +1,4 @@
-"""What holds for each wording of money that came in: no typed text and no lost part changes what it says.
+"""Every wording of incoming money: no typed text and no lost part changes the reading.
 
 The texts that a payer could type are made of the pieces of that very wording's own receipts, with other figures in them:
 the worst that a free field can hold.
@@ -23,7 +23,7 @@ PART_CHARACTERS = (153, 67)
 
 
 def facts(reading: Reading) -> tuple[object, ...] | None:
-    """Return what may not change, or None when the reading is no payment."""
+    """Return the fields that must not change, or None when the reading is no payment."""
     if not isinstance(reading, Payment):
         return None
     phone = None if reading.payer_phone_typed else reading.payer_phone_printed
@@ -31,7 +31,7 @@ def facts(reading: Reading) -> tuple[object, ...] | None:
 
 
 def agrees(got: tuple[object, ...] | None, genuine: tuple[object, ...] | None) -> bool:
-    """Say whether a reading gives nothing that the genuine one does not; it may miss the payer's number."""
+    """Return whether a reading equals the genuine one; only the payer's number may be missing."""
     if got is None or genuine is None:
         return got is None
     return all(

@@ -1,4 +1,4 @@
-"""What a payer can type or be called changes no amount, no ID and no balance, and cut messages are no payments."""
+"""A payer's name or reference changes no amount, ID or balance, and cut messages are no payments."""
 
 import time
 

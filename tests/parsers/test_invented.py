@@ -1,4 +1,4 @@
-"""Invented messages in the networks' own forms: what pays, what leaves, what takes back, and what is none of them.
+"""Invented messages in the networks' own forms: payments, debits, reversals, and others.
 
 `tests/corpus/sms_invented.jsonl` holds, for each, its class and the fields that must be read: forms that change from year
 to year, words of a receipt in names and references, long narrations of banks, adverts, loans, codes and reminders.

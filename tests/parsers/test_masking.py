@@ -1,4 +1,4 @@
-"""What may be shown where anybody may look: ends of numbers, first letters of names, no texts and no secrets."""
+"""Masking for logs and reports: the ends of numbers and the first letters of names stay, texts and secrets do not."""
 
 import pytest
 

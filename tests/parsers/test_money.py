@@ -1,4 +1,4 @@
-"""Money: what is read, what is refused, and that reading and rendering agree."""
+"""Money: accepted and refused amounts, and round trips of reading and rendering."""
 
 import pytest
 from hypothesis import given, settings
@@ -144,7 +144,7 @@ def test_no_text_whatever_makes_money_raise(text: str) -> None:
 
 def test_money_has_no_order_and_no_negative_count() -> None:
     with pytest.raises(TypeError):
-        _ = Money(1, "GHS") < Money(2, "GHS")  # type: ignore[operator]  # that it has none is what is tested
+        _ = Money(1, "GHS") < Money(2, "GHS")  # type: ignore[operator]  # the test is that it has no order
     with pytest.raises(AssertionError):
         Money(-1, "GHS")
     with pytest.raises(AssertionError):

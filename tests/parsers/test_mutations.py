@@ -1,8 +1,8 @@
-"""What networks, phones and people may do to a known message: it says the same then, or nothing at all.
+"""Changes of a known message by networks, phones and people: it reads the same, or is unreadable.
 
 Genuine messages of Ghana, samples and corpus alike, are written in other ways. Ways that no network means anything by
 (spaces, line ends, marks of the currency, thousands) must not matter; harsher ones (letters lost, words swapped, messages
-glued together) may make them unreadable, and never another payment. What is no payment never becomes one.
+glued together) may make them unreadable, and never another payment. No other message becomes a payment.
 """
 
 import json
@@ -45,7 +45,7 @@ _MONEY = re.compile(r"(?<=GHS)(\s?)(\d{1,3}(?:,\d{3})+|\d{4,7})(?=\.\d\d)")
 
 
 def facts(text: str) -> tuple[object, ...] | None:
-    """Return what must stay, None when the text is no payment."""
+    """Return the fields that must stay, None when the text is no payment."""
     reading = read(None, text)
     if not isinstance(reading, Payment):
         return None
@@ -55,7 +55,7 @@ def facts(text: str) -> tuple[object, ...] | None:
 
 
 def money(reading: Payment) -> tuple[object, ...]:
-    """Return what says which money it is."""
+    """Return the fields that identify the money."""
     return (reading.amount, reading.telco_id, reading.balance, reading.network, reading.kind)
 
 
@@ -75,7 +75,7 @@ def spaced(draw: st.DrawFn) -> tuple[str, str]:
     text = draw(st.sampled_from(PAYMENTS))
     words = text.split(" ")
     some = st.lists(st.sampled_from(SPACES), min_size=len(words) - 1, max_size=len(words) - 1)
-    # Two spaces in the text are one empty word: what is drawn for it may not add up to another layout.
+    # Two spaces in the text are one empty word, which is kept so that the drawn spaces give no other layout.
     joined = words[0] + "".join(
         (" " if word == "" else space) + word
         for space, word in zip(draw(some), words[1:], strict=True)

@@ -1,4 +1,4 @@
-"""The shop's own wordings: what is read by them, what is refused of them, and at which line."""
+"""The shop's own wordings: messages that they read, and errors in their file with the line."""
 
 import pytest
 from hypothesis import given, settings

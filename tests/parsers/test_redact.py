@@ -1,4 +1,4 @@
-"""A redacted message holds nothing personal and is still the same form of message."""
+"""A redacted message contains no personal data and keeps its wording."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def test_no_name_and_no_number_survives(
         for word in (name + " " + reference).split():
             # A word that networks print too says nothing where nobody knows that it is a name.
             if form is MTN or word.casefold() not in _vocabulary():
-                # PUSH is what a bank's system writes into the reference.
+                # A bank's system writes PUSH into the reference.
                 assert word not in kept or word in form or word == "PUSH", (word, redacted)
         assert telco_id not in redacted
         for figure in (amount, balance):
@@ -89,7 +89,7 @@ def test_every_sample_and_every_corpus_message_keeps_its_wording() -> None:
             isinstance(after, Unreadable) or after.wording != before.wording
         ):
             lost.append(text)
-    # Where the network varies with what the fields hold, the form may be another one.
+    # Where the network's wording depends on the values, the form may be another one.
     assert len(lost) <= len(texts) // 10, lost
 
 

@@ -1,4 +1,4 @@
-"""Statements as networks export them: which column says what, what came in, and what cannot be read."""
+"""Statements as networks export them: columns, incoming payments, and unreadable lines."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What people have for names and type for references: the figures of the receipt stay, and a code is found."""
+"""Unusual names and references: the figures of the receipt stay, and a payment code is found."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ NAMED = [
 
 
 def sums(text: str) -> tuple[object, ...] | None:
-    """Return what says which money it is, None when the text is no payment."""
+    """Return the fields that identify the money, None when the text is no payment."""
     reading = read(None, text)
     if not isinstance(reading, Payment):
         return None

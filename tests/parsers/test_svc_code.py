@@ -1,4 +1,4 @@
-"""Service codes: the check character catches what people do, and codes are found in what people type."""
+"""Payment codes: the check character detects typing errors, and codes are found in typed text."""
 
 import random
 import time

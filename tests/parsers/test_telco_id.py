@@ -1,4 +1,4 @@
-"""Network transaction IDs: each network's form, and nothing near it."""
+"""Network transaction IDs: each network's form, and the refusal of similar ones."""
 
 import pytest
 from hypothesis import given, settings

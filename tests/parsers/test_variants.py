@@ -1,7 +1,7 @@
-"""Next year's wordings: what networks change about their receipts without telling anybody.
+"""Likely future wordings: small changes that networks make to their receipts without notice.
 
 Each row changes one thing of a genuine receipt as such things have changed before (adverts, footers, brand words, levies,
-marks, lengths of IDs). What it says must come out the same.
+marks, lengths of IDs). The reading must stay the same.
 """
 
 import pytest
