@@ -57,7 +57,7 @@ class Customers:
         self.shop = shop
         self.truth = Truth()
         self.waiting: list[tuple[str, str]] = []
-        """Reference and network ID of customers who paid without a code and wait at the shop."""
+        """Reference and network ID of payments without a code, for customers that wait at the shop."""
         self._rng = random.Random(shop.size.seed + 3)
         self._serial = 0
         self._paid = asyncio.Event()

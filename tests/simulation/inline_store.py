@@ -73,7 +73,7 @@ class FaultyStore(WakingStore):
     Attributes:
         on_kill: Called when the daemon is killed, just before or just after a commit.
         kill_chance: Probability of a kill per commit.
-        full: Nothing can be written.
+        full: Every write fails.
         dead: The daemon was killed; none of its later writes reach the file.
     """
 

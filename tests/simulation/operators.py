@@ -53,7 +53,7 @@ class Operators:
         await self.shop.happen(name, getattr(self, "_" + name.replace(" ", "_"))())
 
     async def _reconcile(self) -> None:
-        """Match the payment of a customer who paid without a code; sometimes with a wrong reference."""
+        """Match a payment without a code; sometimes with a wrong reference."""
         if not self._customers.waiting:
             return
         reference, telco_id = self._rng.choice(self._customers.waiting)

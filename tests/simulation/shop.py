@@ -74,7 +74,7 @@ class Killed(MomoError):
 
 
 class LockableVault(Vault):
-    """A vault whose keyring may still be locked."""
+    """A vault that may have a locked keyring."""
 
     shut = False
 

@@ -38,7 +38,7 @@ class SimulatedClock:
         return self.true_us() + self._wrong_us
 
     def true_us(self) -> int:
-        """Return the network's time, whatever the laptop's clock shows."""
+        """Return the network's time, which is independent of the laptop's clock."""
         return STARTED_US + (self._ns + self._asleep_ns - self._started_ns) // 1000
 
     def advance(self, seconds: float) -> None:
@@ -86,7 +86,7 @@ class _Selector(selectors.EpollSelector):
 
 
 class SimulatedLoop(asyncio.SelectorEventLoop):
-    """A loop whose timers fire in simulated time. Descriptors work; jobs for a thread run at once in the loop."""
+    """An event loop with timers in simulated time. Descriptors work; jobs for a thread run at once in the loop."""
 
     def __init__(self, clock: SimulatedClock) -> None:
         super().__init__(_Selector(clock))
@@ -105,7 +105,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
         future: asyncio.Future[Result] = self.create_future()
         try:
             future.set_result(func(*args))
-        except Exception as error:  # noqa: BLE001 -- whoever waits for it is to have it
+        except Exception as error:  # noqa: BLE001 -- the caller that awaits the future gets it
             future.set_exception(error)
         return future
 

@@ -1,4 +1,4 @@
-"""A shop's day in simulated time: whatever breaks, no message is lost, stored twice or put on the wrong line.
+"""A shop's day in simulated time: with any fault, no message is lost, stored twice or put on the wrong line.
 
 The ports' loops, the sessions, the links, the flows and the database are the real ones; time, the wire (sockets instead
 of ptys) and the phones are simulated. `MOMO_TEST_SEED=n` runs another seed. Three tests inject a fault into the daemon

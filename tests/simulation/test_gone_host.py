@@ -1,5 +1,5 @@
-"""A receiver whose host is gone for good: it gets a notice, ends by the schedule, and does not count as an outage of
-our link.
+"""A receiver on a host that is gone for good: the owner gets a notice, its deliveries end by the schedule, and it does
+not count as an outage of our connection.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class OneNameLess(Internet):
 
 
 class Gone(Day):
-    """A shop whose first receiver is gone."""
+    """A shop with a first receiver that is gone."""
 
     def __init__(self, folder: Path, endpoints: int) -> None:
         super().__init__(folder, payments=1, endpoints=endpoints)

@@ -4,7 +4,7 @@ Everything is drawn from one seed. Checked continuously: no message leaves a slo
 the end (`Verdict`): every message is stored once, whole, under the right SIM and line.
 
 A phone's own memory does not record the SIM of a message, which is unknown once the SIM is removed. So a SIM is only
-moved from a phone whose own memory is empty, as it is except for seconds after a message.
+moved from a phone while the phone's own memory is empty, as it is except for seconds after a message.
 """
 
 import asyncio

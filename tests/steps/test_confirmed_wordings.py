@@ -1,4 +1,4 @@
-"""Wordings that no genuine message has confirmed: held, until the shop vouches for one; and reading old messages again."""
+"""Unconfirmed wordings: messages are held until an operator confirms one. Also: reading old messages again."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What must hold in a game (the demands of the trust rules' design, section 2)."""
+"""Demands on the result of a game (section 2 of the trust rules' design)."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ def too_many_for_a_person(results: list[Result]) -> str:
 
 
 def changed_by_him(alone: Result, together: Result) -> list[str]:
-    """Return the genuine receipts whose fate the adversary changed."""
+    """Return the genuine receipts with another outcome because of the adversary."""
     return [
         f"receipt {number} was paid {alone.fates[number].how}, and with him {fate.how}"
         for number, fate in together.fates.items()
@@ -59,7 +59,7 @@ def _no_reversal(result: Result) -> list[str]:
 
 
 def _nothing_stolen(result: Result) -> list[str]:
-    """Nobody sent such a text as a whole: it was put together from parts of two messages."""
+    """Return the paid texts that were joined from parts of two messages."""
     return [
         f"paid parts of two messages: {_said(one)}" for one in result.forged if one.sent is None
     ]
@@ -86,7 +86,7 @@ def _within_limit(result: Result) -> list[str]:
 
 
 def _anything(_: Result) -> list[str]:
-    """At level 4 SMS alone cannot tell a forgery; genuine ones in a row with it are rejected with it."""
+    """At level 4 SMS alone cannot expose a forgery; genuine ones in a row with it are rejected with it."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""One simulated month (or week): genuine traffic, an adversary, a person who looks three times a day, and the real momo.
+"""One simulated month (or week): genuine traffic, an adversary, an operator with three visits a day, and the real momo.
 
 `play` is a pure function of its arguments: the same `Setting` gives the same `Result`.
 """
@@ -36,7 +36,7 @@ from tests.simulation.trust.wallet import (
 VISITS: Final = (9 * HOUR, 13 * HOUR, 18 * HOUR)
 """When a person looks at the reviews."""
 UNTOLD_FOR: Final = 30 * MINUTE
-"""The person leaves what has waited for less: momo tells of a held receipt after this time."""
+"""The operator skips reviews that are younger: momo reports a held receipt after this time."""
 SETTLE_EVERY: Final = 15 * MINUTE
 """Momo does this more often; the simulation has no time for it."""
 ASSEMBLE_AFTER: Final = (31 * SECOND, 61 * SECOND, 91 * SECOND)
@@ -50,7 +50,7 @@ TYPED: Final = (
     "KOFI ANTWI BADU BOATENG ,233201000456,{code} from VODAFONE",
     "NEW BALANCE SHOES", "Payment received, thank you", "Balance",
 )  # fmt: skip
-"""What a payer at level 0 types as reference of a real payment; the code is of an order that costs more."""
+"""References that a payer at level 0 types for a real payment; the code is of a more expensive order."""
 TYPED_SHARE: Final = 0.05
 
 
@@ -83,7 +83,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of one genuine receipt.
+    """The outcome of one genuine receipt.
 
     Attributes:
         how: `at once`, `later` (by itself), `person`, or `never`.
@@ -101,7 +101,7 @@ class Forged:
     """A forgery that momo believed.
 
     Attributes:
-        sent: When it was sent; None for a text that nobody sent as a whole.
+        sent: When it was sent; None for a text that was not sent as a whole.
         at: When it paid.
         told_first: The numbers of the changes of the wallet, none of them paid otherwise, in which this money came in.
         confirmed: Whether a genuine message about a later change had arrived before it paid, and it had waited 90 minutes.
@@ -119,7 +119,7 @@ class Forged:
 
 @dataclass
 class Result:
-    """What happened in a game."""
+    """The events of a game."""
 
     setting: Setting
     fates: dict[int, Fate] = field(default_factory=dict)
@@ -166,7 +166,7 @@ def play(folder: Path, setting: Setting) -> Result:
 
 
 class _Game:
-    """The world of a game; the player sees what `player.World` names."""
+    """The world of a game; `player.World` is the player's view of it."""
 
     def __init__(self, folder: Path, setting: Setting) -> None:
         self.setting = setting
@@ -205,7 +205,7 @@ class _Game:
         self.at(self.now, lambda: self.product.order(code, amount))
 
     def deliver(self, part: Part) -> None:
-        """Send one part of the adversary; nothing on the last day."""
+        """Send one part of the adversary, but not on the last day."""
         if self.now >= self.setting.size.end - DAY:
             return
         self.at(self._when_plugged(part.arrives), lambda: self._take(part))
@@ -264,7 +264,7 @@ class _Game:
             self.at(midnight + after, partial(self._sweep, self.product.settle))
 
     def _strategies(self) -> Iterator[tuple[int, Callable[[], None]]]:
-        """Yield what the adversary begins, and when: all strategies of his level in turn, in a random order."""
+        """Yield the adversary's actions and their times: all strategies of the level in turn, in a random order."""
         player, level = self.player, self.setting.level
         if player is None or level is None:
             return
@@ -285,7 +285,7 @@ class _Game:
                     at = START + day * DAY + CLOSES + rng.randrange(2 * HOUR)
                     yield at, partial(one.act, player)
 
-    # --- what happens ------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------
 
     def _happen(self, change: Change, *, lost: bool) -> None:
         self.balance = change.after
@@ -350,7 +350,7 @@ class _Game:
                 return away.ends + 20 * SECOND
         return at
 
-    # --- what momo believed ------------------------------------------------------------------------
+    # --- momo's payments ---------------------------------------------------------------------------
 
     def _note_payments(self) -> None:
         for paid in self.product.new_payments():
@@ -389,7 +389,7 @@ class _Game:
         result.dump = self.product.dump() if self.setting.size.days <= 3 else ""
 
     def _explained(self, one: Forged) -> Forged:
-        """Find the money that a forgery told first, if it is real and nothing else was paid for it."""
+        """Find the money that a forgery announced first, if it is real and no other receipt was paid for it."""
         if one.balance is None:
             return one
         changes = self.traffic.changes
@@ -434,7 +434,7 @@ def _player(setting: Setting, game: _Game) -> Player:
 
 
 def _typed(traffic: Traffic, setting: Setting, result: Result, rng: random.Random) -> Traffic:
-    """Let some payers of level 0 type what looks like a receipt; the wallet's changes stay the same."""
+    """Let some payers of level 0 type texts that look like a receipt; the wallet's changes stay the same."""
     if setting.level != 0:
         return traffic
     typed: dict[int, Change] = defaultdict()

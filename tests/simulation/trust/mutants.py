@@ -1,7 +1,7 @@
 """Momo with one trust rule dropped, and the games or tests that must notice it.
 
 A mutant is a patch of functions or constants of the product. `patches` name them as `module:attribute` or
-`module:Class.attribute`; the value is what takes its place.
+`module:Class.attribute`; the value is the replacement.
 """
 
 import importlib
@@ -29,9 +29,9 @@ class Mutant:
 
     Attributes:
         rule: Its number in the design of the trust rules, section 3.
-        name: What the mutant does.
+        name: A short description of the mutant.
         patches: `module:attribute` -> its replacement.
-        games: Some of them must violate a demand with the mutant; none does without it.
+        games: Games without violations; with the mutant, some of them must violate a demand.
         tests: Or some test of this file must fail; for a rule that a game of a few weeks does not show.
     """
 

@@ -1,4 +1,4 @@
-"""The adversary: what he can do at each level (design of the trust rules), and the tools that his strategies use.
+"""The adversary: capabilities at each level (design of the trust rules), and the tools of the strategies.
 
 | level | can |
 |---|---|
@@ -37,22 +37,22 @@ AMOUNTS: Final = (1_000, 5_000, 12_000, 19_500, 45_000, 90_000)
 
 
 class Moment(StrEnum):
-    """What a strategy may wait for."""
+    """Moments that a strategy may wait for."""
 
     RECEIPT = "receipt"
-    """Somebody paid; the network has not sent its message yet."""
+    """A customer paid; the network has not sent its message yet."""
     LOST = "lost"
-    """Money came in, and no message will tell of it."""
+    """Money came in, and the network sends no message about it."""
     BACK = "back"
     """The modem is back, or the daemon has restarted."""
 
 
 class World(Protocol):
-    """What a player can reach of the simulation."""
+    """The part of the simulation that a player can reach."""
 
     now: int
     balance: int
-    """The true balance; only a player who may know it reads it."""
+    """The true balance; read only at the levels that may know it."""
     told: list[Change]
     """The genuine receipts whose messages have arrived."""
 
@@ -85,7 +85,7 @@ class Player:
         self.told = 0
         """How many messages he sent."""
 
-    # --- what he knows -----------------------------------------------------------------------------
+    # --- knowledge ---------------------------------------------------------------------------------
 
     @property
     def knows_balance(self) -> bool:
@@ -102,7 +102,7 @@ class Player:
         """The best centre that he can send through."""
         return HOME if self.level in SENDS_AT_HOME else ABROAD
 
-    # --- what he does ------------------------------------------------------------------------------
+    # --- actions -----------------------------------------------------------------------------------
 
     def amount(self) -> int:
         """Return an amount worth the trouble."""
@@ -127,7 +127,7 @@ class Player:
         self._waits[moment].append(act)
 
     def happens(self, moment: Moment, change: Change | None = None) -> None:
-        """Tell him that a moment has come."""
+        """Run the actions that wait for a moment."""
         self._waits[moment] = [act for act in self._waits[moment] if not act(change)]
 
     def tell(

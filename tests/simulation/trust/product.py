@@ -153,11 +153,11 @@ class Product:
         await settle_lines.assemble_parts(self.env)
 
     async def settle(self) -> None:
-        """Settle what time settles: rows that the line's traffic confirms, foreign messages after 90 minutes."""
+        """Settle messages by time: rows that the line's traffic confirms, foreign messages after 90 minutes."""
         await settle_lines.settle_lines(self.env)
 
     async def tidy(self) -> None:
-        """Do what the daemon does once a day."""
+        """Do the daemon's daily work."""
         while await cancel_expire.expire(self.env):
             pass
 
@@ -181,7 +181,7 @@ class Product:
         await self.env.store.write(add)
 
     def open_reviews(self, opened_before: int) -> list[Open]:
-        """Return what has waited for a person since then, oldest first."""
+        """Return the open reviews that were opened before then, oldest first."""
         found = self._look(
             "SELECT r.id, COALESCE(m.body, ''), r.transaction_id IS NOT NULL "
             "FROM reviews r JOIN messages m ON m.id = r.message_id "
@@ -211,7 +211,7 @@ class Product:
             return
         self.decisions += 1
 
-    # --- what momo believes --------------------------------------------------------------------------
+    # --- payments and reviews of momo ----------------------------------------------------------------
 
     def new_payments(self) -> list[Paid]:
         """Return the payments since the last call."""
@@ -238,7 +238,7 @@ class Product:
         }
 
     def conflicts(self) -> set[str]:
-        """Return the texts about which a person was told that another payment has their ID."""
+        """Return the texts with a review because another payment has their ID."""
         found = self._look(
             "SELECT m.body FROM reviews r JOIN messages m ON m.id = r.message_id WHERE r.reason = 'id_conflict'"
         )

@@ -1,4 +1,4 @@
-"""What adversaries try. To add a strategy, write a function of a `Player` and give it `@strategy(levels)`.
+"""The strategies of adversaries. To add one, write a function of a `Player` and give it `@strategy(levels)`.
 
 It is called once, at a time of its kind: `ANY` of the shop's hours, `FIRST` before the shop's first message, or `NIGHT`
 after closing. From there it may act at once, `later`, or `wait_for` a moment. Letters are those of the attacks in the design
@@ -99,7 +99,7 @@ def parts_before(player: Player) -> None:
 
 @strategy(SENDERS)
 def parts_at_payment(player: Player) -> None:
-    """Second parts with many references in the seconds in which somebody pays."""
+    """Second parts with many references in the seconds of a payment."""
 
     def now(_: Change | None) -> bool:
         code = player.order(player.amount())
@@ -219,7 +219,7 @@ def flood_of_guesses(player: Player) -> None:
 
 @strategy(SENDERS)
 def flood_of_texts(player: Player) -> None:
-    """Texts that nobody can read, to hide something or to fill the list."""
+    """Texts that momo cannot read, to hide another message or to fill the list."""
     for at in range(40):
         player.later(at * 11, lambda: player.tell(f"Yello! You won {player.rng.random()}"))
 
@@ -260,7 +260,7 @@ def split(player: Player) -> None:
 
 @strategy(KNOWING)
 def tell_the_lost(player: Player) -> None:
-    """Tell of money that came in without a message, as if it were for his order."""
+    """Forge a receipt of money that came in without a message, as if it paid his order."""
 
     def now(change: Change | None) -> bool:
         assert change is not None

@@ -32,7 +32,7 @@ def seeds(count: int) -> Iterable[int]:
 
 
 def failures(results: Iterable[Result]) -> str:
-    """Return what failed and how to repeat it."""
+    """Return the violations and the commands that repeat them."""
     return "\n".join(
         f"{problem}\n  again: {result.setting.again()}"
         for result in results
@@ -98,5 +98,5 @@ def test_a_busy_genuine_month_hardly_needs_a_person(centres: str) -> None:
     results = list(run_all(Setting(seed, size=size) for seed in seeds(20 if LONG else 1)))
     assert failures(results) == ""
     if centres != "moved to a far SMSC on day 10":
-        # There one decision of a person, and what waited for it, is allowed on top.
+        # There one more decision is allowed, with the messages that waited for it.
         assert too_many_for_a_person(results) == ""

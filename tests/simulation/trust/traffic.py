@@ -1,4 +1,4 @@
-"""Genuine traffic of a busy month: what happens in the wallet, which messages come, when and through which centre.
+"""Genuine traffic of a busy month: changes of the wallet, and the messages with their times and SMSCs.
 
 Everything is drawn from one seed, and nothing depends on an adversary: the same seed is the same traffic with and without
 one.
@@ -66,7 +66,7 @@ CENTRES: Final[dict[str, Centres]] = {
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The size of the traffic and what goes wrong in it.
+    """The size of the traffic and its faults.
 
     Attributes:
         days: Length; the figures of a month are of 26.
@@ -111,7 +111,7 @@ class Told:
     lost: bool = False
 
     def parts(self) -> list[Part]:
-        """Return what reaches the modem."""
+        """Return the parts that reach the modem."""
         return [] if self.lost else self.route.parts(self.change.text())
 
 

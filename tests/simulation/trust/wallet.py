@@ -1,6 +1,6 @@
-"""The truth: what happened in the shop's wallet, and how the network words it.
+"""The true changes of the shop's wallet, and the network's messages about them.
 
-Times are microseconds since 1970, amounts are minor units. Nothing here knows momo.
+Times are microseconds since 1970, amounts are minor units. This module does not depend on momo.
 """
 
 import random
@@ -37,11 +37,11 @@ NAMES: Final = (
     "KOFI ANTWI BADU BOATENG", "ESI NAANA QUANSAH DADZIE", "ABENA SERWAA OWUSU-ANSAH",
     "FTR - MM DescAcctTrsfSenderKWABENA KONADU DANKWA EBO - 09FG0615135034",
 )  # fmt: skip
-"""Payers; the last one is a bank whose narration moves the payment code into the second part."""
+"""Payers; the last one is a bank with a narration that moves the payment code into the second part."""
 
 
 class Kind(StrEnum):
-    """What changed the balance. Of an untold change the network sends no message."""
+    """Kinds of changes of the balance. The network sends no message about an untold change."""
 
     RECEIPT = "receipt"
     DEBIT = "debit"
@@ -56,7 +56,7 @@ class Change:
     Attributes:
         number: Position in the order of the balances.
         at: When it happened.
-        effect: What it added; below zero for money that left.
+        effect: The added amount; below zero for money that left.
         after: The balance after it.
         telco_id: The network's ID.
         name: The payer.
@@ -193,5 +193,5 @@ def telco_id_at(at: int, rng: random.Random) -> str:
 
 
 def with_reference(change: Change, reference: str, code: str | None) -> Change:
-    """Return a receipt whose payer typed something else."""
+    """Return the receipt with another reference typed by the payer."""
     return replace(change, reference=reference, code=code)
