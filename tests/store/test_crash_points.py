@@ -1,4 +1,4 @@
-"""A power cut at any byte of the write-ahead log: what was acknowledged is there, nothing is half there, and nobody mends it."""
+"""A power cut at any byte of the write-ahead log: acknowledged writes survive whole, and no repair is needed."""
 
 import random
 import shutil
@@ -22,14 +22,14 @@ COUNTS = "SELECT (SELECT COUNT(*) FROM transactions), (SELECT COUNT(*) FROM paym
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """What a caller had been told once the log was so long."""
+    """The acknowledged writes at a length of the log."""
 
     wal_bytes: int
     counts: tuple[int, ...]
 
 
 async def sell(shop: FakeShop, sales: int) -> list[Acknowledged]:
-    """Sell, and note after each step what is promised."""
+    """Sell, and note the acknowledged writes after each step."""
     path = Path(shop.env.store.path)
     promised = []
     for number in range(sales):
@@ -67,7 +67,7 @@ async def test_every_cut_of_the_log_keeps_what_was_acknowledged_and_nothing_half
     assert promised[-1].wal_bytes == len(wal)
     seen = 0
     for at in cuts(len(wal), dice):
-        # A cut is what was not written any more; a torn one is a sector of rubbish behind it.
+        # A cut drops the rest of the log; a torn one has a sector of garbage in its place.
         left = wal[:at] + (dice.randbytes(512) if torn else b"")
         cut = tmp_path / "cut"
         shutil.rmtree(cut, ignore_errors=True)

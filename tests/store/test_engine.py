@@ -1,4 +1,4 @@
-"""The writing thread: what a caller was told is on the disk, and one caller's failure is nobody else's."""
+"""The writing thread: acknowledged writes are on the disk, and a failed job does not affect the others of its group."""
 
 import asyncio
 import sqlite3
@@ -64,7 +64,7 @@ def overwrite_header(path: str) -> None:
 
 @asynccontextmanager
 async def blocked(store: Store) -> AsyncIterator[None]:
-    """Hold the writing thread, so that what comes meanwhile is one commit."""
+    """Hold the writing thread, so that the jobs that arrive meanwhile share one commit."""
     begun, go_on = threading.Event(), threading.Event()
 
     def wait(_tx: Tx) -> None:
@@ -365,7 +365,7 @@ async def test_nothing_is_written_into_a_file_that_is_not_in_its_place(
     cause = FaultCause.DATABASE_REPLACED if replaced else FaultCause.DATABASE_MISSING
     assert refused.value.cause is cause
     assert store.is_lost
-    # Reading goes on, and what was written is rescued.
+    # Reads continue, and the written rows are rescued.
     count = "SELECT COUNT(*) FROM idempotency_keys"
     assert await store.read(lambda reader: reader.value(count)) == 1
     rescued = tmp_path / "rescued.db"

@@ -117,7 +117,7 @@ RARE: dict[str, Job] = {
     "notices": of(notices.page, unseen=False, **PAGE),
     "unseen notices": of(notices.page, unseen=True, **PAGE),
 }
-"""The lists that count what they list."""
+"""The lists that return a total."""
 BY_PERIOD = {"by_payer"}
 """A report adds up its period."""
 

@@ -1,4 +1,4 @@
-"""What people and replays ask of a big database is found by an index, not by reading it through."""
+"""Lists and replays of a big database use an index instead of a full scan."""
 
 import sqlite3
 from datetime import timedelta
@@ -24,7 +24,7 @@ DAY_US = 86_400_000_000
 
 
 def scans(path: Path, statements: set[str]) -> list[tuple[str, str]]:
-    """Return the steps that read one of the big tables through, or sort what they found."""
+    """Return the steps that scan one of the big tables, or sort their rows."""
     connection = sqlite3.connect(path)
     found = [
         (str(line[3]), statement)

@@ -1,4 +1,4 @@
-"""What a payment and its webhook ask of the database takes as long in a big shop as in a small one."""
+"""The queries of a payment and its webhook take as long in a big shop as in a small one."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a phone gave comes back as it was, whether it is hex or not, and takes half the space if it is."""
+"""Stored PDUs are returned unchanged, whether they are hex or not; hex takes half the space."""
 
 from pathlib import Path
 

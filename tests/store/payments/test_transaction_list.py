@@ -1,4 +1,4 @@
-"""The list of transactions: whatever it is narrowed to, it says what counting by hand says; and reads indexes alone."""
+"""The list of transactions: with any filter it equals a count by hand, and it reads indexes alone."""
 
 import asyncio
 import sqlite3

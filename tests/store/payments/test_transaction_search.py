@@ -94,7 +94,7 @@ async def test_a_whole_name_is_found_though_the_other_mode_has_it_too(tmp_path: 
 
 
 def statements(tx: Tx, *asked: TransactionFilter, limit: int = 9) -> list[str]:
-    """Return what the database was asked for each of these lists, but for the totals that it keeps."""
+    """Return the SQL of each of these lists, without the queries of stored totals."""
     seen: list[str] = []
     tx._connection.set_trace_callback(seen.append)
     for wanted in asked:

@@ -1,4 +1,4 @@
-"""What an operator may read with SQL: no secret, no whole phone number, nothing but SELECT, and not for long."""
+"""SQL by an operator: SELECT only, without secrets or whole phone numbers, and with a time limit."""
 
 import re
 import sqlite3

@@ -1,4 +1,4 @@
-"""What `momo upgrade-check` finds, on real databases of the version before, of the next one, and damaged."""
+"""Findings of `momo upgrade-check` on real databases: of the version before, of the next one, and damaged."""
 
 import contextlib
 import os
