@@ -91,7 +91,7 @@ def _statements_keep_the_rules() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _own_home() -> Iterator[None]:
-    """A test that forgets to say where its shop is must not find one."""
+    """Hide the developer's own shop from a test that does not set a folder."""
     before = os.environ.get("HOME")
     with tempfile.TemporaryDirectory(prefix="momo-tests-") as home:
         os.environ["HOME"] = home

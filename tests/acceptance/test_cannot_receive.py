@@ -1,4 +1,4 @@
-"""A line that cannot receive: the status names the cause, a new transaction warns, nothing is lost, and it heals by itself.
+"""A line that cannot receive: the status names the cause, a new transaction warns, no SMS is lost, and the line recovers by itself.
 
 Real daemon, real tty, emulated phone: modem pulled, SIM pulled, registration denied, PIN locked.
 """

@@ -98,7 +98,7 @@ class Wallet:
         pause(QUIET_S)
 
     def forged_paid(self) -> int:
-        """Return how much forged money was believed."""
+        """Return the sum of the forged receipts that were paid."""
         paid = self.shop.rows("SELECT telco_transaction_id, amount_minor FROM payments")
         return sum(amount for telco_id, amount in paid if telco_id in self.forged)
 

@@ -1,4 +1,4 @@
-"""Damage between two backups loses no payment: a restored shop gets its messages from the message journal, none twice.
+"""Damage between two backups loses no payment: a restored shop gets its messages from the message journal, each of them once.
 
 The daemon and the restore are killed at random moments on the way.
 """

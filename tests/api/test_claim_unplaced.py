@@ -1,4 +1,4 @@
-"""claim-unplaced: a number gets the payments that its SIM took while no number was there."""
+"""claim-unplaced: assign the payments that a SIM received before it had a number."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Clients that are slow, silent, endless, many, or speak no HTTP."""
+"""Difficult clients: slow, silent, endless or many connections, and bytes that are no HTTP."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""How fast one API key may call."""
+"""The rate limit of an API key."""
 
 from pathlib import Path
 

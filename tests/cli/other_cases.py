@@ -99,7 +99,7 @@ class Elsewhere:
 
 
 Tried = Cell | Elsewhere | str
-"""A situation; a sentence says why there is no such one."""
+"""A situation, or a sentence with the reason why it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)

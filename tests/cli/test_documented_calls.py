@@ -37,7 +37,7 @@ def lines(text: str) -> Iterator[str]:
 
 
 def taken(step: Step) -> bool:
-    """Say whether the program reads these words to their end."""
+    """Return whether the program parses all of these words."""
     flags, words = lift(step.words, {})
     if flags.problem or words[:1] == ["help"]:
         return not flags.problem

@@ -1,4 +1,4 @@
-"""Every example of every command's help, run as it stands: against a daemon that says yes, in this process.
+"""Every example of every command's help, run unchanged in this process against a daemon that accepts every call.
 
 The shell's part of an example is played here: pipes, redirections, `&&` and `$(...)`. Programs of
 others (`echo`, `gzip` ...) are left out.
@@ -148,7 +148,7 @@ class Agreeable(FakeApi):
 
 
 def _alike(scripted: str, asked: Asked) -> bool:
-    """Say whether both are calls of one operation: the same method, and a template that fits both."""
+    """Return whether both are calls of one operation: the same method, and a template that fits both."""
     method, _, path = scripted.partition(" ")
     if method != asked.method:
         return False
@@ -211,7 +211,7 @@ def leaves(group: LazyGroup, *before: str) -> Iterator[tuple[str, MomoCommand]]:
 
 
 def runs(name: str, line: str) -> bool:
-    """Say whether an example starts this command, also by its short words."""
+    """Return whether an example starts this command, also by its short words."""
     words = name.split()
     return any(
         all(

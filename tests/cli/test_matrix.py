@@ -33,7 +33,7 @@ def test_every_row_types_the_command_that_it_is_named_after() -> None:
 
 
 def names(line: str, command: str) -> bool:
-    """Say whether a command line begins with a command, or with its short words."""
+    """Return whether a command line begins with a command, or with its short words."""
     return line.startswith((f"{command} ", command.replace("dead-letters", "dl") + " "))
 
 

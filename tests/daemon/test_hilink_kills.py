@@ -1,4 +1,4 @@
-"""Kills of the daemon and of a HiLink stick at random moments: no message is lost, none counts twice."""
+"""Kills of the daemon and of a HiLink stick at random moments: no message is lost or counted twice."""
 
 import json
 import random

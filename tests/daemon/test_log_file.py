@@ -1,4 +1,4 @@
-"""The log on the disk: bounded, read back, and never in the way."""
+"""The log file: bounded in size, readable, and without effect on the service if it cannot be written."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The process is killed while it appends, rotates, erases, prunes and copies: no reported part is lost, none is torn."""
+"""The process is killed while it appends, rotates, erases, prunes and copies: no reported part is lost or torn."""
 
 import random
 import subprocess

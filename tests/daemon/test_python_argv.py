@@ -1,4 +1,4 @@
-"""The command line of another process of momo names the right code, wherever it is started."""
+"""The command line of a child process of momo names the right code in every folder."""
 
 import subprocess
 import sys

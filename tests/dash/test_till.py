@@ -1,4 +1,4 @@
-"""The till, the screen for customers, receipts and the poster: one order for one form, and "paid" when the payment comes."""
+"""The till, the screen for customers, receipts and the poster: each form makes one transaction, and shows "paid" after the payment."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The emulated phone: messages passed on unstored, reports, restarts, and the SIMs in it."""
+"""The emulated phone: messages passed on without storage, status reports, restarts, and SIMs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The emulated phone in trouble: silent, noisy, slow, lying, and without power."""
+"""Faults of the emulated phone: silent, noisy, slow, wrong answers, and without power."""
 
 import pytest
 from hypothesis import given

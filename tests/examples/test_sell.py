@@ -1,4 +1,4 @@
-"""The example script at the counter, with the real daemon and made-up money."""
+"""The example script for a till, with the real daemon and simulated payments."""
 
 import os
 import subprocess

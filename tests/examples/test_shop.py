@@ -1,4 +1,4 @@
-"""The example shop page: from the order to the money, with momo's API at its back."""
+"""The example shop page: from the order to the payment, with momo's API."""
 
 import json
 import sys

@@ -26,7 +26,7 @@ QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=0.3)
 
 
 class SleepyClock(SystemClock):
-    """The real clock of a machine that may be said to have slept."""
+    """The real clock, with a sleep of the machine that a test can set."""
 
     asleep_s = 0.0
 
@@ -56,7 +56,7 @@ def all_are(ports: Ports, state: str) -> bool:
 
 
 def all_have_told(ports: Ports) -> bool:
-    """Say whether all are ready and did their first work; a list that never ends is waited for half a minute."""
+    """Return whether all are ready and have done their first work; an endless list takes half a minute."""
     return all_are(ports, "ready") and all(port.health is not None for port in ports.states())
 
 

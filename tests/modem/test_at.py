@@ -1,4 +1,4 @@
-"""The AT line as phones write it, cut anyhow, and as no phone should: lines, results, messages, storages."""
+"""The AT protocol, with data cut at any place and with invalid data: lines, results, messages, storages."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""The SMS that payers get, as two libraries read it that we did not write."""
+"""The SMS to payers, decoded by two independent libraries."""
 
 import warnings
 from io import StringIO

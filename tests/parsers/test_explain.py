@@ -1,4 +1,4 @@
-"""Where a text left the wording it follows longest."""
+"""Explanations of unreadable texts: the nearest wording, and the place of the first difference."""
 
 from dataclasses import replace
 

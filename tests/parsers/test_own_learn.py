@@ -1,4 +1,4 @@
-"""Wordings that are proposed from marked messages."""
+"""Proposals of a wording from marked messages."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which names are the same, and which only look alike."""
+"""Comparison of names: equal ones, and ones that are only similar."""
 
 import pytest
 from hypothesis import given

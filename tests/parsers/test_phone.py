@@ -1,4 +1,4 @@
-"""Phones: every form of a number gives one E.164, and the short way agrees with the library."""
+"""Phone numbers: every form gives the same E.164 number, and the fast path agrees with the library."""
 
 import sys
 

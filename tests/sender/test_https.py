@@ -1,4 +1,4 @@
-"""Attempts against real receivers over TLS on loopback: ordinary days, and connections that die."""
+"""Attempts against real receivers over TLS on loopback: normal answers, and connections that break."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as the sender speaks it: the octets of a request, the forms of an answer, and when a connection is used again."""
+"""HTTP/1.1 of the sender: the octets of a request, the forms of an answer, and the reuse of a connection."""
 
 import asyncio
 import subprocess

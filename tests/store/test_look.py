@@ -1,4 +1,4 @@
-"""Single rows are read in the event loop's own thread: never waiting, and never older than a write that has returned."""
+"""Reads of single rows in the event loop's own thread: without waiting, and never older than a write that has returned."""
 
 import asyncio
 import random

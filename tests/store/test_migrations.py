@@ -1,4 +1,4 @@
-"""A shop comes through every step of the schema whole; a step that fails or is killed has not happened."""
+"""Every migration keeps the shop's data; a step that fails or is killed changes nothing."""
 
 import signal
 import sqlite3

@@ -1,4 +1,4 @@
-"""The recorder that every test has on (`tests/conftest.py`) finds the statements that break a rule."""
+"""The statement recorder of every test (`tests/conftest.py`) finds the statements that break a rule."""
 
 import pytest
 

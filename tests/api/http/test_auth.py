@@ -1,4 +1,4 @@
-"""Keys, scopes and the kernel's word about the socket's other end."""
+"""Keys, scopes and the peer credentials of the Unix socket."""
 
 import asyncio
 import os

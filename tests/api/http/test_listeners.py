@@ -1,4 +1,4 @@
-"""The two addresses: taking them, sharing them out, and letting go of them."""
+"""The Unix socket and the TCP address: binding, one daemon per address, and release."""
 
 import asyncio
 import socket

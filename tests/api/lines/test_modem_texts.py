@@ -1,4 +1,4 @@
-"""An SMS from one phone, to see whether it can send: queued, and looked at, on the Unix socket only."""
+"""A test SMS from one modem: queue it and show its state, on the Unix socket only."""
 
 from typing import Any
 

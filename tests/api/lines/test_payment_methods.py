@@ -30,7 +30,7 @@ async def second_phone(api: FakeApi, imsi: str = TELECEL_IMSI) -> str:
 
 
 async def holders(api: FakeApi) -> dict[str, str | None]:
-    """Say which number each phone's SIM holds, as the list to choose from has it."""
+    """Return the number on each phone's SIM, from the list of SIMs."""
     phones = (await api.live.get(f"{PATH}/sims")).json()["data"]
     return {phone["device_id"]: phone["sims"][0]["payment_method_id"] for phone in phones}
 

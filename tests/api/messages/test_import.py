@@ -1,4 +1,4 @@
-"""POST /local/v1/messages/import: the owner's, on the socket, bounded and strict."""
+"""POST /local/v1/messages/import: on the socket, for the owner only, with limits and strict validation."""
 
 from typing import Any
 

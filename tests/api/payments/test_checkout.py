@@ -1,4 +1,4 @@
-"""GET /local/v1/checkout/{reference}: where the page of a request is, and why there is none."""
+"""GET /local/v1/checkout/{reference}: the address of a transaction's page, or the reason for its absence."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Listeners as the socket makes them: active while they are connected; one that was left behind goes, a kept one stays."""
+"""Listeners on the socket: active while connected; an abandoned one is removed later, a kept one stays."""
 
 import asyncio
 

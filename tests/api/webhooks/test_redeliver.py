@@ -1,4 +1,4 @@
-"""One delivery over HTTP: looked at, its attempts, and sent again. The table of decisions.md section 7, pair by pair."""
+"""One delivery over HTTP: show it, show its attempts, redeliver it. Every pair of the table in decisions.md section 7."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An export fills no disk that payments need."""
+"""An export stops before it fills the disk that payments need."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -30,7 +30,7 @@ NOTHING = dict.fromkeys(("told_amount", "reference", "review_id", "message_id", 
 
 
 def answer(asked: Asked) -> Says:
-    """Say that every entry agrees, but for the second."""
+    """Answer that every entry but the second one agrees."""
     if "note" in asked.body:
         return ok({"entries": [], "noted": True})
     other = {"finding": "amount", "told_amount": "9.00"}

@@ -1,4 +1,4 @@
-"""A hint works when it is pasted as it stands: it names the shop that this run was about."""
+"""A hint can be pasted unchanged: it names the profile or socket of this run's shop."""
 
 import json
 import shlex

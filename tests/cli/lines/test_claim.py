@@ -1,4 +1,4 @@
-"""Claiming payments that had no number, and sending them on in one go."""
+"""Claim unplaced payments, and replay them in one command."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Numbers that were typed wrongly are corrected, and a number of another network is asked about."""
+"""Correct a mistyped number, and confirm a number of another network."""
 
 import os
 import pty

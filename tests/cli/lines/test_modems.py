@@ -1,4 +1,4 @@
-"""The commands about modems, as a person reads them."""
+"""The commands about modems, with their output for people."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Numbers put on SIMs, moved and taken off."""
+"""Assign numbers to SIMs, move them and remove them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`momo payers revoke`: done once; the second time says so and is no failure."""
+"""`momo payers revoke`: a second call succeeds and reports that the approval was revoked before."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Many payments matched from one file: each line by itself, the same file again, and the sum."""
+"""Reconcile many payments from one file: each line by itself, the same file again, and the summary."""
 
 import io
 import json

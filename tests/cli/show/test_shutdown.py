@@ -1,4 +1,4 @@
-"""After Ctrl-C a command that has something to clear up says so, if that takes long; and can be forced."""
+"""After Ctrl-C, a command reports a long clean-up, and a second Ctrl-C ends it at once."""
 
 import signal
 import subprocess

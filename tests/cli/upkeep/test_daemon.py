@@ -247,7 +247,7 @@ def test_run_and_demo_become_the_daemon_s_program(
     argv: tuple[str, ...], became: list[str], momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Gone(KeyboardInterrupt):
-        """Stands for a process that is another one now."""
+        """Stands for a process id that belongs to another program now."""
 
     seen: list[object] = []
 

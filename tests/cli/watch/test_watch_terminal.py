@@ -46,7 +46,7 @@ class Screenful:
     """The whole output, including the parts that `wait_for` has consumed."""
 
     def wait_for(self, pattern: str) -> None:
-        """Read until the pattern was written since the last time; fails when it is silent, or says too much else."""
+        """Read until new output matches the pattern; fails if the program writes no output, or too much other output."""
         while not (found := re.search(pattern, self.said, re.DOTALL)):
             self._read(pattern)
         self.said = self.said[found.end() :]
@@ -154,7 +154,7 @@ class Counter:
         self._api.on("GET", wire.Path.LOCAL_REPORT, ok({**REPORT, "recent": recent}))
 
     def seconds(self, number: int) -> Callable[[], bool]:
-        """Say whether so many whole seconds have gone by: it asks for events again a second after they ended."""
+        """Return whether so many whole seconds have passed: the program requests events again a second after they ended."""
         now = self._asked(wire.Path.EVENTS)
         # The first may come at once.
         return lambda: self._asked(wire.Path.EVENTS) > now + number

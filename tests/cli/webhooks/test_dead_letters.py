@@ -1,4 +1,4 @@
-"""Dead letters from the command line: listed, shown, and sent again by the hundred."""
+"""Dead letters at the command line: list, show, and replay in batches."""
 
 import io
 

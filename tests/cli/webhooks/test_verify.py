@@ -1,4 +1,4 @@
-"""`momo verify`: a webhook as a receiver got it, from files and stdin."""
+"""`momo verify`: check a received webhook from files and stdin."""
 
 from pathlib import Path
 

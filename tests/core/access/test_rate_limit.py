@@ -1,4 +1,4 @@
-"""How fast one key may call."""
+"""The rate limit of one key."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Whether messages can come to each line now, and why not."""
+"""Whether each line can receive messages now, with the reason if it cannot."""
 
 from dataclasses import replace
 from typing import Any

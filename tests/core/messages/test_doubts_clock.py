@@ -1,4 +1,4 @@
-"""The clock that the IDs of a line are: to the very ID, the very minute, the very vote."""
+"""Plausible transaction IDs: compared with the ID clock of a line, at the exact limits of IDs, minutes and votes."""
 
 from datetime import UTC, datetime
 

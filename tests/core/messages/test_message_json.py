@@ -1,4 +1,4 @@
-"""A message among those of its line, as a person is shown it."""
+"""A message as JSON, with its neighbours on the line."""
 
 from dataclasses import replace
 

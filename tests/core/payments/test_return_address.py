@@ -1,4 +1,4 @@
-"""Where a request may send its customer after the checkout page."""
+"""Allowed return addresses of the checkout page."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every slip of one character leads back to its code, the likeliest request comes first, and the work is bounded."""
+"""Suggestions: every typing error of one character finds its code, the likeliest transaction comes first, and the work is bounded."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The journal of one transaction, in human words."""
+"""The timeline of one transaction, as sentences."""
 
 import json
 

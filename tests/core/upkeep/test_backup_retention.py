@@ -1,4 +1,4 @@
-"""Which copies are kept."""
+"""The retention of backups."""
 
 from datetime import UTC, datetime, timedelta
 

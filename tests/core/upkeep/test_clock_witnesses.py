@@ -1,4 +1,4 @@
-"""The ranks of the witnesses: messages, then phones that the network sets, then receivers that agree."""
+"""The priority of clock witnesses: messages, then phones with the network's time, then receivers that agree."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The steps of a disk that runs full: when each begins, and when it is over."""
+"""The steps of low disk space: the begin and the end of each."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The judgement of an attempt: delivered, tried again, given up."""
+"""The result of an attempt: delivered, retried, or a dead letter."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The judgement of an attempt that never reached its host: our own link, or the receiver."""
+"""The result of an attempt that did not reach its host: a fault of our own connection, or of the receiver."""
 
 from dataclasses import replace
 

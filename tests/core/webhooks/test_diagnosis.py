@@ -1,4 +1,4 @@
-"""Why a delivery was given up, in words that a shopkeeper can act on."""
+"""The diagnosis of a dead letter: cause and next step in plain words."""
 
 from dataclasses import replace
 

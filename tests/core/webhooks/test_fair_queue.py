@@ -1,4 +1,4 @@
-"""A replay or a backlog takes half of the places at most, and never the last one of a live payment."""
+"""The fair queue: a replay or a backlog takes at most half of the workers, and never the last one."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""An endpoint that fails is tried every 5, 15 and then 30 s."""
+"""Half-open probes: a failing endpoint is probed after 5, 15 and then every 30 s."""
 
 import pytest
 

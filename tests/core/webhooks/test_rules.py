@@ -1,4 +1,4 @@
-"""The language of routing rules: one test for each thing that decisions.md section 5 says."""
+"""The language of routing rules: one test for each statement of decisions.md section 5."""
 
 import json
 from typing import Any

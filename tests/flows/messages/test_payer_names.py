@@ -1,4 +1,4 @@
-"""An order expects a payer and the receipt names no number: the name decides, or a person does, once."""
+"""A transaction with an expected payer, and a receipt without a number: the name decides, else one review by an operator."""
 
 import json
 from typing import Any

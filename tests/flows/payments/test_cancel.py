@@ -1,4 +1,4 @@
-"""Giving up a request, and the money that comes for it all the same (decisions.md section 2)."""
+"""Cancel a transaction, and payments that come for it afterwards (decisions.md section 2)."""
 
 import asyncio
 import json

@@ -78,7 +78,7 @@ async def test_the_journal_of_the_order_tells_what_was_said(api: FakeApi) -> Non
 
 
 async def test_the_answer_is_the_same_whatever_the_id_is(api: FakeApi) -> None:
-    """Unknown, another customer's, a walk-in's, one in review, one said before: no oracle."""
+    """Unknown, another customer's, a walk-in's, in review, or claimed before: the answer does not reveal which."""
     orders = Orders(api.shop)
     other = await orders.make("waiting")
     used = await orders.pay(other)

@@ -1,4 +1,4 @@
-"""Rejecting a doubtful payment, and decisions that are refused or repeated."""
+"""Reject a doubtful payment, and refused or repeated decisions."""
 
 import asyncio
 

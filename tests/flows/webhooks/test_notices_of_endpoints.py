@@ -120,7 +120,7 @@ BLOCKED = Outcome(None, "", DeliveryError.BLOCKED_ADDRESS, "its address is not p
 
 
 async def is_blocked(shop: FakeShop) -> None:
-    """Let its first webhook find out that its address may not be called, and the owner hear of it."""
+    """Let its first webhook fail because of a blocked address, with a notice to the owner."""
     await add_endpoint(shop)
     await owe(shop)
     await delivering.record_outcome(

@@ -34,7 +34,7 @@ def by_id(vectors: list[dict[str, Any]]) -> pytest.MarkDecorator:
 
 
 def described(value: Deliver | Submit | StatusReport | Garbled) -> dict[str, Any]:
-    """Say a value in the words of the corpus."""
+    """Return a value with the field names of the corpus."""
     if isinstance(value, Garbled):
         return {"error": value.why}
     other = value.sender if isinstance(value, Deliver) else value.recipient

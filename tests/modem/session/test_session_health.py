@@ -1,4 +1,4 @@
-"""Health: phones that hang, reboot, are changed, or that no network serves."""
+"""Health: phones that hang, reboot, are replaced, or have no network."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How full the storages are, and messages that lie in no slot."""
+"""The fill level of storages, and messages without a slot."""
 
 from dataclasses import replace
 

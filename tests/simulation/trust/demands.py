@@ -6,7 +6,7 @@ from tests.simulation.trust.game import Forged, Result
 from tests.simulation.trust.wallet import day_of, money
 
 HELD_SHARE_MAX: Final = 0.01
-"""At levels 0 to 2: at least 99 % of genuine receipts match without a person."""
+"""At levels 0 to 2: at least 99 % of genuine receipts match without an operator."""
 PERSON_PER_10_000_MAX: Final = 50
 """Without an adversary."""
 
@@ -23,7 +23,7 @@ def problems(result: Result) -> list[str]:
 
 
 def too_many_for_a_person(results: list[Result]) -> str:
-    """Return whether more than 50 of 10,000 genuine receipts needed a person; over many months, empty if not."""
+    """Return a message if more than 50 of 10,000 genuine receipts needed an operator over many months, else an empty text."""
     genuine = sum(result.genuine for result in results)
     person = sum(result.count("person") + result.count("never") for result in results)
     share = 10_000 * person / max(1, genuine)

@@ -34,7 +34,7 @@ from tests.simulation.trust.wallet import (
 )
 
 VISITS: Final = (9 * HOUR, 13 * HOUR, 18 * HOUR)
-"""When a person looks at the reviews."""
+"""The operator's visits to the reviews."""
 UNTOLD_FOR: Final = 30 * MINUTE
 """The operator skips reviews that are younger: momo reports a held receipt after this time."""
 SETTLE_EVERY: Final = 15 * MINUTE
@@ -98,7 +98,7 @@ class Fate:
 
 @dataclass(frozen=True, slots=True)
 class Forged:
-    """A forgery that momo believed.
+    """A forgery that momo paid.
 
     Attributes:
         sent: When it was sent; None for a text that was not sent as a whole.
@@ -134,7 +134,7 @@ class Result:
     reversals: set[str] = field(default_factory=set)
     """IDs of payments that momo takes for reversed and that were not."""
     conflicts: set[int] = field(default_factory=set)
-    """Genuine receipts about which a review says that another payment has their ID."""
+    """Genuine receipts with a review because another payment has their ID."""
     misread: list[str] = field(default_factory=list)
     notices: dict[str, int] = field(default_factory=dict)
     dump: str = field(default="", repr=False)

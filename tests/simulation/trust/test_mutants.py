@@ -1,4 +1,4 @@
-"""A momo without one of its trust rules is caught by some game."""
+"""Some game must fail with a momo that lacks one of its trust rules."""
 
 from pathlib import Path
 

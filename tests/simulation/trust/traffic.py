@@ -1,6 +1,6 @@
 """Genuine traffic of a busy month: changes of the wallet, and the messages with their times and SMSCs.
 
-Everything is drawn from one seed, and nothing depends on an adversary: the same seed is the same traffic with and without
+Everything is drawn from one seed and independent of an adversary: the same seed gives the same traffic with and without
 one.
 """
 

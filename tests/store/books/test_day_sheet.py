@@ -1,4 +1,4 @@
-"""The sheet of a day costs as much in a big shop as in a small one."""
+"""The day sheet takes as long in a big shop as in a small one."""
 
 import sqlite3
 from collections.abc import Callable
