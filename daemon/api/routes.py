@@ -164,7 +164,7 @@ def _add_open_collections(routes: Routes) -> None:
     routes.add(Path.GAP, {"GET": op(replay.list_missing, webhooks)})
     routes.add(Path.REPLAY, {"POST": op(replay.replay, webhooks)})
     routes.add(Path.DEAD_LETTERS, {"GET": op(dead_letters.get_list, webhooks)})
-    # Must stand before DEAD_LETTER, whose `{id}` would match `replay-batch`.
+    # Must stand before DEAD_LETTER, because its `{id}` would match `replay-batch`.
     routes.add(Path.DEAD_LETTERS_REPLAY, {"POST": op(dead_letters.replay_batch, webhooks)})
     routes.add(Path.DEAD_LETTER, {"GET": op(dead_letters.get_one, webhooks)})
     routes.add(Path.DEAD_LETTER_DISMISS, {"POST": op(dead_letters.dismiss, webhooks)})

@@ -22,7 +22,7 @@ class Refusal(MomoError):
     Attributes:
         code: The `error.code`.
         message: The sentence for people.
-        hint: One sentence: what to do next.
+        hint: The next step, in one sentence.
         extras: Fields that stand both inside `error` and at the top of the body.
         headers: Response headers, such as `Retry-After`.
     """

@@ -45,12 +45,12 @@ PASSWORD_WINDOW_US: Final = 15 * MINUTE_US
 SESSION_US: Final = HOUR_US
 """Lifetime of a login of the API."""
 BROWSER_IDLE_US: Final = 12 * HOUR_US
-"""A shop's day: who opens the dashboard in the morning is asked for the password once."""
+"""Idle limit of a browser session: one login in the morning lasts for a shop's day."""
 BROWSER_LIFE_US: Final = 7 * DAY_US
 BROWSER_SEEN_EVERY_US: Final = 5 * MINUTE_US
 """The last use of a browser session is written at most this often."""
 CONFIRMED_US: Final = 10 * MINUTE_US
-"""A user who typed the own password again may do dangerous things for this long, in that browser."""
+"""After the own password was typed again, dangerous actions are allowed for this long in that browser."""
 ONE_TIME_LINK_S: Final = 60.0
 """Lifetime of the link of `momo open`."""
 RECOVERY_CODES: Final = 10
@@ -58,7 +58,7 @@ USER_NAME_CHARACTERS_MAX: Final = 32
 USERS_MAX: Final = 50
 
 PARTS_MISSING_US: Final = 24 * HOUR_US
-"""The owner is told about a message that has lacked parts for this long."""
+"""The owner gets a notice about a message that has lacked parts for this long."""
 
 # decisions.md section 7
 LEASE_US: Final = 60 * SECOND_US

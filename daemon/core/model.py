@@ -51,7 +51,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person who may use the shop. `totp_sealed` is None while the second factor is off."""
+    """A user of the shop. `totp_sealed` is None while the second factor is off."""
 
     seq: int
     id: str
@@ -106,8 +106,8 @@ class Device:
 class Sim:
     """A SIM and the slot in which it was last seen.
 
-    The last three are what the owner was told: since when it cannot receive, since when it is unused, and the foreign
-    network that serves it.
+    The last three are the states with a notice to the owner: since when it cannot receive, since when it is unused, and
+    the foreign network that serves it.
     """
 
     seq: int

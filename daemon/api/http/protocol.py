@@ -19,7 +19,7 @@ REQUEST_S_MAX: Final = 15.0
 HEAD_BYTES_MAX: Final = 32 * 1024
 """Limit for request line and headers, as in common servers; uvicorn sets no limit."""
 LINGER_S: Final = 1.0
-"""After a refusal without the application, what the client still sends is read for this long: closing a connection with
+"""After a refusal without the application, the rest of the request is read for this long: closing a connection with
 unread data resets it, and the client would lose the answer (RFC 9112, section 9.6)."""
 _CREDENTIALS: Final = struct.Struct("3i")
 

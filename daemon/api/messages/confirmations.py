@@ -1,4 +1,4 @@
-"""Payers whose names an operator approved for a number, and the wordings of networks: list and confirm them."""
+"""Approved payers (a name for a number) and the wordings of networks: list and confirm them."""
 
 from collections.abc import Iterable
 from typing import Any, Final

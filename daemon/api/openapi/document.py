@@ -228,7 +228,7 @@ def _parameters(
             "description": text,
             "schema": key,
         }
-    if not operation.public and not operation.scopes:  # otherwise a key may call, whose mode counts
+    if not operation.public and not operation.scopes:  # otherwise the mode of the key counts
         text = "`test` runs the call in the sandbox; default `live`"
         mode = {"type": "string", "enum": [str(mode) for mode in Mode]}
         yield {

@@ -25,7 +25,7 @@ async def get_list(call: Call) -> Reply:
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     unseen = not query.flag("all")
     query.done()
-    # Present faults stand first. They are not in the database, which may be what has failed.
+    # Present faults stand first. They are not in the database, because it may have failed itself.
     faults = [notice(as_notice(fault)) for fault in call.env.faults.all()]
     try:
         rows, total = await call.env.store.read(

@@ -1,7 +1,7 @@
 """Browser sessions of the dashboard: their cookie, their end, and the tokens of their forms. Pure.
 
 The cookie holds 32 random bytes; the database has only their SHA-256. A form's token is a random number and its HMAC
-under the cookie, for one path: another site cannot make one, and the number tells a repeated submission from a new one.
+under the cookie, for one path: another site cannot make one, and the number distinguishes a repeated submission from a new one.
 """
 
 import hashlib

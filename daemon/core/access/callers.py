@@ -97,7 +97,7 @@ SESSION: Final = Caller(CallerKind.SESSION, None, ALL_SCOPES, None, False, "sess
 
 
 def of_user(user: User, session: BrowserSession) -> Caller:
-    """Return the caller for a user of the dashboard. The role decides what it may do, so it has all scopes."""
+    """Return the caller for a user of the dashboard. It has all scopes, because the role decides its permissions."""
     return Caller(
         CallerKind.BROWSER,
         None,

@@ -1,6 +1,6 @@
 """Address of a caller, and the rate limit of API keys: a token bucket for each key (decisions.md section 9). Pure.
 
-The bucket counts microseconds of refill time as integers, not fractions of calls, so that rounding loses nothing.
+The bucket counts microseconds of refill time as integers, not fractions of calls, so that there is no loss by rounding.
 """
 
 from collections.abc import Iterable

@@ -14,9 +14,9 @@ from daemon.wire import ErrorCode, Role
 
 EVERYBODY: Final = frozenset(Role)
 READERS: Final = frozenset({Role.OWNER, Role.MANAGER, Role.VIEWER})
-"""Those who see whole phone numbers and may export."""
+"""Roles that see whole phone numbers and may export."""
 COUNTER: Final = frozenset({Role.OWNER, Role.MANAGER, Role.CASHIER})
-"""Those who serve customers."""
+"""Roles that serve customers."""
 MANAGERS: Final = frozenset({Role.OWNER, Role.MANAGER})
 OWNER: Final = frozenset({Role.OWNER})
 
@@ -88,7 +88,7 @@ def allows(role: Role | None, operation: Operation) -> bool:
 
 
 def require(caller: Caller, operation: Operation) -> None:
-    """Reject a user whose role does not allow an operation.
+    """Reject an operation that the user's role does not allow.
 
     Raises:
         Refusal: ROLE_REQUIRED.

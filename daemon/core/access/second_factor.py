@@ -12,7 +12,7 @@ SEED_BYTES: Final = 20
 """RFC 4226, section 4: the length of an HMAC-SHA-1."""
 STEP_S: Final = 30
 STEPS_APART: Final = 1
-"""The code before and the code after the present one are taken too: nobody types in no time."""
+"""The code before and the code after the present one are accepted too, because typing takes time."""
 _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
 """Without those that look alike."""
 _GROUPS: Final = 4
@@ -26,7 +26,7 @@ def new_seed(entropy: bytes) -> str:
 
 def address(seed: str, user: str, shop: str) -> str:
     """Return the `otpauth://` address that an app reads from a QR code."""
-    import pyotp  # noqa: PLC0415 -- only who uses a second factor needs it
+    import pyotp  # noqa: PLC0415 -- only users with a second factor need it
 
     return pyotp.TOTP(seed).provisioning_uri(name=user, issuer_name=shop)
 

@@ -243,7 +243,7 @@ def buckets(rows: Iterable[Bucket], by: str, zone: tzinfo) -> list[Json]:
         name = f"{local:%Y-%m-%d %H}:00" if by == "hour" else f"{local:%Y-%m-%d}"
         before = found.get((name, row.currency))
         if before is not None:
-            row = Bucket(  # noqa: PLW2901 -- it takes in what was before
+            row = Bucket(  # noqa: PLW2901 -- joined with the row before
                 before.at,
                 row.currency,
                 row.count + before.count,

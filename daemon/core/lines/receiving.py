@@ -69,7 +69,7 @@ class Line:
 
 
 def with_devices(devices: Iterable[Device], phones: Iterable[ModemHealth]) -> list[ModemHealth]:
-    """Return the real phones, each with its device id if the database knows what is on its port.
+    """Return the real phones, each with its device id if the database knows the modem on its port.
 
     A modem with a locked SIM has identified itself, but its session has not started.
     """
@@ -220,7 +220,7 @@ def _problem(
         return port_problem(phone, now_us)
     if device.present and not any_ports:
         return None  # the ports are unknown: believe the database
-    # One modem that did not say who it is: probably this one.
+    # One modem that did not identify itself: probably this one.
     one = port_problem(strangers[0], now_us) if len(strangers) == 1 else None
     return one or AWAY
 

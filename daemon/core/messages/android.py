@@ -40,7 +40,7 @@ class Fault(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What became of a genuine post."""
+    """The outcome of a genuine post."""
 
     STORED = "stored"
     HEARD = "heard"
@@ -52,7 +52,7 @@ class Verdict(StrEnum):
 
 
 class PostKind(StrEnum):
-    """What a post is about."""
+    """The kind of a post."""
 
     MESSAGES = "messages"
     PING = "ping"
@@ -136,7 +136,7 @@ def fault_of(
 
 
 def read_post(body: Mapping[str, Any], zone: tzinfo) -> AppPost:
-    """Return what a post tells.
+    """Parse the body of a post.
 
     Args:
         body: The parsed body.

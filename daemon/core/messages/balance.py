@@ -157,10 +157,10 @@ class Line:
             self._settle()
 
     def take_without_route(self, new: Entry) -> None:
-        """Judge a new message of a source that does not tell the SMSC: it joins the end of the chain, or it waits.
+        """Judge a new message of a source without SMSCs: it joins the end of the chain, or it waits.
 
-        It opens no row, and fills no gap: nothing but the balance speaks for it. It may be the missing one for which others
-        wait, or end a flood because they follow it.
+        It opens no row and fills no gap, because the balance is the only evidence for it. It may be the missing one for which
+        others wait, or end a flood because they follow it.
         """
         doubted = not ROUTE_DOUBTS.isdisjoint(new.doubts)
         self._put(new, standing=Standing.HELD, why=Why.DOUBTED if doubted else Why.NO_SMSC)
@@ -265,7 +265,7 @@ class Line:
             self._settle()
 
     def refute_taken(self, taken: Iterable[Entry], now: int) -> None:
-        """Refute held foreign messages whose place a home message has taken."""
+        """Refute held foreign messages if a home message has taken their place."""
         times: dict[int, list[int]] = {}
         for one in taken:
             if one.home and one.standing is Standing.ACCEPTED:
@@ -301,7 +301,7 @@ class Line:
         self._settle()
 
     def trust(self, is_home: Callable[[str | None], bool]) -> None:
-        """Judge the held messages again whose SMSC is home now, in order of time."""
+        """Judge the held messages from SMSCs that are home now again, in order of time."""
         held = [
             one for one in self._of(Standing.HELD) if one.why is Why.FOREIGN and is_home(one.smsc)
         ]
@@ -340,7 +340,7 @@ class Line:
 
     @property
     def foreign(self) -> list[Entry]:
-        """The held messages whose only fault is that their SMSC is foreign or unknown, and that name a balance."""
+        """The held messages that name a balance and have no other fault than a foreign or unknown SMSC."""
         return [
             one
             for one in self._of(Standing.HELD)
@@ -595,7 +595,7 @@ class Line:
 
 
 def _stays_out(new: Entry) -> Why | None:
-    """Return why a message is in neither the chain nor a row, whatever the others say; None when it may be."""
+    """Return why a message can be in neither the chain nor a row, independent of other messages; None when it can."""
     if not new.home:
         return Why.FOREIGN
     if not ROUTE_DOUBTS.isdisjoint(new.doubts):

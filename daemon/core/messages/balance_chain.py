@@ -1,4 +1,4 @@
-"""The messages of one line as entries of a balance chain: what each moved, and how the network numbers them.
+"""The messages of one line as entries of a balance chain: the amount that each moved, and the network's numbering.
 
 A message that names the wallet's balance gives two values: the balance after it and, by its amount, the balance before it.
 Two messages join when the *after* of one is the *before* of the other. `daemon.core.messages.balance` has the rules.
@@ -52,7 +52,7 @@ class Why(StrEnum):
     FOREIGN = "foreign"
     DOUBTED = "doubted"
     NO_SMSC = "no_smsc"
-    """Its source does not tell the SMSC, and it does not join the end of the chain."""
+    """Its source does not report the SMSC, and it does not join the end of the chain."""
     NO_BALANCE = "no_balance"
     IMPOSSIBLE = "impossible"
     CONTRADICTED = "contradicted"

@@ -8,7 +8,7 @@ from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 from daemon.core.messages.balance_chain import Absence, Entry, Standing
 
 USUAL_DAYS: Final = 14
-"""The days that say what is usual on a line."""
+"""The number of days that define the usual traffic of a line."""
 FIRST_DAY_ENDS_US: Final = 18 * HOUR_US
 """Ghana's time is UTC."""
 

@@ -30,7 +30,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True, tag="momo message jou
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True, tag="part"):
-    """One part, with what is needed to take it in again.
+    """One part, with the data needed to process it again.
 
     Attributes:
         received_at: Microseconds; equal for the parts of one intake.
@@ -61,7 +61,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, tag="part"):
 
 
 class Erased(msgspec.Struct, frozen=True, array_like=True, tag="erased"):
-    """Stands for a part whose text was erased, so that the second folder does not bring it back."""
+    """Stands for an erased part, so that the second folder does not restore its text."""
 
     sim_key: str
     sha256: str

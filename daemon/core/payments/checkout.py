@@ -323,7 +323,7 @@ class ReturnAddress:
 def may_return_to(url: str) -> bool:
     """Return whether a `redirect_url` is allowed: https, or http within the shop's own network.
 
-    Over plain http an attacker on the network could send a customer who has just paid to another page.
+    Over plain http an attacker on the network could send a customer to another page after the payment.
     """
     found = _ADDRESS.fullmatch(url)
     if found is None:

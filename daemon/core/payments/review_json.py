@@ -126,7 +126,7 @@ def _by_itself(evidence: ReviewEvidence) -> str | None:
 
 
 def _what_to_do(evidence: ReviewEvidence, explanation: Explanation, fields: dict[str, Any]) -> str:
-    """Return what to check; for a foreign SMSC the balance, and for a flood the number of its messages."""
+    """Return the next step; for a foreign SMSC with the balance, and for a flood with the number of its messages."""
     todo = explanation.todo
     if evidence.review.reason == ReviewReason.FOREIGN_SMSC:
         named = fields.get("balance") or fields.get("amount")

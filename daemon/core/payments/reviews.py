@@ -186,7 +186,7 @@ _BY_ITSELF: Final = {
 
 
 def by_itself(entry: Entry | None) -> str:
-    """Return what releases a held message or payment without a decision.
+    """Return the event that releases a held message or payment without a decision, as a sentence.
 
     Args:
         entry: The entry of the held message in its balance chain; None for anything else.

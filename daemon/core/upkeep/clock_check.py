@@ -28,7 +28,7 @@ AGREES_US: Final = 10 * MINUTE_US
 """Largest difference between a network's time and ours (operations.md 2.6)."""
 WITNESSES: Final = 5
 BACKLOG_S: Final = 120.0
-"""After a phone is opened, its old messages arrive as a backlog for this long; they say nothing about our clock."""
+"""After a phone is opened, its old messages arrive as a backlog for this long; they are no evidence about our clock."""
 MISDATED_MAX: Final = 10_000
 """Most transactions with an unconfirmed date that are remembered: days of a busy shop."""
 EARLIEST_US: Final = 1_767_225_600 * SECOND_US
@@ -39,7 +39,7 @@ HOSTS_AGREE_US: Final = MINUTE_US
 """Largest difference between receivers that agree about the time."""
 HOSTS_MIN: Final = 2
 HOSTS_MAX: Final = 20
-"""Receivers whose last `Date` is remembered."""
+"""The number of receivers with a remembered `Date`."""
 
 
 class Witness(StrEnum):
@@ -85,7 +85,7 @@ class Times:
         wall_us: The wall clock, in microseconds since 1970 in UTC.
         boot_s: The boot clock, in seconds.
         lower_bound_us: The wall clock if it is confirmed, else the latest known time. Use it for expiry when nothing but
-            the clock can end a thing: it may end late, and never early.
+            the clock can end a thing: it may end late, but not early.
         best_us: The best estimate. While the wall clock is in doubt this is the time of the witnesses, or without one the
             latest known time. Webhooks are signed with it.
         doubt: The reason not to trust the wall clock, None when it is trusted. In doubt, nothing expires or is pruned.
@@ -129,7 +129,7 @@ class ClockCheck:
         self._acted_on: tuple[bool, int] | None = None
 
     def times(self, now_us: int, boot_s: float) -> Times:
-        """Return what a reading of both clocks says about the time."""
+        """Evaluate a reading of both clocks."""
         past_us = None if self._past is None else _extrapolate(self._past, boot_s)
         witness, ahead_us = self._testimony(now_us, boot_s)
         doubt = _doubt(now_us, witness, ahead_us, past_us)
@@ -188,7 +188,7 @@ class ClockCheck:
     def note_phone_clock(self, port: str, at_us: int, boot_s: float) -> None:
         """Note the clock of a phone that lets the network set it (3GPP TS 27.007 clause 8.15).
 
-        Until the network has set it, a phone returns the year of its make; such a reading says nothing.
+        Until the network has set it, a phone returns the year of its make; such a reading is ignored.
         """
         if EARLIEST_US <= at_us <= LATEST_US:
             self._phones[port] = (at_us, boot_s)
@@ -203,7 +203,7 @@ class ClockCheck:
             del self._hosts[next(iter(self._hosts))]
 
     def knows_more(self, times: Times) -> bool:
-        """Return whether the time became known, or known better, since what waited for it was tried; true at first."""
+        """Return whether the time became known, or known better, since the waiting work was last tried; true at first."""
         before = self._acted_on
         return (
             before is None
@@ -212,7 +212,7 @@ class ClockCheck:
         )
 
     def note_acted_on(self, times: Times) -> None:
-        """Note that what waited for the time was tried again, if `knows_more`; call it with each reading."""
+        """Note that the work that waited for the time was tried again, if `knows_more`; call it with each reading."""
         # The offset is kept while nothing is tried, so that a slow drift adds up and a lost confirmation is noticed.
         if self._acted_on is None or self.knows_more(times):
             self._acted_on = (times.confirmed, times.offset_us)

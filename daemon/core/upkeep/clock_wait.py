@@ -8,7 +8,7 @@ from daemon.core.upkeep.clock_check import HOSTS_AGREE_US, Times, span
 TOLERANCE_US: Final = 5 * MINUTE_US
 """Receivers refuse a signature that is older or newer than this (`docs/webhooks.md`)."""
 RETRY_US: Final = 10 * MINUTE_US
-"""Between two attempts, if nothing more becomes known; `delivery.CLOCK_WAITS_MAX` of them are 24 hours."""
+"""Between two attempts, if there is no new knowledge about the time; `delivery.CLOCK_WAITS_MAX` of them are 24 hours."""
 
 
 def clock_wait_us(

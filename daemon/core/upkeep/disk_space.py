@@ -1,4 +1,4 @@
-"""Free space of the shop's disk in steps, and what each step stops (operations.md 2.4). Pure.
+"""Free space of the shop's disk in steps, and the work that each step stops (operations.md 2.4). Pure.
 
 Payments are stopped last: before an SMS has to stay on its SIM, backups, exports and log files stop, then new transactions.
 The last step also frees a reserve, a file that exists only for this (`BALLAST_BYTES`).
@@ -50,8 +50,8 @@ def space_step(free: int, before: SpaceStep = SpaceStep.PLENTY) -> SpaceStep:
 class DiskWatch:
     """The state of the disk since the program started.
 
-    `room` is the present step; `free` is None before the first look. `told` are the steps that have begun and not
-    ended, by the journal.
+    `room` is the present step; `free` is None before the first look. `told` are the steps that have begun and not ended
+    according to the journal.
     """
 
     def __init__(self) -> None:

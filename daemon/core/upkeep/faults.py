@@ -1,4 +1,4 @@
-"""Present faults of the shop, kept in memory: they must be told although the database cannot be written. Pure."""
+"""Present faults of the shop, kept in memory because notices must work while the database cannot be written. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -194,7 +194,7 @@ def sample_forwarded_body(webhook_id: str, now_us: int, *, include_raw: bool) ->
 
 
 def _row(model: type[Row], **known: Any) -> Row:
-    """Return a row whose other columns are None."""
+    """Return a row with the given columns; all others are None."""
     values: dict[str, Any] = {column.name: known.get(column.name) for column in fields(model)}
     return model(**values)
 

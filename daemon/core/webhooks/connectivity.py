@@ -1,4 +1,4 @@
-"""Tell an outage of our own connection from a failing receiver. Pure; times are seconds.
+"""Distinguish an outage of our own connection from a failing receiver. Pure; times are seconds.
 
 decisions.md section 7: an unreachable host counts as the receiver's failure only if another host answered TCP within the
 last 60 s and still does. That host is checked again by TCP before the failure is counted, so failures in the first minute
@@ -68,7 +68,7 @@ class ConnectivityState:
         return link
 
     def silent(self, host: str) -> None:
-        """Record that a host does not answer now; its earlier answer proves nothing any more."""
+        """Record that a host does not answer now; its earlier answer is no longer evidence for our connection."""
         self._answered.pop(host, None)
 
     def witnesses(self, host: str, since: float, now: float) -> list[str]:
@@ -91,7 +91,7 @@ class ConnectivityState:
         return Link(answered, self._others(host))
 
     def held(self) -> frozenset[str]:
-        """Return the hosts to which nothing is sent now."""
+        """Return the hosts that get no attempts now."""
         if not self._down:
             return frozenset()
         return frozenset(host for host in self._failed if self._others(host))

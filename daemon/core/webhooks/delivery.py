@@ -143,7 +143,7 @@ class Outcome:
     duration_us: int
     retry_after_s: int | None = None
     connected: bool = False
-    """The receiver's host answered TCP: our own connection works, whatever failed."""
+    """The receiver's host answered TCP, so our own connection works."""
     date_us: int | None = None
     """The `Date` of the answer, in microseconds since 1970; None without one."""
     clock_wait_us: int | None = None

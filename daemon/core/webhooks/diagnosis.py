@@ -1,4 +1,4 @@
-"""Explain in plain words why a delivery failed: the answer, since when it fails, and what to do. Pure.
+"""Explain in plain words why a delivery failed: the answer, since when it fails, and the next step. Pure.
 
 Dead letters of one endpoint with the same `cause` share one fault, so a hundred of them need one repair.
 """
@@ -22,8 +22,8 @@ from daemon.core.webhooks.delivery import (
 class Diagnosis:
     """The explanation for the operator.
 
-    `cause` is one word for programs; new ones may be added. `text` has three sentences: what happened, since when it
-    fails, what to do.
+    `cause` is one word for programs; new ones may be added. `text` has three sentences: the failure, since when it
+    lasts, and the next step.
     """
 
     cause: str
@@ -149,7 +149,7 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
         )
     cause = _cause(letter)
     if endpoint.deleted_at is not None:
-        # No webhook is sent to a deleted endpoint, whatever the first cause.
+        # No webhook is sent to a deleted endpoint, so the first cause does not matter.
         return Diagnosis(
             "endpoint_deleted",
             f"This was given up on {_day(letter.failed_at)} ({cause.means}), and its endpoint was deleted on "

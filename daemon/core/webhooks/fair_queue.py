@@ -20,7 +20,7 @@ from daemon.core.webhooks.delivery import STREAK_MIN
 WORKERS_PER_PROBE: Final = 2
 """At most one worker in this many probes failing endpoints: a dead one blocks its worker for up to 15 s."""
 SERVED_MAX: Final = 1_000
-"""Queues whose last turn is remembered; a queue that is not among them counts as least recently served."""
+"""The number of queues with a remembered last turn; any other queue counts as least recently served."""
 QueueKey = tuple[str, bool]
 """One queue: an endpoint's id, and whether it holds bulk resends or live deliveries."""
 Running = Mapping[QueueKey, int]

@@ -177,7 +177,7 @@ def completed_targets(
         endpoints: All endpoints of the transaction's mode.
         implicit: The transaction's own webhook, else the account's default one, if any.
         claiming: The endpoints that claim the payment, after an operator's decision. They are the receivers if there is no
-            other one. Empty after an automatic match: `transaction.forwarded` has told them.
+            other one. Empty after an automatic match: they have got `transaction.forwarded`.
     """
     targets = subscribed(endpoints, EventKind.COMPLETED)
     if implicit is not None:

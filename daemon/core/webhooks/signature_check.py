@@ -68,7 +68,7 @@ class _Seen:
     stamp: str | None
     standard: tuple[str, ...]
     length: str | None
-    """What Content-Length says."""
+    """The value of Content-Length."""
 
 
 def check(
