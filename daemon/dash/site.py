@@ -1,7 +1,7 @@
-"""The loaded dashboard: find the row of an address, check who may see or do it, and send the answer.
+"""The loaded dashboard: find the row of an address, check the permission, and send the answer.
 
 The order for a page is session, role, read, fill. The order for an action is origin, session, form token, role, key of the
-form, flow; nothing is written before all of them agree.
+form, flow; an action writes only after all checks have passed.
 """
 
 import asyncio
@@ -257,7 +257,7 @@ class Site:
 
 
 def _kept(outcome: Outcome) -> Kept:
-    """Return what is stored of an outcome: never the text of a page, which may hold a secret."""
+    """Return the stored form of an outcome: never the text of a page, which may contain a secret."""
     if isinstance(outcome, Goto):
         return Kept(HTTPStatus.SEE_OTHER, f"{outcome.path} {outcome.said}".encode())
     return Kept(HTTPStatus.OK, b"")

@@ -1,4 +1,4 @@
-"""The table of all pages and the table of all actions. What stands in neither does not exist.
+"""The table of all pages and the table of all actions. Any other address is not found.
 
 The menu, the rights, the live updates, the footers and the tests of every role are made from these rows.
 """

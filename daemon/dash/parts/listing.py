@@ -1,4 +1,4 @@
-"""Lists: filters and order in the address, page after page, and the same rows as CSV for who may export."""
+"""Lists: filters and order in the address, pages, and the same rows as CSV for users with that permission."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the address asks of a list.
+    """The query of a list, read from the address.
 
     Attributes:
         choices: The filters.
@@ -106,7 +106,7 @@ def ask(visit: Visit, choices: Sequence[Choice]) -> Asked:
 
 
 def offset(asked: Asked) -> int:
-    """Return how many rows come before the page, for a list whose `after` is this number."""
+    """Return the number of rows before the page, for a list that uses it as `after`."""
     text = asked.after or ""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
 
@@ -124,7 +124,7 @@ def page(
 
     Args:
         visit: The request.
-        asked: What `ask` returned.
+        asked: The result of `ask`.
         rows: The rows of the page.
         last: Id of the last row if more follow, else None.
         searched: The list has a search field.
@@ -163,7 +163,7 @@ async def csv_file(
     columns: Mapping[str, Callable[[Row], Any]],
     rows: Sequence[Row],
 ) -> Download:
-    """Return a list as CSV and journal who exported it.
+    """Return a list as CSV and record the export in the journal.
 
     A cell that a spreadsheet would read as a formula begins with an apostrophe.
 

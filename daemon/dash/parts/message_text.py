@@ -11,7 +11,7 @@ from parsers.phone import read_phone
 _HIDDEN: Final = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
-"""Control and direction characters: they are not seen, and may change the order or the place of what is seen."""
+"""Control and direction characters: they are invisible, and may change the order or the place of the visible text."""
 
 
 def visible(text: str | None) -> str:
@@ -37,7 +37,7 @@ def sender_name(visit: Visit, sender: str | None) -> str:
 
 
 def actor_name(visit: Visit, actor: str | None) -> str:
-    """Return who did something, in words: a user by name, else what it came from."""
+    """Return the actor of an event in words: a user by name, else the kind of caller."""
     kind, _, name = (actor or "").partition(":")
     if kind == "user":
         return visible(name)

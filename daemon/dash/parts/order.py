@@ -1,4 +1,4 @@
-"""What a page shows of one transaction: the facts of its checkout page, its state in one word, its time left, its QR code."""
+"""One transaction for a page: the facts of its checkout page, its state in one word, its time left, its QR code."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Order:
 
     Attributes:
         payment: The payment that verified it.
-        view: What its checkout page shows now.
+        view: The present content of its checkout page.
         page: Address of the checkout page.
         qr: That address as SVG; empty when it does not wait for its payment.
         left: Until it expires, in words; empty when it does not wait.

@@ -1,4 +1,4 @@
-"""What a page or an action returns: something to show, a place to go to, or a file."""
+"""Results of a page or an action: a page to show, an address to go to, or a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ class Shown:
 
     Attributes:
         template: File below `daemon/dash/look/`.
-        values: What the template uses, besides what every template has (docs/dashboard.md).
+        values: Values for the template, besides those of every template (docs/dashboard.md).
         title: Replaces the title of the table; text that is shown as it is.
         status: HTTP status.
         cookie: The token to store in the cookie; "" removes it; None leaves it.

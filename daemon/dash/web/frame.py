@@ -1,4 +1,4 @@
-"""The frame around every page: head, menu, what was just done, language, footer; and the pages of errors."""
+"""The frame around every page: head, menu, confirmation of the last action, language, footer; and the error pages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -49,7 +49,7 @@ class Frame:
         return self._look.fill(shown.template, **values)
 
     def error(self, visit: Visit, error: Refusal | Unavailable) -> Shown:
-        """Return the page of an error: what happened, why, and what to do next."""
+        """Return the page of an error with its cause and the next step."""
         t = visit.words
         if isinstance(error, Unavailable):
             values = {"headline": t("error_unavailable"), "more": f"{error.why}."}

@@ -1,4 +1,4 @@
-"""What the composition root gives to the dashboard besides the environment."""
+"""Dependencies of the dashboard besides the environment."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ async def no_modem_answers(_device_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the composition root provides besides the environment.
+    """Dependencies besides the environment, provided by the composition root.
 
     Attributes:
         log: The log for internal errors.

@@ -1,4 +1,4 @@
-"""`GET /dash/events`: what changed in the shop, for every open tab. One reader of the journal serves all tabs.
+"""`GET /dash/events`: changes in the shop, for every open tab. One reader of the journal serves all tabs.
 
 Each event names its kind (`now`, `review`, `line`, `delivery`) and carries a version and one sentence for screen readers;
 the page that is shown then fetches itself again. A stream ends with its session.
@@ -53,7 +53,7 @@ _MONEY: Final = frozenset({"transaction.verified", "payment.walk_in", "review.op
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One thing to tell: its number, the kinds of pages that it changes, the words' key and the payment of its sentence."""
+    """One event for tabs: its number, the kinds of pages that it changes, the words' key and the payment of its sentence."""
 
     number: int
     kinds: tuple[str, ...]

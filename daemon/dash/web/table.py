@@ -1,4 +1,4 @@
-"""What a row of the tables of pages and actions is, and how an address finds its row."""
+"""The rows of the tables of pages and actions, and the search for the row of an address."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,13 +22,13 @@ class Page:
     Attributes:
         path: Below `/dash`, with `{places}`, such as `/dash/payments/{id}`.
         title: Key of its title in the words; also its word in the menu.
-        roles: Who may see it.
+        roles: The roles that may see it.
         show: Reads its data and returns its template and values.
         menu: Group of the menu that it stands in; empty for a page that others link to.
         live: The events that make an open page fetch itself again: `now`, `review`, `line`, `delivery`.
         command: The same thing in the terminal; `{places}` are filled from the address.
         public: It is shown without a session.
-        bare: It has no menu and does not say who is logged in: a screen that customers see.
+        bare: It has no menu and does not show the user's name: a screen for customers.
     """
 
     path: str
@@ -60,7 +60,7 @@ class Action:
 
     @property
     def roles(self) -> frozenset[Role]:
-        """Who may do it."""
+        """The roles that may do it."""
         return frozenset(Role) if self.operation is None else ALLOWED[self.operation]
 
 

@@ -1,4 +1,4 @@
-"""One request of one user: what the handlers of pages and actions are given."""
+"""One request of one user: the argument of the handlers of pages and actions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Visit:
 
     Attributes:
         env: The shop's environment; `env.store.read` reads.
-        machine: What else the daemon provides.
+        machine: Further dependencies, from the daemon.
         scope: The ASGI scope.
         path: The address without query, below `/dash`.
         places: The values of the `{places}` of the row's path.
@@ -43,13 +43,13 @@ class Visit:
         form: The fields of the form, empty for a page.
         words: The words of the visitor's language.
         shop: The shop; None before the setup.
-        who: Who is logged in; None on public pages.
+        who: The user with the session; None on public pages.
         cookie: The token in the cookie; "" if there is none.
         secure: The browser uses HTTPS.
         address: The visitor's address.
         now: Microseconds, read once.
         idempotency: The form's key for flows that take one; None for a page.
-        errors: What is wrong with the fields of a refused form, by name.
+        errors: Errors in the fields of a refused form, by name.
     """
 
     env: Env

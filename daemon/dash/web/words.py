@@ -102,7 +102,7 @@ class Words:
         return key in self._texts
 
     def number(self, key: str, count: int, **places: Any) -> str:
-        """Return the singular or the plural of a text, whose place `{count}` is the number."""
+        """Return the singular or the plural of a text, with the number in `{count}`."""
         one = count == 1 or (count == 0 and self.language == "fr")
         return self(f"{key}_one" if one else f"{key}_other", count=f"{count:,}", **places)
 

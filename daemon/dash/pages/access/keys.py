@@ -79,7 +79,7 @@ async def change(visit: Visit) -> Outcome:
 
 
 def _read(visit: Visit) -> flow.NewKey | None:
-    """Return what the form asks for; None if something in it is wrong."""
+    """Return the key that the form asks for; None if a field is wrong."""
     form, t = visit.form, visit.words
     name = form.get("name", "").strip()
     if not 0 < len(name) <= NAME_CHARACTERS_MAX or not name.isprintable():

@@ -20,7 +20,7 @@ _START: Final = "/dash"
 
 
 async def show(visit: Visit) -> Shown | Goto:
-    """Show the form; who is logged in goes to the first page."""
+    """Show the form; a user with a session is redirected to the first page."""
     if visit.who is not None:
         return Goto(_START)
     return Shown(LOGIN, {"name": "", "to": _target(visit.query.get("to", ""))})
@@ -108,7 +108,7 @@ def _problem(visit: Visit, refusal: Refusal) -> str:
 
 
 def _target(to: str) -> str:
-    """Return where to go after the login: a page of the dashboard, and nothing else."""
+    """Return where to go after the login: only pages of the dashboard are allowed."""
     parts = urlsplit(to)
     inside = parts.path == _START or parts.path.startswith(f"{_START}/")
     plain = to.isascii() and to.isprintable() and "\\" not in to and " " not in to

@@ -53,7 +53,7 @@ async def show_one(visit: Visit) -> Shown:
 
 
 async def change(visit: Visit) -> Outcome:
-    """Do what the pressed button says: another role, disable, enable, a new password, or switch the second factor off."""
+    """Apply the pressed button: another role, disable, enable, a new password, or switch the second factor off."""
     if not await confirmed(visit):
         return await _one(visit, 422)
     name, what = visit.places["id"], visit.form.get("what", "")
@@ -72,7 +72,7 @@ async def change(visit: Visit) -> Outcome:
 
 
 async def _changed(visit: Visit, name: str, what: str) -> str:
-    """Change a user; return the key of what to say, empty for a button that there is not."""
+    """Change a user; return the key of the confirmation text, empty for an unknown button."""
     env, caller = visit.env, visit.caller
     match what:
         case "role":

@@ -1,4 +1,4 @@
-"""The SIMs and their modems: the list, one SIM, and what can be done with it."""
+"""The SIMs and their modems: the list, one SIM, and the actions on it."""
 
 import re
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ _AGAIN: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the page of one SIM reads besides its view."""
+    """Data of the page of one SIM besides its view."""
 
     chain: Sequence[Entry]
     last: Payment | None
@@ -191,7 +191,7 @@ def _here(visit: Visit, said: str, more: str = "") -> Goto:
 
 
 async def _again(visit: Visit, refusal: Refusal, field: str = "") -> Outcome:
-    """Show the page again with what was refused, or pass it on."""
+    """Show the page again with the refusal, or raise it."""
     if refusal.code not in _AGAIN:
         raise refusal
     visit.refuse(refusal)

@@ -1,4 +1,4 @@
-"""What is known about each SIM: the database's rows, the state of its modem now, and whether it receives."""
+"""The state of each SIM: the database's rows, the present state of its modem, and whether it receives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ class SimView:
         method: The number on it.
         health: The state of its modem now; None if it is on no port.
         problem: Why it cannot receive; None if it can.
-        problems: Everything that is wrong with its modem.
+        problems: All troubles of its modem.
         rhythm: Its usual hours; None for a new SIM.
-        silence: How long no message came, and what is usual.
+        silence: The time without a message, and the usual time.
         missing: Money without a message.
         unplaced: Payments without a number.
         locked: The code that it asks for; None if it is unlocked.
@@ -146,7 +146,7 @@ def views(visit: Visit, rows: Rows) -> list[SimView]:
 
 
 def strangers(visit: Visit, rows: Rows) -> list[ModemHealth]:
-    """Return the ports with a modem that has not said who it is."""
+    """Return the ports with a modem that has not identified itself."""
     phones = receiving.with_devices(rows.devices, visit.machine.phone_states())
     return [phone for phone in phones if phone.device_id is None]
 

@@ -70,13 +70,13 @@ def _groups(reader: Reader, now: int) -> Sequence[Group]:
 
 
 def _replay(visit: Visit) -> str:
-    """Return the address of the replay of what was just claimed; "" if nothing was."""
+    """Return the address of the replay of the payments just claimed; "" if there are none."""
     times = {name: visit.query[name] for name in ("from", "to") if visit.query.get(name)}
     return f"/dash/replay?{urlencode(times)}" if len(times) == 2 else ""
 
 
 async def show_claim(visit: Visit) -> Shown:
-    """Show what a claim of a number takes, before it is done."""
+    """Show the payments that a claim would assign to a number."""
     method = await visit.env.store.read(
         lambda reader: payment_methods.get(reader, visit.places["id"], Mode.LIVE)
     )

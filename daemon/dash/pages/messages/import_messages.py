@@ -61,7 +61,7 @@ async def paste(visit: Visit) -> Outcome:
 
 
 async def backup(visit: Visit) -> Outcome:
-    """Look at the text of a backup, or take its messages in; nothing is taken of a text that cannot be read whole."""
+    """Look at the text of a backup, or take its messages in; a text that cannot be read whole is refused."""
     require(visit.caller, Operation.MANAGE_MESSAGES)
     dry_run = visit.form.get("do") != "take"
     try:

@@ -1,4 +1,4 @@
-"""The received SMS: the list, one message with what was read from it, reading again, and confirming a wording."""
+"""The received SMS: the list, one message with its fields, reading again, and confirming a wording."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -47,7 +47,7 @@ _FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One message and what belongs to it.
+    """One message and its related rows.
 
     Attributes:
         line: The number that received it.

@@ -1,4 +1,4 @@
-"""Now: the money of today, what needs a person, the lines and webhooks, and the latest payments."""
+"""Now: the money of today, open tasks for an operator, the lines and webhooks, and the latest payments."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the page reads, in one snapshot."""
+    """Data of the page, from one snapshot."""
 
     sheets: Sequence[Json]
     hours: Sequence[Json]
@@ -131,7 +131,7 @@ def _amount(reader: Reader, review: Review) -> tuple[int, str]:
 
 
 def _needs(visit: Visit, facts: Facts) -> list[Need]:
-    """Return what needs a person, most money first."""
+    """Return the open tasks for an operator, most money first."""
     t = visit.words
     found = [
         Need(
@@ -173,7 +173,7 @@ def _needs(visit: Visit, facts: Facts) -> list[Need]:
 
 
 def _reading(visit: Visit, href: str) -> str:
-    """Return the address, or nothing for who may not see its page."""
+    """Return the address, or an empty text if the user may not see its page."""
     return href if visit.role in READERS else ""
 
 

@@ -109,7 +109,7 @@ async def _is_sure(visit: Visit) -> bool:
 
 
 async def _reference(visit: Visit) -> tuple[str | None, FieldError | None]:
-    """Return the reference of the order to pay, None for the review's own or none, or what is wrong with it."""
+    """Return the reference of the transaction to pay (None for the review's own or none), and an error in the field."""
     typed = visit.form.get("other_code", "").strip()
     if not typed:
         chosen = visit.form.get("order", "")
@@ -130,7 +130,7 @@ async def _reference(visit: Visit) -> tuple[str | None, FieldError | None]:
 
 async def _refused(visit: Visit, refusal: Refusal) -> Outcome:
     if refusal.code is ErrorCode.REVIEW_ALREADY_DECIDED:
-        # The page says who decided it, and how.
+        # The page shows the decision and its author.
         return Goto(f"{QUEUE}/{visit.places['id']}?late=1")
     if refusal.code in _SHOWN_AGAIN:
         visit.refuse(refusal)
@@ -157,7 +157,7 @@ def _next(visit: Visit, reader: Reader, now: Review | None) -> Review | None:
 
 
 def _left_out(visit: Visit) -> frozenset[ReviewReason]:
-    """Return the reasons that the user may not decide; who decides nothing looks at all of them."""
+    """Return the reasons that the user may not decide; empty for a user without decisions, so that all are shown."""
     decides, forgeries = visit.may(Operation.DECIDE_REVIEW), visit.may(Operation.DECIDE_FORGERY)
     return NEEDS_PASSWORD if decides and not forgeries else frozenset()
 

@@ -1,4 +1,4 @@
-"""What a person needs to decide one review: the doubt, the order beside the payment, the differences, what each answer does."""
+"""The card of one review: the doubt, the transaction beside the payment, the differences, the effects of each decision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ _DOUBTS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """What the message or the payment says, as plain values; None if it does not say it."""
+    """The fields of the message or the payment, as plain values; None for a field that it does not have."""
 
     amount_minor: int | None
     currency: str
@@ -58,7 +58,7 @@ class Paid:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One line of the comparison: what is compared, both values, a sentence about them, and whether they fit."""
+    """One line of the comparison: its name, both values, a sentence about them, and whether they fit."""
 
     what: str
     paid: str
@@ -69,7 +69,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An order that an approval may pay; `value` is what the form sends, `why` says why it is offered."""
+    """A transaction that an approval may pay; `value` is the value in the form, `why` the reason for the offer."""
 
     value: str
     order: Transaction | None
@@ -81,15 +81,15 @@ class Card:
     """One review as it is shown.
 
     Attributes:
-        case: Key of the explanation: the reason, or what is known more exactly.
+        case: Key of the explanation: the reason, or a more exact one.
         forged: It may be forged, so it needs the password.
-        paid: What was paid.
+        paid: The paid money.
         order: The order beside it; None if there is none.
-        options: What an approval may pay; the first is chosen if there is only one, or if it is suggested.
+        options: The transactions that an approval may pay; the first is chosen if there is only one, or if it is suggested.
         chosen: `value` of the chosen option; "" if the person has to choose.
         differences: Line by line, payment and order.
-        approve: What an approval does.
-        reject: What a rejection does.
+        approve: The effects of an approval.
+        reject: The effects of a rejection.
         by_itself: It may be settled by later messages.
         group: How many messages share this review.
         doubts: Further doubts, in words.
@@ -139,7 +139,7 @@ def card(visit: Visit, evidence: ReviewEvidence) -> Card:
 
 
 def paid_of(evidence: ReviewEvidence) -> Paid:
-    """Return what was paid, from the payment, or from the fields that were read from the message."""
+    """Return the paid money, from the payment, or from the fields that were read from the message."""
     row = evidence.payment
     if row is not None:
         return _of_payment(row)
@@ -195,9 +195,10 @@ def _case(evidence: ReviewEvidence, details: Mapping[str, Any]) -> str:
 
 
 def _options(visit: Visit, evidence: ReviewEvidence) -> list[Option]:
-    """Return what an approval may pay, the likeliest first.
+    """Return the transactions that an approval may pay, the likeliest first.
 
-    An approval that names no order pays the order of the review, so nobody can be chosen only if there is none to pay.
+        An approval without a transaction pays the one of the review, so the option "none" exists only if the review has none
+    to pay.
     """
     t = visit.words
     held = None if evidence.request is None else evidence.request[0]
@@ -298,7 +299,7 @@ def _payer(visit: Visit, paid: Paid, order: Transaction) -> list[Difference]:
 
 
 def _approve(visit: Visit, evidence: ReviewEvidence, options: Sequence[Option]) -> list[str]:
-    """Return what an approval does, sentence by sentence."""
+    """Return the effects of an approval, sentence by sentence."""
     t = visit.words
     reason = evidence.review.reason
     if _is_reversal(evidence):

@@ -85,7 +85,7 @@ async def make(visit: Visit) -> Outcome:
 
 
 def _read(visit: Visit, asked: _Asked) -> InitializeRequest | None:
-    """Return what is asked for; None with the errors in `visit.errors`."""
+    """Return the request for a transaction; None with the errors in `visit.errors`."""
     t = visit.words
     typed = asked.amount.removeprefix(CURRENCY).strip().replace(",", ".").rstrip(".")
     minor, phone = read_api_amount(typed, CURRENCY), read_phone(asked.phone)

@@ -1,4 +1,4 @@
-"""The list of transactions, open ones first, and one transaction: what happened to it, and what can be done with it."""
+"""The list of transactions, open ones first, and one transaction with its events and actions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ class Backups:
 
 
 async def show(visit: Visit) -> Shown:
-    """Show what is known without a new check."""
+    """Show the stored state, without a new check."""
     return await _page(visit)
 
 

@@ -1,4 +1,4 @@
-"""The journal: who did what, filtered by person, thing and day, also as CSV."""
+"""The journal of actions, filtered by user, object and day, also as CSV."""
 
 import re
 from typing import Any, Final

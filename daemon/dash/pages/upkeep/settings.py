@@ -63,7 +63,7 @@ async def show_list(visit: Visit) -> Shown:
 
 
 async def show_one(visit: Visit) -> Shown:
-    """Show one setting; with `value` in the address also what a change to it would do."""
+    """Show one setting; with `value` in the address also the effect of a change to it."""
     return await _one(visit, visit.query.get("value"), default="default" in visit.query)
 
 

@@ -1,4 +1,4 @@
-"""What the pages of webhooks share: reading forms, naming endpoints, the words of a cause."""
+"""Shared by the pages of webhooks: reading forms, naming endpoints, the words of a cause."""
 
 import json
 import re
@@ -80,7 +80,7 @@ def answer_of(visit: Visit, status_code: int | None, error_code: str | None) -> 
 
 
 def cause_words(visit: Visit, what: str, cause: str) -> str:
-    """Return what a cause means (`cause`) or how it is mended (`mend`)."""
+    """Return the meaning of a cause (`cause`) or its repair (`mend`)."""
     key = f"{what}_{cause}"
     return visit.words(key if visit.words.has(key) else f"{what}_other")
 

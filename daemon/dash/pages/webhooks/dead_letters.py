@@ -29,7 +29,7 @@ _MODE: Final = (Choice("mode", tuple(Mode), Mode.LIVE),)
 
 
 async def show_list(visit: Visit) -> Shown:
-    """Show one card for each fault: what it is, how it is mended, how many and since when."""
+    """Show one card for each fault: the cause, the repair, the number of dead letters, and since when."""
     asked = ask(visit, _MODE)
     mode = Mode(asked.chosen["mode"])
     found = await visit.env.store.read(lambda reader: dead_letters.groups(reader, mode))

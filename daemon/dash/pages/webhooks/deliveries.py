@@ -136,7 +136,7 @@ async def redeliver(visit: Visit) -> Goto:
 
 
 async def curl(visit: Visit) -> Shown:
-    """Show the delivery as a curl command with a new signature, once; the journal names who asked."""
+    """Show the delivery as a curl command with a new signature, once; the journal records the user."""
     signed = await flow.sign_again(visit.env, visit.caller, visit.places["id"])
     if not signed.url.startswith(_REMOTE):
         raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)

@@ -111,7 +111,7 @@ async def show_new(visit: Visit) -> Shown:
 
 
 async def create(visit: Visit) -> Outcome:
-    """Create an endpoint; who may see secrets is shown its secret, once."""
+    """Create an endpoint; a user with the permission to see secrets is shown its secret, once."""
     common.needs_open_collections(visit)
     values = _read(visit)
     mode = Mode.TEST if visit.form.get("sandbox") else Mode.LIVE
@@ -187,7 +187,7 @@ async def pause(visit: Visit) -> Goto:
 
 
 async def resume(visit: Visit) -> Goto:
-    """Resume an endpoint; what waits is sent."""
+    """Resume an endpoint and send its waiting deliveries."""
     return await _switch(visit, "said_endpoint_resumed", is_active=True)
 
 
@@ -199,7 +199,7 @@ async def _switch(visit: Visit, said: str, *, is_active: bool) -> Goto:
 
 
 async def show_delete(visit: Visit) -> Shown:
-    """Show what a deletion gives up, with the form that does it."""
+    """Show the number of waiting deliveries that a deletion drops, with the form that deletes."""
     endpoint = await endpoint_of(visit)
     waiting = await visit.env.store.read(lambda reader: backlog.count(reader, endpoint.id))
     values = {
@@ -219,7 +219,7 @@ async def delete(visit: Visit) -> Goto:
 
 
 async def test(visit: Visit) -> Shown:
-    """Send a made-up event and show what the endpoint answered."""
+    """Send a made-up event and show the endpoint's answer."""
     common.needs_open_collections(visit)
     endpoint = await endpoint_of(visit)
     tried = await trial.send(visit.env, visit.caller, endpoint, visit.machine.resolver)
@@ -254,7 +254,7 @@ def _values(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _read(visit: Visit) -> dict[str, Any]:
-    """Return the fields of the form; what is wrong is in `visit.errors`."""
+    """Return the fields of the form; errors are in `visit.errors`."""
     kinds = [str(kind) for kind in EventKind if visit.form.get(f"event.{kind}")]
     if not kinds:
         visit.fail(FieldError("events", "required", visit.words("field_events")))

@@ -62,12 +62,12 @@ class Gap:
 
 
 async def show(visit: Visit) -> Shown:
-    """Show the window; with one, what would go and what not, and how far an earlier start is."""
+    """Show the form; with a window, also its plan and the progress of an earlier start."""
     return await _show(visit, _read(visit, visit.query), 200)
 
 
 async def start(visit: Visit) -> Outcome:
-    """Queue what the endpoint lacks of the window, at most 1000 payments."""
+    """Queue the payments of the window that the endpoint lacks, at most 1000."""
     common.needs_open_collections(visit)
     wanted = _read(visit, visit.form)
     if wanted.request is None:

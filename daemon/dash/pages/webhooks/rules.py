@@ -50,12 +50,12 @@ async def show_one(visit: Visit) -> Shown:
 
 
 async def create(visit: Visit) -> Outcome:
-    """Add a rule, or with the button `try` show what it would do."""
+    """Add a rule, or with the button `try` show its effect."""
     return await _save(visit, await endpoint_of(visit), None)
 
 
 async def change(visit: Visit) -> Outcome:
-    """Change a rule, or with the button `try` show what it would do."""
+    """Change a rule, or with the button `try` show the effect of the change."""
     endpoint, rule = await _found(visit)
     return await _save(visit, endpoint, rule)
 
@@ -184,7 +184,7 @@ async def _form(
 def _trial(
     reader: Reader, endpoint: Endpoint, transaction: Transaction, payment: Payment, text: str
 ) -> dict[str, Any]:
-    """Return the result of an unsaved filter for a payment, and who gets it by the saved rules."""
+    """Return the result of an unsaved filter for a payment, and the receivers by the saved rules."""
     facts = PaymentFacts(transaction, payment, routing.method_of(reader, payment))
     receivers = routing.receivers(reader, endpoint.mode)
     chosen = claims(receivers, facts, placed=payment.placed)
