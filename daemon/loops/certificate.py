@@ -55,7 +55,7 @@ class CertificateLoop:
             await asyncio.sleep(LOOK_S)
 
     async def look(self) -> None:
-        """Renew and reload what is due now."""
+        """Renew and reload the certificate if that is due."""
         try:
             if self._is_own:
                 await self._renew()
@@ -85,7 +85,7 @@ class CertificateLoop:
         env.certificate_names = frozenset(facts.names if facts else ())
 
     def _mark(self) -> _Mark:
-        """Return what changes when a file is replaced; a missing file, which is being replaced, changes nothing."""
+        """Return a mark that changes when a file is replaced; a file that is missing, because it is being replaced, keeps the mark."""
         try:
             found = [Path(each).stat() for each in self._files]
         except OSError:

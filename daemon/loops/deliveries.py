@@ -44,7 +44,7 @@ FAULT_S: Final = 1.0
 """Pause after an unexpected exception in a turn."""
 
 WORKER_SLICE_S: Final = 0.1
-"""When all workers are busy, a worker changes to another endpoint after this time and what is leased (fair queue)."""
+"""When all workers are busy, a worker changes to another endpoint after this time and its leased deliveries (fair queue)."""
 
 STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than the time limit of an attempt."""
@@ -54,8 +54,8 @@ STOP_S: Final = 16.0
 class WorkerState:
     """The queue that one worker serves.
 
-    `is_behind` says that the current delivery has lower priority than live ones. `is_ending` says that the worker sends
-    what is leased and then changes to another endpoint.
+    `is_behind` means that the current delivery has lower priority than live ones. `is_ending` means that the worker sends
+    its leased deliveries and then changes to another endpoint.
     """
 
     key: QueueKey

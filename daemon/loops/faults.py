@@ -1,4 +1,4 @@
-"""Loop of present faults: sees why the database cannot be used, rescues a removed one, and tells the owner without it."""
+"""Loop of present faults: checks why the database cannot be used, rescues a removed one, and notifies the owner without it."""
 
 import asyncio
 from collections.abc import Mapping

@@ -32,7 +32,7 @@ def open_message_journal(env: Env) -> None:
 
 
 async def recover_messages(env: Env, log: Log) -> None:
-    """Take in what the database lacks, and return when that is done; until then no port may be opened."""
+    """Process the parts that the database lacks, and return when that is done; until then no port may be opened."""
     said = ""
     await _fetch_back(env, log)
     while True:
@@ -53,7 +53,7 @@ async def recover_messages(env: Env, log: Log) -> None:
 
 
 async def _fetch_back(env: Env, log: Log) -> None:
-    """Add what only the second folder has. A stick that hangs is not waited for."""
+    """Add the parts that only the second folder has, without waiting for a USB stick that hangs."""
     message_journal = env.message_journal
     assert message_journal is not None, "the caller has opened it"
     if not message_journal.second.path:

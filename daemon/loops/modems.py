@@ -536,7 +536,7 @@ _Node = tuple[int, int, int] | None
 
 
 def _node(path: str) -> _Node:
-    """Return what identifies the device file at a path and its permissions, None if there is none."""
+    """Return the identity and permissions of the device file at a path, None if there is none."""
     try:
         found = Path(path).stat()
     except OSError:

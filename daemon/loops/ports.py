@@ -43,7 +43,7 @@ class SleepWatch:
 class Ports:
     """Runs one `PortLoop` per port, each in its own task."""
 
-    def __init__(  # noqa: PLR0913 -- what tests replace
+    def __init__(  # noqa: PLR0913 -- arguments that tests replace
         self,
         env: Env,
         log: Log,

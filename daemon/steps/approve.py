@@ -1,6 +1,6 @@
-"""Find or create the payment that an operator approves, and record what the approval teaches.
+"""Find or create the payment that an operator approves, and learn from the approval.
 
-An approval teaches a payer's name for a number, or that a suggestion was right.
+An approval confirms a payer's name for a number, or that a suggestion was right.
 """
 
 from dataclasses import dataclass

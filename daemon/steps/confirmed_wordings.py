@@ -55,7 +55,7 @@ def unverified_reading(env: Env, message: Message) -> Payment | Reversal | str:
 
 
 def _why_not(message: Message) -> str | None:
-    """Return why a message cannot confirm any wording, whatever its text; None if it can."""
+    """Return why a message cannot confirm a wording, apart from its text; None if it can."""
     if message.body is None or message.state not in (MessageState.HELD, MessageState.PAYMENT):
         return "only a held or approved message can confirm a wording"
     if message.sender_type != SenderType.ALPHANUMERIC or message.sender is None:

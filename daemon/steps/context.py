@@ -27,8 +27,8 @@ class Context:
         line: The merchant number on the SIM; None if it has none yet.
         homes: The home SMSCs of the SIM: those on the list for its network, and those that it was shown.
         expects_test_payment: A test payment was expected on the SIM when the intake began.
-        imported: The messages come from a file, or from a source that the owner has not opted in to. They are history,
-            whatever their time (`steps.imported_message`).
+        imported: The messages come from a file, or from a source that the owner has not opted in to. They are history
+            regardless of their time (`steps.imported_message`).
         recovered: The messages come from the message journal, because the database had lost them.
     """
 
@@ -65,7 +65,7 @@ class Context:
     def for_message(cls, env: Env, tx: Tx, row: Message, times: Times) -> Self:
         """Return the context of a stored message: its SIM, and the number that the SIM had when the message came."""
         test = row.mode is Mode.TEST
-        # Of a source with a name, imported is what was handed over as history.
+        # For a source with a name, `imported` marks the messages handed over as history.
         history = row.imported and row.source is not None
         source = Source(
             row.sim_key, row.device_id, row.slot_index, test=test,
@@ -100,7 +100,7 @@ class Context:
 
 
 INTERNAL_ERRORS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
-"""Exceptions that a bug in momo raises. Disk errors are not among them: they say nothing about the message."""
+"""Exceptions that a bug in momo raises. Disk errors are not among them: the message is not their cause."""
 
 
 @dataclass(frozen=True, slots=True)

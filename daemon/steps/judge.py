@@ -75,7 +75,7 @@ class Arrival:
 def judge_message(
     context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Reading
 ) -> None:
-    """Judge a message from the network's own sender, act on what it changes, and fill in `outcome`."""
+    """Judge a message from the network's own sender, act on the changes, and fill in `outcome`."""
     if context.mode is not Mode.LIVE or not is_in_chain(reading):
         _accept_test_message(context, arrived, outcome, reading)
         return
@@ -244,7 +244,7 @@ def _check(context: Context) -> BalanceCheck:
 def _limit(context: Context, chain: Chain) -> int:
     """Return the line's `[trust] unconfirmed_limit`, in minor units.
 
-    `auto` is half of what the line takes on a usual day: the mean of the last 14 days, without the present one.
+    `auto` is half of the line's income on a usual day: the mean of the last 14 days, without the present one.
     """
     setting = context.env.config.trust.unconfirmed_limit
     if setting != "auto":
@@ -323,7 +323,7 @@ def _details(context: Context, chain: Chain, line: Line, entry: Entry) -> dict[s
 
 
 def _notify_foreign(context: Context, chain: Chain, entry: Entry) -> None:
-    """Give one notice about a foreign SMSC whose message joins: the network may have a new one."""
+    """Give one notice about a foreign SMSC if its message joins the chain: the network may have a new one."""
     known = {one.smsc for one in balances.smscs(context.tx, chain.sim_key)}
     if entry.smsc is not None and entry.smsc not in known:
         learn_smsc(context, chain, entry, SmscSource.NOTICED)
@@ -392,7 +392,7 @@ def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, 
 
 
 def _act_on_refuted(context: Context, entry: Entry, actor: str, *, paid: bool) -> None:
-    """Tell the operator that a receipt is forged; close its review if an operator decided about its row."""
+    """Notify the operator that a receipt is forged; close its review if an operator decided about its row."""
     if paid:
         _notify(context, Notice.RECEIPT_SUSPECT, entry)
         return
@@ -457,7 +457,7 @@ def handle_known_id(
     """Compare a message with earlier ones of its transaction ID.
 
     A foreign, doubted or refuted message occupies no ID: the genuine message with that ID is judged as if it were alone.
-    So does one in an open row that names another balance: anybody who really pays knows the ID and the amount.
+    So does one in an open row that names another balance, because a forger learns ID and amount by a real payment.
 
     Returns:
         None if the message is a duplicate or a conflict, and `outcome` says so. Else the doubts that its ID gives.
@@ -594,7 +594,7 @@ def _notify(context: Context, notice: Notice, entry: Entry) -> None:
 
 
 def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: str) -> int:
-    """Apply an operator's decision to a held message and its row, and judge what follows again.
+    """Apply an operator's decision to a held message and its row, and judge the later ones again.
 
     Returns:
         The number of other held messages that it settled.

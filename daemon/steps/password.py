@@ -84,7 +84,7 @@ async def verify(env: Env, user: User | None, password: str, attempt: Attempt) -
 async def verify_code(env: Env, user: User, code: str | None, attempt: Attempt) -> None:
     """Check the code of the second factor, or use a recovery code up; nothing is asked while the factor is off.
 
-    The code is checked at the best known time, so a wrong clock locks nobody out while the time is known otherwise.
+    The code is checked at the best known time, so a wrong clock does not lock users out while the time is known otherwise.
 
     Raises:
         Refusal: SECOND_FACTOR_REQUIRED with `attempts_remaining`.

@@ -293,7 +293,7 @@ def open_message_review(
         reason: Why it is held.
         details: Facts for the operator.
         transaction_id: The transaction that the message would pay, if any.
-        tell: Send `transaction.review_required` for it; not for an untrusted message, which anybody can send.
+        tell: Send `transaction.review_required` for it; not for an untrusted message, which any phone can send.
     """
     review_id = context.env.new_id()
     reviews.open_review(
@@ -341,7 +341,7 @@ def reverse(context: Context, arrived: StoredMessage, read_as: readings.Reversal
     if reversal is None:
         return payment
     if payment is None and context.imported:
-        return None  # what an old file takes back may come further down in it
+        return None  # the reversed payment may come further down in an old file
     if payment is None:
         _notify_unmatched(context, arrived, read_as)
     elif payments.reverse(context.tx, payment.id, at):

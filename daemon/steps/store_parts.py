@@ -1,6 +1,6 @@
 """Store each part of a message as the phone gave it, and find the parts that form one message (decisions.md section 1).
 
-Anybody can send a part under the network's name. So parts join only when their SMSC is the same or both are home, every part
+Any sender can send a part under the network's name. So parts join only when their SMSC is the same or both are home, every part
 that claims a position is kept, and an assembly with rivals waits for a minute (rule 1 of the trust rules, docs/concepts.md).
 """
 
@@ -43,7 +43,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A stored part of a message that lacks parts, or whose parts wait for rivals."""
+    """A stored part of a message that lacks parts, or that waits for rival parts."""
 
     message_id: str
 
@@ -113,10 +113,10 @@ def _store_one_of_many(
 
 
 def assemble(context: Context, row: Message) -> list[JoinedMessage]:
-    """Return the messages that parts form which have waited for rivals; none if other parts took them.
+    """Return the messages formed by parts that have waited for rivals; none if other messages took the parts.
 
-    Of rivals the one nearest in SMSC time counts if it is nearer by 30 s; what the others form waits again. Else each message
-    that they form is `ambiguous`.
+    Of rivals the one nearest in SMSC time counts if it is nearer by 30 s; the messages of the others wait again. Else each
+    message that they form is `ambiguous`.
     """
     messages.assemble_later(context.tx, row.id, None)
     own = messages.stored_parts(context.tx, row.id)

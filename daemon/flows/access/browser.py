@@ -54,7 +54,7 @@ async def check_code(env: Env, address: str, user: User, code: str) -> None:
 
 
 async def seal_half(env: Env, user: User) -> str:
-    """Return who typed the right password, sealed for the form that asks for the code."""
+    """Return a sealed token for the form that asks for the code; it names the user with the right password."""
     text = json.dumps([user.id, user.password_at, env.clock.boottime()])
     return await _vault(env.vault.seal, text.encode(), HALF_PURPOSE)
 

@@ -20,7 +20,7 @@ SESSION_KEY_PURPOSE = "session-key"
 
 
 async def confirm(env: Env, caller: Caller, password: str | None) -> None:
-    """Check the password of the person who calls, before something dangerous.
+    """Check the caller's password before a dangerous operation.
 
     In a browser it is the user's own password; it then holds for 10 minutes in that browser, and only wrong ones count.
     For all other callers it is the owner's; together they have five attempts in 15 minutes.
@@ -74,7 +74,7 @@ async def check(
 
     Args:
         env: The environment.
-        who: Counter of the attempts: `passwords.ACCOUNT`, `SOCKET`, or `client_name(address)`.
+        who: Name of the attempt counter: `passwords.ACCOUNT`, `SOCKET`, or `client_name(address)`.
         actor: The caller, for the journal.
         password: The given password.
         code: The given code of the second factor.

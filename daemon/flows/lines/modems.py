@@ -105,7 +105,7 @@ async def disconnect(env: Env, device_id: str) -> None:
 
 
 def name_problem(name: str) -> str | None:
-    """Return what is wrong with a name for a modem: `missing`, `long`, `characters` or `id`; None if nothing is."""
+    """Return the fault of a name for a modem: `missing`, `long`, `characters` or `id`; None if it is valid."""
     if not name:
         return "missing"
     if len(name) > NAME_CHARACTERS_MAX:

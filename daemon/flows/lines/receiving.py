@@ -1,4 +1,4 @@
-"""Tell the owner when a line cannot receive, is unused, or is served by a foreign network, and when that has ended."""
+"""Notices to the owner when a line cannot receive, is unused, or is served by a foreign network, and when that has ended."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ NOT_WATCHED: Final = "line.not_watched"
 
 @dataclass(slots=True)
 class Watch:
-    """What this process has seen.
+    """The memory of this process.
 
     It is not stored: after a restart a line has its two minutes again, because the modem has to start again too.
 
@@ -54,7 +54,7 @@ class LineChange:
 
 
 async def watch(env: Env, phones: Sequence[ModemHealth], seen: Watch) -> tuple[LineChange, ...]:
-    """Compare every line with what the owner was told, and record the differences in the journal.
+    """Compare every line with the states that the owner has a notice about, and record the differences in the journal.
 
     Args:
         env: The environment.
@@ -113,7 +113,7 @@ def _changes(line: Line, seen: Watch, now: int, now_s: float) -> Iterable[LineCh
 
 
 def _unused(reader: Reader, line: Line, now: int) -> Iterable[LineChange]:
-    """Yield that nothing was received or sent for 60 days, or that something was."""
+    """Yield the begin or the end of 60 days without a received or sent SMS."""
     sim, told = line.sim, line.sim.unused_since
     if not (line.used and line.recent):
         return

@@ -124,7 +124,7 @@ async def expect_test_payment(
 ) -> TestPayment:
     """Expect a payment of an odd amount from the owner; its receipt proves the SMSC and the balance of the SIM.
 
-    The amount is drawn at random, so that nobody can send a forged receipt of it first.
+    The amount is drawn at random, so that an attacker cannot send a forged receipt of it first.
 
     Raises:
         Refusal: SIM_NOT_FOUND; NETWORK_MISMATCH if the network of the SIM is not known.

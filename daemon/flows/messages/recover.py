@@ -24,14 +24,14 @@ _PAID: Final = frozenset({MessageState.PAYMENT, MessageState.HISTORICAL})
 
 @dataclass(slots=True)
 class Recovered:
-    """What was taken in again: complete messages, and how many of them are payments."""
+    """The recovered messages: the number of complete ones, and how many of them are payments."""
 
     messages: int = 0
     payments: int = 0
 
 
 async def recover(env: Env) -> Recovered:
-    """Take in what the database lacks; return how much that was.
+    """Process the parts of the message journal that the database lacks; return the number of recovered messages.
 
     Raises:
         OSError: The journal cannot be read.

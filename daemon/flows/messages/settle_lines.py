@@ -1,4 +1,4 @@
-"""Settle what is held on each line as time passes (decisions.md section 4, rules 5 and 6).
+"""Settle the held messages of each line by time (decisions.md section 4, rules 5 and 6).
 
 The line's own traffic confirms an open row, and home messages on both sides release a foreign message after 90 minutes.
 """
@@ -101,7 +101,7 @@ def _judged(reader: Reader, chain: Chain, now: int) -> Line:
 
 
 def _learn(context: Context, chain: Chain, changed: list[Entry]) -> None:
-    """Learn an SMSC whose messages home messages have often confirmed and never refuted."""
+    """Learn an SMSC after home messages have confirmed its messages often and never refuted one."""
     released = {one.smsc: one for one in changed if one.why is Why.BETWEEN and one.smsc is not None}
     for smsc, entry in released.items():
         receipts, days, refuted = balances.released_through(context.tx, chain, smsc)

@@ -43,8 +43,8 @@ async def initialize(
 ) -> Answer:
     """Create a transaction and return the 201 answer, or the stored one of an identical earlier call.
 
-    `phones` is the current state of the ports: the answer warns when no message can come to a line. What the
-    new transaction replaces is cancelled in the same commit.
+    `phones` is the current state of the ports: the answer warns when no message can come to a line. The
+    replaced transaction is cancelled in the same commit.
 
     Raises:
         Refusal: IDEMPOTENCY_KEY_REUSED, TRANSACTION_ID_ALREADY_USED, VALIDATION_ERROR; for the replaced one
@@ -75,7 +75,7 @@ async def initialize(
             cancel_transaction(tx, old, caller.name, "replaced by a new one", now)
         waiting = _payment_expected(tx, env, mode, request, times)
         transaction = _add(tx, env, caller, request, mode, times)
-        # A customer who has paid already needs no code.
+        # After the payment, the customer needs no code.
         texted = waiting is None and texts.queue_code(tx, env.texting, env.new_id, transaction, now)
         body = json_values.success(
             transaction_json.initialized(

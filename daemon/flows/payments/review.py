@@ -68,7 +68,7 @@ async def needs_password(env: Env, caller: Caller, review_id: str, meta: CallMet
 
 
 def _needs_confirmed(caller: Caller, approval: Approval) -> None:
-    """Reject whoever may not approve what may be forged, or has not typed the password."""
+    """Reject a caller without the permission to approve possible forgeries, or without the password."""
     require(caller, Operation.DECIDE_FORGERY)
     if not approval.confirmed:
         raise Refusal(ErrorCode.INVALID_PASSWORD, "The account password is needed for this.")

@@ -70,7 +70,7 @@ def create(places: Places, to: str | None, now: datetime, *, also_to: str = "") 
 
 
 async def create_for(env: Env, caller: Caller, places: Places) -> dict[str, Any]:
-    """Make a backup in the shop's own folder for a user, and journal who asked for it; the result is that of `create`.
+    """Make a backup in the shop's own folder for a user, with a journal entry; the result is that of `create`.
 
     Raises:
         Refusal: ROLE_REQUIRED.
@@ -87,7 +87,7 @@ async def create_for(env: Env, caller: Caller, places: Places) -> dict[str, Any]
 
 
 async def drill_for(env: Env, caller: Caller, places: Places, name: str) -> dict[str, Any]:
-    """Restore one of the shop's own backups for a test, as `drill`, and journal who asked for it.
+    """Restore one of the shop's own backups for a test, as `drill`, with a journal entry.
 
     Raises:
         Refusal: ROLE_REQUIRED.
@@ -252,7 +252,7 @@ def restore(
 ) -> dict[str, Any]:
     """Replace the database with a backup; the old database is kept beside it.
 
-    The message journal is not changed, except that it gets what only its second folder, `messages_to`, has.
+    The message journal is not changed, except that it gets the parts that only its second folder, `messages_to`, has.
 
     `name` is an id, a path, or None for the newest backup. `dry_run` only verifies it. With `to`, a file that does not
     exist yet, a verified copy is written there and the shop stays as it is.

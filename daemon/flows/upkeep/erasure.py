@@ -185,7 +185,7 @@ async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
 
 
 async def index_for_search(env: Env) -> None:
-    """Add the newest transactions and payments to the index of the search, and overwrite in it what was erased.
+    """Add the newest transactions and payments to the search index, and overwrite erased text in it.
 
     Raises:
         Unavailable: Nothing could be written; the next call goes on.

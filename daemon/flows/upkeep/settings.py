@@ -1,4 +1,4 @@
-"""Change one setting in the shop's own file for a user, and journal who did it. It takes effect at the next start."""
+"""Change one setting in the shop's own file for a user, with a journal entry. It takes effect at the next start."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ _USERS = "access."
 
 
 def require_change(caller: Caller, key: str) -> None:
-    """Reject a user who may not change a setting.
+    """Reject a user without the permission to change a setting.
 
     Raises:
         Refusal: ROLE_REQUIRED.

@@ -1,4 +1,4 @@
-"""Close a dead letter that nobody will send again, with a note. The delivery stays failed and can still be replayed."""
+"""Close a dead letter without a new attempt, with a note. The delivery stays failed and can still be replayed."""
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller

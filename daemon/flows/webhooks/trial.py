@@ -1,4 +1,4 @@
-"""Post one made-up payment to an endpoint at once, in the same way as real ones, and say what it answered. Nothing is recorded."""
+"""Post one made-up payment to an endpoint at once, in the same way as real ones, and return its answer. It is not recorded."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Trial:
         success: It answered 2xx.
         status_code: 0 if there was no answer.
         response_body: At most 8 KiB of text.
-        message: What it answered, and if it failed, why and what to do.
+        message: The answer; for a failure also the cause and the next step.
     """
 
     success: bool

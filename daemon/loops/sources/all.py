@@ -1,7 +1,7 @@
 """All sources of messages of a running daemon: the AT modems, and the other `[[sources]]` of the settings.
 
-A source is a `RunningSource`: it runs for ever, tells the health of its phones, and hands over what it reads through
-`handover.Handover`. Nothing else in the daemon knows of which kind a source is.
+A source is a `RunningSource`: it runs for ever, reports the health of its phones, and hands over the parts that it reads
+through `handover.Handover`. No other module of the daemon depends on the kind of a source.
 """
 
 import asyncio

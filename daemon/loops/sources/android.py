@@ -45,7 +45,7 @@ PINGS_MISSED: Final = 3
 """Pings that may be missing before the app counts as silent; Android delays them."""
 POSTS_PER_MIN: Final = 1200
 POSTS_AT_ONCE: Final = 1200
-"""After a gap the app posts everything at once; this is ten times what the busiest shop gets in a day's hour."""
+"""After a gap the app posts everything at once; this is ten times the traffic of the busiest shop in an hour."""
 MARGIN_US: Final = 10 * MINUTE_US
 """Before a gap: an SMS that came just before the last ping may not have been posted."""
 GAP_US_MAX: Final = 31 * DAY_US
@@ -85,7 +85,7 @@ class AndroidSource:
         self._last_refused_us: int | None = None
         self._trouble = ""
         self._wake = asyncio.Event()
-        """Set when the app is heard for the first time: a gap is known only from what is written down."""
+        """Set when the app posts for the first time: a gap can only be computed from a stored time."""
         self._zone: tzinfo = ZoneInfo("UTC")
 
     @property
@@ -197,7 +197,7 @@ class AndroidSource:
         return self._key[1]
 
     async def _begin(self) -> None:
-        """Read what is known, and record the phone."""
+        """Read the stored state, and record the phone."""
         self._env.heartbeat(self._worker, LOOK_S_MAX)
         while True:
             try:
@@ -239,7 +239,7 @@ class AndroidSource:
         return self._heard_us is None or self._env.clock.now_us() - self._heard_us > limit_us
 
     async def _look(self) -> None:
-        """Write down what happened, and ask for what was missed."""
+        """Store the news, and request missed messages."""
         self._show()
         try:
             await self._write()

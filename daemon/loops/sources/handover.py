@@ -1,5 +1,6 @@
-"""The seam between a source of messages and the intake: who the phone is, and its parts; both wait while nothing can be stored.
+"""The interface between a source and the intake: record the phone's identity and store its parts.
 
+Both wait while the database cannot be written.
 A source may delete a message only after `store` has returned True.
 """
 
@@ -23,7 +24,7 @@ STORE_RETRY_S: Final = 5.0
 
 
 async def store_parts(env: Env, log: Log, source: Source, parts: Sequence[ReadPart]) -> Ingested:
-    """Store parts durably, and log what became of them.
+    """Store parts durably, and log the results.
 
     Raises:
         Unavailable: They were not stored, so they must not be deleted.
@@ -48,7 +49,7 @@ async def store_identity(env: Env, log: Log, phone: PhoneIdentity) -> Source:
 
 @dataclass(slots=True)
 class SourceState:
-    """What a source that is no AT modem tells about itself; `health` has the last values that it read."""
+    """The state of a source that is no AT modem; `health` has the last values that it read."""
 
     state: str = "opening"
     detail: str = ""

@@ -2,7 +2,7 @@
 
 A cycle lists the messages, stores those that are not known to be durable, lists again, and deletes those that the second
 list still shows as they were stored: an index that has another message now is left alone. After a restart everything on
-the stick is handed over again, which changes nothing for what is stored.
+the stick is handed over again, which does not change the stored messages.
 """
 
 import asyncio
@@ -116,7 +116,7 @@ class HiLinkSource:
             await self._handover.gone()
 
     async def _cycle(self) -> None:
-        """Store and delete what is on the stick."""
+        """Store and delete the messages on the stick."""
         self._beat()
         if self._source is None:
             await self._identify(*await self._stick.connect(await self._password()))
@@ -170,13 +170,13 @@ class HiLinkSource:
         self._kept.intersection_update(self._durable)
 
     def _beat(self) -> None:
-        """Tell the watchdog that the next call begins; it may take its time limit."""
+        """Send a heartbeat before the next call, which may take its time limit."""
         self._env.heartbeat(self._worker, self._stick.limit_s)
 
     def _sent_at(self, date: str) -> int | None:
         """Return a time of the stick, which has no zone, in microseconds; None if it is none.
 
-        It depends on nothing but the settings: the same message always gives the same parts.
+        It depends on the settings only, so the same message always gives the same parts.
         """
         assert self._zone is not None, "the zone is read with the identity"
         try:
@@ -186,7 +186,7 @@ class HiLinkSource:
         return to_us(local.astimezone(UTC))
 
     async def _identify(self, identity: StickIdentity, health: StickHealth) -> None:
-        """Record who the stick is, if that is new, and how it is."""
+        """Record the stick's identity, if that is new, and its health."""
         clock = self._env.clock
         self._looked_at = clock.monotonic()
         if self._zone is None:
@@ -224,7 +224,7 @@ class HiLinkSource:
         self._asked.clear()
 
     async def _failed(self, error: HiLinkError, failures: int) -> None:
-        """Drop the session, say what is wrong, and wait."""
+        """Drop the session, report the fault, and wait."""
         before = self._handover.state.state
         self._source = None
         # One lost session is nothing to tell.
@@ -248,7 +248,7 @@ class HiLinkSource:
         self._wake.set()
 
     async def _pause(self, seconds: float) -> None:
-        """Wait, or until somebody asks."""
+        """Wait, at most until a request wakes the loop."""
         self._env.heartbeat(self._worker, seconds)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
