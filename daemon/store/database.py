@@ -1,4 +1,4 @@
-"""What the store needs of a database: connections, the meaning of its errors, and a look at its place."""
+"""The store's interface to a database: connections, the meaning of its errors, and the state of its file or server."""
 
 from typing import Any, Protocol
 

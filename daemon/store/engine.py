@@ -148,7 +148,7 @@ SQLITE: Final = SqliteFile("")
 _Last = list[tuple[Callable[[Tx, Rows], None], Rows]]
 """Rows that the jobs of one commit postpone to its end."""
 _Shared = dict[Callable[[Reader], Any], tuple[tuple[str, ...], Any]]
-"""What the jobs of one commit have read with `Tx.shared`, with the tables that it came from."""
+"""Results that the jobs of one commit have read with `Tx.shared`, with their tables."""
 
 
 _Connections: TypeAlias = "queue.SimpleQueue[Any]"
@@ -337,8 +337,8 @@ class Store:
         For a few rows that a key or a unique index finds: handing such a job to another thread and back takes several
         times as long as the job. Lists, searches and counts need `read`; they would hold up every other call.
 
-        The snapshot is taken now, so it has every write whose `write` has returned. Nothing is waited for: if the file
-        is locked, the job is run again, by `read`.
+        The snapshot is taken now, so it has every write that has returned. The call does not wait: if the file is
+        locked, the job is run again, by `read`.
 
         Raises:
             Unavailable: The database is not open, or cannot be read.
@@ -539,7 +539,7 @@ def run_job(
             raise  # it concerns every job
         job.error = _as_refusal(error, database)
         del last[before:]
-        shared.clear()  # it may have read what is now rolled back
+        shared.clear()  # it may contain reads of rows that are rolled back now
         if connection.in_transaction:
             connection.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     if not alone and connection.in_transaction:

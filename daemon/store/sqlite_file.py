@@ -1,4 +1,4 @@
-"""The database file of one shop: its connections, and what an error of SQLite or of the disk means."""
+"""The database file of one shop: its connections, and the meaning of errors of SQLite and of the disk."""
 
 import contextlib
 import errno

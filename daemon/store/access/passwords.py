@@ -121,7 +121,7 @@ def ended_sessions(reader: Reader) -> frozenset[str]:
 
 
 def end_session(tx: Tx, session: Session, now: int) -> None:
-    """Refuse a session's token from now on, and forget the sessions whose tokens have expired by themselves."""
+    """Refuse a session's token from now on, and delete the ended sessions with expired tokens."""
     tx.run("DELETE FROM ended_sessions WHERE ends_at <= :now", {"now": now})
     tx.run(
         "INSERT INTO ended_sessions (id, ends_at) VALUES (:id, :ends_at) ON CONFLICT (id) DO NOTHING",

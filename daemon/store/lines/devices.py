@@ -91,7 +91,7 @@ def sim_by_key(reader: Reader, sim_key: str) -> Sim | None:
 
 
 WITHOUT_SIM: Final = "no-sim:"
-"""Prefix of the SIM key of pasted messages whose number was on no SIM; the id of the payment method follows."""
+"""Prefix of the SIM key of pasted messages for a number without a SIM; the id of the payment method follows."""
 NO_DEVICE: Final = "00000000-0000-0000-0000-000000000000"
 
 
@@ -203,7 +203,7 @@ def generated_name(manufacturer: str | None, model: str | None, device_id: str) 
 
 
 def restore_sim(tx: Tx, source: Source) -> None:
-    """Store the SIM of a message that is older than the database, unless it is known; its phone tells more when it answers."""
+    """Store the SIM of a message that is older than the database, unless it is known; its phone adds the rest when it answers."""
     if sim_by_key(tx, source.sim_key) is not None:
         return
     tx.run(
@@ -294,7 +294,7 @@ def set_ignored(tx: Tx, sim: Sim, at: int | None) -> Sim:
 
 
 def note_told(tx: Tx, seq: int, columns: Mapping[str, int | str | None]) -> None:
-    """Set what the owner was told about a SIM: `not_receiving_since`, `unused_since`, `served_by`."""
+    """Set the states of a SIM that the owner has a notice about: `not_receiving_since`, `unused_since`, `served_by`."""
     assert columns.keys() <= {"not_receiving_since", "unused_since", "served_by"}
     changes = ", ".join(f"{name} = :{name}" for name in columns)
     tx.run(f"UPDATE sims SET {changes} WHERE seq = :seq", {"seq": seq, **columns})

@@ -1,4 +1,4 @@
-"""What is known about the `[[sources]]` that post to momo: when one was heard, and what was refused."""
+"""State of the `[[sources]]` that post to momo: the times of their posts, and refused posts."""
 
 from dataclasses import dataclass
 

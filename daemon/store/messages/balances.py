@@ -105,7 +105,7 @@ def tail(reader: Reader, chain: Chain) -> list[Entry]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is stored about a message that comes in: the end of its chain (`tail`), and what has its transaction ID.
+    """Stored rows related to an incoming message: the end of its chain (`tail`), and the rows with its transaction ID.
 
     Attributes:
         same_id: The entries of its line with its ID, oldest first.
@@ -118,7 +118,7 @@ class Known:
 
 
 def known(reader: Reader, chain: Chain, mode: Mode, telco_id: str | None) -> Known:
-    """Return what is stored about a message with this transaction ID (trimmed, upper case), in one statement."""
+    """Return the stored rows related to a message with this transaction ID (trimmed, upper case), in one statement."""
     if telco_id is None:
         return Known(tail(reader, chain), [], has_payment=False)
     rows = reader.all(_KNOWN, chain.params(telco_id=telco_id, mode=mode))

@@ -230,7 +230,7 @@ def _stored_part(row: tuple[Any, ...]) -> StoredPart:
 
 
 def _as_octets(pdu: str) -> tuple[bytes | None, str | None]:
-    """Return the columns `pdu` and `pdu_text` of what a phone gave: hex takes half the space as octets.
+    """Return the columns `pdu` and `pdu_text` for a phone's PDU: hex takes half the space as octets.
 
     Anything else is stored as it is, for the operator.
     """
@@ -242,7 +242,7 @@ def _as_octets(pdu: str) -> tuple[bytes | None, str | None]:
 
 
 def _as_pdu(octets: bytes | None, text: str | None) -> str:
-    """Return what the phone gave; empty if it was erased."""
+    """Return the phone's PDU; empty if it was erased."""
     return text or (octets or b"").hex().upper()
 
 
@@ -299,7 +299,7 @@ def assemble_later(tx: Tx, message_id: str, at: int | None) -> None:
 
 
 def due_for_assembly(reader: Reader, now: int, limit: int) -> list[Message]:
-    """Return the messages whose parts are to be put together now, in order of arrival."""
+    """Return the messages that are due for joining their parts, in order of arrival."""
     rows = reader.all(
         f"SELECT {_COLUMNS} FROM messages WHERE assemble_at <= :now ORDER BY assemble_at, seq LIMIT :limit",
         {"now": now, "limit": limit},
@@ -508,7 +508,7 @@ class IncompleteMessage(NamedTuple):
 
 
 def incomplete_without_notice(reader: Reader, before: int, limit: int) -> list[IncompleteMessage]:
-    """Return messages whose first part came before that time, that still lack parts and have no notice yet."""
+    """Return messages that began before that time, still lack parts and have no notice yet."""
     rows = reader.all(
         "SELECT id, mode, device_id, slot_index, parts_seen, parts_total FROM messages "
         "WHERE state = 'incomplete' AND imported = 0 AND created_at <= :before AND reasons = '[]' "

@@ -64,7 +64,7 @@ class PaymentFilter:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One payment with what it paid, whether its balance is in doubt, and the number that received it."""
+    """One payment with its transaction, whether its balance is in doubt, and the number that received it."""
 
     payment: Payment
     transaction: Transaction | None
@@ -73,7 +73,7 @@ class Listed:
 
     @property
     def state(self) -> str:
-        """What became of it, in one word for lists: paid, short, over, unmatched, review or reversed."""
+        """Its outcome, in one word for lists: paid, short, over, unmatched, review or reversed."""
         if self.payment.reversed_at is not None:
             return "reversed"
         if self.payment.standing == "review" or self.doubted:

@@ -116,7 +116,7 @@ def next_open(
 
 
 def last_decided(reader: Reader, by: str, since: int) -> Review | None:
-    """Return the newest decision of somebody since a time; None if there is none."""
+    """Return the newest decision of an operator since a time; None if there is none."""
     return load_optional(
         Review,
         reader.one(

@@ -1,7 +1,7 @@
 """The index of the texts that a search of transactions looks in: which rows may contain a text.
 
 It is SQLite's FTS5 with trigrams (sqlite.org/fts5.html, 4.3.4). It knows which three characters a row contains, not in which
-order, so whoever asks compares the rows that it names. PostgreSQL's form is a `pg_trgm` index on `TEXT_OF_...`.
+order, so the caller compares the rows that it names. PostgreSQL's form is a `pg_trgm` index on `TEXT_OF_...`.
 
 Rows are added in batches, some time after they were written, so that no payment's commit pays for it: rows behind the
 cursor are read one by one (docs/decisions/0014-search-exact-identifiers-in-indexes-and-text-in-trigrams.md).
@@ -37,7 +37,7 @@ def _text(columns: Iterable[str]) -> str:
 
 
 _TABLES: Final = (("transactions", 0, _text(OF_TRANSACTION)), ("payments", 1, _text(OF_PAYMENT)))
-"""Each table, what is added to twice a row's number to make its number in the index, and its text."""
+"""Each table with the number that is added to twice a row's number for its number in the index, and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def _change(tx: Tx, table: str, ids: Sequence[str], insert: str) -> None:
 
 
 def begin_purge(tx: Tx) -> None:
-    """Begin to rewrite the index without what was removed: FTS5 otherwise keeps it until that part is rewritten."""
+    """Begin to rewrite the index without removed text: FTS5 otherwise keeps it until that part is rewritten."""
     if tx.is_postgresql:
         return
     tx.run("UPDATE search_cursor SET purging = 1 WHERE id = 1")

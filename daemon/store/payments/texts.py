@@ -283,7 +283,7 @@ class _Sent(NamedTuple):
 
 
 def _ready_lines(tx: Tx, number: str, now: int) -> list[tuple[TextLine, _Sent]]:
-    """Return the lines that can send an SMS now, and what the limits are compared with, in one statement."""
+    """Return the lines that can send an SMS now, and the counts to compare with the limits, in one statement."""
     to_number = _COUNT.format(column="number", value=":number", since=":hour")
     in_hour = _COUNT.format(column="sim_seq", value="m.sim_seq", since=":hour")
     in_day = _COUNT.format(column="sim_seq", value="m.sim_seq", since=":day")

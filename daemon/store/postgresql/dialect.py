@@ -1,6 +1,6 @@
 """The store's SQL in PostgreSQL's words: the schema, converted by rule, and the parameters of statements.
 
-The statements themselves are written in the subset that both databases share. What differs is listed here:
+The statements themselves are written in the subset that both databases share. The differences are:
 
 | SQLite | PostgreSQL |
 |---|---|

@@ -312,7 +312,7 @@ def id_of(path: Path) -> str:
 
 
 def rescue_path(database: str, now: datetime) -> Path:
-    """Return the path for a copy of an open database whose file was removed or replaced, beside that file."""
+    """Return the path for a copy of an open database after its file was removed or replaced, beside that file."""
     path = Path(database)
     return path.with_name(f"{path.stem}.rescued-{stamp(now)}.db")
 

@@ -1,8 +1,9 @@
 """Read-only SQL for the shop's operator, over the tables without secrets, and with masked phone numbers.
 
 Each table is offered as a temporary view of its name, which leaves secret columns out and masks phone numbers where they
-are read, so that no expression sees a whole one. An authorizer refuses everything but SELECT on these views. What a query
-may use is the view below the offered one, whose name has a random part, since a query can name a CTE as it likes.
+are read, so that no expression sees a whole one. An authorizer refuses everything but SELECT on these views: a query
+may read only through the view below an offered one. That view has a random part in its name, since a query can choose
+the name of a CTE.
 
 Only this module uses sqlite-utils. A money amount stays an integer of minor units.
 """

@@ -31,7 +31,7 @@ def count(reader: Reader, endpoint_id: str) -> int:
 def queue_counts(reader: Reader) -> dict[str, int]:
     """Return the number of pending, retrying and failed deliveries, and of open dead letters of live endpoints.
 
-    A dead letter of the sandbox is no loss, so nothing that watches the shop counts it.
+    A dead letter of the sandbox is no loss, so monitoring does not count it.
     """
     counts = dict(reader.all("SELECT status, SUM(count) FROM delivery_counts GROUP BY status"))
     dead = reader.value(

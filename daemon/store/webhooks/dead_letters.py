@@ -78,7 +78,7 @@ def add_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int
 def requeue(
     tx: Tx, delivery: Delivery, endpoint: Endpoint, actor: str, now: int, *, bulk: bool = False
 ) -> Delivery:
-    """Queue an ended delivery again, close its dead letter, and record in the journal who asked for it.
+    """Queue an ended delivery again, close its dead letter, and record the actor in the journal.
 
     With `bulk` it goes behind live deliveries.
     """
@@ -165,7 +165,7 @@ def listed(
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the dead letters of one fault have in common.
+    """The common values of the dead letters of one fault.
 
     Attributes:
         error_code: "" if there is none.

@@ -161,7 +161,7 @@ def record_delivered(tx: Tx, delivered: Sequence[Sequence[Any]], now: int) -> No
 def return_unsent(
     tx: Tx, delivery: Delivery, number: int, *, waiting: str, now: int, next_at: int
 ) -> None:
-    """Undo a lease whose attempt was not sent, and record why it waits (secrets locked, shutting down).
+    """Undo the lease of an attempt that was not sent, and record why it waits (secrets locked, shutting down).
 
     A result that was recorded before the shutdown interrupted the worker stays.
     """

@@ -47,8 +47,8 @@ class Prefetch:
     """How many deliveries of an endpoint are leased at once (prefetch).
 
     `pace` is for a new attempt with its own delivery, by endpoint, one where it is not named; `more` for running attempts
-    that will soon have no leased delivery left. `queued` is what was leased ahead and has not begun: how many, and whether
-    the first has lower priority than live ones.
+    that will soon have no leased delivery left. `queued` are the prefetched deliveries that have not begun: how many, and
+    whether the first has lower priority than live ones.
     """
 
     pace: Mapping[str, int] = field(default_factory=dict)

@@ -117,7 +117,7 @@ class Outbox:
     ) -> None:
         """Queue `transaction.forwarded` as `forward` does, and `transaction.completed` (decisions.md section 5).
 
-        The endpoints that claim the payment are told of its completion only after an operator's decision, which has a
+        The endpoints that claim the payment get `transaction.completed` only after an operator's decision, which has a
         `reconciliation_id`, and only if there is no other receiver.
         """
         among = store_routing.receivers(tx, payment.mode)
