@@ -63,7 +63,7 @@ _INTERFACES: Final[dict[str, tuple[int, ...]]] = {
 """Interface numbers of the command port in order of preference, by vendor or vendor:product."""
 _HUAWEI: Final = "12d1"
 _HUAWEI_PCUI: Final = ("ff", frozenset({"01", "02"}), "02")
-"""Class, subclasses and protocol of Huawei's command port, whatever its number."""
+"""Class, subclasses and protocol of Huawei's command port, for any interface number."""
 _HUAWEI_MODEM: Final = "01"
 """The protocol number of the port for dialling up."""
 _NEVER: Final = {"12d1": frozenset({1}), "2c7c": frozenset({0, 1}), "1e0e": frozenset({0, 1})}

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class Fault(StrEnum):
-    """What is wrong with a stick."""
+    """Faults of a stick."""
 
     AWAY = "away"
     """It does not answer, or not as a HiLink stick."""
@@ -87,7 +87,7 @@ class StickMessage:
 
 @dataclass(frozen=True, slots=True)
 class StickIdentity:
-    """Who the stick and its SIM are; None for what the stick does not tell."""
+    """Identity of the stick and its SIM; None for values that the stick does not report."""
 
     imei: str | None
     imsi: str | None
@@ -97,7 +97,7 @@ class StickIdentity:
 
 @dataclass(frozen=True, slots=True)
 class StickHealth:
-    """What the stick tells about its SIM and network; None for what it does not tell.
+    """State of the stick's SIM and network; None for values that the stick does not report.
 
     Attributes:
         sim: `ready`, `no_sim`, `pin_needed` or `puk_needed`.
@@ -132,7 +132,7 @@ class Stick:
         """A thread works; it may be one that was given up."""
 
     async def connect(self, password: str | None) -> tuple[StickIdentity, StickHealth]:
-        """Open a new session, log in if a password is given, and read who the stick is."""
+        """Open a new session, log in if a password is given, and read the stick's identity and health."""
 
         def job() -> tuple[StickIdentity, StickHealth]:
             self._close()
@@ -156,7 +156,7 @@ class Stick:
         await self._call(job)
 
     async def look(self) -> tuple[StickIdentity, StickHealth]:
-        """Return who the stick is and how it is, through the open session."""
+        """Return the stick's identity and health, through the open session."""
         return await self._call(lambda: (self._identity(), self._health()))
 
     @property
@@ -186,7 +186,7 @@ class Stick:
                 result = job()
             except HiLinkError as fault:
                 error = fault
-            except Exception as fault:  # noqa: BLE001 -- whatever a stick's answer makes of the library
+            except Exception as fault:  # noqa: BLE001 -- an unexpected answer can raise any exception in the library
                 error = _fault_of(fault)
             with contextlib.suppress(RuntimeError):  # the daemon has stopped
                 loop.call_soon_threadsafe(settle, result, error)
@@ -230,7 +230,7 @@ class Stick:
     def _posted(self, post: Callable[["Connection"], T]) -> T:
         """Make a POST, and drop its token if the stick gave another one.
 
-        The library sends a single token again in the next POST, which a stick refuses whose tokens are for one POST each.
+        The library sends a single token again in the next POST; a stick with a token for each POST refuses that.
         """
         connection = self._opened()
         before = list(connection.request_verification_tokens)
@@ -317,7 +317,7 @@ class Stick:
         return page
 
     def _counted(self, name: str) -> int | None:
-        """Return how many messages the stick says that a box has; None if it does not tell."""
+        """Return the number of messages in a box, as the stick reports it; None if it does not."""
         from huawei_lte_api.api.Sms import Sms  # noqa: PLC0415 -- see above
 
         counts = _fold(_optional(Sms(self._opened()).sms_count))
@@ -325,7 +325,7 @@ class Stick:
 
 
 def answers_as_stick(url: str) -> bool:
-    """Return whether a HiLink stick answers at an address: it has that API, whatever it answers."""
+    """Return whether a HiLink stick answers at an address: any answer of its API is enough."""
     import urllib.request  # noqa: PLC0415 -- only setup asks
 
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

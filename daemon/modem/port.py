@@ -282,7 +282,7 @@ class Link:
         self._guarded(take)
 
     def stored(self, parts: Sequence[StoredPart]) -> None:
-        """Tell the session that these parts are durable, so that their slots may be emptied."""
+        """Report to the session that these parts are durable, so that their slots may be emptied."""
         self.do(lambda _now: self._session.stored(parts))
 
     async def wait_closed(self) -> PortGone | Hung | Closed:

@@ -21,7 +21,7 @@ STANDARD_URCS: Final = (
 )  # fmt: skip
 """Prefixes of the unsolicited lines of 27.007, 27.005 and V.250 that need no reaction."""
 NOTICES: Final = ("2,1,0,1,0", "2,1,0,2,0", "2,1,0,0,0", "1,1,0,0,0", "3,1,0,0,0", "2,1")
-"""Forms of `AT+CNMI`, the best first. Firmware refuses some of them, whatever it offers with `=?`
+"""Forms of `AT+CNMI`, the best first. Firmware refuses some of them, even some that it offers with `=?`
 (MM: cnmi_sequence); some accepts only bfr=1 (gammu#1207, MC75i). `<ds>` 1 sends status reports
 inline; with `<mt>` 2 a message is not stored (smstools: routing mode), see `DIRECT`."""
 DIRECT: Final = ("2,2,0,1,0", "2,2,0,0,0", "1,2,0,0,0", "2,2")
@@ -246,7 +246,7 @@ def family_of(manufacturer: str | None, model: str | None, firmware: str | None)
 _HILINK_NAME: Final = re.compile(r"hilink|huawei_mobile", re.IGNORECASE)
 _STICK_FIRMWARE: Final = re.compile(r"(?:11|21)\.", re.ASCII)
 HILINK_SLOTS: Final = 20
-"""Capacity that such firmware reports, whatever the SIM (gammu#223, #340)."""
+"""Capacity that such firmware reports for every SIM (gammu#223, #340)."""
 
 
 def hilink_by_name(manufacturer: str | None, model: str | None) -> str:

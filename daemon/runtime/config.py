@@ -213,7 +213,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Other users of this machine who may use the socket."""
+    """Other users of this machine with access to the socket."""
 
     socket_users: tuple[str, ...] = ()
 
@@ -532,10 +532,10 @@ def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM
 
 
 def check_writers(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> None:
-    """Check that nobody else may write the settings: they name programs that the daemon runs, and who may use it.
+    """Check that no other user may write the settings: they name programs that the daemon runs, and its permitted users.
 
     Raises:
-        ConfigError: Somebody may; the text has the command that ends it.
+        ConfigError: Another user may; the text has the command that removes the permission.
     """
     for file in (path, *(() if environ.get(HOME_VARIABLE) else (system_path,))):
         try:

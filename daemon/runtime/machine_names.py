@@ -17,7 +17,7 @@ _LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class MachineNames:
-    """What others may call this machine.
+    """Names and addresses of this machine in the local network.
 
     `host` is its name without a domain, empty if it has none that DNS allows. `addresses` are its IPv4 addresses without
     loopback, sorted. IPv6 addresses are left out: most change every day, and a phone uses the IPv4 address as typed.

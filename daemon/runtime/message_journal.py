@@ -31,7 +31,7 @@ _FETCHED: Final = "fetched"
 _RECENT_MAX: Final = 10_000
 """Parts remembered, so that a phone that lists the same SMS again and again does not fill the disk."""
 _TAIL_BYTES: Final = 65_536
-"""Compared to tell whether a copy is the beginning of its original."""
+"""Compared to check whether a copy is the beginning of its original."""
 
 
 @dataclass(slots=True)
@@ -204,7 +204,7 @@ class MessageJournal:
         self.second.why, self.second.away = "; ".join(why), False
 
     def _copy(self, path: Path) -> str:
-        """Copy what was appended to a file; return why that is impossible."""
+        """Copy the appended end of a file; return the reason if that is impossible."""
         copy = Path(self.second.path) / f"momo-{core.shop_mark(self.key)}-{path.name}"
         with self._lock:
             original = path.stat()

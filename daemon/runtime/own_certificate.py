@@ -66,7 +66,7 @@ class Facts:
 
     `given` are the names that were asked for, `names` all names and addresses that it covers. The times are seconds
     since 1970. `ca_fingerprint` is the SHA-256 of the CA certificate, as phones show it (`AB:CD:...`); `ca_ends_s` is
-    the end of the CA, and `domains` are the names for which, and for whose subdomains, it may sign.
+    the end of the CA, and `domains` are the names that it may sign for, with their subdomains.
     """
 
     given: tuple[str, ...]
@@ -342,7 +342,7 @@ def _sign(builder: Any, key: Any) -> "Certificate":
 def _subject(text: str) -> Any:
     from cryptography import x509  # noqa: PLC0415 -- not on the idle path
 
-    # X.520 allows 64 characters; what counts are the alternative names.
+    # X.520 allows 64 characters; only the alternative names count.
     return x509.Name([x509.NameAttribute(x509.OID_COMMON_NAME, text[:64])])
 
 

@@ -1,4 +1,4 @@
-"""Files of the shop that nobody else may redirect or write: opened without following links, and checked for other writers."""
+"""Files of the shop that no other user may redirect or write: opened without following links, and checked for other writers."""
 
 import errno
 import grp
@@ -26,7 +26,7 @@ def open_own(path: str | os.PathLike[str], flags: int) -> int:
 
 
 def other_writers(path: str | os.PathLike[str], uid: int) -> str:
-    """Return who else may write a file or folder, with the command that ends it; empty if only root and `uid` may.
+    """Return the other users that may write a file or folder, with the command that changes it; empty if only root and `uid` may.
 
     The rule is that of ssh(1) for its settings. As on Debian, the group of the owner alone is not another writer:
     with the common umask 0002 each new file is writable by that group.
@@ -34,7 +34,7 @@ def other_writers(path: str | os.PathLike[str], uid: int) -> str:
     Raises:
         OSError: The file cannot be read.
     """
-    found = Path(path).stat()  # a link is followed: what counts is the file that is read
+    found = Path(path).stat()  # a link is followed, because the file that is read counts
     name = os.fspath(path)
     if found.st_uid not in (uid, 0):
         return f"{name} belongs to another user ({_user(found.st_uid)}): chown {_user(uid)} {name}"

@@ -34,7 +34,7 @@ class SourceSettings:
         poll_s: HiLink: time between two looks for messages.
         timeout_s: HiLink: time limit of one call.
         may_pay: Android: the owner opted in. Before that its messages are history and never pay.
-        networks: Android: the network of the SIM in slot 1, 2, ...; `none` for a SIM whose messages are not read.
+        networks: Android: the network of the SIM in slot 1, 2, ...; `none` for a SIM without messages for momo.
         phone_url: Android: the address of the app's local server, which is asked for missed messages; may be empty.
         ping_s: Android: the interval of pings that is set in the app.
     """
@@ -86,19 +86,19 @@ KEYS: Final = {
 
 
 def name_fault(value: str) -> str:
-    """Return what is wrong with the name of a source, "" if nothing is."""
+    """Return the fault of a source's name, "" if it is valid."""
     good = re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", value, re.ASCII)
     return "" if good else "takes 1 to 32 small letters, digits and dashes, such as stick"
 
 
 def timezone_fault(value: str) -> str:
-    """Return what is wrong with a time zone, "" if nothing is."""
+    """Return the fault of a time zone, "" if it is valid."""
     good = not value or value in available_timezones()
     return "" if good else "takes a time zone such as Africa/Accra"
 
 
 def fault_of(sources: Sequence[tuple[SourceSettings, frozenset[str]]]) -> tuple[str, str]:
-    """Return what is wrong with the entries together, and the key; empty texts if nothing is.
+    """Return the fault of the entries together, and its key; empty texts if they are valid.
 
     Args:
         sources: Each entry, and the keys that it sets.

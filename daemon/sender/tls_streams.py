@@ -151,16 +151,16 @@ class TlsStream(asyncio.Protocol):
             self._waiter.set_exception(TimeoutError())
 
     def write(self, data: bytes) -> None:
-        """Send bytes, without waiting; what is sent after the end is noticed by `read`."""
+        """Send bytes, without waiting; after the end of the connection, `read` reports it."""
         if self._transport is not None and not self._ended:
             self._transport.write(data)
 
     async def read(self, deadline: float = math.inf) -> bytearray:
-        """Return what was received, empty at the end.
+        """Return the received bytes, empty at the end.
 
         Raises:
             NetworkError: The connection broke.
-            TimeoutError: Nothing came until `deadline`, a time on the loop's clock.
+            TimeoutError: No byte came until `deadline`, a time on the loop's clock.
         """
         while not self._in:
             if self._lost is not None:

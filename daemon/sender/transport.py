@@ -107,7 +107,7 @@ class _Connection(httpx.AsyncByteStream):
         return self._is_read and self._keep_alive and self.stream.is_quiet()
 
     async def _read(self) -> None:
-        """Read and parse what comes next."""
+        """Read and parse the next bytes."""
         if self._fault is not None:
             raise self._fault
         data = await self.stream.read(self._trace.deadline)

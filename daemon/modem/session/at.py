@@ -386,7 +386,7 @@ _CRSM: Final = re.compile(r'\+CRSM: *144 *, *[0-9]+ *, *"?([0-9A-Fa-f]{20})"?', 
 
 
 def imei_of(line: str) -> str | None:
-    """Return the IMEI in a line of `AT+CGSN`: 14 to 17 digits, whatever surrounds them."""
+    """Return the IMEI in a line of `AT+CGSN`: 14 to 17 digits with any other text around them."""
     found = _DIGITS.search(line)
     return None if found is None else found[1]
 

@@ -17,7 +17,7 @@ class SessionSettings:
     Attributes:
         poll_s: Interval between counts of the messages on the phone; a count above the known number
             triggers a list at once.
-        sweep_s: Interval between lists of every storage, whatever the counts are.
+        sweep_s: Interval between lists of every storage, independent of the counts.
         heartbeat_s: The longest silence before a health check, and the longest time that health
             questions wait behind messages.
         command_timeout_s: Time limit of a plain command. Listing, deleting and switching the radio
@@ -212,7 +212,7 @@ class Hung:
     """The session is over: close the port and open it again.
 
     If it is `silent`, a restart of the phone may help. If it never `answered` before, this may not be a command port. If
-    it is `unusable`, the phone lacks what every session needs: trying again changes nothing.
+    it is `unusable`, the phone lacks a function that every session needs, so a retry is useless.
     """
 
     why: str

@@ -467,7 +467,7 @@ class CommandScheduler:
             self._unreadable(self._where, self._entries.headers - len(self._seen))
 
     def _unreadable(self, storage: str, count: int) -> None:
-        """Retry a storage whose list had unreadable entries, at growing intervals."""
+        """Retry a storage after its list had unreadable entries, at growing intervals."""
         times = self._storages.unclean(storage)
         if times == 1:
             self._periodic.count_soon(self._now)

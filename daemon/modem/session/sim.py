@@ -57,7 +57,7 @@ def wait_until_unlocked(
 ) -> Generator[_Step, Answer, None]:
     """Wait until a SIM is present and unlocked.
 
-    `who` identifies the phone; `fact` queries a value until it is confirmed.
+    `who` has the identity of the phone; `fact` queries a value until it is confirmed.
     """
     reported: PinNeeded | SimAbsent | None = None
     while True:
