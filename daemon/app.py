@@ -271,7 +271,7 @@ class Daemon:
         return SERVER_RETRY_S if store.server else RETRY_S
 
     async def _stop_answering(self) -> None:
-        """Tell the service manager, end the open streams and close the listeners."""
+        """Notify the service manager, end the open streams and close the listeners."""
         self._notifier.notify(STOPPING=1, STATUS="stopping")
         self._app.close_streams()
         await _shut_down(self._listeners.stop)
@@ -438,7 +438,7 @@ class Daemon:
             async with asyncio.timeout(FIND_DAMAGE_S):
                 await asyncio.to_thread(store.check_sound)
         except (Unavailable, TimeoutError):
-            pass  # `fault` has what was found
+            pass  # the store's `fault` has the damage
         return store.is_damaged
 
     def _ended_by_itself(self, task: asyncio.Task[Any]) -> BaseException:

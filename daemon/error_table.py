@@ -16,7 +16,7 @@ class Spec(NamedTuple):
     message: str
     """What happened."""
     hint: str
-    """One sentence: what to do next."""
+    """The next step, in one sentence."""
 
 
 _E = ErrorCode

@@ -228,7 +228,7 @@ class TrustLevel(StrEnum):
     PARTIAL = "partial"
     """Sender, text and a time. The SMSC is unknown."""
     REPORTED = "reported"
-    """What an app says it received."""
+    """Messages as an app reports them, without their PDUs."""
 
 
 class EventKind(StrEnum):
@@ -257,7 +257,7 @@ class Scope(StrEnum):
 
 
 class Role(StrEnum):
-    """What a user of the dashboard may do; `daemon/core/access/roles.py` has the table."""
+    """The role of a user of the dashboard; `daemon/core/access/roles.py` has the table of permissions."""
 
     OWNER = "owner"
     MANAGER = "manager"

@@ -14,7 +14,7 @@ _COLUMN: Final = 12.2
 
 
 def picture(console: Console, title: str) -> str:
-    """Return what the console recorded as an SVG, in the reader's own fixed-width font.
+    """Return the console's recorded output as an SVG, in the reader's own fixed-width font.
 
     It loads nothing. Each character has its own position, because many viewers ignore `textLength`, and then the columns
     would depend on the width of the font.

@@ -79,7 +79,7 @@ def permission_checks(system: System) -> Iterator[Check]:
 
 
 def _settings(system: System) -> Iterator[Check]:
-    """Check that nobody else may change the settings; the daemon refuses such a file (`check_writers`)."""
+    """Check that no other user may change the settings; the daemon refuses such a file (`check_writers`)."""
     config = Path(system.shop.config)
     for path in (config, config.parent):
         fault = other_writers(path, system.user.uid) if path.exists() else ""

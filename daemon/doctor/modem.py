@@ -213,7 +213,7 @@ def _manager(system: System, modems: list[UsbDevice]) -> Check:
 
 
 def _is_ignored(system: System, tty: str) -> bool:
-    """Return whether udev tells ModemManager to ignore a port (udev(7): /run/udev/data)."""
+    """Return whether udev makes ModemManager ignore a port (udev(7): /run/udev/data)."""
     number = device_number(system.root / "sys", tty)
     try:
         lines = (system.root / "run" / "udev" / "data" / f"c{number}").read_text("utf-8", "replace")

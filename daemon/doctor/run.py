@@ -79,5 +79,5 @@ def apply_remedies(checks: Sequence[Check]) -> list[dict[str, str]]:
 
 
 def this_user() -> User:
-    """Return the user of this process, who also runs the daemon."""
+    """Return the user of this process, which is also the user of the daemon."""
     return User(os.geteuid(), frozenset({os.getegid(), *os.getgroups()}))

@@ -66,7 +66,7 @@ class Faults:
     send_and_fail: str = ""
     """Answer to a message to send, which is sent all the same."""
     hides_imei: bool = False
-    """Until the PIN is entered, the phone refuses to tell its IMEI, as some makes do."""
+    """Until the PIN is entered, the phone does not report its IMEI, as some makes do."""
     lose_reports: bool = False
     """Status reports are lost."""
     report_status: int = 0

@@ -37,7 +37,7 @@ class Family:
     places: int = 3
     """Number of storages that `AT+CPMS` names."""
     receives_in: str = ""
-    """Storage for received messages, whatever `AT+CPMS` sets."""
+    """Storage for received messages, independent of `AT+CPMS`."""
     web_inbox: bool = False
     """Received messages go to the inbox of a web page, out of reach of AT commands."""
     reports_in: str = "SR"
@@ -97,7 +97,7 @@ class Family:
     leaves_bus: bool = False
     """A restart removes it from USB for a while: the tty returns under another number."""
     without_ok: tuple[str, ...] = ()
-    """Commands whose answer ends without OK."""
+    """Commands with answers that end without OK."""
     fixed: Answers = ()
     """Commands with a fixed answer: empty is OK alone, `ERROR` is an error."""
     accepted: tuple[str, ...] = ()
