@@ -271,7 +271,7 @@ def row_for(failure: Failure) -> Row:
 
 
 def headline(failure: Failure) -> str:
-    """Return what happened, on one line.
+    """Return the error as one line.
 
     The row's sentence for a code that the programs raise themselves (USAGE and DAEMON_DOWN: the message, which says
     more); else the daemon's message, written as the other errors are.

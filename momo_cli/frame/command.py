@@ -23,7 +23,7 @@ _GIVEN: Final = ("client", "terminal")
 
 
 class Marked(NamedTuple):
-    """A command's function with what the decorator was given."""
+    """A command's function with the arguments of the decorator."""
 
     name: str
     view: View | Callable[..., View]
@@ -121,7 +121,7 @@ def run_call(terminal: Terminal, call: Call) -> int:
     render.write_answer(terminal, view, answer)
     terminal.stdout.flush()
     if answer.faults and answer.exit_code != exit_codes.OK:
-        # Whoever runs it by a timer sees stderr alone, in whatever form the answer is.
+        # With a timer, only stderr is seen, in any form of the answer.
         noted = "\n".join(answer.notes) if not flags.quiet else ""
         if missing := [fault for fault in answer.faults if fault not in noted]:
             terminal.complain(f"error: {'; '.join(missing)}")

@@ -46,7 +46,7 @@ class HelpWanted(Exception):  # not an error: only a group was named
 
 
 class MomoCommand(TyperCommand):
-    """A command whose examples are printed unchanged."""
+    """A command that prints its examples unchanged."""
 
     examples: str = ""
 
@@ -73,7 +73,7 @@ class MomoCommand(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands are names until one of them is resolved."""
+    """A group that knows only the names of its commands until one of them is resolved."""
 
     def __init__(self, prefix: str, **kwargs: Any) -> None:  # handed on to Typer
         super().__init__(rich_markup_mode=None, context_settings=dict(_SETTINGS), **kwargs)

@@ -48,7 +48,7 @@ def missing_command(group: str, there: Iterable[str]) -> Failure:
 
 
 def check_words(command: Any, context: Any, words: Sequence[str]) -> None:  # the parser's own types
-    """Reject (exit 2) what the parser accepts silently: a flag given twice, or a flag in the place of a value."""
+    """Reject (exit 2) mistakes that the parser accepts silently: a flag given twice, or a flag in the place of a value."""
     values, _, order = command.make_parser(context).parse_args(list(words))
     flags = {name for each in command.params for name in _names(each)} | {*SWITCHES, *VALUED}
     seen: set[str] = set()

@@ -60,7 +60,7 @@ class IdKind(NamedTuple):
     """A kind of things with ids: how they are listed, and their names.
 
     Attributes:
-        what: The noun for one of them.
+        what: The noun of the kind.
         path: The API path that lists them.
         code: The error code of a missing one.
         listed: The command that lists them.

@@ -49,7 +49,7 @@ HttpAddress = Annotated[
     ),
 ]
 
-# What is shown, and what is done.
+# Flags of output and of action.
 DryRun = Annotated[bool, option("-n", "--dry-run", "Show the result; change nothing.")]
 Payload = Annotated[bool, option("--payload", "Also the body of the webhook.")]
 SandboxOnly = Annotated[bool, option("--sandbox", "Those of the sandbox, without real money.")]

@@ -1,6 +1,6 @@
 """Run the daemon's program, `python -m daemon VERB`.
 
-The machine's shop belongs to the user `momo`: root runs the verbs as that user, and others are told to use sudo.
+The machine's shop belongs to the user `momo`: root runs the verbs as that user, and other users get an error that names sudo.
 """
 
 import json

@@ -143,7 +143,7 @@ def installed_service(terminal: Terminal) -> Service | None:
 
 
 def check_program(service: Service) -> None:
-    """Reject a system service whose program is in a home folder, which ProtectHome= hides from it."""
+    """Reject a system service with its program in a home folder, which ProtectHome= hides from it."""
     if service.kind is not Kind.SYSTEM:
         return
     for path in (sys.executable, os.path.abspath(unit_files.__file__)):  # noqa: PTH100  # no pathlib here
@@ -252,7 +252,7 @@ def _launchctl(verb: str, path: str) -> list[str]:
 
 
 def confirm_files(terminal: Terminal, files: list[UnitFile]) -> bool:
-    """Show what the files do, in three lines, and ask for consent."""
+    """Show a summary of the files, in three lines, and ask for consent."""
     if terminal.flags.yes:
         return True
     if not terminal.can_ask():

@@ -152,7 +152,7 @@ def stop_daemon(client: Client, terminal: Terminal, wait_s: float) -> str:
 def _is_locked(terminal: Terminal) -> bool:
     """Return whether a daemon still holds the shop's lock, which it releases once the database is closed.
 
-    False for the socket of another shop, whose lock is not known.
+    False for the socket of another shop, because its lock is not known.
     """
     import fcntl  # noqa: PLC0415  # only a stop needs it
 

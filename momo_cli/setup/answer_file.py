@@ -54,7 +54,7 @@ _PLAIN: Final = (
     "http", "public_url", "endpoint", "service", "keep_awake",
     "practice", "first_payment", "pin_file", "backup_to", "hilink", "android_may_pay",
 )  # fmt: skip
-"""The keys of the steps whose values are taken as they are."""
+"""The keys with values that are used unchanged."""
 
 
 def read_answer_file(path: str) -> dict[str, Any]:

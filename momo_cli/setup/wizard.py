@@ -60,7 +60,7 @@ class Wizard:
             if self.setup.looks:
                 detail = "Not known while the daemon does not run"
                 return outcome("skipped", detail, "momo daemon start")
-            # The step before has said why it does not run, and what to type.
+            # The step before has printed the reason and the next command.
             return outcome("skipped", "Not done, because the daemon does not run")
         try:
             return step(self.setup)

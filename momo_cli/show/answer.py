@@ -1,7 +1,7 @@
 """The result of a command: the document, the rows, and how they are shown.
 
-A command is a function whose parameters are the client, the terminal and its flags (`momo_cli.frame.command`). It
-returns an `Answer`, which is then written in the form that was asked for. So no command prints.
+A command is a function with the parameters client, terminal and its flags (`momo_cli.frame.command`). It returns an
+`Answer`, which is then written in the requested form. So no command prints.
 """
 
 import json
@@ -82,7 +82,7 @@ def view_of(*parts: str | Field | Head, id: str = "id") -> View:  # noqa: A002  
 NOTHING = View(fields=())
 """The view of a command without rows."""
 BY_RESULT = View(fields=(), by_result=True)
-"""The view of a command whose columns are known only with the result."""
+"""The view of a command with columns that are known only with the result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The text of an error: what happened, and below it the facts that the daemon's error body has."""
+"""The text of an error: its message, and below it the facts of the daemon's error body."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -19,7 +19,7 @@ _Error = Mapping[str, Any]
 
 
 def explain_failure(failure: Failure, terminal: Terminal) -> tuple[str, list[str]]:
-    """Return what happened, and the lines below it: the wrong fields, or the facts of the error."""
+    """Return the error's message, and the lines below it: the wrong fields, or the facts of the error."""
     fields = at(failure.body, "error.details")
     if isinstance(fields, list) and fields:
         wrong = [f"{clean(at(each, 'field'))}: {clean(at(each, 'message'))}" for each in fields]

@@ -272,7 +272,7 @@ def _color(stream: TextIO, flags: Flags, environ: Mapping[str, str]) -> bool:
 def _speaks_utf8(environ: Mapping[str, str]) -> bool:
     """Return whether the locale is UTF-8, from the first set of LC_ALL, LC_CTYPE, LANG, as setlocale(3)."""
     for variable in ("LC_ALL", "LC_CTYPE", "LANG"):
-        # Python itself sets LC_CTYPE=C.UTF-8 in the C locale (PEP 538), whatever the terminal can show.
+        # Python itself sets LC_CTYPE=C.UTF-8 in the C locale (PEP 538), even if the terminal cannot show UTF-8.
         if environ.get(variable) and (variable, environ[variable]) != ("LC_CTYPE", "C.UTF-8"):
             return "utf" in environ[variable].lower()
     return False

@@ -17,7 +17,7 @@ def text_width(text: str) -> int:
     bare = _COLOUR.sub("", text) if "\x1b" in text else text
     if bare.isascii():
         return len(bare)
-    from rich.cells import cell_len  # noqa: PLC0415  # only what is not ASCII needs its tables
+    from rich.cells import cell_len  # noqa: PLC0415  # only non-ASCII text needs its tables
 
     return cell_len(bare)
 

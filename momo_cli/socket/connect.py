@@ -1,4 +1,4 @@
-"""Find the shop's folders and its daemon's socket, connect, and explain why nobody answers."""
+"""Find the shop's folders and its daemon's socket, connect, and explain a missing answer."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -79,7 +79,7 @@ def _uses_machine(places: wire.Places) -> bool:
 
 
 def _machine(own: wire.Places, environ: dict[str, str], uid: int) -> Located:
-    """Return the machine's shop; what the command line itself stores stays in the caller's own folder."""
+    """Return the machine's shop; the command line's own files stay in the caller's folder."""
     environ = {**environ, **SYSTEM_ENVIRONMENT}
     places = replace(_places(environ, uid), state=own.state)
     return Located(places, places.socket, environ, machine=True)

@@ -1,7 +1,7 @@
 """One HTTP/1.1 request and its answer over an open socket (RFC 9112).
 
-`http.client` would load `email` and `ssl` for this, a quarter of the time of `momo lines`. Only what the daemon sends is
-read: one answer for each connection, and `chunked` as the only transfer coding.
+`http.client` would load `email` and `ssl` for this, a quarter of the time of `momo lines`. It supports only the daemon's
+answers: one for each connection, and `chunked` as the only transfer coding.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ _SIZE_DIGITS_MAX: Final = 15
 _CLOSED: Final = "the daemon closed it"
 _NO_BODY: Final = (204, 304)
 _WITH_BODY: Final = ("POST", "PUT", "PATCH")
-"""Methods whose request has a length even without a body."""
+"""Methods that send a length even without a body."""
 
 
 class MalformedAnswerError(Exception):
@@ -51,7 +51,7 @@ class Response:
 
     The constructor and the methods that read raise:
         ConnectionError: The connection ended before the answer did.
-        OSError: Whatever `receive` raises, such as TimeoutError.
+        OSError: Errors of `receive`, such as TimeoutError.
         MalformedAnswerError: The answer cannot be read.
     """
 

@@ -1,4 +1,4 @@
-"""Waiting while the daemon restarts: what a command that waits does when a call fails.
+"""Waiting while the daemon restarts: how a waiting command reacts to a failed call.
 
 Only the waiting is resumed. A call that creates something is made once, before the wait.
 """

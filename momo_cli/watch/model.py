@@ -96,7 +96,7 @@ class Ask:
 
 @dataclass(slots=True)
 class Model:
-    """What the screen shows.
+    """The state of the screen.
 
     Attributes:
         chosen: The id of the selected review.

@@ -117,7 +117,7 @@ def _health(phones: Sequence[Row], told: str) -> Iterator[str]:
 
 
 def _fixes(phones: Sequence[Row]) -> Iterator[str]:
-    """Yield what solves the troubles of the phones."""
+    """Yield the fixes of the troubles of the phones."""
     for row in phones:
         for trouble in row.get("troubles") or ():
             yield clean(trouble.get("fix"))

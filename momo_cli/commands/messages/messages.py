@@ -42,7 +42,7 @@ _BODY_VIEW: Final = view_of(*_FIELDS, "body", *_LIST_VIEW.heads)
 _IMPORT_VIEW: Final = view_of("file_line ok fate state id code message")
 _AT_ONCE: Final = 50
 _CHARACTERS_AT_ONCE: Final = 12_000
-"""Keeps a batch well below the daemon's limit for a body, whatever the characters."""
+"""Keeps a batch well below the daemon's limit for a body, with any characters."""
 
 _Message = Annotated[str, argument("ID", "The message.")]
 

@@ -142,7 +142,7 @@ def _numbers(client: Client, terminal: Terminal, *, sandbox: bool) -> list[str]:
     try:
         rows = client.call("GET", Path.PAYMENT_METHODS, sandbox=sandbox).data or ()
     except Failure:
-        return []  # the transaction exists, which is what counts
+        return []  # the transaction exists all the same
     return [
         ", ".join(filter(None, (phone(row.get("phone_number")), *_of_number(row))))
         for row in rows

@@ -31,7 +31,7 @@ _OPEN: Final = {
     "webhooks": ("webhook", ""),
     "sms": ("SMS", "SMS"),
 }
-"""The noun for what is not finished yet, and a plural that is not formed with an s."""
+"""The noun for unfinished rows of each kind, with its plural if that is not formed with an s."""
 _LOOK: Final = {
     "orders": "momo tx list --status waiting",
     "reviews": "momo review list",

@@ -49,7 +49,7 @@ _Until = Annotated[str, option("--to", "Until this time.")]
 
 @dataclass(frozen=True, slots=True)
 class _Replay:
-    """What a replay asks for."""
+    """The arguments of a replay."""
 
     endpoint: str
     windows: Sequence[tuple[str, str]]
