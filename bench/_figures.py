@@ -84,7 +84,7 @@ def until(ready: Callable[[], bool], timeout_s: float, what: str, every_s: float
     """Wait until a condition holds.
 
     Raises:
-        TimeoutError: It did not hold in time; `what` is the text.
+        TimeoutError: It did not hold in time; the message is `what`.
     """
     end = time.perf_counter() + timeout_s
     while not ready():

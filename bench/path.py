@@ -59,7 +59,7 @@ class Payments:
         self._count = 0
 
     def next(self, reference: str) -> Receipt:
-        """Return a receipt of two parts whose payer typed `reference`."""
+        """Return a receipt of two parts with the reference that the payer typed."""
         self._count += 1
         return mtn(
             AMOUNT_MINOR, "KWABENA KONADU DANKWA-EBO", 50_000 + self._count * AMOUNT_MINOR, reference,

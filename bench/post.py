@@ -3,8 +3,8 @@
     python bench/post.py [--rounds 60] [--posts 100]
 
 Both sides post the same signed body to the same receiver, a separate program, over one open TLS connection each, and take
-turns. By hand means: join the head, write it with the body, and feed what comes to an httptools parser until the answer is
-complete; nothing is checked, limited or kept. Only the processor time of this process counts.
+turns. By hand means: join the head, write it with the body, and feed the answer to an httptools parser until it is
+complete, without checks, limits or records. Only the processor time of this process counts.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class ByHand:
     """A client of one connection that trusts the receiver."""
 
     def __init__(self, stream: TlsStream, host: str, path: str, fields: dict[str, str]) -> None:
-        """Store what each request needs."""
+        """Store the stream and the head of each request."""
         self._stream = stream
         self._fields = {"Host": host, **fields, "Content-Length": str(len(BODY))}
         self._path = path

@@ -1,9 +1,9 @@
-"""What momo believes: an adversary of each level beside a busy month, and genuine months of different networks.
+"""Measure the trust rules: an adversary of each level beside a busy month, and genuine months of different networks.
 
     python bench/trust.py [--seeds 5] [--days 26] [--genuine-seeds 2]
 
 The simulation of `tests/simulation/trust`: the real intake and database, simulated time. An adversary plays all strategies
-of his level. A person looks at 9, 13 and 18 h and decides by what the wallet really holds. `at once` is in the transaction
+of his level. An operator decides reviews at 9, 13 and 18 h by the true balance of the wallet. `at once` is in the transaction
 that stored the message; `later` is by itself, after so many further genuine messages.
 """
 

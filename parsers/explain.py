@@ -20,7 +20,7 @@ CANDIDATES_MAX: Final = 8
 SHOWN_CHARACTERS: Final = 40
 """Characters of the text shown on each side of the departure."""
 FREE_FIELD_CHARACTERS_MIN: Final = 60
-"""A field of at least this many characters matches nearly anything: matching it proves nothing."""
+"""A field of at least this many characters matches nearly anything, so a match is no evidence."""
 
 PROOF_CHARACTERS_MIN: Final = 6
 """Fixed characters after such a field that prove that its end was found."""

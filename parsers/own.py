@@ -65,7 +65,7 @@ class LoadedFile:
 
 
 def load_wordings(text: str) -> LoadedFile:
-    """Read a file of wordings. Never raises, whatever the text; a bad wording does not affect the others."""
+    """Read a file of wordings. Never raises for any text; a bad wording does not affect the others."""
     if len(text) > FILE_CHARACTERS_MAX:
         return LoadedFile(
             problems=(Problem(1, f"longer than {FILE_CHARACTERS_MAX:,} characters", "split it"),)

@@ -92,4 +92,4 @@ EVERY_PROVIDER: Final = PROVIDERS | {
         _read_only(gcb_gh.NETWORK, "GCB Bank", gcb_gh.SENDERS),
     )
 }
-"""Every provider whose messages are read, by its name."""
+"""Every provider with messages that momo reads, by its name."""

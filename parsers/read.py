@@ -90,7 +90,7 @@ _MOVED: Final = (
     rf"(?:{MARKED})\s{{1,16}}(?:from|to)\s"
 )
 _STATED: Final = rf"(?:balance\W{{0,16}}(?:is\W{{0,16}})?(?:{MARKED})|token\s{{0,16}}:)"
-# Two messages whose parts were joined have the money of one and the ID of the other.
+# Joined parts of two messages have the money of one and the ID of the other.
 _SECOND_MESSAGE: Final = re.compile(
     rf"{_MOVED}.{{1,300}}?{_STATED}|{_STATED}.{{1,300}}?{_MOVED}"
     rf"|\bid\s{{0,16}}:\s{{0,16}}[A-Z\d.]{{9,}}.{{0,300}}?(?:{MARKED})",
@@ -118,7 +118,7 @@ _PLAIN: Final = {
 def read(
     sender: str | None, body: str, *, network: str | None = None, own: Iterable[Wording] = ()
 ) -> Reading:
-    """Read a message. Never raises, whatever the text.
+    """Read a message. Never raises for any text.
 
     The sender only chooses the wordings to try; the caller decides whether the sender is trusted.
 
@@ -170,7 +170,7 @@ class _Index:
             self._by_literal.setdefault(rarest, []).append((place, wording))
 
     def candidates(self, squeezed: str) -> list[tuple[int, Wording]]:
-        """Return the wordings whose literal occurs in the text, each with its position, in order."""
+        """Return the wordings that have their literal in the text, each with its position, in order."""
         found: list[tuple[int, Wording]] = []
         for literal, of_it in self._by_literal.items():
             if literal in squeezed:

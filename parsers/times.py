@@ -56,8 +56,8 @@ def read_local(date: str, time: str, order: str = "dmy") -> tuple[datetime, str]
     """Read a local time in a common printed form: `15/10/24` and `12:16 PM`, `17-JUL-26` and `21:00`.
 
     Args:
-        date: Three parts; the month may be a word of three letters or more. Four digits in front are the year,
-            whatever the order.
+        date: Three parts; the month may be a word of three letters or more. Four digits in front are the year
+            in any order.
         time: Hours and minutes, with or without seconds, in 24-hour form or with am/pm; empty if none is printed.
         order: `dmy`, `mdy` or `ymd`.
 

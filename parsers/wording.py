@@ -6,9 +6,9 @@ stands for white space (receipts contain doubled spaces and line breaks in mid-s
 and a dash between spaces for any kind of dash. Free fields are bounded and no repeated group contains another
 repetition, so that the longest hostile message is read in a millisecond.
 
-What the payer types stands before the network's last words, so the last ID counts where the ID comes last, and the first
+The payer's text stands before the network's last words, so the last ID counts where the ID comes last, and the first
 balance where it comes first. Money between two free fields is the `middle` of a wording: if it occurs again, the message
-has two readings and is not read. Other words of a receipt in a name or a reference change nothing. After the fixed part an
+has two readings and is not read. Other words of a receipt in a name or a reference have no effect. After the fixed part an
 `advert` may follow.
 """
 

@@ -71,7 +71,7 @@ _LATER_FOOTER: Final = re.compile(
     r"(?<=[.\n])\s{0,16}(?:Stay\s{1,16}alert|Never\s{1,16}share\s{1,16}your|Do\s{1,16}more\s{1,16}with|Download\s{1,16}the|Dial\s{1,16}\*)",
     re.ASCII,
 )
-"""Beginnings of footers with changing text; a payer who types the same only shortens their own text."""
+"""Beginnings of footers with changing text; a payer that types one only shortens the own reference."""
 
 
 def _typed_by_payer(found: Groups) -> str | None:
