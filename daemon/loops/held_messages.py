@@ -18,7 +18,7 @@ async def settle_held_messages(env: Env, log: Log) -> None:
     """Run until cancelled."""
     while True:
         if env.recovering:
-            # The messages that came after those in the database are not in it yet, so silence after them means nothing.
+            # The newest messages may not be in the database yet, so silence after the stored ones is no evidence.
             env.heartbeat(WORKER, 12 * EVERY_S)
             await asyncio.sleep(RECOVERING_S)
             continue

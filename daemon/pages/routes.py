@@ -131,7 +131,7 @@ class _Visit:
         fields = dict(parse_qsl(body.decode("latin-1"), errors="replace"))
         telco_id = "".join(fields.get("transaction_id", "").split())
         if not valid_for_any(telco_id):
-            # Safe to report, because the form of IDs is public and says nothing about any payment.
+            # Safe to report, because the form of IDs is public and reveals no payment.
             return await self._again(422, "claim_bad")
         heard = await claim_payment(self._env, self._asked.slug, telco_id)
         if heard is ClaimResult.TOO_MANY:

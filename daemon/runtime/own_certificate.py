@@ -232,7 +232,7 @@ def _new_ca(domains: tuple[str, ...], now_s: int) -> bytes:
 
     key = ec.generate_private_key(ec.SECP256R1())
     begins = datetime.fromtimestamp(now_s, UTC) - timedelta(days=SKEW_DAYS)
-    # The date tells two CAs of one shop apart in a phone's list.
+    # The date distinguishes two CAs of one shop in a phone's list.
     name = _subject(f"momo CA of {begins + timedelta(days=SKEW_DAYS):%Y-%m-%d}")
     permitted: list[GeneralName] = [x509.DNSName(each) for each in domains]
     permitted += [x509.IPAddress(each) for each in PRIVATE_NETWORKS]

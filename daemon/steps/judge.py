@@ -80,7 +80,7 @@ def judge_message(
         _accept_test_message(context, arrived, outcome, reading)
         return
     full = context.source.level is TrustLevel.FULL
-    # Only a modem tells the SMSC. What any other source names is not looked at.
+    # Only a modem reports the SMSC. The value of any other source is ignored.
     home = full and is_home(arrived.smsc, context.homes)
     known = balances.known(context.tx, arrived.chain, context.mode, own_id(reading))
     reused = handle_known_id(context, arrived, outcome, reading, known, home=home)
@@ -224,7 +224,7 @@ def _passed(context: Context, chain: Chain, entry: Entry) -> Entry | None:
         return None
     sure = entry.standing is Standing.ACCEPTED
     proved = sure and entry.why not in {Why.NO_BALANCE, Why.FIRST}
-    # A receipt that is history is shown, and pays nothing by itself, if it is home or its source tells no SMSC.
+    # A receipt that is history is shown, without paying by itself, if it is home or its source has no SMSCs.
     shown = entry.pays and context.is_history(entry.at) and (entry.home or entry.why is Why.NO_SMSC)
     if proved or shown or _check(context) is not BalanceCheck.REVIEW:
         return entry

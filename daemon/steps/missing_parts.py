@@ -40,7 +40,7 @@ async def missing(store: Store, message_journal: MessageJournal) -> list[Record]
         for key, record in chunk:
             run = run + 1 if key in known else 0
             if key not in known:
-                found.pop(key, None)  # the earlier record tells when the part was received
+                found.pop(key, None)  # the earlier record has the time when the part was received
                 found[key] = record
     return [*reversed(found.values())]
 

@@ -149,7 +149,7 @@ def _rows(terminal: Terminal, work: Batch, tally: _Tally) -> Iterator[dict[str, 
                 yield row
         except Failure as failure:
             if not tally.good + tally.bad:
-                raise  # nothing was done: the whole command failed
+                raise  # no item was done: the whole command failed
             tally.lost = failure
     if tally.lost is not None:
         terminal.complain(f"error: {errors.headline(tally.lost)}  [{tally.lost.code}]")

@@ -126,7 +126,7 @@ def _typed_for_payee(found: Groups) -> str | None:
         return None
     found["reference_raw"] = reference
     if match["typed"] is None:
-        # Universal QR: a comma and the payer's own number, nothing typed.
+        # Universal QR: a comma and the payer's own number, without typed text.
         del found["reference"]
         return None
     found["payee_name"] = match["name"].strip()

@@ -146,7 +146,7 @@ def port_problem(phone: ModemHealth, now_us: int) -> Problem | None:
     if phone.state in TRANSIENT:
         return Problem("modem.starting", Level.WARN, "its modem is starting", "wait a minute")
     problems = find_problems(phone, now_us)
-    # A state other than ready reads nothing, also where it ends by itself.
+    # In any state but ready no message is read, also if the state ends by itself.
     return next((p for p in problems if p.level is Level.FAIL or phone.state != READY), None)
 
 
@@ -219,7 +219,7 @@ def _problem(
     if phone is not None:
         return port_problem(phone, now_us)
     if device.present and not any_ports:
-        return None  # the ports are unknown: believe the database
+        return None  # the ports are unknown: use the database
     # One modem that did not identify itself: probably this one.
     one = port_problem(strangers[0], now_us) if len(strangers) == 1 else None
     return one or AWAY

@@ -65,7 +65,7 @@ class NotAPost(MomoError):
 
 @dataclass(frozen=True, slots=True)
 class AppMessage:
-    """One SMS as the app tells it.
+    """One SMS as the app reports it.
 
     Attributes:
         sender: A name or number; empty if the app gives none.
@@ -120,7 +120,7 @@ def fault_of(
         body: The body as received.
         timestamp: The header `X-Timestamp`.
         signature: The header `X-Signature`.
-        now_us: The time; None if our clock is not trusted. A repeated post changes nothing, so a wrong clock of ours
+        now_us: The time; None if our clock is not trusted. A repeated post has no effect, so a wrong clock of ours
             need not stop the messages.
     """
     if not timestamp or not signature:

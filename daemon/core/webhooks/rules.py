@@ -191,7 +191,7 @@ def read_filter(text: str) -> Filter | list[FieldError]:
 def stored_filter(text: str) -> Filter:
     """Parse a stored filter, which was valid when it was stored; cached, so that payments cost no parsing."""
     found = read_filter(text)
-    # A filter of a newer momo that this one cannot parse claims nothing: it must not stop a payment.
+    # A filter of a newer momo that this one cannot parse claims no payment: it must not stop one.
     return found if isinstance(found, Filter) else NEVER
 
 

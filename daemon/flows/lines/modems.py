@@ -66,7 +66,7 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
         if phone.smsc is not None:
             balances.learn_smsc(tx, sim_key, phone.smsc, SmscSource.SIM, None, now)
         if phone.imei is not None:
-            # Before its SIM was unlocked it may not have told its IMEI, and was known by its port.
+            # Before its SIM was unlocked it may not have reported its IMEI, and was known by its port.
             devices.forget_placeholder(tx, ids.device_id_of(f"port:{phone.port}"), now)
         sim_pins.unlock(tx, device_id)
         _record_place(tx, sim, before, now)

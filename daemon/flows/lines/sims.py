@@ -53,7 +53,7 @@ async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim
     def job(tx: Tx) -> LockedSim:
         device_id = ids.device_id_of(phone.imei or f"port:{phone.port}")
         if phone.imei is None and phone.iccid is not None:
-            # Some modems tell their IMEI only when the SIM is unlocked: the SIM's last phone is most likely this one.
+            # Some modems report their IMEI only when the SIM is unlocked: the SIM's last phone is most likely this one.
             sim = devices.sim_by_key(tx, phone.iccid)
             last = None if sim is None else devices.get(tx, sim.device_id)
             if last is not None and (not last.present or last.port == phone.port):

@@ -49,7 +49,7 @@ async def recover(env: Env) -> Recovered:
             done.messages += len(taken.concluded)
             done.payments += sum(state in _PAID for _, state in taken.concluded)
             if last and done.messages:
-                # In the transaction of the last intake, so that it is told once.
+                # In the transaction of the last intake, so that it is recorded once.
                 _record(tx, done, env.clock.now_us())
 
         first = batch[0]

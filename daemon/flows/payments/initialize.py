@@ -234,7 +234,7 @@ def _not_receiving(tx: Tx, caller: Caller, phones: Sequence[ModemHealth], now: i
     if caller.mode is Mode.TEST:
         return None
     found = receiving.warning(read_lines(tx, phones, now), phones, now)
-    # The public learns that the confirmation may take longer, and nothing of the shop's equipment.
+    # The public answer says that the confirmation may take longer, without details of the shop's equipment.
     return receiving.PUBLIC_WARNING if found and caller.publishable else found
 
 

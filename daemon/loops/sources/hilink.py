@@ -227,7 +227,7 @@ class HiLinkSource:
         """Drop the session, report the fault, and wait."""
         before = self._handover.state.state
         self._source = None
-        # One lost session is nothing to tell.
+        # One lost session is not worth a message.
         if error.fault is Fault.SESSION and failures == 1:
             return
         if error.fault is Fault.LOGIN:

@@ -89,7 +89,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     imei = yield from _first_fact(_IMEI, at.imei_of)
     locked = PinNeeded("", imei=imei, manufacturer=manufacturer, model=model)
     yield from wait_until_unlocked(family, locked, _first_fact)
-    if imei is None:  # some makes tell it only when the SIM is unlocked
+    if imei is None:  # some makes report it only when the SIM is unlocked
         imei = yield from _first_fact(_IMEI, at.imei_of)
     radio = yield Command("AT+CFUN?", "+CFUN:")
     if radio.ok and at.answer_value(radio.first) in {"0", "4"}:

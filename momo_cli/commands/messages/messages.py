@@ -212,7 +212,7 @@ def import_(
         return _paste(client, terminal, file or STDIN, line, sender, dry_run=dry_run)
     if file is None or sender is not None:
         raise usage("name the file of the backup, or paste one message with --paste")
-    # The whole file is read first, so that a bad one changes nothing.
+    # The whole file is read first, so that an invalid one has no effect.
     with ExitStack() as opened:
         stream = _opened(terminal, file, opened)
         total = sum(1 for _ in _messages(stream, file, form, terminal.zone))

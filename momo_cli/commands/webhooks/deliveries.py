@@ -109,7 +109,7 @@ def list_(
     of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
     query = {"endpoint_id": of_endpoint, "status": status, "kind": kind, "event": _event(event)}
     if fail_if_any and endpoint is None:
-        query["mode"] = Mode.LIVE  # the sandbox loses nothing
+        query["mode"] = Mode.LIVE  # deliveries of the sandbox do not count
     if every and not fail_if_any:
         rows = client.rows(Path.DELIVERIES, query, page=_PAGE, offset=offset)
         return Answer(rows=rows, stream=not terminal.human, summary=True)

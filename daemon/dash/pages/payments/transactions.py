@@ -207,7 +207,7 @@ async def reconcile(visit: Visit) -> Outcome:
     telco_id = visit.form.get("transaction_id", "").strip()
     notes = visit.form.get("notes", "").strip()[:NOTES_CHARACTERS_MAX] or None
     if not telco_id.isprintable() or not 0 < len(telco_id) <= TRANSACTION_ID_CHARACTERS_MAX:
-        # An unknown transaction is told before a wrong ID.
+        # An unknown transaction is reported before a wrong ID.
         await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
         visit.fail(FieldError("transaction_id", "invalid", visit.words("reconcile_wrong")))
         return await show_one(visit)
