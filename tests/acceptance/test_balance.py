@@ -66,7 +66,7 @@ def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> 
     assert scene.receiver.requests == [] or all(
         order["reference"].encode() not in request.body for request in scene.receiver.requests
     )
-    # The next receipt continues from it. That alone proves nothing; one decision settles both.
+    # The next receipt continues from it. That alone is no proof; one decision settles both.
     phone.deliver(receipt(4, 100, 93_300).pdus)
     wait_until(
         lambda: len(momo(shop, "review", "list")["data"]) == 2 or None, SOON_S, "both are held"

@@ -157,7 +157,7 @@ def everyone_sees_what_they_may(root: CleanRoot) -> None:
     assert '"ama"' in root.run("momo config get access.socket_users")
     root.run("su - ama -c 'momo status'")
     assert "socket_users" in root.run("su - kofi -c 'momo status'", code=4)
-    # What works on the shop's files is told to use sudo, and works with it.
+    # A command that works on the shop's files names sudo in its error, and works with it.
     refused = root.run("su - ama -c 'momo backup create'", code=4)
     assert "next:  sudo momo backup create" in refused
     root.run("su - ama -c 'sudo momo backup create'")
@@ -205,7 +205,7 @@ def removal_keeps_the_shop_and_purge_asks(root: CleanRoot) -> None:
     assert not (root.folder / "run/momo/momo.sock").exists(), "the daemon was stopped"
     assert database.is_file()
     assert not (root.folder / "usr/lib/momo").exists()
-    kept = root.run("apt-get purge --yes momo")  # without a terminal nothing is asked
+    kept = root.run("apt-get purge --yes momo")  # without a terminal there is no question
     assert "are kept" in kept
     assert database.is_file()
 

@@ -80,7 +80,7 @@ class _Client:
                 pause(0.01)
                 continue
             if status == 503 and answer["error"]["cause"] == wire.FaultCause.STARTING:
-                # The hint is to repeat it; the same key may be used, because nothing was done.
+                # The hint is to repeat it; the same key may be used, because the call had no effect.
                 pause(0.01)
                 continue
             assert status == 201, answer

@@ -229,7 +229,7 @@ async def test_stopping_lets_a_running_call_end(api: FakeApi) -> None:
     )
     writer.write(body[:10])
     await writer.drain()
-    while not api.listeners._limits.connections:  # noqa: ASYNC110 -- the table of connections tells nobody
+    while not api.listeners._limits.connections:  # noqa: ASYNC110 -- the table of connections has no event
         await asyncio.sleep(0)
     await api.live.get("/healthz")
     stopping = asyncio.create_task(api.listeners.stop())

@@ -35,7 +35,7 @@ async def test_a_second_call_with_a_key_waits_and_then_gives_up(api: FakeApi) ->
     }
     key = {"Idempotency-Key": "k1"}
     first = asyncio.create_task(api.live.post(INITIALIZE, json=body, headers=key))
-    while not api.resolver.asked:  # noqa: ASYNC110 -- nothing tells of a look-up
+    while not api.resolver.asked:  # noqa: ASYNC110 -- a look-up has no event
         await asyncio.sleep(0.01)
     second = await api.live.post(INITIALIZE, json=body, headers=key)
     assert refused(second) == (409, "IDEMPOTENCY_IN_PROGRESS", {})

@@ -91,7 +91,7 @@ async def endpoints(call: Rehearsal, api: FakeApi) -> str:
     body = {"url": URL, "is_sandbox": True}
     spare = (await call("POST", Path.ENDPOINTS, body))["data"]["id"]
     await call("PUT", Path.ENDPOINT, {"description": "practice"}, id=spare)
-    addresses = api.resolver.names.pop("shop.example")  # so that nothing leaves this machine
+    addresses = api.resolver.names.pop("shop.example")  # so that no request leaves this machine
     assert (await call("POST", Path.ENDPOINT_TEST, id=spare))["status_code"] == 0
     api.resolver.names["shop.example"] = addresses
     rule = {"filter": {"amount": {"$gte": "50.00"}}, "name": "large"}

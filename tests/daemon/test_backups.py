@@ -92,7 +92,7 @@ def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(old_shop: Places) -
     assert entry.id.startswith("before-schema-2-")
     assert entry.before_upgrade
     assert backup.verify_copy(Path(entry.path)).schema == 1
-    # Once there is nothing to change, nothing is copied.
+    # Without a migration, no copy is made.
     open_shop(places, {}, clock).close()
     assert len(backup.entries(places)) == 1
     backups.create(places, None, NOW + timedelta(days=1))

@@ -81,7 +81,7 @@ class Logind:
 async def written(path: Path, word: str) -> str:
     """Wait until a script has written a word into a file; returns all that it wrote."""
     async with asyncio.timeout(10):
-        while word not in (text := path.read_text() if path.exists() else ""):  # noqa: ASYNC110 -- a file tells nobody
+        while word not in (text := path.read_text() if path.exists() else ""):  # noqa: ASYNC110 -- a file has no event
             await asyncio.sleep(0.01)
     return text
 

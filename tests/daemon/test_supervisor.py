@@ -84,7 +84,7 @@ def test_lines_arrive_at_the_socket_that_the_environment_names(
 def test_nobody_counts_unless_the_environment_says_so_for_us(environ: dict[str, str]) -> None:
     watcher = Supervisor.of(environ, 7)
     assert watcher.watchdog_s is None
-    watcher.notify(WATCHDOG=1)  # nobody listens, and nothing happens
+    watcher.notify(WATCHDOG=1)  # without a listener, the call has no effect
 
 
 def test_programs_that_we_start_are_not_the_service() -> None:

@@ -171,7 +171,7 @@ async def test_the_second_factor_is_set_up_asked_for_and_replaced_by_a_recovery_
             await visit.page.get_by_role("button", name="Log in").click()
             await visit.page.locator(".sum").wait_for()
         assert await api.shop.values("SELECT COUNT(*) FROM recovery_codes") == [9]
-        # A code is taken once: neither that of the app nor that of the paper lets anybody in again.
+        # A code is accepted once: a second login with the code of the app or the recovery code is refused.
         for second in (code(), codes[3]):
             await visit.context.clear_cookies()
             await log_in_by_hand(visit, "owner")

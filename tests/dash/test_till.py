@@ -144,7 +144,7 @@ async def test_without_script_an_order_is_made_shown_as_paid_and_a_payment_is_ma
         await page.get_by_role("button", name="Match").click()
         await page.get_by_text("The payment was matched.").wait_for()
         assert (await api.shop.transaction(order.reference)).matched_by == "reconcile"
-        # A 422 is told on the console by the browser itself.
+        # The browser itself reports a 422 on the console.
         assert [fault for fault in visit.faults if "422" not in fault] == []
 
 

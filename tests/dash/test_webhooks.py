@@ -249,7 +249,7 @@ async def test_a_double_click_on_send_again_sends_once(api: FakeApi) -> None:
     answers = await asyncio.gather(*(manager.post(path, form_token_=token) for _ in range(3)))
     assert {said(answer) for answer in answers} == {"said_sent_again"}
     assert await api.shop.values("SELECT run, status FROM deliveries") == [(2, "pending")]
-    # Another form of the same page is another wish; it is told that the first is not over.
+    # Another form of the same page is a new request; it is refused because the first is not done.
     late = await manager.post(path)
     assert (late.status_code, "It is still being sent" in late.text) == (409, True)
     assert await count(api, "events WHERE type = 'delivery.requeued'") == 1
@@ -392,7 +392,7 @@ async def test_a_replay_is_counted_first_and_started_once(api: FakeApi) -> None:
     assert {said(answer) for answer in answers} == {"said_replay_started"}
     assert await count(api, "deliveries") == 3
     assert await count(api, "events WHERE type = 'endpoint.replayed'") == 1
-    # Another start finds nothing to send, and the page shows how far it is.
+    # Another start finds no payment to send, and the page shows the progress.
     assert said(await manager.post("/dash/replay", form)) == "said_replay_nothing"
     (leased,) = (await outbox.lease(api.shop, 1))[:1]
     await outbox.deliver(api.shop, leased)

@@ -141,7 +141,7 @@ def test_what_is_not_genuine_is_refused_and_not_stored(receiver: Receiver) -> No
         (body.replace(b"SUCCESS", b"PARTIAL"), good),
         (body, {"X-Svc-Signature": "v1=" + "0" * 64}),
         (body, {"X-Svc-Signature": "t=now,v1=zz"}),
-        # What is no ASCII is a digit to some and cannot be compared by others: it is refused, and breaks nothing.
+        # Some languages treat non-ASCII characters as digits, others cannot compare them: refused, without a crash.
         (body, {"X-Svc-Signature": "t=\u00b2,v1=" + "0" * 64}),
         (body, {"X-Svc-Signature": f"t={_now()},v1=\u00e9"}),
         (body, {"X-Svc-Signature": f"t={_now()}"}),

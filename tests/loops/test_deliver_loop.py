@@ -70,7 +70,7 @@ async def running(
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(10):
-        while not await condition():  # noqa: ASYNC110 -- the database is asked; it tells nobody
+        while not await condition():  # noqa: ASYNC110 -- a query of the database has no event
             await asyncio.sleep(0.005)
 
 

@@ -54,7 +54,7 @@ async def test_what_happens_while_it_runs_goes_out_over_every_channel(
     task = asyncio.create_task(NoticeLoop(shop.env, channels, Log(io.StringIO())).run())
     await until(lambda: email.sent and desktop.sent and broken.tried)
     await happens(shop, "modem.hung", device_id="a")
-    # The one that fails comes last in the round: stopped before it, there would be nothing to try again.
+    # The failing channel is last in the round: with a stop before it, there would be no retry.
     await until(lambda: len(email.sent) == len(desktop.sent) == len(broken.tried) == 2)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -67,7 +67,7 @@ async def test_what_happens_while_it_runs_goes_out_over_every_channel(
     again = asyncio.create_task(NoticeLoop(shop.env, channels, Log(io.StringIO())).run())
     await until(lambda: len(broken.sent) == 2)
     async with asyncio.timeout(10):
-        while await shop.env.store.read(notices.next_due) is not None:  # noqa: ASYNC110 -- a database tells nobody
+        while await shop.env.store.read(notices.next_due) is not None:  # noqa: ASYNC110 -- a database has no event
             await asyncio.sleep(0.01)  # sent, and being written down
     again.cancel()
     await asyncio.gather(again, return_exceptions=True)

@@ -51,7 +51,7 @@ def read(slot: int, pdu: str) -> said.PartsRead:
 async def test_a_part_belongs_to_the_sim_that_was_named_before_it(shop: FakeShop) -> None:
     loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
     link: Any = Listening()
-    # All of it while nothing could be stored, as on a full disk.
+    # Both arrive before the first store, as with a full disk.
     loop._heard([identified(ICCID), read(1, FIRST)])
     loop._heard([identified(OTHER_ICCID), read(1, OTHER)])
     task = asyncio.create_task(loop._store(link, link))

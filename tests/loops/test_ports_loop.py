@@ -122,7 +122,7 @@ async def journal_of(env: Env, *types: str) -> list[str]:
 async def journal_has(env: Env, kinds: tuple[str, ...], *wanted: str) -> None:
     """Wait until it has these lines of those kinds, no more and no less."""
     async with asyncio.timeout(30):
-        while await journal_of(env, *kinds) != [*wanted]:  # noqa: ASYNC110 -- a file tells nobody
+        while await journal_of(env, *kinds) != [*wanted]:  # noqa: ASYNC110 -- a file has no event
             await asyncio.sleep(0.05)
 
 

@@ -116,7 +116,7 @@ async def test_dropped_session_is_told_and_a_new_one_helps(code: int) -> None:
         await stick.connect(None)
         fake.cut()
         fake.plug()
-        if code == WRONG_TOKEN:  # the library mends the other one by itself
+        if code == WRONG_TOKEN:  # the library handles the other one by itself
             with pytest.raises(HiLinkError) as caught:
                 await stick.messages()
             assert caught.value.fault is Fault.SESSION

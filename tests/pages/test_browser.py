@@ -87,7 +87,7 @@ async def test_an_open_page_changes_to_paid_by_itself(api: FakeApi, browser: Bro
         await seen(visit, "Paid. Thank you!")
         assert await visit.page.title() == "✓ Paid. Thank you! — Ama Provisions"
         assert await visit.page.locator("#said").inner_text() == "Paid. Thank you!"
-        # The page, its stream, and nothing else: style, script and picture came with it.
+        # Only the page and its stream: style, script and picture came with the page.
         assert [url.rpartition("/")[2] for url in visit.asked] == [order.public_slug, "events"]
         assert clean(visit)
 

@@ -31,7 +31,7 @@ GHANA = [
     if entry["country"] == "GH" and entry["network"] in {"mtn", "telecel"}
 ]
 
-# A till's receipt is, letter for letter, the receipt of a person: only the line tells them apart.
+# A till's receipt has the same text as a person's receipt: only the line distinguishes them.
 KIND_NOT_IN_TEXT = {"gh-mtn-merchant-recv-momopay"}
 # Only a message from the network's own sender is called its advert.
 ADVERTS = {entry["id"] for entry in ENTRIES if "-advert-" in entry["id"]}

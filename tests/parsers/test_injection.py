@@ -77,7 +77,7 @@ def _facts(reading: Reading) -> tuple[object, ...] | None:
 def test_a_reference_changes_nothing_of_an_mtn_receipt(text: str) -> None:
     reading = read("MobileMoney", MTN.format(name=NAME, reference=text))
     if isinstance(reading, Unreadable):
-        # What cannot be told from a name with a false balance, or from two messages in one, is left to a person.
+        # A text that may be a name with a false balance, or two messages in one, is left to an operator.
         assert "so either" in reading.why
         assert any(word in text.casefold() for word in ("balance", "id", "token"))
         return

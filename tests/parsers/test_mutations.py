@@ -120,7 +120,7 @@ def test_thousands_may_be_marked_or_not() -> None:
 
 def cut(text: str, draw: st.DrawFn) -> str:
     start, stop = sorted(draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-    # A number that lost digits is another number, and nothing tells.
+    # A number that lost digits is another number, without a sign of the loss.
     for at in (start, stop):
         assume(not re.fullmatch(r"[\d.,]{2}", text[max(at - 1, 0) : at + 1]))
     return text[start:stop] if draw(st.booleans()) else text[:start] + text[stop:]
@@ -182,7 +182,7 @@ def harshened(draw: st.DrawFn, texts: list[str]) -> tuple[str, str]:
 def is_no_other_payment(pair: tuple[str, str]) -> None:
     reading, changed = read(None, pair[0]), read(None, pair[1])
     assert isinstance(reading, Payment)
-    # A wording that is not verified is shown to a person, and settles nothing.
+    # A wording that is not verified is shown to an operator and pays no transaction.
     if isinstance(changed, Payment) and not changed.unverified:
         assert changed.amount == reading.amount
         assert changed.telco_id == reading.telco_id

@@ -44,7 +44,7 @@ def test_no_name_and_no_number_survives(
         redacted = redact(text, KEY)
         kept = set(re.findall(r"\w+", redacted))
         for word in (name + " " + reference).split():
-            # A word that networks print too says nothing where nobody knows that it is a name.
+            # A word that networks print too is kept where no wording shows that it is a name.
             if form is MTN or word.casefold() not in _vocabulary():
                 # A bank's system writes PUSH into the reference.
                 assert word not in kept or word in form or word == "PUSH", (word, redacted)

@@ -98,7 +98,7 @@ def test_a_right_sum_does_not_make_a_code_of_another_length() -> None:
     code = make_code(random.Random(5).randrange)
     zero = ALPHABET[0]
     assert is_valid_code(code)
-    # The first character counts for nothing; another behind a code is not looked at by the sum.
+    # A zero adds nothing to the check sum, so the length is checked too.
     assert not is_valid_code(code + zero)
     assert not is_valid_code(code[:5])
 

@@ -145,7 +145,7 @@ async def test_a_hanging_look_up_is_a_dns_error(
 
 
 async def test_a_closed_port_is_refused(make_sender: MakeSender) -> None:
-    with socket.socket() as unheard:  # bound, so that nobody else takes it; not listening
+    with socket.socket() as unheard:  # bound, so that no other program takes it; not listening
         unheard.bind(("127.0.0.1", 0))
         outcome = await post(make_sender(), f"https://localhost:{unheard.getsockname()[1]}/")
     assert summary(outcome) == (None, DeliveryError.CONNECTION_REFUSED, False)

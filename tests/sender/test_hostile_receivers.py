@@ -52,7 +52,7 @@ from tests.fakes.signed_webhook import MakeSender, post, summary
             Answer(raw=b"", drip=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
             (None, DeliveryError.PROTOCOL_ERROR, True),
         ),
-        # A whole head and a body that breaks off: the status is told, the attempt has failed.
+        # A whole head and a body that breaks off: the attempt fails, with the status in its result.
         (
             Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", close=True),
             (200, DeliveryError.PROTOCOL_ERROR, True),

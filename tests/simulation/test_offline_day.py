@@ -159,5 +159,5 @@ def test_eight_hours_without_a_link_count_as_no_failure(tmp_path: Path, payments
             sequence for _, url, sequence in day.receivers.came if url == endpoint.url
         )
         assert list(firsts) == sorted(firsts, key=int)
-    # While nothing was reachable, almost no attempts were made.
+    # While no host was reachable, almost no attempts were made.
     assert len(day.receivers.came) < payments * ENDPOINTS + 50

@@ -166,7 +166,7 @@ async def test_of_a_known_sender_the_one_doubt_falls_and_every_other_one_stays(
         for n, (code, balance) in enumerate(
             [
                 (orders[0].svc_code, 92_500),
-                (f"{orders[1].svc_code} {words}", 95_000),  # longer than anybody types
+                (f"{orders[1].svc_code} {words}", 95_000),  # longer than people type
                 (orders[2].svc_code, 97_500),
                 (orders[3].svc_code, 900_000),  # its balance follows from nothing
             ],

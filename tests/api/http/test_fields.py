@@ -83,7 +83,7 @@ def test_a_plus_that_was_not_escaped_is_a_zone() -> None:
 
 @pytest.mark.parametrize("kind", ["word", "provider", "time", "uuid", "phone"])
 def test_an_empty_word_time_number_or_id_is_wrong_and_not_absent(kind: str) -> None:
-    # An empty `kind` made a secret key, and an empty `expected_payer_phone` protected nothing.
+    # An empty `kind` made a secret key, and an empty `expected_payer_phone` gave no protection.
     fields = Fields({"it": ""})
     arguments: tuple[Any, ...] = (("a", "b"),) if kind == "word" else ()
     assert getattr(fields, kind)("it", *arguments) is None

@@ -298,7 +298,7 @@ async def test_a_dismissed_dead_letter_leaves_the_list_with_a_note_and_can_still
     assert [one["id"] for one in await letters(api, "?include_replayed=true")] == [letter["id"]]
     status = (await api.local.get("/local/v1/status")).json()["data"]
     assert status["queue"]["dead_letters"] == 0
-    # A second time changes nothing.
+    # A second call has no effect.
     twice = (await api.live.post(path, json={"notes": "other"})).json()["data"]
     assert twice == done["data"]
     types = await api.shop.values("SELECT type FROM events WHERE type = 'dead_letter.dismissed'")

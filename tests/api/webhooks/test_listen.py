@@ -28,7 +28,7 @@ async def is_active(api: FakeApi, endpoint: str) -> bool:
 
 async def test_one_is_active_as_long_as_it_is_connected(api: FakeApi) -> None:
     made = await listener(api)
-    # What is paid now waits: sent to nobody, it would fail and come seconds later.
+    # Payments now wait for the connection: an attempt without a listener would fail and be retried seconds later.
     assert not await is_active(api, made)
     path = wire.Path.LOCAL_LISTENER.format(id=made)
     async with asyncio.timeout(10):

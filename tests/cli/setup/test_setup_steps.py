@@ -251,7 +251,7 @@ def test_place_for_backups_is_set_and_gets_a_copy_at_once(
     ran = momo("setup", "--no-input", "--backup-to", str(tmp_path / "stick"), "--json")
     assert statuses(ran)["backup"] == "done"
     assert settled == [("backup.also_to", str(tmp_path / "stick")), ("backup", "create")]
-    # It is on our own disk: nothing is made there, and the person is told.
+    # The folder is on the shop's own disk: it is not created, and the output says so.
     assert not (tmp_path / "stick").exists()
     assert "the same disk" in ran.json["data"]["steps"][-1]["detail"]
     again = momo("setup", "--no-input", "--backup-to", str(tmp_path / "stick"), "--json")

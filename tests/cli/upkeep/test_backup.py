@@ -185,7 +185,7 @@ def test_a_copy_made_under_load_holds_all_that_was_acknowledged_before(shop: Rea
         stop.set()
         for seller in sellers:
             seller.join(30)
-    # Nothing that was sold meanwhile waited for the copies, and nothing is lost.
+    # The sales did not wait for the copies, and none of them is lost.
     assert len(acknowledged) == shop.rows("SELECT COUNT(*) FROM transactions")[0][0]
 
 
@@ -218,7 +218,7 @@ def test_restore_stops_the_daemon_when_told_to(shop: RealShop) -> None:
     momo(shop, "backup", "create")
     done = momo(shop, "restore", "--stop", *CONFIRMED)["data"]
     assert Path(done["kept"]).is_file()
-    # It has let go of the shop, or nothing could have been put back; the process may take a moment more.
+    # It has released the shop's lock, which the restore needs; the process may take a moment more to end.
     assert shop.process is not None
     assert shop.process.wait(STOP_S) == 0
     shop.process = None

@@ -45,7 +45,7 @@ def test_the_skew_is_that_of_the_message_that_was_on_its_way_the_shortest() -> N
         watch(NOW - 4 * SECOND_US, NOW + SECOND_US, NOW - 9 * SECOND_US).times(NOW, 1000).skew_us
         == SECOND_US
     )
-    # One network with a wrong clock says nothing while another agrees; alone, it is all that is known.
+    # One network with a wrong clock is ignored while another agrees; alone, it is the only witness.
     assert watch(NOW - SECOND_US, NOW + DAY_US).times(NOW, 1000).skew_us == -SECOND_US
     assert watch(NOW + DAY_US, NOW + HOUR_US).times(NOW, 1000).skew_us == DAY_US
     # It is carried forward: a clock that is set is off by so much at once.
@@ -61,7 +61,7 @@ def test_the_backlog_of_a_phone_that_was_just_opened_is_late_by_nature() -> None
     made.note_opened(SIM, 1000)
     made.note_network_time(SIM, NOW - 8 * HOUR_US, made.times(NOW, 1030))
     assert made.times(NOW, 1030).doubt is None
-    # But nothing is sent in the future.
+    # But no message is sent in the future.
     made.note_network_time(SIM, NOW + HOUR_US, made.times(NOW, 1030))
     assert ahead(made, boot_s=1030) == -HOUR_US
 
@@ -104,7 +104,7 @@ def test_the_span_is_told_in_words_that_fit() -> None:
 
 def test_what_has_surely_passed_is_what_was_known_before_and_what_was_counted_since() -> None:
     made = ClockCheck()
-    assert made.times(NOW, 0).lower_bound_us == NOW  # nothing is known
+    assert made.times(NOW, 0).lower_bound_us == NOW  # there is no known time
     made.note_latest(NOW - DAY_US, 10)
     assert not made.times(NOW, 10).confirmed
     assert made.times(NOW, 70).lower_bound_us == NOW - DAY_US + MINUTE_US

@@ -41,7 +41,7 @@ def test_what_began_is_over_once_and_what_is_still_true_is_said() -> None:
     assert seen.turns() == (None, [])
     seen.see(300 * MB)
     assert seen.turns() == (SpaceStep.LOW, [SpaceStep.FULL])
-    # Until it is written down it is to be told.
+    # Until it is recorded, it is still to be reported.
     assert seen.turns() == (SpaceStep.LOW, [SpaceStep.FULL])
     seen.noted(*seen.turns())
     seen.see(10 * MB)

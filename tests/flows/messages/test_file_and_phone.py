@@ -258,7 +258,7 @@ async def test_one_that_its_balance_holds_pays_when_a_person_approves_it(shop: F
     shop.limit(0)
     await shop.read(receipt(shop, "food", "93214500000"))
     request = await shop.request()
-    shop.wallet(500)  # of which no message told
+    shop.wallet(500)  # money without a message
     made = receipt(shop, request.svc_code or "")
     await as_text(shop, made)
     await shop.read(made)

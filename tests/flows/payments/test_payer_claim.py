@@ -117,7 +117,7 @@ async def test_the_fourth_id_within_an_hour_is_not_taken(api: FakeApi) -> None:
     ]
     assert (
         await claim_payment(api.shop.env, slug, ids[0]) is ClaimResult.THANKS
-    )  # said before: costs nothing
+    )  # claimed before: does not count again
     answer = await send(api, order, ids[4])
     assert answer.status_code == 429
     assert "several transaction IDs already" in answer.text

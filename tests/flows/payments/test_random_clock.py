@@ -113,7 +113,7 @@ class Day:
         await clock.watch(env)
         doubted = env.times().doubt is not None
         wrong = abs(self.wrong_us) > AGREES_US
-        # Right after the machine was off nobody may know; then nothing speaks for the clock either.
+        # Right after the machine was off, a wrong clock may be undetected; then it is not confirmed either.
         assert wrong or not doubted
         assert doubted or not (wrong and env.times().confirmed)
         assert env.times().lower_bound_us <= self.right_us + AGREES_US or doubted
@@ -149,7 +149,7 @@ async def live(steps: list[tuple[str, int]]) -> None:
             await day.minute()
             for kind, value in steps:
                 await day.play(kind, value)
-                if kind != "order":  # an order may be made before anybody looked at the clock
+                if kind != "order":  # a transaction may be made before the clock was checked
                     await day.minute()
                 await day.judge(ended=False)
             for kind, value in (("right", 0), ("pass", 600), ("message", 0)):

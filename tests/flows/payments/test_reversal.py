@@ -164,7 +164,7 @@ async def test_a_payment_in_review_can_no_longer_be_approved(shop: FakeShop) -> 
     with pytest.raises(Refusal) as refused:
         await review.approve(shop.env, OWNER, row.id, review.Approval(), meta=META)
     assert refused.value.code is ErrorCode.PAYMENT_REVERSED
-    # Nothing was ever verified, so nobody is told of a reversal.
+    # No payment was verified, so no webhook reports a reversal.
     assert await sent(shop) == []
     await review.reject(shop.env, OWNER, row.id, "taken back", meta=META)
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
@@ -180,7 +180,7 @@ async def test_a_payment_that_is_not_here_yet_is_reversed_when_it_comes(shop: Fa
     assert await pay(shop, request.svc_code or "", ID) == [MessageState.PAYMENT]
     late = (await shop.payments())[1]
     assert late.reversed_at is not None
-    # It pays nothing and is not forwarded.
+    # It pays no transaction and is not forwarded.
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
     assert len(await sent(shop, "transaction.forwarded")) == 1
     assert (await notices(shop))[-1] == Notice.PAYMENT_REVERSED

@@ -231,7 +231,7 @@ async def test_a_repeated_call_runs_once_though_the_clock_says_that_its_day_is_o
     await clock.watch(shop.env)
     assert await call()
     shop.clock.jump(25 * HOUR_S)
-    # Nobody has looked at the clock yet, and then somebody did.
+    # First before a check of the clock, then after one.
     assert not await call()
     await clock.watch(shop.env)
     await cancel_expire.expire(shop.env)

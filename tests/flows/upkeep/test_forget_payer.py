@@ -198,7 +198,7 @@ async def test_the_journal_says_that_it_was_done_and_not_of_whom(shop: FakeShop)
     assert (actor, json.loads(data)["payer"]) == (OWNER.name, done.mark)
     assert erasure.payer_hash(shop.env, NUMBER) == done.mark
     assert erasure.payer_hash(shop.env, "+233241234568") != done.mark
-    # Once more finds nobody, and is no entry.
+    # A second call finds no rows and writes no entry.
     assert not any((await erasure.forget(shop.env, OWNER, NUMBER)).counts.values())
     assert (
         await shop.values("SELECT actor, data FROM events WHERE type = 'payer.forgotten'") == noted
@@ -286,7 +286,7 @@ async def test_the_search_no_longer_knows_the_person_nor_does_the_file(
     assert len(await store.read(lambda reader: found(reader, "ntwi bad"))) == 1
     assert await shop.values("SELECT purging FROM search_cursor") == [0]
     shop.close()
-    # Closed, so that nothing stays in the log.
+    # Closed, so that the write-ahead log is empty.
     for trace in (b"zqx", b"qxj", b"xjv", odd.encode(), odd.lower().encode()):
         assert trace not in everywhere(tmp_path)
 

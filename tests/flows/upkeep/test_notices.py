@@ -73,7 +73,7 @@ async def test_the_end_of_a_cause_is_told_once_and_only_if_the_cause_was(shop: F
     assert await told(shop) == []
     (row,) = await listed(shop)
     assert row.recovered_at is not None
-    # It begins again: that is a new cause, told at once.
+    # It begins again: that is a new cause, with a notice at once.
     await add_event(shop, "sim.silent", device_id="a", slot_index=0)
     assert len(await told(shop)) == 1
 

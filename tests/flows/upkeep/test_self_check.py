@@ -102,7 +102,7 @@ async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
     shop.clock.advance(FIRST_CHECK_S)
     assert await self_check.watch(shop.env) is None
     assert await shop.values(looked) == [1]
-    # Not by the daily look, nor by that of a start: they compare no index.
+    # The daily check and the check at the start do not find it: they compare no index.
     shop.close()
     change = "UPDATE payments SET stored_at = stored_at + 1"
     corrupt(tmp_path / "momo.db", "payments_by_line", change)
@@ -116,7 +116,7 @@ async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
     assert await again.values(looked) == [1]
     (text,) = await sent_bodies(again)
     assert "momo restore --stop" in text
-    # It stays so until all of the file is sound again, also after a start that finds nothing.
+    # The state stays until the whole file is sound, also after a start without findings.
     assert await look_tomorrow(again) is None
     assert again.env.self_check.found is DatabaseState.DAMAGED
     again.close()
@@ -140,7 +140,7 @@ async def test_damage_that_a_statement_meets_is_checked_at_once(tmp_path: Path) 
     shop = await FakeShop.make(tmp_path)
     await self_check.begin(shop.env)
     shop.env.store.distrust_file("database disk image is malformed")
-    assert await self_check.watch(shop.env) is None  # the check finds nothing
+    assert await self_check.watch(shop.env) is None  # the check has no finding
     shop.env.refuse_if_damaged()
     shop.close()
 

@@ -154,7 +154,7 @@ def test_parts_without_rivals_are_clear_whatever_their_order_and_distance() -> N
         (30, 1, True),
         (-30, 1, True),
         (800, 1, True),
-        (None, 1, True),  # of an unreadable time nothing is known
+        (None, 1, True),  # an unreadable time is unknown
     ],
 )
 def test_of_two_rivals_the_nearer_one_counts_if_it_is_nearer_by_30_seconds(

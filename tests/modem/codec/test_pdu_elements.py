@@ -55,7 +55,7 @@ def test_every_coding_scheme_is_read_by_the_standard(dcs: int) -> None:
     if dcs <= 0x7F:
         coding = ("gsm7", "8bit", "ucs2", "gsm7")[dcs % 16 // 4]
         if dcs % 64 >= 32:
-            coding = "8bit"  # compressed: TP-UDL counts octets, nobody can read it
+            coding = "8bit"  # compressed: TP-UDL counts octets, and the text is unreadable
         message_class = dcs % 4 if dcs % 32 >= 16 else None
     elif dcs < 0xF0:
         coding, message_class = ("ucs2" if dcs >= 0xE0 else "gsm7"), None

@@ -123,7 +123,7 @@ def test_a_message_that_could_not_be_stored_in_time_comes_again() -> None:
     shop.wait(5.0)
     phone.tick(0)
     phone.tick(16_000_000_000)
-    # It passes on no more until it is told to, and stores instead: `AT+CNMI?` says so within a minute.
+    # It stores messages instead of passing them on until it gets the setting again: `AT+CNMI?` shows it within a minute.
     assert phone.stored() == {("SM", 1): pdu(1)}
     shop.store = True
     shop.wait(70.0)

@@ -46,7 +46,7 @@ class Disk(InlineStore):
     """The database; a commit takes no simulated time."""
 
     async def write(self, job: Callable[[Tx], T]) -> T:
-        entry = _Job(job, None, None)  # type: ignore[arg-type]  # nothing waits for it
+        entry = _Job(job, None, None)  # type: ignore[arg-type]  # no future waits for it
         self._commit(writer(self), [entry])
         if entry.error is not None:
             raise entry.error
