@@ -114,7 +114,7 @@ def _run(till: Till, drawn: int, *, kills: int, receipts: int) -> None:
         shop.wait_ready()
     app.forges = app.repeats = 0.0
     app.start()
-    # What was only in the inbox comes with the answer to the order that the daemon gives after its start.
+    # The daemon requests the messages that are only in the inbox after its start.
     wait_until(lambda: _are_all_there(till, receipts), 120, "all receipts are payments")
     wait_until(lambda: app.is_idle, 60, "the app has posted everything")
     app.kill()

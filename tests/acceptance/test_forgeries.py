@@ -188,7 +188,7 @@ def in_business(open_wallet: Opener, limit: Limit = "auto") -> Wallet:
     for _ in range(BEFORE):
         wallet.pay(amount=107)
         wallet.settle()
-    # With a limit of 0 the first message waits for one word of the owner.
+    # With a limit of 0 the first message waits for the owner's decision.
     if len(wallet.shop.rows("SELECT 1 FROM payments")) < BEFORE:
         wallet.decide_once()
     wait_until(

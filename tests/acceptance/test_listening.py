@@ -201,7 +201,6 @@ def test_a_broken_receiver_to_practise_with(
     assert len(done.stdout.splitlines()) == 2
     # The command failed two attempts. One under way when the command ended is cut off, as by a receiver that drops
     # the connection; each later one is refused.
-    # drops it; each further one is a refused connection.
     status, code = left
 
     def failures() -> list[tuple[Any, ...]]:

@@ -155,7 +155,7 @@ async def test_one_connection_too_many_is_refused_politely(tmp_path: Path) -> No
         assert answer.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
         assert b"Retry-After: 1\r\n" in answer
         assert b'"code":"UNAVAILABLE"' in answer
-        # The shop's own people are never locked out.
+        # The Unix socket still accepts connections.
         assert (await api.local.get("/healthz")).status_code == 200
         for _, writer in held:
             writer.close()

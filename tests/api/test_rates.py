@@ -26,7 +26,7 @@ async def test_every_answer_to_a_key_says_how_much_is_left(tmp_path: Path) -> No
         assert limited.headers["retry-after"] == "1"
         assert limited.json()["retry_after"] == limited.json()["error"]["retry_after"] == 1
         assert limited.headers["ratelimit-remaining"] == "0"
-        # Another key, the sandbox without a limit, and the socket go on.
+        # Another key, the sandbox without a limit, and the socket are still served.
         assert (await (await api.client(await api.key())).get(LIST)).status_code == 200
         test = await api.client(await api.key(Mode.TEST))
         answers = [await test.get(LIST) for _ in range(5)]

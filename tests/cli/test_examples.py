@@ -249,7 +249,7 @@ def test_example_of_the_help_does_what_it_says(
 ) -> None:
     ours = list(steps(line))
     assert ours, "no momo in it"
-    # What makes a secret refuses to write over one.
+    # Commands that write a secret refuse to overwrite a file.
     write_files(
         tmp_path,
         [each for each in FILES if each in line and (name == "verify" or each != "hook.secret")],

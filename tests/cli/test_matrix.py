@@ -77,7 +77,7 @@ def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo)
     assert all(ran.out.strip() for ran in shown.values())
     for columns, ran in shown.items() if name not in AS_IT_IS else ():
         wide = [line for line in ran.out.splitlines() if text_width(line) > int(columns)]
-        # A word that no line holds stays whole: it is there to be copied.
+        # A word longer than the line stays whole, so that it can be copied.
         assert not [line for line in wide if len(line.split()) > 1], columns
     assert "\t" not in shown["80"].out
     ascii_only = momo(*case.argv, "-o", "table", COLUMNS="80", LANG="C")

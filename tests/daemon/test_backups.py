@@ -68,7 +68,7 @@ def test_a_shop_with_a_finding_still_gets_its_backup_and_hears_of_it(shop: Place
     assert [one.partition(":")[0] for one in made["findings"]] == ["counts.kept"]
     assert payments(made["path"]) == 1
     assert backups.verify(shop, None)["findings"] == made["findings"]
-    # It can be put back: a shop that is not in order is better than none.
+    # It can be restored: a shop with findings is better than none.
     assert backups.restore(shop, None, NOW, dry_run=False)["findings"] == made["findings"]
 
 
@@ -272,7 +272,7 @@ def test_a_copy_goes_to_the_second_place_and_is_looked_through_there(
     assert (made["also"]["status"], there.parent) == ("copied", stick)
     assert payments(there) == payments(made["path"]) == 1
     assert backups.verify(shop, str(there))["verified"]
-    # Where the person names a place, it goes there alone.
+    # With a named folder, the backup is written there alone.
     assert program.main(["backup", "create", "--to", str(stick.parent / "x.db"), "--json"]) == 0
     assert said(capsys)["also"] is None
 
@@ -457,7 +457,7 @@ def test_a_kill_at_each_step_of_a_backup_leaves_whole_copies_only_and_nothing_fo
         made["id"],
     ]
     assert all(backups.verify(shop, entry.id)["verified"] for entry in known)
-    # What the killed one left half done is gone with the next copy.
+    # The next backup removes the incomplete files of the killed one.
     backups.create(shop, None, NOW.replace(day=23))
     left = [path.name for path in backup.folder(shop).iterdir() if path.name.startswith(".")]
     assert left == []

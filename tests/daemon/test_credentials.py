@@ -29,7 +29,7 @@ def test_a_key_that_was_moved_into_the_service_s_credentials_opens_what_it_seale
     folder = credentials(tmp_path, key_file(places).read_text())
     key_file(places).write_text("credential\n")
     assert Vault.open(places, "auto", folder).unseal(sealed, "p") == b"x"
-    # Whoever is not the service has no key, and makes none.
+    # Outside the service there is no key, and none is made.
     outside = Vault.open(places, "auto")
     for act in (lambda: outside.unseal(sealed, "p"), lambda: outside.seal(b"y", "p")):
         with pytest.raises(SecretsElsewhere, match="only the service can read it"):

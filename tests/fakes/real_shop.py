@@ -197,7 +197,7 @@ class RealShop:
     def _date_set_up(self) -> None:
         """Date a copy's set-up now: with a journal that ended minutes ago, the daemon does not trust its clock at first."""
         with contextlib.closing(sqlite3.connect(self.places.database)) as base, base:
-            # Events never change, but these stand for a set-up of now.
+            # A trigger forbids changes of events, but these rows must look like a set-up of now.
             name = "events_never_change"
             ((trigger,),) = base.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,))
             base.execute(f"DROP TRIGGER {name}")

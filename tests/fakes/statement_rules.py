@@ -15,7 +15,7 @@ ALSO_UNIQUE: Final = frozenset(
     {
         # Of one pair of name words: the key of `request_names`.
         "n.expires_at DESC, n.transaction_id DESC",
-        # What the rows are grouped by.
+        # The columns that the rows are grouped by.
         "total DESC, p.payer_phone, MAX(p.payer_name), p.currency",
     }
 )

@@ -16,7 +16,7 @@ ONLY_SQLITE = re.compile(
     re.IGNORECASE,
 )
 GREATEST = re.compile(r"\b(?:MAX|MIN)\s*\(", re.IGNORECASE)
-# The form of the search's index that SQLite has.
+# SQLite's form of the search index.
 OWN_FORM = "daemon/store/payments/search_index.py"
 LIMITED = re.compile(r"\bORDER BY ((?:[^()]|\((?:[^()]|\([^()]*\))*\))*?) LIMIT\b")
 UNIQUE = {

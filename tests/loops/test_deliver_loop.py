@@ -202,7 +202,7 @@ async def test_the_next_webhook_does_not_wait_for_the_answer_to_the_one_before(
 
     async with at_work(loop):
         for answered_before in range(8):
-            # One receipt at a time: with one webhook unanswered, the next one is sent beside it.
+            # One receipt at a time: while one webhook has no answer, the next one is sent in parallel.
             await owe(shop, 1, 2 * answered_before)
             await came(2 * answered_before + 1)
             await owe(shop, 1, 2 * answered_before + 1)

@@ -136,7 +136,7 @@ async def test_index_with_another_message_is_left_alone(tmp_path: Path) -> None:
             index = stick.messages[0].index
             stick.messages.clear()
             stick.receive(second.sender, second.text, second.sent_at).index = index
-            # Only now does the stick delete again: a deletion that was on its way would meet the new message, as on a real one.
+            # The stick deletes again only now, because an earlier deletion would delete the new message, as on a real stick.
             await ran.until_stored(2)
             stick.faults.keep_deleted = False
             await until(lambda: not stick.messages)

@@ -60,7 +60,7 @@ async def test_what_happens_while_it_runs_goes_out_over_every_channel(
     await asyncio.gather(task, return_exceptions=True)
     assert "password was changed" in email.sent[0][1]
     assert "momo modems list" in email.sent[1][1]
-    # One that fails stops no other, and is tried again with the same id when it is due.
+    # A failing channel does not stop the others, and is tried again with the same id when it is due.
     assert broken.sent == []
     broken.fails = False
     shop.clock.advance(61)

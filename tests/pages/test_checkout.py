@@ -331,7 +331,7 @@ async def test_the_whole_page_fits_the_budget(tmp_path: Path, state: str) -> Non
             raw = b"".join([part async for part in answer.aiter_raw()])
         text = gzip.decompress(raw).decode()
     assert len(raw) <= BUDGET_BYTES / 2
-    # Nothing else is fetched, so that this is all.
+    # The page loads no other files, so this is its whole size.
     assert re.findall(r'(?:src|srcset|poster)="', text) == []
     assert re.findall(r"<link [^>]*>", text) == ['<link rel="icon" href="data:,">']
     assert "@import" not in text

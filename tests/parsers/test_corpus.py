@@ -39,7 +39,7 @@ ADVERTS = {entry["id"] for entry in ENTRIES if "-advert-" in entry["id"]}
 CUT = {"gh-adv-mtn-part-one-only"}
 # Remarks of the corpus about an entry, not fields of the message.
 REMARKS = {"adversarial", "truncated", "channel", "claimed"}
-# Where the corpus calls a network otherwise.
+# Networks with another name in the corpus.
 SHORT_NAMES = {"bank": "gcb"}
 SENDERS = {sender for provider in EVERY_PROVIDER.values() for sender in provider.senders}
 

@@ -119,7 +119,7 @@ def test_none_does_in_many_tries(
 @pytest.mark.parametrize("wording", MONEY_IN, ids=name)
 def test_a_receipt_without_its_tail_or_a_part_says_nothing_else(wording: Wording) -> None:
     if wording.unverified:
-        # Never matched without a person; some cannot show that they are whole.
+        # Never matched without an operator; some have no sign that they are whole.
         return
     for sample in wording.samples:
         genuine = facts(read(None, sample))

@@ -203,7 +203,7 @@ def test_two_receipts_in_one_text_are_none() -> None:
         "Cash In received for GHS 300.00 from ADOM ELECTRICALS . Current Balance GHS 322.10  Available Balance GHS "
         "322.10. Transaction ID: 85098456777. Fee charged: GHS 0."
     )
-    # The amount of the first with the ID of the second would be a payment that never was.
+    # The amount of the first with the ID of the second would be a payment that does not exist.
     glued = text[: text.index(". Transaction ID")] + cash_in
     for end in ("", " Cash in (Deposit) is a free transaction on MTN Mobile Money."):
         assert not isinstance(read("MobileMoney", glued + end), Payment)

@@ -107,7 +107,7 @@ def test_another_mark_of_the_cedi_changes_nothing(mark: str) -> None:
         before, after = facts(text), facts(_AMOUNT.sub(mark, text))
         assert before is not None
         assert after is not None, text
-        # What was typed may hold an amount as well.
+        # The typed text may contain an amount as well.
         assert after[:-1] == before[:-1]
 
 
@@ -222,7 +222,7 @@ def test_nothing_whatever_makes_a_payment_of_what_is_none(pair: tuple[str, str])
 
 
 def test_no_pattern_has_a_space_among_the_characters_of_a_class() -> None:
-    # There it would not stand for white space, and be taken apart all the same.
+    # In a class, a space would not mean any white space.
     for wording in wordings():
         classes = re.findall(r"(?<!\\)\[(?:\\.|[^\]\\])*\]", wording.pattern)
         assert not [one for one in classes if " " in one or "~" in one], wording.name

@@ -111,7 +111,7 @@ def test_a_receipt_from_another_network_names_its_payer() -> None:
         "reference_raw": raw,
         "via_network": "VODAFONE",
     }
-    # A payer of our own network could have typed the same, with his own name.
+    # A payer of our own network could have typed the same text, with the own name.
     assert reading.payer_phone_typed
 
 

@@ -49,7 +49,7 @@ NASTY_URLS = {
     "https://example.com/<x>": Reason.MALFORMED,
     "https://example.com/?q={x}": Reason.MALFORMED,
     "https://example.com/" + "a" * 2048: Reason.TOO_LONG,
-    # Says one host, means another.
+    # Shows one host and connects to another.
     "https://user@example.com/": Reason.USERINFO,
     "https://user:secret@example.com/": Reason.USERINFO,
     "https://example.com@127.0.0.1/": Reason.USERINFO,
@@ -147,7 +147,7 @@ NASTY_URLS = {
     "https://[fec0::1]/": Reason.PRIVATE_ADDRESS,
     "https://[ff02::1]/": Reason.PRIVATE_ADDRESS,
     "https://[2606:4700::5efe:10.0.0.1]/": Reason.PRIVATE_ADDRESS,
-    # Names that stand for one.
+    # Names for an address.
     "https://localhost/": Reason.PRIVATE_ADDRESS,
     "https://LOCALHOST:8443/x": Reason.PRIVATE_ADDRESS,
     "https://loopback.test/": Reason.PRIVATE_ADDRESS,
@@ -331,7 +331,7 @@ def test_what_python_may_call_global_and_the_specification_denies_is_not_public(
 @given(st.ip_addresses(v=4))
 def test_public_never_says_more_than_python(address: ipaddress.IPv4Address) -> None:
     assert not is_public(address) or address.is_global
-    # However it is wrapped, it is never more public than itself.
+    # In any notation, an address is not more public than the address itself.
     number = int(address)
     for wrapped in (
         ipaddress.IPv6Address((0xFFFF << 32) | number),

@@ -132,7 +132,7 @@ async def test_no_more_than_the_limit_is_read_and_8_kib_are_kept(
     assert summary(outcome) == (200, None, True)
     assert outcome.response_body == "a" * 8192
     assert outcome.duration_us < 2_000_000
-    # What was left unread cannot pose as the next answer.
+    # Unread bytes of an answer are not taken for the next answer.
     assert (await post(sender, receiver.url())).response_body == "ok"
     assert receiver.requests[1].connection == 2
 

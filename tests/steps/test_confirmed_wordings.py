@@ -99,7 +99,7 @@ async def test_at_money_waits_for_a_person_until_one_message_is_confirmed_and_th
     assert (await at.transaction(order.reference)).status is TransactionStatus.PENDING
     row = await confirmations.confirm_wording(at.env, OWNER, first.id, undo=False)
     assert (row.network, row.wording, row.sender) == ("at", "receipt", AT_SENDER)
-    # What was held for that alone is judged again, and the next one pays by itself.
+    # The messages held for that alone are judged again, and the next one pays by itself.
     assert (await at.transaction(order.reference)).status is TransactionStatus.SUCCESS
     assert [row.state for row in await at.rows(Review, "reviews")] == ["superseded"]
     later = await at.request()

@@ -346,7 +346,7 @@ async def test_reads_that_have_not_begun_when_the_store_closes_are_refused(path:
     go_on.set()
     await asyncio.wait_for(closing, 10)
     await asyncio.gather(*held)
-    # Whether it came before the close or after it: it has an answer.
+    # Before or after the close, the job gets a result.
     assert isinstance((await asyncio.gather(late, return_exceptions=True))[0], int | Unavailable)
 
 
@@ -374,7 +374,7 @@ async def test_nothing_is_written_into_a_file_that_is_not_in_its_place(
     copy = sqlite3.connect(rescued)
     assert copy.execute(count).fetchone() == (1,)
     copy.close()
-    # Back in its place, it is written again.
+    # With the file back in its place, writes work again.
     kept.replace(path)
     await store.write(lambda tx: add_code(tx, "c"))
     assert store.fault is None

@@ -53,13 +53,13 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(
             if statement.startswith(("SELECT", "INSERT", "UPDATE"))
             for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")
             if line[3].startswith("SCAN") or "TEMP B-TREE" in line[3]
-            # The rows of a VALUES list, which the statement brings itself.
+            # The rows of a VALUES list in the statement.
             if "CONSTANT ROW" not in line[3]
         }
     base.close()
     assert len(statements) > 20
     # The rows that a subquery has found, by an index and up to its LIMIT, are read from end to end (`few`, `newest`, `part`),
-    # and so are the VALUES that a statement brings itself (`v`).
+    # and so are the VALUES in the statement (`v`).
     assert {
         (table, statement)
         for table, statement in scanned

@@ -225,7 +225,7 @@ async def test_a_key_rotated_without_overlap_ends_at_once(api: FakeApi) -> None:
     assert (await (await api.client(old["key"])).get(LIST)).status_code == 401
     assert (await (await api.client(new.json()["key"])).get(LIST)).status_code == 200
     assert new.json()["previous"]["state"] == "revoked"
-    # It lives as long as the one before it was to.
+    # It has the same lifetime as its predecessor.
     assert new.json()["data"]["expires_at"].startswith("2026-12-31")
     repeated = await api.local.post(path, json={"overlap_hours": 0}, headers=headers)
     assert repeated.content == new.content

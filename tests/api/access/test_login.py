@@ -180,7 +180,7 @@ async def test_the_owner_on_the_machine_needs_no_old_password(api: FakeApi) -> N
         await login(api.local, "wrong wrong")
     done = await api.local.post("/local/v1/password", json={"password": NEW})
     assert done.status_code == 200, done.text
-    # And may try again at once.
+    # The owner may log in again at once.
     assert (await login(api.local, NEW)).status_code == 200
 
 

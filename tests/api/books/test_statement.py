@@ -25,7 +25,7 @@ async def test_each_entry_is_told_apart_and_nothing_is_paid(api: FakeApi) -> Non
     await shop.read(
         mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "rent", "93214500002", sent_at=later)
     )
-    # Its balance is not the wallet's: held.
+    # Its balance differs from the wallet's, so it is held.
     later += timedelta(minutes=1)
     await shop.read(mtn(4000, "KOFI ANTWI BADU", 5_000_000, "rent", "93214500003", sent_at=later))
     waiting = await shop.request(700)

@@ -178,7 +178,7 @@ def ask_as(uid: int, path: str) -> bytes:
 async def test_another_user_is_refused_by_the_kernels_word(api: FakeApi) -> None:
     nobody = pwd.getpwnam("nobody").pw_uid
     assert await asyncio.to_thread(ask_as, nobody, api.socket_path) == b"PermissionError"
-    # The file's mode is the first wall; behind it stands the second.
+    # The first check is the file's mode; this tests the second, the peer credentials.
     path = Path(api.socket_path)
     path.chmod(0o666)
     link = Path(f"/tmp/momo-test-{os.getpid()}")

@@ -72,7 +72,7 @@ async def test_every_error_leads_to_its_place_on_the_page_of_errors(api: FakeApi
         ("127.0.0.1:8420", "http://127.0.0.1:8420"),
         ("localhost:9000", "http://localhost:9000"),
         ("[::1]:8420", "http://[::1]:8420"),
-        # What is no address is not repeated.
+        # An invalid host is not repeated on the page.
         ('localhost:"><script>', "http://127.0.0.1:8420"),
     ],
 )

@@ -312,7 +312,7 @@ def test_a_daemon_that_nobody_asks_never_loads_it() -> None:
 
 async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
     told = set((await got(api))["components"]["examples"])
-    # Said of paths and methods that are not there, by the Unix socket, or not yet by any operation.
+    # Codes for missing paths and methods, of the Unix socket, or not used by an operation yet.
     elsewhere = {
         "METHOD_NOT_ALLOWED",
         "DEVICE_NOT_FOUND",
@@ -321,7 +321,7 @@ async def test_every_code_of_the_api_is_described(api: FakeApi) -> None:
         "PAYER_STILL_OPEN",
         "NO_CHECKOUT_PAGE",
         "RULE_NOT_FOUND",
-        # Of the dashboard and of the commands about its users.
+        # Codes of the dashboard and of the commands about its users.
         "FORM_REFUSED",
         "ROLE_REQUIRED",
         "USER_EXISTS",

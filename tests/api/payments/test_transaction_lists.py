@@ -174,7 +174,7 @@ async def test_a_caller_that_sees_both_modes_may_ask_for_one(api: FakeApi) -> No
         assert [item["reference"] for item in found["data"]] == [only]
         assert found["pagination"]["total"] == 1
     assert (await api.live.get("/v1/transactions?mode=live")).status_code == 200
-    # A key sees no more by asking for it.
+    # A key cannot see the other mode with this query.
     for client, mode in ((api.live, "test"), (api.test, "live"), (api.local, "both")):
         assert wrong_fields(await client.get(f"/v1/transactions?mode={mode}")) == ["mode"]
 

@@ -266,7 +266,7 @@ async def test_each_answer_to_made_up_calls_is_one_of_the_document_s(api: FakeAp
             asyncio.timeout(10),
             client.stream("GET", PATH, params=query, headers=headers) as response,
         ):
-            # The client's hook holds the answer to the document.
+            # The client's hook checks the answer against the document.
             seen.add(str(response.status_code))
             if response.status_code == 200:
                 assert await anext(response.aiter_lines()) == ": open"

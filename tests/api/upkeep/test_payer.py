@@ -53,7 +53,7 @@ async def test_a_payer_is_forgotten_when_all_is_over(api: FakeApi) -> None:
     await api.shop.env.store.write(over)
     done = (await api.local.post(FORGET, json={"number": NUMBER})).json()["data"]
     assert (done["counts"]["payments"], done["open"], done["dry_run"]) == (1, {}, False)
-    # What is listed, shown and asked about afterwards still works, without the person.
+    # Lists and single pages still work afterwards, without the personal data.
     listed = (await api.live.get("/v1/transactions")).json()["data"]
     paid = next(row for row in listed if row["status"] == "SUCCESS")
     assert (paid["payer_name"], paid["payer_phone"]) == (None, None)

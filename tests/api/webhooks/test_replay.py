@@ -194,7 +194,7 @@ async def test_what_another_endpoint_has_had_is_counted(api: FakeApi) -> None:
     had = (await api.live.get(LOG)).json()["data"][0]["webhook_id"]
     assert await counted(api.live, again) == {"enqueued": 2, "already_delivered_elsewhere": 1}
     entries = (await api.live.get(f"{LOG}?endpoint_id={again}")).json()["data"]
-    # The same payment to the same address has the same id for ever, also through an endpoint made anew.
+    # The same payment to the same address always has the same id, also after the endpoint was created again.
     assert entries[-1]["webhook_id"] == had
 
 

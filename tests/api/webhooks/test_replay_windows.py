@@ -101,7 +101,7 @@ async def test_a_replay_leaves_room_for_live_payments_at_its_endpoint_and_of_all
     due = await delivering.lease(
         api.shop.env, limit=8, per_endpoint=4, running={(targets[0], True): 2}
     )
-    # 2 of 10 workers are at it already, and half of them may be.
+    # 2 of 10 workers send bulk already, and half of them may.
     assert len(due.leased) == 3
     assert targets[0] not in {leased.endpoint.id for leased in due.leased}
 

@@ -123,6 +123,6 @@ def test_lines_that_are_not_ready_name_the_very_sim(
     no = refusal(409, "LINES_NOT_READY", sims_without_number=[sim, {"slot_index": 9}])
     api.on("POST", Path.ENDPOINTS, no)
     ran = momo("endpoints", "add", "https://shop.example/hook")
-    # Which number is on it is not known here, so the list of numbers is named.
+    # The number on the SIM is not known here, so the hint names the list of numbers.
     assert (ran.code, "momo methods list" in ran.err) == (5, True)
     assert f"momo sims ignore {typed}" in ran.err

@@ -39,7 +39,7 @@ def test_the_warning_about_the_page_comes_once_per_shop_and_others_each_time(
     warned = {**MADE.body, "meta": {"warnings": ["No line receives.", NOT_PUBLIC]}}
     api.on("POST", Route.INITIALIZE, Says(warned, 201))
     api.on("GET", Route.PAYMENT_METHODS, ok([]))
-    # A script reads it in every answer, and a person still sees it then.
+    # A script finds the warning in every answer, and that does not count as shown to a person.
     script = momo(*INIT[:-2], "--json")
     assert (NOT_PUBLIC in script.json["meta"]["warnings"], NOT_PUBLIC in script.err) == (
         True,

@@ -57,7 +57,7 @@ def test_fail_if_any_is_6_when_somebody_is_waited_for(
     assert (ran.code, ran.out) == (code, "")
     says = f"error: 1 payment to review\nnext:  momo review show {samples.REVIEW['id']}\n"
     assert ran.err == (says if rows else "")
-    # Who asks for a form gets it.
+    # An explicit output form is printed also with --quiet.
     assert momo("review", "list", "--fail-if-any", "-q", "--json").json["data"] == rows
 
 

@@ -86,7 +86,7 @@ def test_cron_hears_nothing_of_what_is_well_and_two_lines_of_what_is_not(
     assert ran.err == ("error: modem.busy is so; db.sound is so\nnext:  momo doctor modem db\n")
     strict = momo("doctor", "--quiet", "--strict")
     assert strict.err.startswith("error: modem.signal is so; modem.busy is so; ")
-    # Who asks for a form gets it.
+    # An explicit output form is printed also with --quiet.
     assert len(momo("doctor", "--quiet", "--plain").out.splitlines()) == 4
 
 

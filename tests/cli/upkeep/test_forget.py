@@ -49,7 +49,7 @@ def test_what_is_open_is_5_names_it_and_forgets_nothing(api: FakeApi, momo: Momo
     assert "not finished yet: 1 transaction, 2 webhooks; nothing was forgotten" in ran.err
     assert "momo deliveries list --status pending" in ran.err
     assert asked(api) == [{"number": "0244124567", "dry_run": True}]
-    # It may have become open between the look and the deed.
+    # It may have become open between the preview and the erasure.
     api.on(*FORGET, ok(samples.FORGETTABLE), refusal(409, "PAYER_STILL_OPEN"))
     assert momo(*PAYER, "--yes").code == 5
 

@@ -46,7 +46,7 @@ def test_cron_hears_nothing_of_a_shop_that_is_well_and_two_lines_of_one_that_is_
         )
     )
     assert (ran.code, ran.out, ran.err) == (0 if found == "ok" else 6, "", said)
-    # Who asks for a form gets it.
+    # An explicit output form is printed also with --quiet.
     assert momo("status", "--fail-if-unhealthy", "--quiet", "--json").out != ""
 
 

@@ -109,7 +109,7 @@ def test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_
     shop: Shop, api: FakeApi
 ) -> None:
     def events(asked: Asked) -> Says:
-        # The daemon goes away after one event, each time it is asked.
+        # The daemon closes the stream after one event, each time.
         number = int(asked.headers.get("last-event-id", 7)) + 1
         return Says(stream=f": open\n\nid: {number}\nevent: transaction.verified\ndata: {{}}\n\n")
 

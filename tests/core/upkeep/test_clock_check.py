@@ -144,7 +144,7 @@ def test_another_boot_knows_only_the_time_that_had_come() -> None:
     assert ahead(again, NOW + DAY_US, 1060) == DAY_US - MINUTE_US
     assert elsewhere.times(NOW + DAY_US, 10).doubt is None
     assert elsewhere.times(NOW + DAY_US, 70).lower_bound_us == NOW + MINUTE_US
-    # Without a name for the boot no counter can be laid beside another.
+    # Without the boot's id, two readings of the boot clock cannot be compared.
     nameless = ClockCheck()
     assert nameless.restore(first.dump(first.times(NOW, 1000), ""), NOW, 1060, "")
     assert nameless.times(NOW + DAY_US, 1060).doubt is None

@@ -41,7 +41,7 @@ def test_only_hosts_that_failed_are_held_and_only_while_the_link_is_down() -> No
     assert watch.held() == {"a"}
     watch.unreachable("b", 101.0)
     assert watch.held() == {"a", "b"}
-    # Whoever has not been asked for longest, so that a host that is gone hides none that is well.
+    # The least recently checked host first, so that a host that is gone does not hide a working one.
     assert watch.hosts_to_check() == ["c", "a", "b"]
     watch.check_failed("a", 102.0)
     watch.check_failed("c", 102.5)

@@ -100,7 +100,7 @@ def test_phones_compare_as_e164() -> None:
 
 
 def test_a_phone_does_not_start_with_a_local_prefix() -> None:
-    # It would be taken and never claim anything.
+    # It would be accepted and would never match.
     assert wrong({"payer.phone_number": {"$startsWith": "024"}}) == [
         ("filter.payer.phone_number.$startsWith", "invalid")
     ]

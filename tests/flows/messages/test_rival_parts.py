@@ -218,7 +218,7 @@ async def test_many_unjoined_home_parts_make_every_assembly_wait(shop: FakeShop)
     assert await status(shop, request) is TransactionStatus.PENDING
     assert await after_a_minute(shop) == 1
     assert await status(shop, request) is TransactionStatus.SUCCESS
-    # An hour later they count no more.
+    # An hour later they no longer count.
     shop.clock.advance(3600)
     await shop.read_pdus(parts(shop, None, 2, reference=8, at=STARTED + timedelta(minutes=62)))
     assert len(await shop.payments()) == 2

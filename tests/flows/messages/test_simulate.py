@@ -47,7 +47,7 @@ async def test_an_id_of_a_run_before_does_not_come_again(shop: FakeShop) -> None
     for _run in range(2):
         shop.env = dataclasses.replace(shop.env, entropy=dice, sandbox_cycles=sandbox.Cycles())
         (receipt,) = await made(shop, 1)
-        # The network's clock goes on: the references begin anew, the same second does not.
+        # The network's clock continues after the last second, so only the references begin anew.
         await ingest(shop.env, receipt.source, receipt.parts)
         shop.clock.advance(1)
     assert len(set(await payments(shop))) == 2

@@ -191,7 +191,7 @@ async def test_many_messages_that_wait_for_one_are_no_flood(shop: FakeShop) -> N
 async def test_rows_with_many_gaps_pay_when_the_missing_messages_come(shop: FakeShop) -> None:
     await shop.begin_chain(5000)
     row = [receipt(number, 100, 5000 + number * 100) for number in range(1, 61)]
-    # A post of the app gets lost again and again; the app gives the times received when it is asked for the lost ones.
+    # Posts of the app are lost repeatedly; for requested messages, the app reports the times when it received them.
     for one in row[1::2]:
         assert await read(shop, one) == [STATES.HELD]
     shop.clock.advance(2 * 3600)

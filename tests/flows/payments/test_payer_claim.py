@@ -51,7 +51,7 @@ async def test_a_payment_without_a_code_is_suggested_for_the_order_of_whoever_na
     answer = await send(api, order, f" {telco_id[:5]} {telco_id[5:]}\n")
     assert answer.status_code == 303
     assert await suggested(api) == [(order.reference, ["claimed", "amount"])]
-    # It is suggested, and that is all: not paid, not held, and the page still waits.
+    # It is only suggested: not paid, not held, and the page still waits.
     now = await api.shop.transaction(order.reference)
     assert now.status is TransactionStatus.PENDING
     page = await (await api.client()).get(answer.headers["location"])

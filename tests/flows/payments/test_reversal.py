@@ -112,7 +112,7 @@ async def test_a_paid_order_keeps_its_status_and_says_that_its_money_is_gone(
     assert (after.status, before.reversed_at) == (TransactionStatus.SUCCESS, None)
     assert payment.reversed_at == at
     assert await notices(shop) == [Notice.PAYMENT_REVERSED]
-    # Only the one that asked for it hears of it, and once.
+    # Only the endpoint with a subscription gets it, once.
     [body] = await sent(shop)
     assert body["type"] == "transaction.reversed"
     assert body["data"]["transaction_id"] == request.id
@@ -252,7 +252,7 @@ async def test_a_reversal_whose_balance_fits_nothing_waits_for_a_person(
         shop.env, OWNER, row.id, review.Approval(confirmed=True), meta=META
     )
     assert json.loads(answer.body)["transaction"]["reversed_at"] is not None
-    # It takes money back and makes none.
+    # It reverses a payment and makes none.
     assert len(await shop.payments()) == 1
     assert await shop.values("SELECT state FROM messages WHERE kind = 'reversal'") == [
         "not_payment"

@@ -53,7 +53,7 @@ async def test_a_clock_that_is_ahead_after_a_start_ends_and_clears_nothing(shop:
     assert not shop.env.times().confirmed
     assert await cancel_expire.expire(shop.env) == 0
     assert set((await erasure.prune(shop.env)).counts.values()) <= {0}
-    # The first message shows that it is ahead, and finds its order all the same.
+    # The first message shows that the clock is ahead, and still pays its transaction.
     right_us = shop.clock.now_us() - round(400 * DAY_S) * SECOND_US
     await pay(shop, order.svc_code or "", right_us)
     assert await status(shop, order.reference) is TransactionStatus.SUCCESS

@@ -81,7 +81,7 @@ async def test_the_reserve_is_given_back_at_the_last_step_and_taken_again(shop: 
     disk = Disk(shop)
     reserve = Path(shop.env.home) / BALLAST
     await disk_space.watch(shop.env)
-    # Room that is really taken, not a file with a hole in it.
+    # Allocated space, not a sparse file.
     assert reserve.stat().st_size == BALLAST_BYTES
     assert reserve.stat().st_blocks * 512 >= BALLAST_BYTES
     disk.free = 19 * MB

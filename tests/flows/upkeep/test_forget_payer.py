@@ -251,7 +251,7 @@ async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(
     await paid(shop)
     await settle(shop, "UPDATE payments SET payer_phone = NULL")
     assert (await erasure.preview_forget(shop.env, NUMBER)).counts["payments"] == 1
-    # Somebody else paid the customer's order: that one did not ask.
+    # Another payer paid the customer's transaction, and did not ask for erasure.
     await settle(shop, "UPDATE payments SET payer_phone = '+233209000543', payer_name = 'KOFI'")
     await erasure.forget(shop.env, OWNER, NUMBER)
     (payment,) = await shop.payments()

@@ -79,7 +79,7 @@ async def test_retries_get_their_times_a_piece_a_turn_oldest_first(ended: FakeSh
 async def test_until_all_have_their_times_first_attempts_go_out_and_retries_do_not(
     ended: FakeShop,
 ) -> None:
-    # What is overdue of those that have none yet would go out in a burst.
+    # Overdue retries without a new time would be sent in a burst.
     overdue = "UPDATE deliveries SET next_attempt_at = 1 WHERE seq IN (3, 4, 5)"
     await run(ended, overdue)
     due = await delivering.lease(ended.env, limit=6, per_endpoint=6, running={})

@@ -142,7 +142,7 @@ async def test_what_the_flush_brings_forward_uses_up_no_step(shop: FakeShop) -> 
     (after, *_) = await shop.rows(Delivery, "deliveries")
     assert (after.attempt_count, after.extra) == (before.attempt_count, False)
     assert after.next_attempt_at > shop.clock.now_us() + 3_000_000
-    # Its next failure is its own again.
+    # The next failure uses a step of the schedule again.
     shop.clock.advance(6)
     retry = next(item for item in await lease(shop, limit=9) if item.delivery.seq == 1)
     await fail(shop, retry)

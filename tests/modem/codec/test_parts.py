@@ -141,7 +141,7 @@ def test_parts_without_rivals_are_clear_whatever_their_order_and_distance() -> N
     assert choose(2, [part(2), part(1)]) == Assembly((1, 0), False, True, 0)
     assert choose(2, [part(1), part(2, 22)]) == Assembly((0, 1), False, True, 22 * SECOND_US)
     assert choose(2, [part(1, None), part(2)]) == Assembly((0, 1), False, True, SPAN_US_MAX)
-    # The same octets at another time are no rival: the text is the same.
+    # The same octets at another time are no rival, because the text is the same.
     again = choose(2, [part(1), part(2), part(2, 40)])
     assert again == Assembly((0, 1), False, True, 0)
 

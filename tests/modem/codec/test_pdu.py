@@ -121,7 +121,7 @@ def test_vector_reads_the_same_with_and_without_smsc(vector: dict[str, Any]) -> 
     assert not isinstance(without, Garbled)
     assert without.pdu == "00" + bare.upper()
     assert described(without) == described(value) | {"smsc": None}
-    # What a store keeps reads again without a length.
+    # A stored PDU is decoded again without a length.
     assert decode(value.pdu) == value
     assert decode(without.pdu) == without
 

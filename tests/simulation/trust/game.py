@@ -420,7 +420,7 @@ class _Game:
             sum(self._takings[day - back] for back in range(1, span + 1)) // span
             for span in range(1, min(14, day) + 1)
         ]
-        # Whichever of the days before it counts as usual.
+        # Any number of the days before may count as usual.
         return max([20_000, *(mean // 2 for mean in means)])
 
     def note_sent(self, text: str) -> None:

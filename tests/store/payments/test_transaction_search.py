@@ -148,7 +148,7 @@ async def test_a_search_for_a_part_reads_what_is_not_indexed_once_and_counts_wha
     behind = [line for line in found if "rowid>?" in line]
     assert [line.split()[1] for line in behind] == ["t", "p"]
     assert any("search VIRTUAL TABLE" in line for line in found) is (search == "ama")
-    # Nobody looks up the payment of each transaction: that took three times as long.
+    # No step looks up the payment of each transaction: that took three times as long.
     end = found.index("SCAN found")
     assert not [line for line in found[:end] if line.startswith("SEARCH p USING INDEX")], found
 
