@@ -80,7 +80,7 @@ except KeyboardInterrupt:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is built: a Debian release, its architecture, and the folder of the package's files."""
+    """The target of a build: a Debian release, its architecture, and the folder of the package's files."""
 
     release: str
     arch: str
@@ -139,7 +139,7 @@ def _project() -> dict[str, str]:
 
 
 def _maintainer() -> str:
-    """Return whom Debian's tools name: `DEBFULLNAME` and `DEBEMAIL`, as for all of them (debchange(1))."""
+    """Return the package's maintainer: `DEBFULLNAME` and `DEBEMAIL`, as Debian's tools do (debchange(1))."""
     name = os.environ.get("DEBFULLNAME", "The momo authors")
     return f"{name} <{os.environ.get('DEBEMAIL', 'momo@localhost.localdomain')}>"
 
@@ -213,7 +213,7 @@ def _platforms(target: Target) -> Iterator[str]:
 
 
 def _make_environment(target: Target) -> None:
-    """Write what `python3 -m venv` makes, with the paths that it has when it is installed."""
+    """Write the files of `python3 -m venv`, with the paths of the installed package."""
     home = target.root / "usr/lib/momo"
     (home / "bin").mkdir()
     (home / "bin/python3").symlink_to("../../../bin/python3")
@@ -348,7 +348,7 @@ def _write_compressed(path: Path, text: str) -> None:
 
 
 def _set_modes_and_times(root: Path, epoch: int) -> None:
-    """Give files the modes of a package, and all the same time, whatever this machine's umask is."""
+    """Set the modes and the time of all files as in a package, independent of this machine's umask."""
     for path in [root, *root.rglob("*")]:
         if not path.is_symlink():
             own = path.stat().st_mode & 0o100 and path.is_relative_to(root / "usr/lib") is False
