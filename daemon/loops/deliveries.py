@@ -325,7 +325,7 @@ class DeliverLoop:
                 self._queues.failed(key[0])
                 self._unsent += self._queues.drop(key)
                 return
-            # What is leased is sent first: to return and lease it again costs as much as to lease and record it.
+            # Leased deliveries are sent first: to return and lease them again costs as much as to lease and record them.
             took_s = clock.monotonic() - place_began
             place.is_ending = took_s > WORKER_SLICE_S and self._is_crowded(place)
             if self._stopping or (place.is_ending and took_s > WORKER_SLICE_S + PREFETCH_S):

@@ -29,7 +29,7 @@ async def run_every_minute(env: Env, log: Log) -> None:
             env.heartbeat(WORKER, BACKLOG_S)
             await _look_at_machine(env, log)
             if env.recovering:
-                # What was paid in time must not expire before its payment is in the database again.
+                # A transaction that was paid in time must not expire before its payment is in the database again.
                 await asyncio.sleep(RECOVERING_S)
                 continue
             await _sweep(env, log)

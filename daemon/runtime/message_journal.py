@@ -99,7 +99,7 @@ class MessageJournal:
                 _write_all(file.fd, data)
                 _DATA_SYNC(file.fd)
             except OSError:
-                # What was written is unknown, so the next call opens the file again and writes the lines again.
+                # The written part is unknown, so the next call opens the file again and writes the lines again.
                 with contextlib.suppress(OSError):
                     os.ftruncate(file.fd, file.size)
                 self._close()

@@ -97,7 +97,7 @@ async def test_endless_headers_are_cut_off(api: FakeApi) -> None:
     reader, writer = await connect(api)
     writer.write(b"GET / HTTP/1.1\r\n")
     answer = b""
-    # What was on its way when the other side closed may turn its answer into a reset.
+    # Data on its way when the server closed may turn its answer into a reset.
     with contextlib.suppress(ConnectionError):
         for _ in range(40):
             writer.write(b"X-Pad: " + b"a" * 1000 + b"\r\n")
@@ -204,7 +204,7 @@ async def test_one_who_says_no_more_is_still_answered(api: FakeApi) -> None:
 async def test_a_request_line_of_100_kilobytes_is_431(api: FakeApi) -> None:
     reader, writer = await connect(api)
     answer = b""
-    # What was on its way when the other side closed may turn its answer into a reset.
+    # Data on its way when the server closed may turn its answer into a reset.
     with contextlib.suppress(ConnectionError):
         writer.write(b"GET /v1/transactions?phone_number=" + b"2" * 100_000 + b" HTTP/1.1\r\n\r\n")
         async with asyncio.timeout(10):

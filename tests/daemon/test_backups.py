@@ -237,7 +237,7 @@ def test_a_drill_fails_for_a_copy_that_is_sound_and_cannot_be_opened(
     places: Places, shop: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = backups.create(places, None, NOW)
-    # Nothing in the file is damaged, but a table of a later step is in it already.
+    # The file is sound, but has a table of a later migration already.
     run_on = sqlite3.connect(made["path"])
     run_on.execute("CREATE TABLE labels (seq INTEGER)")
     run_on.close()

@@ -37,7 +37,7 @@ def usual_receipts(times: Sequence[int], since: int, until: int, now: int) -> fl
         return 0.0
     days = min(USUAL_DAYS, (now - times[0]) // DAY_US)
     if days < 1:
-        # Nobody knows yet when the shop closes: a forged row of the evening must not be confirmed by the night.
+        # The closing time is not known yet: the silence of the night must not confirm a forged row of the evening.
         until = min(until, since // DAY_US * DAY_US + FIRST_DAY_ENDS_US)
         elapsed = max(since - times[0], MINUTE_US)
         return sum(at < since for at in times) * max(0, until - since) / elapsed

@@ -130,7 +130,7 @@ class HiLinkSource:
         )
         self._durable.intersection_update(listed)
         if self._env.config.modems.delete and self._durable:
-            # What was stored just now is compared with the stick once more before it is deleted.
+            # A message stored just now is compared with the stick once more before it is deleted.
             await self._delete(await self._stick.messages() if stored else listed)
 
     async def _store(self, source: Source, found: list[StickMessage]) -> bool:

@@ -193,7 +193,7 @@ def _instructions(row: Row, terminal: Terminal, file: str | None) -> list[str]:
 
 
 def _commands(row: Row) -> list[str]:
-    """Return the commands that tell the app where to post; it has no screen for that."""
+    """Return the commands that set the app's webhook addresses; it has no screen for that."""
     phone = clean(row["phone_url"]) or "http://PHONE:8080"
     user = clean(row["user"])
     lines = []

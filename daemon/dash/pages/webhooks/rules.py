@@ -92,7 +92,7 @@ async def _save(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Outcome:
     position = _position(visit, values["position"])
     text = _filter(visit, values["filter"])
     if visit.form.get("do") == "try":
-        # Nothing was written, so the status leaves the token of the form free.
+        # Without a write, the status leaves the token of the form free.
         return await _form(visit, endpoint, rule, values, 422, tried=text)
     if visit.errors or text is None:
         return await _form(visit, endpoint, rule, values, 422)
