@@ -32,7 +32,7 @@ for profile, examples in (("default", 25), ("slow", share(1_000))):
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the profile; take the developer's shop and settings out of sight."""
+    """Choose the profile; hide the developer's shop and settings."""
     settings.load_profile("slow" if config.getoption("-m") == "slow" else "default")
     for name in list(os.environ):
         if name.startswith("MOMO_TEST_"):
@@ -64,7 +64,7 @@ async def browser() -> AsyncIterator["Browser"]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the times that tests took of their parts."""
+    """Print the times that tests measured."""
     for outcome in ("passed", "failed"):
         for report in terminalreporter.getreports(outcome):
             for name, text in getattr(report, "user_properties", ()):

@@ -207,7 +207,7 @@ class Caller:
             self._call("cancel", {}, order["reference"])
 
     def _look(self) -> None:
-        """A caller never sees time run backwards: a paid transaction stays paid by the same payment."""
+        """Check that answers never go back in time: a paid transaction stays paid by the same payment."""
         order = self._some_order()
         if order is None:
             return

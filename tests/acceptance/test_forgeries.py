@@ -37,7 +37,7 @@ Limit = str | int
 
 @dataclass
 class Wallet:
-    """The shop, the true balance of its wallet, and both hands that send SMS to its SIM."""
+    """The shop, the true balance of its wallet, and the network and the attacker, which send SMS to its SIM."""
 
     shop: RealShop
     phone: PhoneProcess

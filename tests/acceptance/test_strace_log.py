@@ -1,4 +1,4 @@
-"""The proof must be able to fail: traces in which an announcement comes too early."""
+"""Negative tests of the proof: traces in which an announcement comes too early."""
 
 import pytest
 

@@ -114,7 +114,7 @@ def sample_folder(_sample_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 @pytest.fixture
 def in_process(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run `python -m daemon VERB` here: a process a call would cost a second each."""
+    """Run `python -m daemon VERB` in this process: a new process would take a second for each call."""
     from daemon import __main__ as __main___module
 
     monkeypatch.setenv("MOMO_HOME", str(shop.home))

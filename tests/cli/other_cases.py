@@ -93,7 +93,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """One situation that wants more than this table can give: `test` is `file.py::test_name` in tests/."""
+    """One situation that this table cannot describe: `test` is `file.py::test_name` in tests/."""
 
     test: str
 
@@ -238,7 +238,7 @@ def _setting(verb: str, *argv: str, missing: Tried = OWN_FILE) -> Other:
 
 
 def _service(verb: str, test: str, refused: str = _KEEPER) -> Other:
-    """Make the row of a command about the service; on this machine the shop is none."""
+    """Make the row of a command about the service; on this machine the shop is not a service."""
     return Other(
         ("service", verb),
         Elsewhere(f"cli/service/test_service.py::{test}"),

@@ -1,4 +1,4 @@
-"""The table of errors is complete, and every command in it can be typed."""
+"""The table of errors is complete, and every command in it is valid."""
 
 import ast
 import re

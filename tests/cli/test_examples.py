@@ -36,13 +36,13 @@ ENDLESS = {
     for name, row in OTHERS.items()
     if isinstance(row.good, Elsewhere) and not name.startswith("service ")
 }
-"""They go on until Ctrl-C, or become another program: of their examples the words are read. The shop is no service here."""
+"""Commands that run until Ctrl-C or replace the process: their examples are only parsed. The shop is no service here."""
 STARTS = {"--stop", "--service", "--watch"}
-"""Flags that stop a daemon, make a service, or look for ever: the same."""
+"""Flags that stop a daemon, make a service, or run for ever: only parsed, too."""
 
 
 def code_of(line: str) -> int:
-    """Return the exit code of an example: the samples have something to find, and are no service."""
+    """Return the expected exit code of an example: the samples have findings, and are no service."""
     if "--fail-if-" in line:
         return 6
     return 3 if re.match("momo service (status|start|stop|restart|logs)", line) else 0

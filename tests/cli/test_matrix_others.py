@@ -140,7 +140,7 @@ def test_other_commands_without_a_shop(
 
 
 def ends(ran: Ran, code: int, error: str, row: Other) -> None:
-    """Hold a run to its code, and its document to the error that goes with it."""
+    """Check the exit code of a run, and the error in its document."""
     assert (ran.code, ran.err) == (code, ""), ran
     found = documents(ran.out, stream=row.stream)
     if code:

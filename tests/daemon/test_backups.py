@@ -250,7 +250,7 @@ def test_a_drill_fails_for_a_copy_that_is_sound_and_cannot_be_opened(
 
 @pytest.fixture
 def stick(shop: Places, tmp_path: Path) -> Path:
-    """The second place, plugged in and named in the settings."""
+    """The second folder for backups, on a plugged-in stick and in the settings."""
     made = tmp_path / "stick"
     made.mkdir()
     Path(shop.config).write_text(f'[backup]\nalso_to = "{made}"\n', encoding="utf-8")
@@ -436,7 +436,7 @@ else:
 
 
 def killed(shop: Places, where: str, verb: str, name: str = "") -> None:
-    """Run a verb in a process of its own that is killed there."""
+    """Run a verb in a separate process that is killed at that place."""
     done = subprocess.run(
         [sys.executable, "-c", KILLED, where, verb, name],
         env={**os.environ, "MOMO_HOME": shop.home}, capture_output=True, text=True, check=False,

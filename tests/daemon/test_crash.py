@@ -19,7 +19,7 @@ PRIVATE = ("KOFI", "0244123456", "244123456", "whsec_AAAABBBBCCCC", "AAAABBBB")
 
 
 def died() -> BaseException:
-    """Fail as a parser of ours might: with a message's words in the error and in its variables."""
+    """Fail as a bug in a parser might: with a message's words in the error and in its variables."""
     payer = "KOFI ANTWI BADU"
     try:
         try:

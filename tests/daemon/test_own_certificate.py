@@ -38,7 +38,7 @@ def trusting(home: Path) -> ssl.SSLContext:
 
 
 async def fetched(address: str, context: ssl.SSLContext, name: str) -> tuple[bytes, bytes]:
-    """Ask for /healthz under a name; return the status line and the server's certificate as DER."""
+    """Request /healthz under a name; return the status line and the server's certificate as DER."""
     host, port = split_address(address)
     reader, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=name)
     shown = f"[{name}]" if ":" in name else name

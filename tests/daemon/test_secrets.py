@@ -18,7 +18,7 @@ from daemon.wire import Places
 
 
 class FakeKeyring(KeyringBackend):
-    """A keyring in memory that can be locked, forgetful or slow."""
+    """A keyring in memory that can be locked, lose passwords, or be slow."""
 
     priority = 1
 

@@ -1,4 +1,4 @@
-"""The pages of the received SMS: reading, confirming a wording, and taking messages in as history."""
+"""The pages of the received SMS: show, confirm a wording, and import messages as history."""
 
 import json
 from pathlib import Path

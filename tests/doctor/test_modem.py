@@ -25,7 +25,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def found(machine: Machine, **changes: object) -> Found:
-    """Return id -> (status, detail, fix) of all that is not well, or all of it when all is."""
+    """Return id -> (status, detail, fix) of the checks that failed or warn, or of all checks if none does."""
     patient = replace(System(machine.root, ROOT_USER), **changes)  # type: ignore[arg-type]  # fields by name
     return {
         check.id: (check.status.value, check.detail, check.fix)

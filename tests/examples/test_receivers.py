@@ -89,7 +89,7 @@ def receiver(
 
 
 def _port(process: "subprocess.Popen[bytes]") -> int:
-    """Read the port off the line in which the program says that it listens."""
+    """Read the port from the line that the program prints when it listens."""
     assert process.stdout is not None
     for line in process.stdout:
         text = line.decode()

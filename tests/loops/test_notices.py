@@ -1,4 +1,4 @@
-"""The notice loop: from a line of the journal to a message to the owner, and on when a channel fails."""
+"""The notice loop: from a journal entry to a message to the owner, also if a channel fails."""
 
 import asyncio
 import io

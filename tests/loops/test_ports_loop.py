@@ -1,4 +1,4 @@
-"""Ports on ptys: the states that people see, sleep, restarts, and phones that change places."""
+"""Ports on ptys: reported states, sleep, restarts, and phones that change ports."""
 
 import asyncio
 import contextlib

@@ -40,7 +40,7 @@ def typed(phone: Phone) -> list[str]:
 
 
 class Bench:
-    """One port loop on one emulated phone; it may be stopped and started like a daemon."""
+    """One port loop on one emulated phone; it can be stopped and started like a daemon."""
 
     def __init__(self, shop: FakeShop, folder: Path, phone: Phone) -> None:
         self.shop = shop

@@ -1,4 +1,4 @@
-"""PDUs from a seed, octet by octet from 3GPP TS 23.040 and 23.038: none of the codecs under test has a hand in them."""
+"""PDUs from a seed, octet by octet from 3GPP TS 23.040 and 23.038, without any of the codecs under test."""
 
 import random
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Finding modems in a made-up /dev and /sys."""
+"""Find modems in a simulated /dev and /sys."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ LOOKS = 4
 
 
 class Machine:
-    """A little /dev and /sys, laid out as the kernel does it."""
+    """A small /dev and /sys with the kernel's layout."""
 
     def __init__(self, root: Path) -> None:
         self.dev = root / "dev"

@@ -508,7 +508,7 @@ async def test_evil_words_do_nothing(api: FakeApi, browser: Browser) -> None:
 
 @pytest.mark.slow
 async def test_a_script_that_is_not_ours_does_not_run(api: FakeApi, browser: Browser) -> None:
-    """The policy is the second wall, should a hole ever be made into the first."""
+    """The content security policy protects the page even if the escaping has a bug."""
     order = await Orders(api.shop).make("waiting")
     async with visiting(browser, api.base_url) as visit:
         await visit.page.goto(f"/pay/{order.public_slug}")

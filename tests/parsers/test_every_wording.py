@@ -41,7 +41,7 @@ def agrees(got: tuple[object, ...] | None, genuine: tuple[object, ...] | None) -
 
 
 def free_fields(wording: Wording, sample: str) -> list[tuple[int, int]]:
-    """Return where the fields stand that a payer or his name fills."""
+    """Return the positions of the fields with the payer's text or name."""
     match = compile_pattern(wording.pattern).fullmatch(sample)
     assert match is not None
     return sorted(match.span(name) for name in FREE if match.groupdict().get(name))

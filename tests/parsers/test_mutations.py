@@ -31,7 +31,7 @@ MESSAGES = sorted(
 )
 PAYMENTS = [text for text in MESSAGES if isinstance(read(None, text), Payment)]
 LIKE_RECEIPTS = {"loan", "airtime_reversal"}
-"""Letter for letter a receipt but for one name: without that name they are one."""
+"""Messages that differ from a receipt by one name only: without that name they are receipts."""
 OTHERS = [
     text
     for text in MESSAGES

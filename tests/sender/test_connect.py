@@ -1,4 +1,4 @@
-"""Reaching the host of a webhook: names, every one of their addresses, IPv6, and the resolver of the system."""
+"""Connect to the host of a webhook: names, all of their addresses, IPv6, and the system's resolver."""
 
 import asyncio
 import errno

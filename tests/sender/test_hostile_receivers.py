@@ -1,4 +1,4 @@
-"""Receivers that answer slowly, endlessly, nonsense or elsewhere, and those without a good certificate."""
+"""Hostile receivers: slow, endless or invalid answers, redirects, and invalid certificates."""
 
 import asyncio
 import datetime as dt

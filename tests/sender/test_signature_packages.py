@@ -1,4 +1,4 @@
-"""Packages that we did not write verify our webhooks, with the code of docs/webhooks.md as it stands there."""
+"""Third-party packages verify our webhooks, with the unchanged code of docs/webhooks.md."""
 
 import json
 import re

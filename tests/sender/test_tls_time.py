@@ -27,7 +27,7 @@ async def post(receiver: Receiver, stamp: int) -> Outcome:
 async def test_an_expired_certificate_was_valid_at_the_time_of_the_signature(
     tmp_path: Path,
 ) -> None:
-    """The wall clock of this test plays the wrong one."""
+    """The wall clock of this test is the wrong one."""
     expired = dt.datetime.fromtimestamp(NOW_S - DAY_S, dt.UTC)
     with Receiver(tmp_path, not_after=expired, default=Answer(headers=DATE)) as receiver:
         outcome = await post(receiver, NOW_S - 2 * DAY_S)

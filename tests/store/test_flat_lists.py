@@ -1,4 +1,4 @@
-"""Status, lines and lists take as many steps in a big shop as in a small one, and read no growing table through."""
+"""Status, lines and lists take as many steps in a big shop as in a small one, and scan no growing table."""
 
 import importlib
 import inspect

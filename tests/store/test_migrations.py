@@ -77,7 +77,7 @@ def connected(path: Path) -> sqlite3.Connection:
 
 
 def kill_in_step(path: Path, number: int, after: int) -> None:
-    """Migrate in a process of its own that is killed after so many statements of the last step."""
+    """Migrate in a separate process that is killed after so many statements of the last step."""
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(path), str(number), str(after)],
         capture_output=True, text=True, timeout=60, check=False,

@@ -24,7 +24,7 @@ NEW = "battery staple"
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
-    """A shop with a password, hashed as cheaply as can be."""
+    """A shop with a password and the cheapest hash."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     async with running(tmp_path) as made:
         await made.shop.env.store.write(

@@ -1,4 +1,4 @@
-"""Whole tables a page at a time: in order, each row once, and not without the journal's knowing."""
+"""Export of whole tables page by page: in order, each row once, and recorded in the journal."""
 
 import json
 from typing import Any

@@ -26,7 +26,7 @@ def watcher() -> Iterator[Watcher]:
 
 
 def held(shop: Shop, name: str) -> int:
-    """Take a lock as another process would; closing the descriptor lets go."""
+    """Take a lock as another process would; closing the descriptor releases it."""
     folder = Path(shop.places.state) / "lock"
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT)

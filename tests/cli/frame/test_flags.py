@@ -1,4 +1,4 @@
-"""The global flags, wherever they stand."""
+"""The global flags, at any position of the command line."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Man pages and the reference: all commands, well-formed, as the program is."""
+"""Man pages and the reference: all commands, well-formed, in agreement with the program."""
 
 import shutil
 import subprocess

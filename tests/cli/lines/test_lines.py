@@ -69,7 +69,7 @@ def test_a_number_taken_off_its_sim_is_said_to_be_on_none(api: FakeApi, momo: Mo
 
 
 def deaf(api: FakeApi) -> str:
-    """Let the one line not receive; return the reason."""
+    """Make the only line unable to receive; return the reason."""
     why = "the SIM asks for its PIN"
     lines = bare("till")
     [phone] = lines["phones"]

@@ -19,7 +19,7 @@ ADD = ("methods", "add", "--name", "Ama", "-o", "table", "--provider", "mtn", "-
 
 @pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Iterator[BinaryIO]:
-    """The keyboard of the person at the terminal."""
+    """Typed answers at the terminal."""
     master, slave = pty.openpty()
     with os.fdopen(slave) as person, os.fdopen(master, "wb", buffering=0) as hand:
         monkeypatch.setattr(sys, "stdin", person)

@@ -1,4 +1,4 @@
-"""`momo open`: the address goes to the browser that there is, and to stdout in any case."""
+"""`momo open`: opens the address in an available browser, and always prints it on stdout."""
 
 import os
 import signal

@@ -30,7 +30,7 @@ def path(number: int) -> str:
 
 @pytest.fixture
 def three(api: FakeApi, tmp_path: Path) -> str:
-    """One is matched, one is not there yet, one is matched to this very payment already."""
+    """One line is matched, one payment is missing, one is matched to the same payment already."""
     api.on("POST", path(1), matched())
     api.on("POST", path(2), refusal(404, "NO_MATCHING_TRANSACTION", "not yet"))
     extras = {"transaction_status": "PARTIAL", "verified_by_transaction_id": "0000000003"}

@@ -1,4 +1,4 @@
-"""Taking a suggested order: with one key on a terminal, with --suggested in a script; and names that were approved."""
+"""Accept a suggested transaction: with one key on a terminal, with --suggested in a script. Also: approved names."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The forms of stdout: whole outputs, as files in golden/."""
+"""The output forms: whole outputs, compared with files in golden/."""
 
 import csv
 import io

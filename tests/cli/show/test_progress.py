@@ -1,4 +1,4 @@
-"""How far a long piece of work is: on a terminal, on stderr, and nowhere else."""
+"""The progress of a long operation: shown only on stderr, and only on a terminal."""
 
 import io
 from dataclasses import replace

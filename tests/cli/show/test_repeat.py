@@ -1,4 +1,4 @@
-"""`momo status --watch` and `momo lines --watch`: the same question until Ctrl-C."""
+"""`momo status --watch` and `momo lines --watch`: the same call repeated until Ctrl-C."""
 
 import io
 import json

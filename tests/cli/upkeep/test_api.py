@@ -1,4 +1,4 @@
-"""`momo api`: any call, as it was typed."""
+"""`momo api`: any call, sent unchanged."""
 
 import io
 import json

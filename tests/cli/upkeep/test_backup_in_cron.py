@@ -1,4 +1,4 @@
-"""`momo backup` in a crontab: silent when a copy was made, two lines when a person must look."""
+"""`momo backup` in a crontab: silent after a success, two lines of output when an operator must act."""
 
 from typing import Any
 

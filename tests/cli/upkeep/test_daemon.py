@@ -47,7 +47,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def listens(shop: Shop, *states: str) -> str:
-    """Return a program that serves with these states in turn; the last one stays."""
+    """Return a program that reports these states in turn; the last one stays."""
     return LISTENS.format(path=str(shop.socket), states=[*states])
 
 

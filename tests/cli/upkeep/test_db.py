@@ -22,7 +22,7 @@ QUERY = "SELECT name, timezone AS zone, 5 AS n FROM shop"
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch, shop: Shop) -> list[list[str]]:
-    """Lay a shop, and run the daemon's program within this process."""
+    """Make a shop, and run the daemon's program in this process."""
     path = Path(shop.places.database)
     path.unlink(missing_ok=True)
     new_database.lay(path)

@@ -9,7 +9,7 @@ from tests.cli.conftest import Momo
 
 
 def put_back(monkeypatch: pytest.MonkeyPatch, **since: int | None) -> None:
-    """Have the daemon's program put a copy back that is so far behind."""
+    """Let the daemon's program restore a copy that is so far behind."""
     data: dict[str, Any] = {
         "id": "20261120T020000Z", "path": "/c.db", "bytes": 1, "shop": "Ama", "rows": {},
         "newest_at": "2026-11-20T02:00:00.000Z", "findings": [], "kept": "/momo.db.before", **since,

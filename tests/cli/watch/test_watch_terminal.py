@@ -36,7 +36,7 @@ def test_without_a_terminal_it_says_what_to_use(argv: tuple[str, ...], momo: Mom
 
 @dataclass
 class Screenful:
-    """A program on a pty, and all that it wrote."""
+    """A program on a pty, and its whole output."""
 
     process: "subprocess.Popen[bytes]"
     master: int
@@ -52,7 +52,7 @@ class Screenful:
         self.said = self.said[found.end() :]
 
     def wait_until(self, happened: Callable[[], bool]) -> None:
-        """Read until something happened elsewhere."""
+        """Read until a condition holds."""
         while not happened():
             self._read(str(happened))
 

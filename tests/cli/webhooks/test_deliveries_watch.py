@@ -25,7 +25,7 @@ RETRYING = {**samples.DELIVERY, "status": "retrying", "response_status_code": 50
 
 @pytest.fixture
 def watched(api: FakeApi, naps: list[float]) -> FakeApi:
-    """One ends, one was cleared away since, one is tried in vain again and again; then the daemon goes away."""
+    """One delivery ends, one has been pruned, one fails repeatedly; then the daemon goes away."""
     api.on("GET", wire.Path.EVENTS,
         stream((7, "delivery.delivered", ENDED), (8, "endpoint.failing", {}), (9, "delivery.failed", GONE)),
         refusal(500, "INTERNAL_ERROR"))  # fmt: skip

@@ -1,4 +1,4 @@
-"""Endpoints tried from the command line, and their secrets."""
+"""Test sends to endpoints from the command line, and their secrets."""
 
 import io
 from pathlib import Path

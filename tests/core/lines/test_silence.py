@@ -1,4 +1,4 @@
-"""When a SIM's silence is an alarm: weeks of a made-up shop, judged hour by hour."""
+"""Alarms about a silent SIM: weeks of a simulated shop, checked hour by hour."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ def time(weeks: int, day: int, hour: float) -> int:
 
 
 def alarm_after(rhythm: Rhythm, most_us: int = 3 * DAY_US) -> int | None:
-    """Return after which silence the alarm comes, in minutes."""
+    """Return the length of the silence at the alarm, in minutes."""
     assert rhythm.last_at is not None
     for quiet in range(0, most_us, 5 * MINUTE_US):
         if silence.evaluate(rhythm, rhythm.last_at, rhythm.last_at + quiet, 0).alarm:
@@ -85,7 +85,7 @@ def test_a_quiet_shop_is_noticed_the_same_day(seed: int) -> None:
 @pytest.mark.parametrize("rate", [market, kiosk])
 @pytest.mark.parametrize("seed", range(3))
 def test_nights_and_closed_sundays_are_no_alarm(rate: Rate, seed: int) -> None:
-    """Eight weeks are lived, and every hour's silence is judged as the sweep would."""
+    """Simulate eight weeks, and check the silence each hour as the daemon does."""
     for now, rhythm in hourly(rate, time(8, 0, 0), seed):
         if rhythm.last_at is not None:
             assert not silence.evaluate(rhythm, rhythm.last_at, now, 0).alarm, now
@@ -136,7 +136,7 @@ def test_a_handful_of_messages_is_no_rhythm() -> None:
 
 
 def test_hours_that_nobody_watched_are_not_empty_hours() -> None:
-    """A laptop that was off on two Tuesdays has not learned that Tuesdays are quiet."""
+    """A laptop that was off on two Tuesdays does not count them as Tuesdays without messages."""
     full = live(market, time(4, 1, 12))
     lame = live(market, time(4, 1, 12))
     counts = bytearray(lame.counts)

@@ -394,7 +394,7 @@ def test_on_the_first_day_nothing_is_usual_after_18_hours() -> None:
 def test_genuine_home_messages_in_any_order_are_all_accepted_in_the_end(
     moves: list[tuple[int, int]], random: Random
 ) -> None:
-    """Messages of few minutes, shuffled: the last one to come closes every gap."""
+    """Messages of a few minutes in a random order: the last one closes every gap."""
     balance, told = 10_000, list[Entry]()
     for seq, (move, _) in enumerate(moves):
         balance += move

@@ -10,7 +10,7 @@ SIM = "sim"
 
 
 def watch(*sent: int, boot_s: float = 1000.0) -> ClockCheck:
-    """Return one that heard these, NOW, of a phone that had been open for long."""
+    """Return a check with these network times, received NOW through a phone that had been open for long."""
     made = ClockCheck()
     made.note_opened(SIM, boot_s - 1000)
     for at in sent:

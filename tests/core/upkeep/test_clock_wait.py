@@ -23,7 +23,7 @@ PENDING, RETRYING, FAILED = DeliveryStatus.PENDING, DeliveryStatus.RETRYING, Del
 
 
 def times(*, ahead_us: int | None = 0, past_us: int | None = None) -> Times:
-    """Return NOW by a clock so far ahead of a message (None: no message), after a time that is surely past."""
+    """Return NOW by a clock so far ahead of a message (None: no message), with an earlier known time."""
     check = ClockCheck()
     if past_us is not None:
         check.note_latest(past_us, 0)

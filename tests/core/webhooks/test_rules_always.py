@@ -49,7 +49,7 @@ SAMPLES = st.dictionaries(st.sampled_from([*FIELDS, "meta.table", "meta"]), SCAL
 
 @st.composite
 def valid_filters(draw: st.DrawFn, depth: int = 1) -> dict[str, Any]:
-    """Filters that are right, of every field and operator."""
+    """Valid filters with every field and operator."""
     found: dict[str, Any] = {}
     for name in draw(st.lists(st.sampled_from([*FIELDS, "meta.table"]), max_size=2)):
         kind = kind_of(name)

@@ -1,4 +1,4 @@
-"""Signatures as receivers check them: the published vector, and the packages that receivers use."""
+"""Signatures, checked with the published test vector and with the packages that receivers use."""
 
 import base64
 import time

@@ -19,7 +19,7 @@ KEY = Caller(CallerKind.KEY, None, ALL_SCOPES, "k", publishable=False, name="key
 
 @pytest.fixture
 async def owned(shop: FakeShop) -> FakeShop:
-    """A shop with a password, hashed as cheaply as can be."""
+    """A shop with a password and the cheapest hash."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
     row = users.new_row("u", "owner", Role.OWNER, hashed, 0)
     await shop.env.store.write(lambda tx: users.add(tx, row))

@@ -55,6 +55,6 @@ async def test_a_sim_that_was_known_by_its_imsi_stays_one_when_its_iccid_is_hear
 
 
 async def test_a_new_card_with_the_imsi_of_another_is_a_sim_of_its_own(shop: FakeShop) -> None:
-    """A card that replaces a lost one has another ICCID and another IMSI; were it the same one, it is still not this card."""
+    """A card that replaces a lost one has another ICCID and another IMSI; even with the same IMSI it is another card."""
     source = await modems.identify(shop.env, phone("8923301000000000993", MTN_IMSI))
     assert source.sim_key == "8923301000000000993"

@@ -30,7 +30,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
 
 
 async def busy(shop: FakeShop) -> None:
-    """Let the SIM have had messages all the time, the last one now."""
+    """Give the SIM a history of messages at all times, the last one now."""
     now = shop.clock.now_us()
     start = silence.new_rhythm(shop.source.sim_key, now - 60 * DAY_US, 0)
     rhythm = replace(start, week=now // HOUR_US // HOURS, counts=BUSY, messages=9_999, last_at=now)

@@ -1,4 +1,4 @@
-"""PINs of SIMs: each is tried once, the try is durable before it is made, and a right one is used again."""
+"""PINs of SIMs: each is tried once, the try is recorded before it is made, and a correct one is used again."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An SMS that tests a modem: from any SIM that is there, once, under the limits that all SMS have."""
+"""An SMS that tests a modem: from any present SIM, once, under the limits of all SMS."""
 
 from pathlib import Path
 

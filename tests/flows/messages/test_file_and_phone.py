@@ -40,14 +40,14 @@ def receipt(shop: FakeShop, typed: str, telco_id: str = ID, minor: int = 2500) -
 
 
 async def as_text(shop: FakeShop, *made: Receipt) -> Sequence[ImportResult]:
-    """Import them as a phone's backup shows them."""
+    """Import them as texts, as from a phone's backup."""
     entries = [Entry(one.sender, one.text, NOW) for one in made]
     taken = await flow.import_messages(shop.env, OWNER, LINE, entries, dry_run=False)
     return [one.fate for one in taken]
 
 
 async def as_pdus(shop: FakeShop, *made: Receipt) -> Sequence[ImportResult]:
-    """Import them as they are on the SIM, to the byte."""
+    """Import them as PDUs, byte for byte as on the SIM."""
     entries = [Entry(pdu=pdu) for one in made for pdu in one.pdus]
     taken = await flow.import_messages(shop.env, OWNER, LINE, entries, dry_run=False)
     return [one.fate for one in taken]
@@ -297,7 +297,7 @@ WAYS: Final = (
 
 
 async def live(steps: Sequence[tuple[int, str]]) -> None:
-    """Play steps about three receipts, of which two are for orders, and judge."""
+    """Run steps about three receipts, two of them for transactions, and check the result."""
     with tempfile.TemporaryDirectory() as folder:
         shop = await FakeShop.make(Path(folder))
         try:

@@ -35,7 +35,7 @@ async def take(
 
 
 async def counts(shop: FakeShop) -> list[int]:
-    """Return how many rows there are that an import must not make."""
+    """Return the number of rows that an import must not make."""
     tables = ("deliveries", "line_balances", "sim_smscs", "reviews", "notices")
     return [(await shop.values(f"SELECT COUNT(*) FROM {table}"))[0] for table in tables]
 

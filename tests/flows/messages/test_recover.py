@@ -1,4 +1,4 @@
-"""An older database gets its messages back from the message journal: the same messages, payments and webhooks, none twice."""
+"""Recover an older database from the message journal: the same messages, payments and webhooks, each of them once."""
 
 import contextlib
 import random

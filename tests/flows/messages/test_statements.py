@@ -1,4 +1,4 @@
-"""A paid receipt takes few statements: after each, another thread may run, and the writer waits for its next turn."""
+"""A paid receipt takes few SQL statements, because the writer may have to wait for another thread after each."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
 STATEMENTS = 25
-"""Of a receipt of two parts with one endpoint and an SMS to the payer, from the first part to the commit that owes the webhooks."""
+"""For a receipt of two parts with one endpoint and an SMS to the payer, from the first part to the commit with the webhooks."""
 
 
 @pytest.mark.file

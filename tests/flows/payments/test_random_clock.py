@@ -25,7 +25,7 @@ from tests.fakes.tiers import share
 HOUR = 3600
 DAY = 24 * HOUR
 JUMPS = (40, -40, 400, -400, 18_000, -18_000)
-"""Days; further than all the time that passes here, so that no wrong hour is one that a right clock had too."""
+"""Days; more than the whole simulated time, so that no wrong time is also a right one."""
 YEARS = (1975, 2150)
 
 STEPS = st.one_of(
@@ -48,9 +48,9 @@ class Day:
     right_us: int
     messages: int = 0
     made: list[tuple[Transaction, int, int]] = field(default_factory=list)
-    """Each order, when it was made, and how many hours it lasts."""
+    """Each transaction, its time of creation, and its lifetime in hours."""
     off_s: int = 0
-    """For how long the machine was off in all; an order that a wrong clock made then may end so much later."""
+    """The total time that the machine was off; a transaction made by a wrong clock may expire so much later."""
 
     @property
     def wrong_us(self) -> int:
@@ -77,7 +77,7 @@ class Day:
             await self.hear()
 
     async def start_again(self, off_s: int) -> None:
-        """End the daemon, also the machine if it is off for a while; it had looked at the clock after the last order."""
+        """Stop the daemon, and the machine if it is off for a while; the clock was checked after the last transaction."""
         await self.minute()
         if off_s:
             self.shop.clock.reboot(off_s)
@@ -90,7 +90,7 @@ class Day:
         self.right_us += 600 * SECOND_US
 
     async def answer(self, claim: Idempotency) -> Answer:
-        """Make a call, or the same again."""
+        """Make a call, or repeat the same call."""
         now = self.shop.clock.now_us()
         return await self.shop.env.store.write(
             lambda tx: idempotency.once(tx, claim, now, lambda: Answer(200, b"{}"))
@@ -126,7 +126,7 @@ class Day:
             assert (ended, pruned) == ([0, 0, 0], {})
 
     async def judge(self, *, ended: bool) -> None:
-        """Look that no order has ended before its time, and that each did in the end; and that each answer is kept."""
+        """Check that no transaction has expired before its time, that each has expired in the end, and that each answer is kept."""
         for order, made_us, hours in self.made:
             left_s = hours * HOUR - (self.right_us - made_us) / SECOND_US
             found = await self.shop.transaction(order.reference)

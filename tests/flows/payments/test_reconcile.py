@@ -271,7 +271,7 @@ async def test_a_repeat_with_the_same_key_gets_the_same_bytes(shop: FakeShop) ->
 
 
 async def race(shop: FakeShop, callers: int, number: int) -> None:
-    """Let callers race for one telco ID, each for an order of its own."""
+    """Let concurrent callers use one network ID, each for a different transaction."""
     telco_id = f"9400000{number:04d}"
     requests = [await shop.request() for _caller in range(callers)]
     await shop.read(

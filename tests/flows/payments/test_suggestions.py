@@ -251,7 +251,7 @@ async def test_names_of_orders_that_cannot_be_paid_any_more_are_forgotten(shop: 
 async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_through(
     shop: FakeShop,
 ) -> None:
-    """All of them want the same amount from people of one name, and the reference is made to cost work."""
+    """All transactions have the same amount and the same name, and the reference takes the most work to compare."""
     request = await shop.request(2500, customer_name="Yaw Owusu")
     await pay(shop, "K7M 2QX 9TW 4RD " * 3)
     [payment] = await shop.payments()

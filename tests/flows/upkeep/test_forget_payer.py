@@ -42,7 +42,7 @@ async def shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
 
 
 async def paid(shop: FakeShop, telco_id: str = "0000012345678901", name: str = NAME) -> Transaction:
-    """Let the payer pay an order, with everything written down on the way that can be."""
+    """Let the payer pay a transaction, with personal data in every possible place."""
     await add_endpoint(shop, include_raw=True, catch_all=True)
     order = await shop.request(
         customer_name=name, description="kente cloth", meta='{"mail":"a@canary.example"}',
@@ -54,7 +54,7 @@ async def paid(shop: FakeShop, telco_id: str = "0000012345678901", name: str = N
 
 
 async def settle(shop: FakeShop, *statements: str) -> None:
-    """Let everything be over: webhooks delivered and answered, SMS sent."""
+    """Finish all open work: webhooks delivered and answered, SMS sent."""
 
     def job(tx: Any) -> None:
         tx.run(
@@ -73,7 +73,7 @@ async def settle(shop: FakeShop, *statements: str) -> None:
 
 
 def everything(path: Path) -> str:
-    """Return all that stands in all tables, and every inflated body."""
+    """Return the contents of all tables, and every decompressed body."""
     base = sqlite3.connect(path)
     # The index of the search has no rows to show; its bytes are in the tables behind it.
     tables = [

@@ -43,7 +43,7 @@ async def pay(shop: FakeShop, number: int, reference: str = "food") -> None:
 
 
 async def answer(shop: FakeShop, status: int) -> None:
-    """Let everything that is due be answered so."""
+    """Record this answer for every due delivery."""
     for leased in (await delivering.lease(shop.env, limit=50, per_endpoint=50, running={})).leased:
         outcome = Outcome(status, "their answer", None, None, 1000, connected=True)
         await delivering.record_outcome(shop.env, leased, outcome, link=LINK, policy=RetryPolicy())

@@ -14,7 +14,7 @@ from tests.fakes.shop import OWNER, FakeShop
 
 
 async def resumed(shop: FakeShop, count: int = 3, *endpoints: str) -> None:
-    """Owe endpoints so much while they are paused, resume them, and let their probes arrive."""
+    """Queue this many deliveries for paused endpoints, resume them, and let their probes arrive."""
     for endpoint_id in endpoints or ("e1",):
         await add_endpoint(shop, endpoint_id, is_active=0)
     for number in range(count + 1):

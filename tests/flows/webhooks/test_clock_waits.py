@@ -1,4 +1,4 @@
-"""A 4xx that a wrong clock may have caused waits, is signed again, and is final after 24 hours."""
+"""After a 4xx that a wrong clock may have caused, a delivery waits and is signed again; the 4xx is final after 24 hours."""
 
 from dataclasses import replace
 

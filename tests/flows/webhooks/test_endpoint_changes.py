@@ -1,4 +1,4 @@
-"""Pausing, resuming and deleting endpoints, while deliveries wait and are on their way."""
+"""Pause, resume and delete endpoints with waiting and running deliveries."""
 
 import dataclasses
 from typing import Any

@@ -27,7 +27,7 @@ from tests.fakes.shop import FakeShop
 
 
 async def in_outage(shop: FakeShop, waiting: int = 4, failed: int = 3) -> None:
-    """Owe an endpoint so much, and let so many first attempts fail."""
+    """Queue this many deliveries for an endpoint, and let this many first attempts fail."""
     await add_endpoint(shop)
     for number in range(waiting):
         await owe(shop, f"9321450000{number}")

@@ -42,7 +42,7 @@ QUICK, ALL = 600, share(10_000, 2_000)
 
 @dataclass
 class Differences:
-    """Which departures were met; each name stands in the table of tests/modem/codec/other_codecs.md."""
+    """The departures found; each name is in the table of tests/modem/codec/other_codecs.md."""
 
     met: set[str] = field(default_factory=set)
 
@@ -98,7 +98,7 @@ def smspdudecoder_text(septets: bytes, differences: Differences) -> str:
 
 
 def against_gsmmodem(case: Case, ours: Ours) -> set[str]:
-    """Hold our reading against python-gsmmodem-new's; return the names of its departures."""
+    """Compare our reading with python-gsmmodem-new's; return the names of its departures."""
     differences = Differences()
     try:
         theirs = decodeSmsPdu(case.pdu)
@@ -156,7 +156,7 @@ def gsmmodem_body(case: Case, ours: Deliver | Submit, text: str) -> set[str]:
 
 
 def against_smspdudecoder(case: Case, ours: Ours) -> set[str]:
-    """Hold our reading against smspdudecoder's, which reads no reports; return its departures."""
+    """Compare our reading with smspdudecoder's, which reads no reports; return its departures."""
     differences = Differences()
     if isinstance(ours, StatusReport):
         return set()
@@ -226,7 +226,7 @@ GSMMODEM_GROUP = "gsmmodem-coding-group"
 
 
 def compare(count: int, seed: int = 1) -> set[str]:
-    """Hold this many PDUs against both peers; return the names of all departures met."""
+    """Compare this many PDUs with both peers; return the names of all departures found."""
     met = set[str]()
     for case in generate(seed, count):
         ours = decode(case.pdu)

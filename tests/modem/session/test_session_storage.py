@@ -98,7 +98,7 @@ def test_a_make_that_deletes_siblings_deletes_nothing_before_all_is_stored() -> 
 ROUTER = replace(
     FAMILIES["generic"], notices=((0, 1, 2), (0, 2), (0,), (0, 1), (0, 1)), services=(0, 1)
 )
-"""A phone that knows no way but to pass messages on."""
+"""A phone that can only pass messages on without storing them."""
 
 
 def test_a_phone_that_only_passes_on_is_acknowledged_after_the_message_is_stored() -> None:

@@ -132,7 +132,7 @@ class Result:
     sent: int = 0
     """Messages of the adversary."""
     reversals: set[str] = field(default_factory=set)
-    """IDs of payments that momo takes for reversed and that were not."""
+    """IDs of payments that momo marks as reversed and that were not."""
     conflicts: set[int] = field(default_factory=set)
     """Genuine receipts with a review because another payment has their ID."""
     misread: list[str] = field(default_factory=list)
@@ -329,7 +329,7 @@ class _Game:
             self.player.happens(Moment.BACK)
 
     async def _visit(self) -> None:
-        """Let the person decide all reviews; he knows the truth, which the wallet's own list shows him."""
+        """Let the operator decide all reviews correctly, by the wallet's own list."""
         self._how = "person"
         asked: set[str] = set()
         while found := [

@@ -54,7 +54,7 @@ class World(Protocol):
     balance: int
     """The true balance; read only at the levels that may know it."""
     told: list[Change]
-    """The genuine receipts whose messages have arrived."""
+    """The genuine receipts with messages that have arrived."""
 
     def at(self, when: int, act: Callable[[], None]) -> None:
         """Do something at a time."""

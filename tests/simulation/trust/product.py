@@ -56,7 +56,7 @@ class Disk(InlineStore):
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """A payment that momo believes.
+    """A payment that momo accepted.
 
     Attributes:
         body: The text of its message.
@@ -229,7 +229,7 @@ class Product:
         ]
 
     def reversed_ids(self) -> set[str]:
-        """Return the IDs of the payments that momo believes to be taken back."""
+        """Return the IDs of the payments that momo marks as reversed."""
         return {
             row[0]
             for row in self._look(

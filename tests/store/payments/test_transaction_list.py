@@ -129,7 +129,7 @@ def by_hand(rows: Sequence[Row], wanted: TransactionFilter) -> list[str]:
 
 @pytest.fixture(scope="module")
 def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """One database for all examples: making one costs more than all that is asked of it."""
+    """One database for all examples, because making one takes longer than all queries."""
     store = Store.open(str(tmp_path_factory.mktemp("list") / "momo.db"), now_us=NOW)
     yield store
     store.close()

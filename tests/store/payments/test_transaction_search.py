@@ -1,4 +1,4 @@
-"""A search of the transactions: one thing that is named whole, from the indexes alone; else a part of any, read once."""
+"""Search of transactions: a whole identifier is found by the indexes alone; a part of a text reads each table once."""
 
 import itertools
 import sqlite3
