@@ -35,13 +35,13 @@ from daemon.loops.every_minute import run_every_minute
 from daemon.loops.faults import FaultLoop
 from daemon.loops.held_messages import settle_held_messages
 from daemon.loops.keep_awake import KeepAwakeLoop
+from daemon.loops.lines.ports import Ports
+from daemon.loops.lines.signal import note_signals
+from daemon.loops.lines.simulated_phones import SimulatedPhones
 from daemon.loops.message_journal import copy_messages, open_message_journal, recover_messages
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.own_wordings import watch_templates
-from daemon.loops.ports import Ports
 from daemon.loops.self_check import check_database
-from daemon.loops.signal import note_signals
-from daemon.loops.simulated_phones import SimulatedPhones
 from daemon.loops.sources.all import RunningSource, Sources
 from daemon.loops.sources.kinds import new_source
 from daemon.loops.watchdog import Watchdog

@@ -138,7 +138,7 @@ def new_store(places: wire.Places, config: Config) -> Store:
         return open_store.new_store(places.database, config.store.url)
     except open_store.DriverMissing as error:
         raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config unset store.url"
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config edit"
         ) from error
 
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 FAST = {"RestartSec": "300ms", "WatchdogSec": "2s"}
 HANGS = """
 import sys, time
-from daemon.loops import ports
+from daemon.loops.lines import ports
 if not __import__("os").path.exists(sys.argv[1]):
     open(sys.argv[1], "w").close()
     ports.SleepWatch.slept_s = lambda _: time.sleep(3600)

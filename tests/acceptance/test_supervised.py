@@ -20,7 +20,8 @@ pytestmark = pytest.mark.slow
 STUCK = """
 import asyncio, sys, time
 from daemon.core.upkeep import heartbeat
-from daemon.loops import deliveries, every_minute, modems, notices, own_wordings, ports
+from daemon.loops import deliveries, every_minute, notices, own_wordings
+from daemon.loops.lines import modems, ports
 
 async def hang(*_, **__):
     await asyncio.Event().wait()

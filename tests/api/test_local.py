@@ -56,6 +56,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
     assert data["db"].pop("bytes") > 0
     assert data == {
         "state": "ok",
+        "waiting": None,
         "problems": [],
         "message_journal": {"recovering": False, "second_folder": None, "why": None},
         "version": VERSION,
@@ -81,6 +82,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         "phones": [],
         "db": {
             "path": api.shop.env.store.path,
+            "server": None,
             "schema": len(migrations()),
             "sqlite": sqlite3.sqlite_version,
             "last_check": "ok",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.loops.signal import note_once
+from daemon.loops.lines.signal import note_once
 from daemon.store.engine import Tx
 from daemon.wire import Role
 from tests.fakes.api import FakeApi

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.loops.modems import PortLoop
+from daemon.loops.lines.modems import PortLoop
 from daemon.modem.session import events as said
 from daemon.runtime.log import Log
 from tests.fakes.receipts import mtn
@@ -102,7 +102,7 @@ async def test_a_part_waits_only_a_moment_for_one_that_does_not_come(shop: FakeS
 async def test_on_a_damaged_shop_messages_stay_on_their_sim_until_it_is_sound(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.loops.modems.STORE_RETRY_S", 0.01)
+    monkeypatch.setattr("daemon.loops.lines.modems.STORE_RETRY_S", 0.01)
     loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
     link: Any = Listening()
     shop.env.store.distrust_file("a bad page")

@@ -14,7 +14,7 @@ from daemon.emulator.pty import PhonePort
 from daemon.emulator.quirks import FAMILIES
 from daemon.emulator.sim import Identity
 from daemon.env import Env
-from daemon.loops.ports import Ports, SleepWatch
+from daemon.loops.lines.ports import Ports, SleepWatch
 from daemon.runtime.config import Config, Modems
 from daemon.runtime.log import Log
 from daemon.runtime.system import SystemClock
@@ -237,7 +237,7 @@ async def test_of_a_stick_with_several_ttys_the_one_that_answers_is_served(tmp_p
 async def test_a_phone_that_returns_is_served_at_once_however_long_the_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.loops.modems.BACK_OFF_S", (60.0,))
+    monkeypatch.setattr("daemon.loops.lines.modems.BACK_OFF_S", (60.0,))
     with PhonePort(Phone(), link=tmp_path / "phone") as phone:
         async with running(tmp_path, phone) as (ports, _):
             await until(lambda: all_are(ports, "ready"))

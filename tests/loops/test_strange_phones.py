@@ -12,7 +12,7 @@ import pytest
 from daemon.emulator.phone import Phone
 from daemon.emulator.pty import PhonePort
 from daemon.emulator.quirks import GENERIC, HUAWEI, Family
-from daemon.loops.ports import Ports
+from daemon.loops.lines.ports import Ports
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Modems
 from daemon.runtime.log import Log

@@ -14,7 +14,7 @@ from daemon.emulator.pty import PhonePort
 from daemon.emulator.quirks import FAMILIES
 from daemon.emulator.sim import Identity
 from daemon.flows.lines.sims import store_pin
-from daemon.loops.modems import PhoneState, PortLoop
+from daemon.loops.lines.modems import PhoneState, PortLoop
 from daemon.runtime.config import Config, Modems
 from daemon.runtime.log import Log
 from daemon.runtime.system import SystemClock

@@ -31,8 +31,8 @@ from daemon.flows.upkeep import clock
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
 from daemon.loops.held_messages import settle_held_messages
+from daemon.loops.lines.ports import Ports
 from daemon.loops.notices import NoticeLoop
-from daemon.loops.ports import Ports
 from daemon.runtime.config import Config, Trust
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked, Vault

@@ -16,7 +16,7 @@ from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.messages import message_journal
 from daemon.env import Env
 from daemon.flows.lines import modems
-from daemon.loops import modems as loops_modems
+from daemon.loops.lines import modems as loops_modems
 from daemon.modem.session import events as said
 from daemon.modem.session.read_messages import CommandScheduler
 from daemon.modem.session.sim import ANSWER_VALID_S

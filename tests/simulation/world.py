@@ -26,7 +26,7 @@ from daemon.emulator.sim import Sim
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.loops.held_messages import settle_held_messages
-from daemon.loops.ports import Ports
+from daemon.loops.lines.ports import Ports
 from daemon.runtime.config import Config, Trust
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import Vault

@@ -17,7 +17,7 @@ from daemon.core.limits import BODY_BYTES_MAX
 from daemon.core.names import network_of
 from daemon.core.payments import transaction_json
 from daemon.flows.upkeep import notices
-from daemon.steps.day_sheet import read_buckets, read_sheet
+from daemon.steps.books.day_sheet import read_buckets, read_sheet
 from daemon.store import shop
 from daemon.store.books import day_sheet as sheet_rows
 from daemon.store.books.day_sheet import Period, Recent

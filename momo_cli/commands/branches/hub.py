@@ -43,7 +43,7 @@ def init(client: Client, terminal: Terminal) -> Answer:
     reply = client.call("POST", Path.LOCAL_HUB, body={})
     said = "This shop is a hub now." if reply.data["changed"] else "This shop is a hub already."
     lines = [f"{terminal.tick} {said}"]
-    return Answer(*reply.parts, lines=lines, next=["momo hub invite NAME"])
+    return Answer(*reply.parts, lines=lines, next=["momo hub invite --help"])
 
 
 @command("hub invite", view=_INVITE_VIEW)
@@ -91,7 +91,7 @@ def status(client: Client) -> Answer:
         momo hub status -o csv
     """
     reply = client.get(Path.LOCAL_HUB)
-    return Answer(*reply.parts, empty="No branch was invited yet.", next=["momo hub invite NAME"])
+    return Answer(*reply.parts, empty="No branch was invited yet.", next=["momo hub invite --help"])
 
 
 @command("hub release", view=_RELEASE_VIEW)

@@ -16,7 +16,7 @@ from daemon.dash.parts.listing import Asked, Choice
 from daemon.dash.web.answers import Download, Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
 from daemon.flows.upkeep import notices
-from daemon.steps.day_sheet import read_buckets, read_sheet
+from daemon.steps.books.day_sheet import read_buckets, read_sheet
 from daemon.store import shop as shops
 from daemon.store.books.day_sheet import Period, by_payer
 from daemon.store.engine import Reader

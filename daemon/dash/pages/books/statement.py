@@ -20,7 +20,7 @@ from daemon.core.names import national_format, provider_name
 from daemon.dash.web.answers import Outcome, Shown
 from daemon.dash.web.visit import Visit
 from daemon.flows.books.audit import note_statement
-from daemon.steps.statement import compared
+from daemon.steps.books.statement import compared
 from daemon.store.books import statement as store
 from daemon.store.books.statement import UnlistedPayment
 from daemon.store.engine import Reader

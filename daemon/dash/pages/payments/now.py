@@ -18,7 +18,7 @@ from daemon.dash.parts import chart
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
-from daemon.steps.day_sheet import read_buckets, read_sheet
+from daemon.steps.books.day_sheet import read_buckets, read_sheet
 from daemon.steps.line_status import line_status
 from daemon.store import shop as shops
 from daemon.store.books.day_sheet import Period, Today, today

@@ -17,9 +17,9 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.lines.modems import note_modem
+from daemon.loops.lines.unlock_sim import SimUnlocker
 from daemon.loops.sources.handover import STORE_RETRY_S, store_identity, store_parts
 from daemon.loops.texts import TextLoop
-from daemon.loops.unlock_sim import SimUnlocker
 from daemon.modem.discovery import role_of
 from daemon.modem.port import Closed, Link, Port, PortError, PortGone, open_port
 from daemon.modem.quirks import GENERIC, Family, family_of

@@ -6,7 +6,7 @@ from typing import Final
 
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
-from daemon.loops.modems import PhoneState, PortLoop, Simulated
+from daemon.loops.lines.modems import PhoneState, PortLoop, Simulated
 from daemon.modem.discovery import find_ports, reject_port
 from daemon.modem.port import Port, open_port
 from daemon.runtime.log import Log
