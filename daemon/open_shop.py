@@ -197,8 +197,7 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         _close(home, store)
         if store.server:
             raise StartError(
-                wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{store.server}: {error}",
-                "check store.url in the settings, and the server",
+                wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{store.server}: {error}", "momo doctor database",
             ) from error  # fmt: skip
         raise _unusable(error) from error
     except StartError:

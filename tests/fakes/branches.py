@@ -1,4 +1,7 @@
-"""A hub with branches in one process: real shops and flows, and a link that can lose and repeat what it carries."""
+"""A hub with branches in one process: real shops and flows, and a link that can lose and repeat what it carries.
+
+The hub is on PostgreSQL in tests of that engine; branches are always files.
+"""
 
 import json
 from collections.abc import Mapping
@@ -17,6 +20,8 @@ from daemon.loops.branches.commands import HubCommands
 from daemon.sender.hub_client import HubRefusalError, HubUnreachableError
 from daemon.store.branches import branches, link
 from daemon.wire import Path as ApiPath
+from tests.fakes import new_database
+from tests.fakes.invariants import check_invariants
 from tests.fakes.shop import OWNER, FakeShop
 
 
@@ -157,7 +162,10 @@ class Chain:
 
     async def add(self, name: str, number: int, decides: str = "all") -> FakeBranch:
         iccid = f"89233010000000{number:05d}"
-        shop = await FakeShop.make(self.folder / name, line=False, iccid=iccid, seed=number + 100)
+        with new_database.in_files():
+            shop = await FakeShop.make(
+                self.folder / name, line=False, iccid=iccid, seed=number + 100
+            )
         await shop.put_number("momo_mtn", f"99999999-9999-4999-8999-{number:012d}")
         # Shops have keys of their own, so that their rows have ids of their own.
         shop.env.account_key = name.encode().ljust(32, b".")
@@ -170,9 +178,14 @@ class Chain:
         return self.branches[name]
 
     def close(self) -> None:
+        """Close all shops; what always holds must hold in each."""
         for branch in self.branches.values():
             branch.shop.close()
         self.hub.close()
+        check_invariants(self.folder / "hub" / "momo.db")
+        with new_database.in_files():
+            for name in self.branches:
+                check_invariants(self.folder / name / "momo.db")
 
     async def hub_payment(self, telco_id: str) -> Payment:
         found = [one for one in await self.hub.payments() if one.telco_id_as_read == telco_id]

@@ -2,6 +2,8 @@
 
 import sqlite3
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -43,6 +45,17 @@ def put_shops_on_server(*, on: bool) -> None:
     """Put the shops that are made from now on, on the tests' server, or in files again; for a benchmark."""
     global _ON_POSTGRESQL  # noqa: PLW0603 -- a program of its own
     _ON_POSTGRESQL = on
+
+
+@contextmanager
+def in_files() -> Iterator[None]:
+    """Put the shops that are made inside the block in files, as those of branches are."""
+    before = on_postgresql()
+    put_shops_on_server(on=False)
+    try:
+        yield
+    finally:
+        put_shops_on_server(on=before)
 
 
 def open_store(path: Path, now_us: int) -> Store:

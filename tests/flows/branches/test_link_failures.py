@@ -16,8 +16,8 @@ from daemon.flows.branches import join as join_flow
 from daemon.sender.hub_client import HubRefusalError
 from daemon.store.branches import feed, restored
 from daemon.wire import ErrorCode, ShopRole, TransactionStatus
+from tests.fakes import new_database
 from tests.fakes.branches import Chain, Lost, Wire
-from tests.fakes.invariants import check_invariants
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -29,8 +29,6 @@ async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
     made = await Chain.make(tmp_path, "kumasi", "tamale")
     yield made
     made.close()
-    for folder in ("hub", "kumasi", "tamale"):
-        check_invariants(tmp_path / folder / "momo.db")
 
 
 async def pay(
@@ -203,7 +201,9 @@ async def test_one_network_id_of_two_branches_is_one_payment(chain: Chain) -> No
     await pay(chain, "tamale", "food", balance=92_500)
     await chain["kumasi"].settle()
     await chain["tamale"].settle()
-    rows = await chain.hub.values("SELECT COUNT(*), SUM(double_of IS NULL) FROM payments")
+    rows = await chain.hub.values(
+        "SELECT COUNT(*), SUM(CASE WHEN double_of IS NULL THEN 1 ELSE 0 END) FROM payments"
+    )
     assert rows == [(2, 1)]
     assert await notices(chain.hub) == []
 
@@ -324,7 +324,8 @@ async def test_a_review_of_a_branch_is_decided_by_the_branch(chain: Chain) -> No
 async def test_history_is_sent_and_sums_agree(tmp_path: Path) -> None:
     chain = await Chain.make(tmp_path)
     iccid = "8923301000000000099"
-    shop = await FakeShop.make(tmp_path / "old", iccid=iccid, seed=9)
+    with new_database.in_files():
+        shop = await FakeShop.make(tmp_path / "old", iccid=iccid, seed=9)
     shop.env.account_key = b"old".ljust(32, b".")
     await shop.env.store.write(
         lambda tx: tx.run(
