@@ -17,6 +17,7 @@ from daemon.runtime.config import (
 EXAMPLES = {
     "notices": 'desktop = true\nsms_to = "0244124567"',
     "http": 'bind = "0.0.0.0:80"\npublic_base_url = "https://pay.ama.example"\ninsecure_http = true',
+    "hub": f'send_texts = true\nca_file = "{__file__}"',
     "store": 'url = "postgresql://momo@db1,db2/momo?passfile=/etc/momo/pgpass"',
     "webhooks": """
 allow_private_hosts = ["till.lan", "192.168.1.9"]

@@ -30,7 +30,7 @@ def join(
     url: Annotated[str, argument("URL", "The hub's address.")],
     word: Annotated[str, argument("WORD", "The word of the invitation.")],
     dry_run: Annotated[
-        bool, option("--dry-run", "Try the invitation and count what would be sent.")
+        bool, option("-n", "--dry-run", "Try the invitation and count what would be sent.")
     ] = False,
 ) -> Answer:
     """Make this shop a branch of a hub.

@@ -111,13 +111,17 @@ def rows(path: str) -> dict[str, list[Any]]:
         connection.close()
 
 
+OF_A_CHAIN = {Path.LOCAL_HUB, Path.LOCAL_BRANCH}
+"""Refused with a sentence by a shop that has no hub, as this one."""
+
+
 async def gets(api: FakeApi) -> dict[str, str]:
     """Return the URL of each GET of the API by its path, for a shop with one object of each kind."""
     known = await things(api)
     found = {}
     for served, operations in api.application.operations.items():
         path = served.replace(":path", "")
-        if "GET" in operations and path not in STREAMS:
+        if "GET" in operations and path not in STREAMS | OF_A_CHAIN:
             query = QUERIES.get(path, "").format(**known["query"])
             found[path] = path.format(**known.get(path, {})) + query
     page = "/pay/{slug}".format(**known["/pay/{slug}"])
@@ -141,6 +145,13 @@ async def test_no_get_writes_anything(api: FakeApi) -> None:
             wrote.append((path, changed))
         before = after
     assert (wrote, strange) == ([], [])
+
+
+async def test_a_shop_without_a_hub_says_so_and_writes_nothing(api: FakeApi) -> None:
+    before = rows(api.shop.env.store.path)
+    codes = [(await api.local.get(path)).json()["error"]["code"] for path in sorted(OF_A_CHAIN)]
+    assert codes == ["NOT_A_BRANCH", "NOT_A_HUB"]
+    assert rows(api.shop.env.store.path) == before
 
 
 async def test_no_stream_writes_anything(api: FakeApi) -> None:
