@@ -24,7 +24,8 @@ def names(line: str, shop: Shop) -> list[str]:
 
 
 @pytest.fixture
-def stocked(api: FakeApi) -> FakeApi:
+def stocked(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeApi:
+    monkeypatch.setattr("momo_cli.frame.completion._LIMIT_S", 30)  # this machine may be busy
     api.on("GET", wire.Path.TRANSACTIONS, ok([samples.PAID, samples.SHORT]))
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
     api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
