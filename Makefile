@@ -50,8 +50,8 @@ $(NODE): tests/acceptance/clients/package.json $(DEV)
 demo: $(RUNTIME) ## Show a payment in a throw-away shop with an emulated phone
 	@$(BIN)/momo demo
 
-# make demo-hub STORE=postgresql:///momo puts the hub on PostgreSQL.
-demo-hub: $(RUNTIME) ## Show head office and two branches, with a line that is cut and comes back
+# The hub is on a throw-away PostgreSQL server where one is installed; make demo-hub STORE=postgresql:///momo names another.
+demo-hub: $(DEV) ## Show head office and two branches, with a line that is cut and comes back
 	@$(BIN)/python -m daemon demo-hub $(if $(STORE),--store $(STORE))
 
 check: $(DEV) ## Check format, lint, types, layers and dependencies

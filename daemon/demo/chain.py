@@ -1,5 +1,9 @@
-"""`make demo-hub`: head office and two branches with emulated phones; a line that is cut, and a payment that arrives later."""
+"""`make demo-hub`: head office and two branches with emulated phones.
 
+The line is cut and comes back. With a PostgreSQL server a standby daemon takes over at the end.
+"""
+
+import contextlib
 import datetime
 import json
 import shutil
@@ -14,6 +18,7 @@ from rich.console import Console
 from rich.panel import Panel
 
 from daemon.core.messages import sandbox
+from daemon.demo.server import ServerFailed, ThrowAwayServer, is_installed
 from daemon.demo.shop import DemoError, Shop
 from daemon.emulator.sim import Identity
 from daemon.modem.codec.pdu_encode import encode_deliver
@@ -31,17 +36,24 @@ def run_demo(console: Console, store_url: str = "") -> int:
 
     Args:
         console: Where it is shown.
-        store_url: The hub's `[store] url`; empty for its own SQLite file.
+        store_url: The hub's `[store] url`. Empty: a PostgreSQL server in a throw-away folder, and without PostgreSQL on this
+            machine the hub's own SQLite file.
     """
     folder = Path(tempfile.mkdtemp(prefix="momo-demo-hub-"))
     try:
-        with (
-            Shop(folder / "hub") as hub,
-            Shop(folder / "kumasi") as kumasi,
-            Shop(folder / "tamale") as tamale,
-        ):
-            _Play(console, hub, {"kumasi": kumasi, "tamale": tamale}, store_url).run()
-    except DemoError as error:
+        with contextlib.ExitStack() as stack:
+            if not store_url and is_installed():
+                store_url = stack.enter_context(ThrowAwayServer()).new_database()
+            hub, standby, kumasi, tamale = (
+                stack.enter_context(Shop(folder / name))
+                for name in ("hub", "standby", "kumasi", "tamale")
+            )
+            play = _Play(console, hub, {"kumasi": kumasi, "tamale": tamale}, store_url)
+            play.run()
+            if store_url:
+                play.take_over(standby)
+            play.end()
+    except (DemoError, ServerFailed) as error:
         console.print(f"[red]x[/red] {error}", highlight=False)
         return 1
     else:
@@ -68,7 +80,7 @@ class _Play:
         self._console.print(
             Panel.fit(
                 "[bold]A customer pays at a branch for an order of head office.[/bold]\n"
-                "Three real daemons with their databases; only the phones are emulated.",
+                "Real daemons with their databases; only the phones are emulated.",
                 title="momo demo-hub",
             )
         )
@@ -145,7 +157,9 @@ class _Play:
         self._branches[name].deliver_sms(pdus)
 
     def _paid_at(self, shop: Shop, reference: str) -> bool:
-        return bool(shop.momo("tx", "show", reference)["data"]["status"] == "SUCCESS")
+        # Exit status 3: a copy that has not come yet.
+        found = shop.momo("tx", "show", reference, accept=(0, 3))
+        return bool(found["success"] and found["data"]["status"] == "SUCCESS")
 
     def _pay_online(self) -> None:
         order = self._order(self._hub, "25.00")
@@ -191,6 +205,31 @@ class _Play:
             f"head office sees them: {seen}",
             "momo hub status",
         )
+
+    def take_over(self, standby: Shop) -> None:
+        """Kill the hub's daemon while a second one waits on the same database."""
+        standby.home.mkdir(parents=True, mode=0o700)
+        for name in ("config.toml", "master.key"):
+            shutil.copy(self._hub.home / name, standby.home / name)
+        standby.start_daemon(modem=False)
+        _wait(lambda: _state(standby) == "standby", "the second daemon did not wait")
+        self._step(
+            "A second daemon of head office waits on the same database", "it writes nothing", "momo status"
+        )  # fmt: skip
+        made = self._order(self._hub, "7.00")
+        self._hub.kill_daemon()
+        began = time.perf_counter()
+        _wait(lambda: _state(standby) == "ok", "the second daemon did not take over")
+        took = time.perf_counter() - began
+        if standby.momo("tx", "show", made["reference"])["data"]["svc_code"] != made["svc_code"]:
+            raise DemoError("the order of the killed daemon is not there")
+        self._step(
+            "Head office's daemon is killed", f"the second one took over within {took:.1f} s, with every order",
+            f"momo tx show {made['svc_code']}",
+        )  # fmt: skip
+
+    def end(self) -> None:
+        """Say that it went well."""
         self._console.print(
             "[green]✓[/green] [bold]Each payment was used once, whatever the line did.[/bold]"
         )
@@ -198,6 +237,10 @@ class _Play:
     def _status(self, shop: Shop) -> dict[str, Any]:
         found: dict[str, Any] = shop.momo("branch", "status")["data"]
         return found
+
+
+def _state(shop: Shop) -> str:
+    return str(shop.momo("status")["data"]["state"])
 
 
 def _wait(look: Callable[[], bool], what: str) -> None:

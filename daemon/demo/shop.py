@@ -130,6 +130,12 @@ class Shop:
         _stop(self._daemon)
         self._daemon = None
 
+    def kill_daemon(self) -> None:
+        """Kill the daemon, as a power cut does."""
+        assert self._daemon is not None
+        self._daemon.kill()
+        self.stop_daemon()
+
     def wait(self) -> None:
         """Wait until the daemon ends (Ctrl-C of `--keep`)."""
         assert self._daemon is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon.demo.server import is_installed
 from tests.fakes.real_shop import ROOT
 
 
@@ -43,5 +44,6 @@ def test_the_demo_of_a_hub_pays_at_branches_also_while_the_line_is_cut(tmp_path:
     assert done.returncode == 0, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
     assert "head office sees them: kumasi 2 payments, tamale 1 payments" in said
+    assert ("with every order" in said) == is_installed(), "a standby takes over on PostgreSQL"
     assert said.endswith("Each payment was used once, whatever the line did.")
     assert list(tmp_path.iterdir()) == [], "its folder is gone"

@@ -31,7 +31,7 @@ def server() -> Iterator[postgresql.Cluster]:
     """A server of its own, which a test may stop."""
     if not postgresql.is_installed():
         pytest.skip("PostgreSQL's server is not installed")
-    made = postgresql.Cluster()
+    made = postgresql.Cluster(postgresql.SETTINGS[0])
     yield made
     made.remove()
 

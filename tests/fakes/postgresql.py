@@ -5,117 +5,26 @@ because it refuses to run as root.
 """
 
 import atexit
-import os
-import pwd
-import shlex
-import shutil
-import signal
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import psycopg
 import pytest
 
+from daemon.demo.server import ThrowAwayServer, is_installed
 from daemon.store.engine import Store
 from daemon.store.migrate import migrations
 from daemon.store.postgresql import dialect
 from daemon.store.postgresql.connection import Connection, Params
 from daemon.store.postgresql.server import Server
 from tests.fakes import new_database
-from tests.fakes.real_shop import wait_until
 
-_PROGRAMS: Final = sorted(
-    Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
-)
-SETTINGS: Final = ["-c listen_addresses='' -c fsync=off -c max_connections=200"]
+SETTINGS: Final = ["-c fsync=off -c max_connections=200"]
 """The options of the next server; a benchmark changes them."""
-START_S: Final = 100
-_STOPS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+Cluster = ThrowAwayServer
 
-
-class Cluster:
-    """One running server."""
-
-    def __init__(self) -> None:
-        """Make and start it."""
-        assert _PROGRAMS, "it is installed"
-        self.programs = _PROGRAMS[-1]
-        self.folder = Path(tempfile.mkdtemp(prefix="momo-pg-"))
-        self._settings = SETTINGS[0]
-        self._count = 0
-        if os.geteuid() == 0:
-            found = pwd.getpwnam("postgres")
-            os.chown(self.folder, found.pw_uid, found.pw_gid)
-        self._run("initdb", "-D", str(self.data), "--auth=trust", "--locale=C.UTF-8", "--encoding=UTF8",
-                  "--username=momo")  # fmt: skip
-        self.start()
-
-    @property
-    def data(self) -> Path:
-        """The folder of its files."""
-        return self.folder / "data"
-
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
-        # It ends with this process, however that ends.
-        with (self.folder / "log").open("ab") as log:
-            self._server = subprocess.Popen(
-                [*self._as_user("--pdeathsig=QUIT"), str(self.programs / "postgres"),
-                 "-D", str(self.data), *shlex.split(self._settings), "-k", str(self.folder)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
-            )  # fmt: skip
-        wait_until(self._answers, START_S, "the server answers")
-
-    def _answers(self) -> bool:
-        assert self._server.poll() is None, (self.folder / "log").read_text("utf-8", "replace")
-        try:
-            psycopg.connect(self.url("postgres")).close()
-        except psycopg.OperationalError:
-            return False
-        return True
-
-    def stop(self, mode: str = "fast") -> None:
-        """Stop it; `immediate` ends it as a crash does."""
-        self._server.send_signal(_STOPS[mode])
-        self._server.wait(START_S)
-
-    def url(self, database: str) -> str:
-        """Return the address of a database."""
-        return f"postgresql:///{database}?host={self.folder}&user=momo"
-
-    def new_database(self, template: str = "template1") -> str:
-        """Create a database and return its address."""
-        self._count += 1
-        name = f"shop{self._count}"
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
-        return self.url(name)
-
-    def remove(self) -> None:
-        """Stop it and remove its files."""
-        if self._server.poll() is None:
-            self.stop("immediate")
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _run(self, program: str, *arguments: str) -> None:
-        subprocess.run(
-            [*self._as_user(), str(self.programs / program), *arguments],
-            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            timeout=START_S, cwd="/",
-        )  # fmt: skip
-
-    def _as_user(self, *flags: str) -> list[str]:
-        user = ("--reuid=postgres", "--regid=postgres", "--clear-groups")
-        return ["setpriv", *(user if os.geteuid() == 0 else ()), *flags, "--"]
-
-
-def is_installed() -> bool:
-    """Return whether PostgreSQL's server programs are on this machine."""
-    return bool(_PROGRAMS)
+__all__ = ["SETTINGS", "Cluster", "cluster", "empty_store", "is_installed", "reading", "refused"]
 
 
 @cache
@@ -123,7 +32,7 @@ def cluster() -> Cluster:
     """Return the server of this test process; it is removed when the process ends."""
     if not is_installed():
         pytest.skip("PostgreSQL's server is not installed")
-    made = Cluster()
+    made = Cluster(SETTINGS[0])
     atexit.register(made.remove)
     return made
 

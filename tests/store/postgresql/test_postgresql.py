@@ -114,7 +114,7 @@ async def test_the_jobs_of_a_commit_fail_alone() -> None:
 
 
 async def test_a_server_that_is_gone_makes_the_store_unavailable_and_its_return_heals_it() -> None:
-    server = postgresql.Cluster()
+    server = postgresql.Cluster(postgresql.SETTINGS[0])
     try:
         url = server.new_database()
         store = Store(url, Server(url))
