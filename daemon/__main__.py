@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "config": "config",
     "db": "db",
     "logs": "config",
+    "move": "move",
     "upgrade-check": "doctor",
     "verify": "decode",
     "decode": "decode",
@@ -129,6 +130,9 @@ def _add_shop_commands(add: Add) -> None:
     read.add_argument("--limit", type=int, default=1_000)
     read.add_argument("--show-phones", action="store_true")
     read.add_argument("--json", action="store_true")
+    move = add("move", help="copy the shop's database to a PostgreSQL server and use it there")
+    move.add_argument("url")
+    move.add_argument("--json", action="store_true")
     edit = add("config", help="show, change and validate the settings")
     edit.add_argument(
         "what",

@@ -1,6 +1,9 @@
 """The store's interface to a database: connections, the meaning of its errors, and the state of its file or server."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+from daemon.core.errors import MomoError
 
 
 class Database(Protocol):
@@ -54,3 +57,16 @@ class Database(Protocol):
 
     def is_forbidden_write(self, error: Exception) -> bool:
         """Return whether a reading connection was asked to write."""
+
+
+class NotCopied(MomoError):
+    """Nothing was copied to a server; the text is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The result of a copy: the number of rows, of payments, and the payments' sum in minor units."""
+
+    rows: int
+    payments: int
+    amount_minor: int

@@ -5,8 +5,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from daemon.core.errors import MomoError
+from daemon.store.database import Copied, NotCopied
 from daemon.store.engine import Reader, Store
 from daemon.store.upkeep import inspect
+
+__all__ = [
+    "IN_POSTGRESQL",
+    "Copied",
+    "DriverMissing",
+    "NotCopied",
+    "copy_to_server",
+    "new_store",
+    "open_readonly",
+]
 
 IN_POSTGRESQL: Final = "this shop is stored in PostgreSQL"
 """Begins the answer of each command that reads or writes the file of a shop."""
@@ -34,6 +45,21 @@ def new_store(path: str, url: str) -> Store:
     except ImportError as error:
         raise DriverMissing from error
     return Store(path, Server(url))
+
+
+def copy_to_server(path: str, url: str, now_us: int) -> Copied:
+    """Copy every row of the shop's file at `path` to the empty database at `url`; the file stays as it is.
+
+    Raises:
+        DriverMissing: There is no driver for the server.
+        NotCopied: The file is of another version or damaged, the database is not empty, or a row does not fit.
+        Unavailable: Another daemon writes to the database, or the server cannot be used.
+    """
+    try:
+        from daemon.store.postgresql import copy_shop  # noqa: PLC0415 -- an optional package
+    except ImportError as error:
+        raise DriverMissing from error
+    return copy_shop.copy_shop(path, url, now_us)
 
 
 @contextlib.contextmanager

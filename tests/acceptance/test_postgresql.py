@@ -254,3 +254,70 @@ def test_the_standby_takes_over_from_a_writer_that_hangs_and_the_woken_one_is_re
         found = orders(first)
         assert set(acknowledged) <= set(found)
         assert len(found) == len(set(found))
+
+
+def test_a_shop_moves_from_its_file_to_a_server_with_every_row(
+    server: postgresql.Cluster, tmp_path: Path
+) -> None:
+    with (
+        PhoneProcess(tmp_path / "tty") as phone,
+        RealShop(tmp_path / "shop", phone=phone.link) as shop,
+    ):
+        url = server.new_database()
+        shop.start()
+        shop.assign(SHOP_NUMBER)
+        for receipt in mtn_receipts(3, 8, started=utc_now()):
+            phone.deliver(receipt.pdus)
+        wait_until(
+            lambda: len(shop.rows("SELECT id FROM payments")) == 3, HEALED_S, "all are stored"
+        )
+        made = order(shop)
+        assert made is not None
+        refused = shop.momo("hub", "init", "--database", url)
+        assert "LOCKED" in refused.stderr + refused.stdout, "its daemon runs"
+        before = shop.rows("SELECT id, amount_minor, seq FROM payments ORDER BY seq")
+
+        moved = json.loads(shop.momo("hub", "init", "--database", url, "--stop", "--json").stdout)[
+            "data"
+        ]
+        assert (moved["payments"], moved["amount_minor"]) == (3, sum(row[1] for row in before))
+        assert Path(moved["kept"]).exists(), "the file stays"
+        again = shop.momo("hub", "init", "--database", server.new_database())
+        assert "on a server already" in " ".join((again.stderr + again.stdout).split())
+
+        shop.stop()  # it has ended; this takes its exit code
+        shop.url = url  # `rows` reads the server from now on
+        shop.start()
+        assert shop.rows("SELECT id, amount_minor, seq FROM payments ORDER BY seq") == before
+        checks = json.loads(shop.momo("doctor", "ledger", "--json").stdout)["data"]["checks"]
+        assert {check["status"] for check in checks} == {"ok"}, checks
+        assert shop.momo("tx", "show", made).returncode == 0
+        phone.deliver(list(mtn_receipts(4, 8, started=utc_now()))[3].pdus)
+        wait_until(
+            lambda: len(shop.rows("SELECT id FROM payments")) == 4,
+            HEALED_S,
+            "the next one is stored",
+        )
+        assert order(shop), "new rows have numbers of their own"
+        assert shop.momo("hub", "init").returncode == 0
+        shop.stop()
+
+
+def test_nothing_moves_to_a_database_that_has_a_shop_or_to_no_server(
+    server: postgresql.Cluster, tmp_path: Path
+) -> None:
+    url = server.new_database()
+    with RealShop(tmp_path / "other", url=url), RealShop(tmp_path / "shop") as shop:
+        for address, why in (
+            (url, "has a shop already"),
+            ("postgresql:///nowhere?host=/nowhere", "nothing was copied"),
+            ("mysql://momo", "starts with postgresql://"),
+        ):
+            said = shop.momo("hub", "init", "--database", address)
+            assert said.returncode != 0
+            assert why in " ".join((said.stderr + said.stdout).split()), said
+        assert Path(shop.places.database).exists()
+        assert (
+            json.loads(shop.momo("config", "get", "store.url", "--json").stdout)["data"]["value"]
+            == ""
+        )

@@ -4,12 +4,12 @@ Integers come back as `int` also where PostgreSQL makes them `numeric` (SUM) or 
 """
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
 import psycopg
-from psycopg import adapt, pq
+from psycopg import adapt, pq, sql
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumper
 
@@ -79,6 +79,15 @@ class Connection:
     def run_as_written(self, sql: str) -> None:
         """Run a statement of the schema, which has no parameters."""
         self._raw.execute(sql.encode())
+
+    def copy_rows(self, copy: sql.Composed, rows: Iterable[Sequence[Any]]) -> int:
+        """Run a `COPY ... FROM STDIN` with these rows; return their number."""
+        count = 0
+        with self._raw.cursor().copy(copy) as sink:
+            for row in rows:
+                sink.write_row(row)
+                count += 1
+        return count
 
     @property
     def in_transaction(self) -> bool:

@@ -6,13 +6,15 @@ from daemon.wire import Path
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
+from momo_cli.service.daemon_program import run_verb
+from momo_cli.service.start_stop import stop_daemon
 from momo_cli.show.answer import Answer, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago
+from momo_cli.show.words import ago, counted
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import clean
 
-_MADE_VIEW: Final = view_of("changed url")
+_MADE_VIEW: Final = view_of("changed url rows payments amount_minor kept")
 _INVITE_VIEW: Final = view_of("name word decides expires_in_s url", id="word")
 _STATUS_VIEW: Final = view_of(
     "id name status decides epoch acked last_heard_at version payments transactions reviews refused asked clock_off_us",
@@ -27,23 +29,52 @@ _STATUS_VIEW: Final = view_of(
     id="id",
 )
 _RELEASE_VIEW: Final = view_of("payment_id branch", id="payment_id")
+_STOP_S: Final = 30.0
 _MINUTE_US: Final = 60_000_000
 
 
 @command("hub init", view=_MADE_VIEW)
-def init(client: Client, terminal: Terminal) -> Answer:
+def init(
+    client: Client,
+    terminal: Terminal,
+    database: Annotated[
+        str | None, option("URL", "First copy the shop to this empty PostgreSQL database.")
+    ] = None,
+    stop: Annotated[bool, option("--stop", "Stop the daemon first, with --database.")] = False,
+) -> Answer:
     """Make this shop the hub of branches.
 
     Its payment codes begin with a digit from now on; those of branches begin with a letter. Branches reach it by HTTPS:
     set http.bind and http.public_base_url, and use `momo certificate create`, or a proxy with a public name.
 
+    With --database the shop's data moves to a PostgreSQL server: every row is copied in one transaction, counts and sums
+    are compared, and store.url is set. The file stays as it is. Stop the daemon first, or use --stop; afterwards start it,
+    and type `momo hub init`.
+
     Examples:
         momo hub init
+        momo hub init --database postgresql:///momo --stop
     """
+    if database is not None:
+        return _move(client, terminal, database, stop=stop)
+    if stop:
+        raise usage("--stop goes with --database")
     reply = client.call("POST", Path.LOCAL_HUB, body={})
     said = "This shop is a hub now." if reply.data["changed"] else "This shop is a hub already."
     lines = [f"{terminal.tick} {said}"]
     return Answer(*reply.parts, lines=lines, next=["momo hub invite --help"])
+
+
+def _move(client: Client, terminal: Terminal, database: str, *, stop: bool) -> Answer:
+    if stop and client.alive():
+        stop_daemon(client, terminal, _STOP_S)
+    done = run_verb(terminal, "move", database, "--json")
+    row = done.data
+    lines = [
+        f"{terminal.tick} Copied {row['rows']} rows with {counted(row['payments'], 'payment')}; the sums agree.",
+        f"  The file stays: {clean(row['kept'])}",
+    ]
+    return Answer(*done.parts, lines=lines, next=["momo daemon start", "momo hub init"])
 
 
 @command("hub invite", view=_INVITE_VIEW)

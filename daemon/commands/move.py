@@ -1,0 +1,61 @@
+"""Command `move`: copy the shop's database from its file to a PostgreSQL server, and use it there from the next start."""
+
+import argparse
+import os
+from pathlib import Path
+
+from daemon import wire
+from daemon.commands.output import print_json
+from daemon.core.errors import Unavailable
+from daemon.open_shop import (
+    EXIT_CONFIG,
+    EXIT_FAILED,
+    EXIT_NOT_SET_UP,
+    EXIT_OK,
+    StartError,
+    open_home,
+)
+from daemon.runtime import config_edit
+from daemon.runtime.config import ConfigError
+from daemon.runtime.system import SystemClock
+from daemon.store import open_store
+
+
+def move_command(options: argparse.Namespace, places: wire.Places) -> int:
+    """Run the command, for `momo hub init --database`; the daemon must be stopped."""
+    if not Path(places.database).is_file():
+        raise StartError(
+            wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
+        )
+    home = open_home(places, os.environ)
+    try:
+        if home.config.store.url:
+            raise StartError(
+                wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG,
+                "this shop is on a server already, see store.url in the settings", "momo config get store.url",
+            )  # fmt: skip
+        config_edit.change_setting(places, "store.url", options.url, dry_run=True)
+        copied = open_store.copy_to_server(places.database, options.url, SystemClock().now_us())
+        config_edit.change_setting(places, "store.url", options.url)
+    except ConfigError as error:
+        raise StartError(
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo hub init --help"
+        ) from error
+    except (open_store.DriverMissing, open_store.NotCopied, Unavailable) as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE,
+            EXIT_FAILED,
+            f"nothing was copied: {error}",
+            "momo hub init --help",
+        ) from error
+    finally:
+        home.lock.release()
+    data = {
+        "rows": copied.rows,
+        "payments": copied.payments,
+        "amount_minor": copied.amount_minor,
+        "kept": places.database,
+        "changed": True,
+    }
+    print_json({"success": True, "data": data})
+    return EXIT_OK
