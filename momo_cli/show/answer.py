@@ -24,6 +24,8 @@ class Field(NamedTuple):
     name: str
     path: str = ""
     """Dotted path in the row; the name when empty."""
+    extra: bool = False
+    """Is written only if `--fields` names it."""
 
 
 def fields(*texts: str) -> tuple[Field, ...]:
@@ -49,6 +51,8 @@ class Head(NamedTuple):
     """May be shortened in its middle if the terminal is narrow; for ids."""
     short: bool = False
     """Is shortened at its end if the terminal is narrow, not wrapped; for texts that another command shows in full."""
+    optional: bool = False
+    """Is left out if the first rows have nothing in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,8 @@ def _put(terminal: Terminal, line: str) -> None:
 
 def _fields(terminal: Terminal, view: View) -> Sequence[Field]:
     by_name = {field.name: field for field in view.fields}
-    return [by_name[name] for name in terminal.flags.fields] or view.fields
+    wanted = [by_name[name] for name in terminal.flags.fields]
+    return wanted or [field for field in view.fields if not field.extra]
 
 
 def _write_ndjson(terminal: Terminal, view: View, answer: Answer) -> None:

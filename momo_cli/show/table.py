@@ -39,17 +39,20 @@ def table_lines(
 
     `fields` are shown instead of the view's columns for people, if there are any.
     """
+    rows = iter(answer.rows)
+    block = list(islice(rows, _BLOCK))
+    heads = _used_heads(terminal, view.heads, block)
     columns = (
         [_Column(field.name.upper()) for field in fields]
         if fields
-        else [_Column(head.title, head.right, head.cut, head.short) for head in view.heads]
+        else [_Column(head.title, head.right, head.cut, head.short) for head in heads]
     )
-    rows, widths = iter(answer.rows), [text_width(column.title) for column in columns]
+    widths = [text_width(column.title) for column in columns]
     upright, first = False, True
-    while block := list(islice(rows, _BLOCK)):
+    while block:
         if first and answer.heading:
             yield from wrap_hanging(terminal.plain(answer.heading), terminal.width)
-        cells = [_cells(terminal, view.heads, fields, row) for row in block]
+        cells = [_cells(terminal, heads, fields, row) for row in block]
         for i, least in enumerate(widths):
             widths[i] = max(least, *(text_width(row[i].text) for row in cells))
         fitted, fits = _fitted(columns, widths, _floors(columns, cells), terminal.width)
@@ -68,7 +71,16 @@ def table_lines(
                 yield from _head(terminal, columns, widths)
             for row in cells:
                 yield from _row(terminal, columns, widths, row)
-        first = False
+        first, block = False, list(islice(rows, _BLOCK))
+
+
+def _used_heads(terminal: Terminal, heads: Sequence[Head], rows: Sequence[Row]) -> list[Head]:
+    """Return the heads without optional ones that are empty in these rows."""
+    return [
+        head
+        for head in heads
+        if not head.optional or any(_cells(terminal, [head], (), row)[0].text for row in rows)
+    ]
 
 
 def stream_lines(terminal: Terminal, view: View, rows: Iterable[Row]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from daemon.wire import ReviewReason, TransactionStatus
 from momo_cli.errors import usage
-from momo_cli.show.answer import Cell, Head, Row, view_of
+from momo_cli.show.answer import Cell, Field, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import (
     ago,
@@ -58,11 +58,13 @@ REVIEW_VIEW: Final = view_of(
     "telco_transaction_id=message.fields.transaction_id reference=request.reference",
     "svc_code=request.svc_code message_id=message.id payment_id=payment.id created_at",
     "decided_at decided_by suggested=suggestions.0.svc_code messages=details.group",
+    Field("branch", extra=True),
     Head("STATE", lambda row, _: with_test_mark(review_state(row), row)),
     Head("AMOUNT", lambda row, _: money(row.get("amount")) or "—", right=True),
     Head("WHY", lambda row, _: _summary(row)),
     Head("CODE", lambda row, _: _code(row)),
     Head("WHEN", lambda row, t: ago(row.get("created_at"), t)),
+    Head("BRANCH", lambda row, _: clean(row.get("branch")), optional=True),
     Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
 

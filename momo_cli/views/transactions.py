@@ -9,7 +9,7 @@ from daemon.wire import Path, TransactionStatus
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.inputs import ids
-from momo_cli.show.answer import Answer, Cell, Head, Row, fields, view_of
+from momo_cli.show.answer import Answer, Cell, Field, Head, Row, fields, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import (
     ago,
@@ -69,6 +69,7 @@ def transaction_state(row: Row) -> Cell:
 
 LIST_VIEW: Final = view_of(
     *LIST_FIELDS,
+    Field("branch", extra=True),
     Head("STATUS", lambda row, _: with_test_mark(transaction_state(row), row)),
     Head("CODE", lambda row, _: Cell(clean(row.get("svc_code")), "bold")),
     Head("EXPECTED", lambda row, _: money(row.get("expected_amount")), right=True),
@@ -76,6 +77,7 @@ LIST_VIEW: Final = view_of(
     Head("DIFF", lambda row, _: money(row.get("difference")), right=True),
     Head("PAYER", lambda row, _: payer_of(row), short=True),
     Head("WHEN", lambda row, t: ago(row.get("completed_at") or row.get("created_at"), t)),
+    Head("BRANCH", lambda row, _: clean(row.get("branch")), optional=True),
     Head("REFERENCE", lambda row, _: clean(row.get("reference")), cut=True),
     id="reference",
 )

@@ -89,8 +89,8 @@ _SIM: Final = {
 _NOT_RECEIVING: Final = nullable(
     text("its modem is not connected"), "why no message can come", shown=False
 )
-OF_BRANCH: Final = {"branch_id": ID}
-"""At a hub, of the copy of a branch's transaction."""
+OF_BRANCH: Final = {"branch_id": ID, "branch": text("kumasi", "the branch's name, in lists")}
+"""At a hub, of the copy of a branch's row."""
 LIST_ITEM: Final = {
     "reference": REFERENCE,
     "svc_code": nullable(CODE),
@@ -633,7 +633,7 @@ SHAPES: Final[dict[str, Schema]] = {
             ),
         }
     ),
-    "Review": shape(REVIEW),
+    "Review": shape(REVIEW, OF_BRANCH),
     "ApprovedPayer": shape(
         {
             "id": ID,

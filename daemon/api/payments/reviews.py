@@ -12,10 +12,13 @@ from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
 from daemon.core.limits import NOTES_CHARACTERS_MAX
 from daemon.core.payments import review_json
+from daemon.core.payments.transaction_json import of_branch
+from daemon.env import Env
 from daemon.flows.access import password
 from daemon.flows.payments import review
+from daemon.store.branches import branches
 from daemon.store.payments import review_evidence
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode, Mode, ShopRole
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
@@ -24,29 +27,36 @@ APPROVE: Final = ("reference", "notes", "password")
 REJECT: Final = ("notes",)
 
 
-def read_query(query: Query) -> tuple[int, int, str | None, Mode | None]:
-    """Read the query: the page, the state and the mode, each None for any."""
+async def branch_names(env: Env) -> Mapping[str, str]:
+    """Return the names of the branches by id; empty unless this shop is a hub."""
+    return await env.store.read(branches.names) if env.place.role is ShopRole.HUB else {}
+
+
+def read_query(query: Query) -> tuple[int, int, str | None, Mode | None, str | None]:
+    """Read the query: the page, the state, the mode and the branch, each None for any."""
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     state = None if query.word("state", STATES) == "all" else "open"
     mode = query.word("mode", list(Mode))
+    branch = query.text("branch", most=40)
     query.done()
-    return limit, offset, state, None if mode is None else Mode(mode)
+    return limit, offset, state, None if mode is None else Mode(mode), branch
 
 
 @described("List reviews", "reviews", query=read_query)
 async def get_list(call: Call) -> Reply:
     """List open reviews, newest first, or all reviews with `state=all`."""
     query = call.query
-    limit, offset, state, asked = read_query(query)
+    limit, offset, state, asked, branch = read_query(query)
     # A key sees its own mode only.
     now, mode = call.env.clock.now_us(), call.caller.mode or asked
     found, total = await call.env.store.read(
         lambda reader: review_evidence.page(
-            reader, state=state, mode=mode, limit=limit, offset=offset, now=now
+            reader, state=state, mode=mode, limit=limit, offset=offset, now=now, branch=branch
         )
     )
+    names = await branch_names(call.env)
     return ok(
-        [review_json.review(one, now) for one in found],
+        [review_json.review(one, now) | of_branch(one.review.branch_id, names) for one in found],
         query.meta(limit=limit, offset=offset, total=total),
     )
 

@@ -7,6 +7,7 @@ from daemon.api.http.fields import Fields, Query, ignored
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished, ok
 from daemon.api.openapi.describe import described
+from daemon.api.payments.reviews import branch_names
 from daemon.core import json_values
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
@@ -91,8 +92,11 @@ async def list_transactions(call: Call) -> Reply:
             reader, wanted, now=now, limit=per_page, offset=(page - 1) * per_page
         )
     )
+    names = await branch_names(call.env)
     items = [
-        transaction_json.list_item(transaction, payment, now) for transaction, payment in found
+        transaction_json.list_item(transaction, payment, now)
+        | transaction_json.of_branch(transaction.branch_id, names)
+        for transaction, payment in found
     ]
     return ok(items, query.meta(), pagination=json_values.pagination(page, per_page, total))
 

@@ -18,7 +18,7 @@ from daemon.core.payments.reviews import (
     explain_message,
 )
 from daemon.core.payments.suggestions import Suggestion
-from daemon.core.payments.transaction_json import list_item
+from daemon.core.payments.transaction_json import list_item, of_branch
 from daemon.wire import Mode, ReviewReason
 from parsers.money import render
 from parsers.read import PROVIDERS
@@ -103,6 +103,7 @@ def review(evidence: ReviewEvidence, now_us: int) -> Json:
         ],
         "balance_chain": None if evidence.place is None else balance_chain(evidence.place),
         "details": msgspec.Raw(row.details.encode()),
+        **of_branch(row.branch_id),
     }
 
 

@@ -1,5 +1,6 @@
 """JSON objects of a transaction: list item, single object, answers of initialize and reconcile."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -54,13 +55,16 @@ def list_item(transaction: Transaction, payment: Payment | None, now_us: int) ->
         "origin": transaction.origin,
         "test": transaction.mode is Mode.TEST,
         "reversed_at": timestamp_or_none(transaction.reversed_at),
-        **of_branch(transaction),
+        **of_branch(transaction.branch_id),
     }
 
 
-def of_branch(transaction: Transaction) -> Json:
-    """Return the member that only the copy of a branch's transaction has, at a hub."""
-    return {} if transaction.branch_id is None else {"branch_id": transaction.branch_id}
+def of_branch(branch_id: str | None, names: Mapping[str, str] | None = None) -> Json:
+    """Return the members that only the copy of a branch's row has, at a hub; the branch's name only with `names`."""
+    if branch_id is None:
+        return {}
+    name = (names or {}).get(branch_id)
+    return {"branch_id": branch_id, **({} if name is None else {"branch": name})}
 
 
 def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Json:
@@ -100,7 +104,7 @@ def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Js
         "merged_into": None
         if transaction.merged_into is None
         else reference_of(transaction.merged_into),
-        **of_branch(transaction),
+        **of_branch(transaction.branch_id),
     }
 
 

@@ -23,11 +23,16 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A filter or an order with fixed options; the words are `<name>` and `<name>_<option>`; "" is every row."""
+    """A filter or an order with fixed options; the words are `<name>` and `<name>_<option>`; "" is every row.
+
+    Attributes:
+        named: The options are names, shown as they are.
+    """
 
     name: str
     options: tuple[str, ...]
     default: str = ""
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,16 @@ def wallet(
     return Wallet(sim_key, provider, opening, closing, out, other_in, came_in, went_out, fees_minor)
 
 
+def handed_up(reader: Reader, period: Period) -> dict[str, tuple[int, int]]:
+    """Return, by currency, number and minor units of the payments that this branch handed up to its hub."""
+    rows = reader.all(
+        f"{_MONEY} SELECT p.currency, COUNT(*), SUM(p.amount_minor) FROM money x JOIN payments p ON p.seq = x.payment_seq "
+        f"WHERE p.standing = 'handed' AND p.reversed_at IS NULL AND NOT ({_DOUBTED}) GROUP BY p.currency",
+        period.params(),
+    )
+    return {str(row[0]): (int(row[1]), int(row[2])) for row in rows}
+
+
 def lines(reader: Reader, period: Period) -> dict[tuple[str, str], Line]:
     """Return the last number of each wallet that received money in the period."""
     rows = reader.all(

@@ -60,6 +60,14 @@ def every(reader: Reader) -> list[Branch]:
     return load_all(Branch, reader.all(f"SELECT {_BRANCH} FROM branches ORDER BY name"))
 
 
+def names(reader: Reader) -> dict[str, str]:
+    """Return the names of all branches by id, in the order of their names."""
+    return {
+        str(row[0]): str(row[1])
+        for row in reader.all("SELECT id, name FROM branches ORDER BY name")
+    }
+
+
 def get(reader: Reader, branch_id: str) -> Branch | None:
     """Return one branch by its id."""
     return _one(reader, "id", branch_id)

@@ -16,6 +16,7 @@ STATES: Final = {
     "over": "t.origin = 'request' AND t.status = 'OVERPAID' AND p.reversed_at IS NULL",
     "unmatched": "p.standing = 'open' AND p.reversed_at IS NULL",
     "review": "p.standing = 'review'",
+    "handed": "p.standing = 'handed' AND p.reversed_at IS NULL",
     "reversed": "p.reversed_at IS NOT NULL",
     "unplaced": "p.payment_method_id IS NULL",
 }
@@ -51,6 +52,7 @@ class PaymentFilter:
         search: A network ID, else text within a payer's name, number or network ID.
         sort: A key of `SORTS`.
         after: Id of the payment after which the page starts.
+        branch: At a hub, the name of a branch.
     """
 
     mode: Mode = Mode.LIVE
@@ -60,6 +62,7 @@ class PaymentFilter:
     search: str | None = None
     sort: str = "newest"
     after: str | None = None
+    branch: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,13 @@ class Listed:
 
     @property
     def state(self) -> str:
-        """Its outcome, in one word for lists: paid, short, over, unmatched, review or reversed."""
+        """Its outcome, in one word for lists: paid, short, over, unmatched, handed, review or reversed."""
         if self.payment.reversed_at is not None:
             return "reversed"
         if self.payment.standing == "review" or self.doubted:
             return "review"
+        if self.payment.standing == "handed":
+            return "handed"
         if self.transaction is not None and self.transaction.origin == "request":
             return _OUTCOMES.get(self.transaction.status, "unmatched")
         return "unmatched"
@@ -128,6 +133,9 @@ def _page(
     conditions.by("p.mode = :mode", mode=wanted.mode)
     conditions.by("p.stored_at >= :since", since=wanted.since)
     conditions.by("p.stored_at < :until", until=wanted.until)
+    conditions.by(
+        "p.branch_id = (SELECT id FROM branches WHERE name = :branch)", branch=wanted.branch
+    )
     if wanted.state is not None:
         conditions.always(STATES[wanted.state])
     if wanted.after is not None:

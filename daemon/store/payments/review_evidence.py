@@ -27,10 +27,19 @@ def of_review(reader: Reader, review_id: str, mode: Mode | None, now: int) -> Re
 
 
 def page(
-    reader: Reader, *, state: str | None, mode: Mode | None, limit: int, offset: int, now: int
+    reader: Reader,
+    *,
+    state: str | None,
+    mode: Mode | None,
+    limit: int,
+    offset: int,
+    now: int,
+    branch: str | None = None,
 ) -> tuple[list[ReviewEvidence], int]:
     """Return one page of reviews, newest first, and their total number; `state` None is every state."""
-    found, total = reviews.page(reader, state=state, mode=mode, limit=limit, offset=offset)
+    found, total = reviews.page(
+        reader, state=state, mode=mode, limit=limit, offset=offset, branch=branch
+    )
     return [_collected(reader, review, now) for review in found], total
 
 

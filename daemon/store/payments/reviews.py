@@ -73,9 +73,15 @@ def get(reader: Reader, review_id: str, mode: Mode | None) -> Review | None:
 
 
 def page(
-    reader: Reader, *, state: str | None, mode: Mode | None, limit: int, offset: int
+    reader: Reader,
+    *,
+    state: str | None,
+    mode: Mode | None,
+    limit: int,
+    offset: int,
+    branch: str | None = None,
 ) -> tuple[list[Review], int]:
-    """Return one page of reviews, newest first, and their total number; None filters nothing."""
+    """Return one page of reviews, newest first, and their total number; None filters nothing; `branch` is a name."""
     tests = ["1 = 1"]
     params: dict[str, Any] = {}
     if state is not None:
@@ -84,6 +90,9 @@ def page(
     if mode is not None:
         tests.append("mode = :mode")
         params["mode"] = mode
+    if branch is not None:
+        tests.append("branch_id = (SELECT id FROM branches WHERE name = :branch)")
+        params["branch"] = branch
     where = " AND ".join(tests)
     total = int(reader.value(f"SELECT COUNT(*) FROM reviews WHERE {where}", params))
     rows = reader.all(

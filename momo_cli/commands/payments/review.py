@@ -45,6 +45,7 @@ def list_(
         bool, option("--all/--open", "Decided reviews too; default: only open ones.")
     ] = False,
     sandbox: Annotated[bool, option("--sandbox", "Those of the sandbox instead.")] = False,
+    branch: Annotated[str | None, option("NAME", "At a hub: only this branch's.")] = None,
     limit: Limit = 50,
     offset: Offset = 0,
     fail_if_any: FailIfAny = False,
@@ -57,11 +58,14 @@ def list_(
     Examples:
         momo review list
         momo review list --fail-if-any --quiet
+        momo review list --branch kumasi
         momo review list --all -o csv --fields created_at,reason,amount,decided_by
     """
     state_ = "all" if every else None
     mode = Mode.TEST if sandbox else Mode.LIVE
-    reply = client.get(Path.REVIEWS, state=state_, mode=mode, limit=limit, offset=offset)
+    reply = client.get(
+        Path.REVIEWS, state=state_, mode=mode, branch=branch, limit=limit, offset=offset
+    )
     rows = reply.data or []
     open_ = [clean(row.get("id")) for row in rows if row.get("state") == OPEN]
     return Answer(

@@ -169,6 +169,24 @@ async def test_what_a_branch_decides_is_not_changed_at_the_hub(hub: FakeApi) -> 
     assert asked.headers["retry-after"] == "5"
     cancelled = await hub.live.post(f"/v1/transactions/{order.reference}/cancel", json={})
     assert refused(cancelled) == (409, "BELONGS_TO_BRANCH")
+    for named, expected in (("kumasi", [("kumasi", order.reference)]), ("tamale", [])):
+        listed = await hub.live.get(wire.Path.TRANSACTIONS, params={"branch": named})
+        rows = listed.json()["data"]
+        assert [(row["branch"], row["reference"]) for row in rows] == expected
+    own = await hub.live.get(wire.Path.TRANSACTIONS)
+    assert [row.get("branch") for row in own.json()["data"]] == ["kumasi", None]
+
+
+async def test_reviews_are_listed_by_branch(hub: FakeApi) -> None:
+    shop = hub.shop
+    await key_of(hub)
+    order = await shop.request(2500, expected_payer_phone="+233201234567")
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 92_500, str(order.svc_code), "93214500001"))
+    sql = "UPDATE reviews SET branch_id = (SELECT id FROM branches)"
+    await shop.env.store.write(partial(_run, sql=sql))
+    for named, expected in (("kumasi", ["kumasi"]), ("tamale", [])):
+        listed = await hub.live.get(wire.Path.REVIEWS, params={"branch": named})
+        assert [row["branch"] for row in listed.json()["data"]] == expected
 
 
 async def test_what_was_handed_up_is_not_used_at_the_branch(api: FakeApi) -> None:

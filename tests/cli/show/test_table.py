@@ -200,3 +200,15 @@ def test_an_id_that_fits_the_line_is_not_set_in_beyond_its_edge() -> None:
     assert wrap_hanging(f"  ref       {reference}", 40) == ["  ref", reference]
     assert wrap_hanging(f"  ref       {reference}", 44) == ["  ref", f"    {reference}"]
     assert wrap_hanging(f"  ref       {reference}", 80) == [f"  ref       {reference}"]
+
+
+def test_an_optional_column_is_shown_only_if_a_row_has_something_in_it(terminal: Terminal) -> None:
+    heads = (*VIEW.heads[:2], Head("BRANCH", lambda row, _: row.get("branch", ""), optional=True))
+    view = View(fields=(), heads=heads)
+    wide = replace(terminal, width=120)
+
+    def head_of(*rows: dict[str, str]) -> str:
+        return next(iter(table.table_lines(wide, view, Answer(rows=rows), ())))
+
+    assert head_of(PAID, SHORT).split() == ["STATE", "AMOUNT"]
+    assert head_of(PAID, SHORT | {"branch": "kumasi"}).split() == ["STATE", "AMOUNT", "BRANCH"]

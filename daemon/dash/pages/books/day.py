@@ -1,6 +1,6 @@
 """The day sheet: the money of each wallet, compared with the wallet itself, and by hour, day or payer; for print or as CSV."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -18,8 +18,9 @@ from daemon.dash.web.visit import Visit
 from daemon.flows.upkeep import notices
 from daemon.steps.books.day_sheet import read_buckets, read_sheet
 from daemon.store import shop as shops
-from daemon.store.books.day_sheet import Period, by_payer
+from daemon.store.books.day_sheet import Period, by_payer, handed_up
 from daemon.store.engine import Reader
+from daemon.wire import ShopRole
 from parsers.money import read_api_amount, render
 
 CHOICES: Final = (Choice("group", ("hour", "day", "payer"), "hour"),)
@@ -33,10 +34,16 @@ async def show(visit: Visit) -> Shown | Download:
     zone = visit.words.zone
     period, by = _period(visit, asked), asked.chosen["group"]
 
-    def read(reader: Reader) -> tuple[Json, list[Json]]:
-        return read_sheet(reader, period, shops.get(reader)), _rows(reader, period, zone, by)
+    is_branch = visit.env.place.role is ShopRole.BRANCH
 
-    sheet, rows = await visit.env.store.read(read)
+    def read(reader: Reader) -> tuple[Json, list[Json], Mapping[str, tuple[int, int]]]:
+        return (
+            read_sheet(reader, period, shops.get(reader)),
+            _rows(reader, period, zone, by),
+            handed_up(reader, period) if is_branch else {},
+        )
+
+    sheet, rows, handed = await visit.env.store.read(read)
     if asked.as_csv:
         return await listing.csv_file(visit, "day-sheet", _columns(by), rows)
     return Shown(
@@ -47,6 +54,7 @@ async def show(visit: Visit) -> Shown | Download:
             "by": by,
             "bars": _bars(visit, rows, by),
             "kinds": day_sheet.COUNTED,
+            "handed": handed,
             "when": _when(visit, period),
             "mails_to": _address(visit) if visit.may(Operation.MAIL_REPORT) else "",
         },

@@ -14,7 +14,7 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Endpoint, Payment, Review
 from daemon.core.names import network_name
 from daemon.core.payments.reviews import explain
-from daemon.dash.parts import chart
+from daemon.dash.parts import chart, of_branches
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
@@ -89,6 +89,7 @@ async def show(visit: Visit) -> Shown:
                 (one, facts.waiting.get(one.id, 0), _endpoint_state(one)) for one in facts.endpoints
             ],
             "latest": facts.latest,
+            "branches": await of_branches.names_of(visit),
             "sets_up": visit.may(Operation.MANAGE_USERS) and not facts.latest,
             "sees_webhooks": visit.may(Operation.MANAGE_WEBHOOKS) or visit.may(Operation.EXPORT),
         },

@@ -1,8 +1,8 @@
 """The list of payments, and one payment with its evidence: the SMS, the balances, the match, the journal, the webhooks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
@@ -15,7 +15,7 @@ from daemon.core.model import Delivery, Endpoint, Event, Message, Payment, Revie
 from daemon.core.names import provider_name
 from daemon.core.payments import timeline
 from daemon.core.payments.suggestions import Suggestion
-from daemon.dash.parts import listing
+from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice
 from daemon.dash.parts.message_text import sms_text
 from daemon.dash.parts.order import masked
@@ -23,18 +23,18 @@ from daemon.dash.web.answers import Download, Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.store import journal
+from daemon.store.branches import link
 from daemon.store.engine import Reader
 from daemon.store.messages import balances, messages
 from daemon.store.payments import payment_list, reviews, suggestions, transaction_list
 from daemon.store.payments.payment_list import SORTS, STATES, Listed, PaymentFilter
 from daemon.store.webhooks import delivery_log
 from daemon.store.webhooks.delivery_log import DeliveryFilter
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode, Mode, ShopRole
 from parsers.money import render
 from parsers.svc_code import normalize_code
 
 CHOICES: Final = (
-    Choice("state", ("", *STATES)),
     Choice("sort", tuple(SORTS), "newest"),
     Choice("mode", tuple(Mode), Mode.LIVE),
 )
@@ -53,11 +53,14 @@ class Evidence:
     journal: Sequence[Json]
     deliveries: Sequence[tuple[Delivery, Endpoint]]
     maybe: Sequence[Suggestion]
+    decision: Mapping[str, Any] | None
+    """Of the hub about a payment that was handed up; None if it was not, or the hub has not said."""
 
 
 async def show_list(visit: Visit) -> Shown | Download:
     """Show the list, or return it as CSV."""
-    asked = listing.ask(visit, CHOICES)
+    names = await of_branches.names_of(visit)
+    asked = listing.ask(visit, (_states(visit), *CHOICES, *of_branches.filters(names)))
     wanted = PaymentFilter(
         mode=Mode(asked.chosen["mode"]),
         state=asked.chosen["state"] or None,
@@ -66,15 +69,23 @@ async def show_list(visit: Visit) -> Shown | Download:
         search=asked.search,
         sort=asked.chosen["sort"],
         after=asked.after,
+        branch=asked.chosen.get("branch") or None,
     )
     rows, more = await visit.env.store.read(
         lambda reader: payment_list.listed(reader, wanted, limit=asked.limit)
     )
     if asked.as_csv:
-        return await listing.csv_file(visit, "payments", _COLUMNS, rows)
+        of_branch = {"branch": lambda one: names.get(one.payment.branch_id or "")} if names else {}
+        return await listing.csv_file(visit, "payments", {**_COLUMNS, **of_branch}, rows)
     last = rows[-1].payment.id if more else None
     found = listing.page(visit, asked, rows, last)
-    return Shown("payments/list.html", {"list": found})
+    return Shown("payments/list.html", {"list": found, "branches": names})
+
+
+def _states(visit: Visit) -> Choice:
+    """Return the filter by state; only a branch hands payments up."""
+    is_branch = visit.env.place.role is ShopRole.BRANCH
+    return Choice("state", ("", *(one for one in STATES if one != "handed" or is_branch)))
 
 
 async def reconcile(visit: Visit) -> Outcome:
@@ -148,6 +159,7 @@ async def show_one(visit: Visit) -> Shown:
             "journal": masked(visit, found.journal),
             "deliveries": found.deliveries,
             "maybe": found.maybe,
+            "decision": found.decision,
             "typed": visit.form.get("order", ""),
             "may_reconcile": payment.standing != "used"
             and payment.reversed_at is None
@@ -180,6 +192,7 @@ def _read(reader: Reader, payment_id: str) -> Evidence | None:
         [timeline.entry_json(event, payment) | {"at_us": event.at} for event in events],
         deliveries,
         suggestions.suggestions(reader, payment),
+        link.decision_about(reader, payment.id) if payment.standing == "handed" else None,
     )
 
 

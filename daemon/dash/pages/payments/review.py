@@ -12,7 +12,7 @@ from daemon.core.names import provider_name
 from daemon.core.payments.review_json import ReviewEvidence
 from daemon.core.payments.reviews import NEEDS_PASSWORD
 from daemon.dash.pages.payments.review_card import HELD, NOBODY, Card, card, paid_of
-from daemon.dash.parts import listing
+from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.confirming import confirmed
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name, sender_name, sms_text, visible
@@ -36,6 +36,7 @@ CHOICES: Final = (
 )
 _SHOWN_AGAIN: Final = frozenset(
     {
+        ErrorCode.BRANCH_ASKED,
         ErrorCode.NETWORK_MISMATCH,
         ErrorCode.PAYMENT_REVERSED,
         ErrorCode.TRANSACTION_NOT_FOUND,
@@ -222,7 +223,8 @@ def _title(visit: Visit, one: Card) -> str:
 
 async def show_list(visit: Visit) -> Shown | Download:
     """Show the list of reviews, open and decided ones, or return it as CSV."""
-    asked = listing.ask(visit, CHOICES)
+    names = await of_branches.names_of(visit)
+    asked = listing.ask(visit, (*CHOICES, *of_branches.filters(names)))
     offset = listing.offset(asked)
     rows, total = await visit.env.store.read(
         lambda reader: review_evidence.page(
@@ -232,16 +234,19 @@ async def show_list(visit: Visit) -> Shown | Download:
             limit=asked.limit,
             offset=offset,
             now=visit.now,
+            branch=asked.chosen.get("branch") or None,
         )
     )
     if asked.as_csv:
-        return await listing.csv_file(visit, "reviews", _COLUMNS, rows)
+        of_branch = {"branch": lambda row: names.get(row.review.branch_id or "")} if names else {}
+        return await listing.csv_file(visit, "reviews", {**_COLUMNS, **of_branch}, rows)
     last = str(offset + len(rows)) if offset + len(rows) < total else None
     found = listing.page(visit, asked, rows, last, searched=False, dated=False)
     return Shown(
         "payments/reviews.html",
         {
             "list": found,
+            "branches": names,
             "paid_of": paid_of,
             "text": visible,
             "who": lambda row: actor_name(visit, row.decided_by),

@@ -18,9 +18,10 @@ from daemon.dash.web.visit import Visit
 from daemon.flows.payments import cancel_expire, initialize
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
-from daemon.store.payments import counter
+from daemon.store.payments import counter, payment_list
+from daemon.store.payments.payment_list import Listed, PaymentFilter
 from daemon.store.payments.transaction_list import Found
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, ShopRole
 from parsers.money import read_api_amount
 from parsers.phone import read_phone
 
@@ -52,7 +53,9 @@ async def show(visit: Visit) -> Shown:
 
 async def _form(visit: Visit, asked: _Asked, status: int) -> Shown:
     recent = await visit.env.store.read(lambda reader: _recent(reader, visit))
+    handed = await visit.env.store.read(lambda reader: _handed(reader, visit))
     values = {
+        "handed": handed,
         "asked": asked,
         "keys": ("1", "2", "3", "4", "5", "6", "7", "8", "9", ".", "0", "<"),
         "currency": CURRENCY,
@@ -187,6 +190,14 @@ def _is_on_screen(order: Order, now: int) -> bool:
 def _recent(reader: Reader, visit: Visit) -> Sequence[Found]:
     since = visit.now - RECENT_US
     return counter.made_by(reader, visit.caller.name, since=since, limit=RECENT)
+
+
+def _handed(reader: Reader, visit: Visit) -> Sequence[Listed]:
+    """Return the latest payments that this branch handed up to its hub; none at other shops."""
+    if visit.env.place.role is not ShopRole.BRANCH:
+        return ()
+    wanted = PaymentFilter(state="handed", since=visit.now - RECENT_US)
+    return payment_list.listed(reader, wanted, limit=RECENT)[0]
 
 
 def _recent_values(visit: Visit, recent: Sequence[Found]) -> dict[str, object]:

@@ -16,7 +16,7 @@ from daemon.core.model import Transaction
 from daemon.core.payments import timeline
 from daemon.core.payments.checkout import Facts
 from daemon.core.payments.replacement import replacement_of
-from daemon.dash.parts import listing
+from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, state_of, time_left
 from daemon.dash.web.answers import Download, Goto, Outcome, Shown
@@ -64,9 +64,10 @@ class _About:
 
 async def show_list(visit: Visit) -> Shown | Download:
     """Show the list, or return it as CSV. Without a filter the open ones stand in a list of their own, above the others."""
-    asked = listing.ask(visit, CHOICES)
-    state = asked.chosen["state"]
-    split = not (state or asked.search or asked.since or asked.until or asked.as_csv)
+    names = await of_branches.names_of(visit)
+    asked = listing.ask(visit, (*CHOICES, *of_branches.filters(names)))
+    state, branch = asked.chosen["state"], asked.chosen.get("branch") or None
+    split = not (state or branch or asked.search or asked.since or asked.until or asked.as_csv)
     wanted = TransactionFilter(
         mode=Mode(asked.chosen["mode"]),
         status=STATES[state] if state else None,
@@ -76,6 +77,7 @@ async def show_list(visit: Visit) -> Shown | Download:
         sort=asked.chosen["sort"],
         after=split_reference(asked.after or ""),
         ended=split,
+        branch=branch,
     )
     waiting = TransactionFilter(
         mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort
@@ -91,13 +93,15 @@ async def show_list(visit: Visit) -> Shown | Download:
 
     rows, waiting_rows = await visit.env.store.read(read)
     if asked.as_csv:
-        return await listing.csv_file(visit, "transactions", _columns(visit), rows)
+        of_branch = {"branch": lambda one: names.get(one[0].branch_id or "")} if names else {}
+        return await listing.csv_file(visit, "transactions", {**_columns(visit), **of_branch}, rows)
     shown = rows[: asked.limit]
     last = shown[-1][0].reference if len(rows) > asked.limit else None
     return Shown(
         "payments/transactions.html",
         {
             "list": listing.page(visit, asked, [_row(visit, one) for one, _ in shown], last),
+            "branches": names,
             "open": [_row(visit, one) for one, _ in waiting_rows[:OPEN_SHOWN]],
             "more_open": len(waiting_rows) > OPEN_SHOWN,
             "split": split and asked.after is None,

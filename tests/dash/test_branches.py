@@ -1,0 +1,155 @@
+"""The dashboard of a hub and of a branch: whose rows these are, and what is for head office."""
+
+import json
+from typing import Any
+
+from daemon.core.branches.place import Place
+from daemon.wire import Role, ShopRole
+from tests.fakes.api import FakeApi
+from tests.fakes.dash import log_in
+from tests.fakes.orders import Orders
+
+KUMASI = "0192f0c1-0000-7000-8000-000000000001"
+
+
+async def become_hub(api: FakeApi) -> None:
+    """Make the shop a hub with a branch `kumasi` and one without rows."""
+
+    def job(tx: Any) -> None:
+        for branch_id, name in ((KUMASI, "kumasi"), (KUMASI[:-1] + "2", "tamale")):
+            tx.run(
+                "INSERT INTO branches (id, name, decides, status, epoch, turn, acked_seq, created_at) "
+                "VALUES (:id, :name, 'all', 'joined', 1, 0, 0, 0)",
+                {"id": branch_id, "name": name},
+            )
+
+    await api.shop.env.store.write(job)
+    api.shop.env.place = Place(ShopRole.HUB)
+
+
+async def give(api: FakeApi, table: str, where: str) -> None:
+    """Make rows copies of rows of `kumasi`."""
+    await api.shop.env.store.write(
+        lambda tx: tx.run(f"UPDATE {table} SET branch_id = :id WHERE {where}", {"id": KUMASI})
+    )
+
+
+async def test_a_hub_shows_and_filters_lists_by_branch(api: FakeApi) -> None:
+    await become_hub(api)
+    person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    theirs = await orders.make("paid", customer_name="Theirs Tetteh")
+    ours = await orders.make("paid", customer_name="Ours Owusu")
+    await give(api, "transactions", f"id = '{theirs.id}'")
+    await give(
+        api, "payments", f"id = (SELECT payment_id FROM transactions WHERE id = '{theirs.id}')"
+    )
+    ids = {
+        each: (await api.shop.values(f"SELECT payment_id FROM transactions WHERE id = '{each}'"))[0]
+        for each in (theirs.id, ours.id)
+    }
+    for path, mine, other in (
+        ("/dash/transactions", theirs.reference, ours.reference),
+        ("/dash/payments", ids[theirs.id], ids[ours.id]),
+    ):
+        every = (await person.get(path)).text
+        assert "<td>kumasi</td>" in every
+        assert "<td>Head office</td>" in every
+        only = (await person.get(f"{path}?branch=kumasi")).text
+        assert (mine in only, other in only) == (True, False)
+        assert mine not in (await person.get(f"{path}?branch=tamale")).text
+        assert other in (await person.get(f"{path}?branch=nobody")).text
+        table = (await person.get(f"{path}?as=csv&branch=kumasi")).text.splitlines()
+        assert table[0].endswith(",branch")
+        assert [line.endswith(",kumasi") for line in table[1:]] == [True]
+    assert "<td>kumasi</td>" in (await person.get("/dash")).text
+
+
+async def test_a_hub_filters_reviews_by_branch(api: FakeApi) -> None:
+    await become_hub(api)
+    person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    await orders.make("checking", expected_payer_phone="+233201234567")
+    review = (await api.shop.values("SELECT id FROM reviews"))[0]
+    await give(api, "reviews", "1 = 1")
+    assert "<td>kumasi</td>" in (await person.get("/dash/reviews")).text
+    assert review in (await person.get("/dash/reviews?branch=kumasi")).text
+    assert review not in (await person.get("/dash/reviews?branch=tamale")).text
+    assert (await person.get("/dash/reviews?as=csv")).text.splitlines()[1].endswith(",kumasi")
+
+
+async def test_a_shop_that_is_no_hub_sees_nothing_of_branches(api: FakeApi) -> None:
+    person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    await orders.make("paid")
+    for path in ("/dash", "/dash/payments", "/dash/transactions", "/dash/reviews"):
+        text = (await person.get(path)).text
+        assert "Branch" not in text, path
+        assert "ead office" not in text, path
+    assert ",branch" not in (await person.get("/dash/payments?as=csv")).text
+
+
+async def become_branch(api: FakeApi) -> None:
+    api.shop.env.place = Place(ShopRole.BRANCH)
+
+    def job(tx: Any) -> None:
+        tx.run(
+            "INSERT INTO hub_link (id, branch_id, name, url, spki, key_sealed, decides, epoch, turn, acked_seq, sent_seq, "
+            "problem) VALUES (1, 'b', 'kumasi', 'https://hub.example', '', '', 'all', 1, 1, 9, 9, '')"
+        )
+
+    await api.shop.env.store.write(job)
+
+
+async def test_a_branch_marks_what_is_for_head_office(api: FakeApi) -> None:
+    await become_branch(api)
+    person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    order = await orders.make("waiting")
+    for path in ("/dash/till", "/dash/day"):
+        assert "ead office" not in (await person.get(path)).text
+    await orders.pay(order, 2500, reference="2K7M4S")
+    payment, standing = (await api.shop.values("SELECT id || ' ' || standing FROM payments"))[
+        0
+    ].split()
+    assert standing == "handed"
+    assert "for head office</span>" in (await person.get("/dash/payments")).text
+    assert payment in (await person.get("/dash/payments?state=handed")).text
+    assert payment not in (await person.get("/dash/payments?state=unmatched")).text
+    assert payment in (await person.get("/dash/till")).text
+    day = (await person.get("/dash/day")).text
+    assert "1 payment of GHS\N{NO-BREAK SPACE}25.00 is for head office." in day
+    one = f"/dash/payments/{payment}"
+    assert "head office will know when the line is back" in (await person.get(one)).text
+
+    for body, said in (
+        ({"status": "OVERPAID", "reference": "svc_trx_1", "origin": "request"}, "svc_trx_1"),
+        ({"status": "REVIEW", "reference": None, "origin": None}, "a person there decides"),
+    ):
+        values = {"id": said, "payment": payment, "body": json.dumps(body)}
+        await api.shop.env.store.write(
+            lambda tx, values=values: tx.run(  # type: ignore[misc]
+                "INSERT INTO hub_commands (id, kind, subject, body, outcome, done_at) "
+                "VALUES (:id, 'decided', :payment, :body, '{}', 1)",
+                values,
+            )
+        )
+        assert said in (await person.get(one)).text
+
+
+async def test_a_person_who_matches_what_another_shop_decides_reads_why(api: FakeApi) -> None:
+    await become_branch(api)
+    person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    order = await orders.make("waiting")
+    await orders.pay(order, 2500, reference="2K7M4S")
+    payment = (await api.shop.values("SELECT id FROM payments"))[0]
+    path = f"/dash/payments/{payment}/reconcile"
+    answer = await person.post(path, {"order": str(order.svc_code)})
+    assert answer.status_code == 422
+    assert "Ask head office to give it back." in answer.text
+
+    api.shop.env.place = Place(ShopRole.ALONE)
+    await become_hub(api)
+    await give(api, "payments", "1 = 1")
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE payments SET decider = 'branch', standing = 'open'")
+    )
+    answer = await person.post(path, {"order": str(order.svc_code)})
+    assert answer.status_code == 422
+    assert "was asked for it" in answer.text
