@@ -7,6 +7,7 @@ from typing import Final
 
 from daemon.doctor import (
     backup,
+    branches,
     certificate,
     clock,
     daemon,
@@ -31,6 +32,7 @@ AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
     "modem": modem.checks,
     "sim": messages.sim_checks,
     "parser": messages.parser_checks,
+    "hub": branches.checks,
     "endpoints": webhooks.endpoint_checks,
     "dns": webhooks.dns_checks,
     "keyring": keyring.checks,

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
+from daemon.core.branches.facts import Fact
 from daemon.core.limits import DAY_US
 from daemon.core.upkeep.clock_check import EARLIEST_US
 from daemon.core.upkeep.keep_awake import AwakeState, AwakeStatus
@@ -19,8 +20,12 @@ from daemon.doctor import bundle
 from daemon.doctor.checks import Running, Status, System, User, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks
 from daemon.runtime.locks import HomeLock
+from daemon.store.branches import branches, link
+from daemon.store.branches.link import HubLink
+from daemon.store.engine import Tx
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import shop_mark
+from daemon.wire import ShopRole
 from parsers.times import from_us
 from tests.fakes.later_schema import know_later_steps
 from tests.fakes.machine import Machine
@@ -506,3 +511,90 @@ def test_every_check_is_explained() -> None:
     ).read_text()
     assert len(made) > 30
     assert sorted(name for name in made if f"`{name}`" not in told) == []
+
+
+async def set_link(shop: FakeShop, heard_at: int | None, problem: str = "", acked: int = 0) -> None:
+    """Make the shop a branch with two changes in its feed."""
+
+    def job(tx: Tx) -> None:
+        row = HubLink(
+            "b",
+            "kumasi",
+            "https://hub.example",
+            "",
+            "",
+            "all",
+            1,
+            1,
+            acked,
+            acked,
+            heard_at,
+            problem,
+        )
+        link.replace(tx, row)
+        link.set_role(tx, ShopRole.BRANCH)
+        tx.run("DELETE FROM feed")
+        tx.run("INSERT INTO feed (seq, kind, id) VALUES (1, 'payment', 'a'), (2, 'payment', 'b')")
+
+    await shop.env.store.write(job)
+
+
+async def test_a_branch_says_how_its_hub_answers(patient: System, shop: FakeShop) -> None:
+    now = patient.now_us
+    assert found(patient, "hub")["hub.link"][0] == "ok"
+    await set_link(shop, None)
+    assert "has not answered yet" in found(patient, "hub")["hub.link"][1]
+    await set_link(shop, now - 3 * 3600 * 1_000_000)
+    assert bad(patient, "hub") == {"hub.link": "warn", "hub.sent": "warn"}
+    assert "answered last 3 h ago" in found(patient, "hub")["hub.link"][1]
+    await set_link(shop, now, acked=2)
+    assert bad(patient, "hub") == {}
+    assert found(patient, "hub")["hub.sent"][1] == "the hub has everything"
+    await set_link(shop, now, "another machine was restored", acked=1)
+    assert bad(patient, "hub") == {"hub.link": "fail"}
+    assert "changes that the hub does not have yet: 1" in found(patient, "hub")["hub.sent"][1]
+    assert found(replace(patient, running=None), "hub")["hub.link"][0] == "skip"
+
+
+async def test_a_hub_says_which_branches_are_silent_and_what_was_refused(
+    patient: System, shop: FakeShop
+) -> None:
+    now = patient.now_us
+
+    async def set_branch(**changes: object) -> None:
+        row = {"status": "joined", "heard": now, "off": 0, **changes}
+
+        def job(tx: Tx) -> None:
+            link.set_role(tx, ShopRole.HUB)
+            tx.run("DELETE FROM branches")
+            tx.run(
+                "INSERT INTO branches (id, name, decides, status, epoch, turn, acked_seq, last_heard_at, clock_off_us, "
+                "created_at) VALUES ('b', 'kumasi', 'all', :status, 1, 1, 1, :heard, :off, 1)",
+                row,
+            )
+
+        await shop.env.store.write(job)
+
+    await set_branch()
+    assert bad(patient, "hub") == {}
+    await set_branch(heard=now - 4 * DAY_US)
+    assert (
+        "for 4 days nothing was heard of the branch kumasi" in found(patient, "hub")["hub.link"][1]
+    )
+    await set_branch(heard=None, status="invited")
+    assert bad(patient, "hub") == {}
+    await set_branch(status="disputed")
+    assert bad(patient, "hub") == {"hub.link": "fail"}
+    await set_branch(off=-3600 * 1_000_000)
+    assert "off by 60 min" in found(patient, "hub")["hub.clock"][1]
+    await set_branch()
+    fact = Fact(1, "payment", "p", {"id": "p"})
+    for version, why, at in (
+        (1, "the first", now - 1),
+        (2, "the second", now),
+        (3, "old", now - 9 * DAY_US),
+    ):
+        await shop.env.store.write(
+            lambda tx, v=version, w=why, t=at: branches.refuse(tx, "b", fact, v, w, t)  # type: ignore[misc]
+        )
+    assert "last seven days: 2; the last one: the second" in found(patient, "hub")["hub.refused"][1]

@@ -265,6 +265,18 @@ def refuse(tx: Tx, branch_id: str, fact: Fact, version: int, why: str, now: int)
     )  # fmt: skip
 
 
+def refused_since(reader: Reader, since: int) -> list[tuple[str, int, str]]:
+    """Return for each branch with refused facts since a time: its name, their number, and the newest reason."""
+    rows = reader.all(
+        "SELECT b.name, COUNT(*), MAX(CASE WHEN f.version = (SELECT MAX(n.version) FROM facts_refused n "
+        "WHERE n.branch_id = b.id AND n.at >= :since) THEN f.why END) "
+        "FROM facts_refused f JOIN branches b ON b.id = f.branch_id "
+        "WHERE f.at >= :since GROUP BY b.id, b.name ORDER BY b.name",
+        {"since": since},
+    )
+    return [(str(row[0]), int(row[1]), str(row[2])) for row in rows]
+
+
 def counts(reader: Reader, branch_id: str) -> dict[str, int]:
     """Return how many rows of a branch are here, and how many were refused or wait for an answer."""
     found = {}

@@ -17,7 +17,7 @@ from momo_cli.socket.connect import is_set_up
 from momo_cli.text import at, clean
 
 AREAS: Final = (
-    "daemon", "socket", "http", "db", "disk", "clock", "modem", "sim", "parser", "endpoints", "dns", "keyring",
+    "daemon", "socket", "http", "db", "disk", "clock", "modem", "sim", "parser", "hub", "endpoints", "dns", "keyring",
     "service", "timers", "backup", "permissions", "ledger", "upgrade",
 )  # fmt: skip
 _MARKS: Final = {
