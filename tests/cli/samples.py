@@ -837,7 +837,7 @@ REPORT: dict[str, Any] = {
 BRANCH = {
     "id": METHOD, "name": "kumasi", "status": "joined", "decides": "all", "epoch": 1, "acked": 40,
     "last_heard_at": "2026-11-20T08:00:00.000Z", "version": "0.1.0", "clock_off_us": -120_000_000,
-    "payments": 12, "transactions": 14, "reviews": 1, "refused": 0, "asked": 0, "sums": [],
+    "payments": 12, "transactions": 14, "reviews": 1, "refused": 0, "asked": 0,
 }  # fmt: skip
 """A branch of a hub."""
 JOINED = {
@@ -846,7 +846,8 @@ JOINED = {
 }  # fmt: skip
 """What joining a hub says."""
 LINK = {
-    "name": "kumasi", "url": "https://hub.example", "decides": "all", "epoch": 1, "acked": 40, "behind": 3,
-    "heard_at": "2026-11-20T08:00:00.000Z", "problem": None, "handed_up": 2, "undecided": 1, "sums": [],
+    "name": "kumasi", "url": "https://hub.example", "decides": "all", "epoch": 1, "acked": 40, "behind": 0,
+    "heard_at": "2026-11-20T08:00:00.000Z", "problem": None, "handed_up": 2, "undecided": 1,
+    "compared": {"agrees": True, "payments": 12, "hub_payments": 12, "days": 31, "different_days": []},
 }  # fmt: skip
 """How far a branch is."""

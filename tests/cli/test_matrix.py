@@ -45,6 +45,7 @@ def prepare(api: FakeApi, case: Case, answer: Says) -> None:
     api.on("GET", KEY, ok(samples.KEY))
     api.on("GET", f"/v1/approved-payers/{samples.PAYER['id']}", ok(samples.PAYER))
     api.on("GET", wire.Path.PAYMENT_METHODS, ok([ON_SIM]))
+    api.on("GET", wire.Path.LOCAL_BRANCH, ok(samples.LINK))
     api.on(*case.call, answer)
 
 

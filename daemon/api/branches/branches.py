@@ -26,6 +26,8 @@ from daemon.store.branches import link
 from daemon.wire import ErrorCode, Path
 
 DECIDES: Final = ("all", "nothing")
+COMPARED: Final = ("recent", "all")
+"""The last 31 days, or every day."""
 
 
 async def hub_status(call: Call) -> Reply:
@@ -89,9 +91,24 @@ async def ask(call: Call) -> Reply:
 
 
 async def branch_status(call: Call) -> Reply:
-    """Return how far this branch has sent."""
+    """Return how far this branch has sent; with `compare`, also whether the hub's copies agree with its payments."""
+    asked = call.query.word("compare", COMPARED)
+    call.query.done()
     found = await join_flow.status(call.env)
-    return ok({**found, "heard_at": timestamp_or_none(found["heard_at"])})
+    data = {**found, "heard_at": timestamp_or_none(found["heard_at"])}
+    if asked is not None:
+        data["compared"] = await _compare(call.env, recent=asked == COMPARED[0])
+    return ok(data)
+
+
+async def _compare(env: Env, *, recent: bool) -> dict[str, Any]:
+    client = await _client(env)
+    try:
+        return await join_flow.compare(env, client, recent=recent)
+    except (HubRefusalError, HubUnreachableError) as error:
+        return {"agrees": None, "why": str(error)}
+    finally:
+        await client.aclose()
 
 
 async def join(call: Call) -> Reply:

@@ -7,6 +7,8 @@ from typing import Any, Final
 from daemon.core.errors import FieldError, invalid
 from daemon.core.model import Message, Payment, PaymentMethod, Reversal, Review, Transaction
 
+SUMS: Final = "sums"
+"""The kind of row by which a branch compares itself with its hub: number and sum of payments by day."""
 FACTS_MAX: Final = 500
 """Facts in one request."""
 BYTES_MAX: Final = 256 * 1024

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
 from daemon.core.access.roles import Operation, require
-from daemon.core.branches.facts import TABLES
+from daemon.core.branches.facts import SUMS, TABLES
 from daemon.core.branches.place import Place
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import MINUTE_US
@@ -168,18 +168,20 @@ async def begin_to_leave(env: Env, key_id: str | None) -> dict[str, Any]:
 
 
 async def rows(env: Env, key_id: str | None, kind: str, after: int, limit: int) -> dict[str, Any]:
-    """Return a page of a branch's own rows, for its restore.
+    """Return a page of a branch's own rows, for its restore; of the kind `sums`, all sums since the day `after`.
 
     Raises:
         Refusal: BRANCH_NOT_FOUND; VALIDATION_ERROR.
     """
-    if kind not in ("message", *TABLES):
+    if kind not in (SUMS, "message", *TABLES):
         raise invalid([FieldError("kind", "invalid", "is not a kind of row")])
 
     def look(reader: Reader) -> dict[str, Any]:
         found = None if key_id is None else branches.with_key(reader, key_id)
         if found is None:
             raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
+        if kind == SUMS:
+            return {"rows": restored.sums(reader, found.id, after), "next": None}
         page, following = copies.rows_of(reader, found.id, kind, after, min(limit, ROWS_MAX))
         return {"rows": page, "next": following, "epoch": found.epoch, "acked": found.acked_seq}
 
@@ -270,7 +272,7 @@ async def status(env: Env) -> dict[str, Any]:
                     "id": one.id, "name": one.name, "status": one.status, "decides": one.decides,
                     "epoch": one.epoch, "acked": one.acked_seq, "last_heard_at": one.last_heard_at,
                     "version": one.version, "clock_off_us": one.clock_off_us,
-                    **branches.counts(reader, one.id), "sums": restored.sums(reader, one.id),
+                    **branches.counts(reader, one.id),
                 }
                 for one in found
             ]

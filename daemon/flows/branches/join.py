@@ -1,15 +1,16 @@
 """Join a hub as a branch, leave it, and take rows back from it after a restore."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any, Final, Protocol
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.branches.facts import TABLES
+from daemon.core.branches.facts import SUMS, TABLES
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
-from daemon.core.limits import CODE_REST_US, LATE_WINDOW_US
+from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
 from daemon.env import Env
 from daemon.runtime.system import VERSION
 from daemon.store import journal
@@ -19,6 +20,10 @@ from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode, Mode, Path, ShopRole
 
 PAGE: Final = 500
+RECENT_DAYS: Final = 31
+DIFFERENT_MAX: Final = 10
+"""Different days that are named."""
+COMPARE_S: Final = 10.0
 KINDS: Final = ("method", "message", "payment", "transaction", "review", "reversal")
 """Kinds of rows that a hub gives back, in the order in which they refer to each other."""
 
@@ -225,7 +230,48 @@ async def status(env: Env) -> dict[str, Any]:
             "problem": found.problem or None,
             "handed_up": with_hub,
             "undecided": untold,
-            "sums": restored.sums(reader),
         }
 
     return await env.store.read(look)
+
+
+async def compare(env: Env, hub: Hub, *, recent: bool) -> dict[str, Any]:
+    """Compare the payments here with the hub's copies: their number and sum by day.
+
+    While something is not sent yet, the days of its payments differ.
+
+    Args:
+        env: The shop.
+        hub: Its hub.
+        recent: Only the last 31 days.
+
+    Raises:
+        HubRefusalError: The hub refused it; one that is older does not know the question.
+        HubUnreachableError: No hub answered.
+    """
+    today = env.clock.now_us() // DAY_US
+    since = today - RECENT_DAYS + 1 if recent else 0
+    answer = await hub.call(
+        Path.BRANCH_ROWS, {"kind": SUMS, "after": since, "limit": PAGE}, timeout_s=COMPARE_S
+    )
+    here, there = await env.store.read(lambda r: restored.sums(r, None, since)), answer["rows"]
+    mine, theirs = _by_day(here), _by_day(there)
+    days = {day for day in mine | theirs if mine.get(day) != theirs.get(day)}
+    return {
+        "agrees": not days,
+        "payments": sum(row["count"] for row in here),
+        "hub_payments": sum(row["count"] for row in there),
+        "days": RECENT_DAYS if recent else None,
+        "different_days": [
+            str(date(1970, 1, 1) + timedelta(days=day))
+            for day in sorted(days, reverse=True)[:DIFFERENT_MAX]
+        ],
+    }
+
+
+def _by_day(sums: Sequence[Mapping[str, Any]]) -> dict[int, set[tuple[Any, ...]]]:
+    found = dict[int, set[tuple[Any, ...]]]()
+    for row in sums:
+        values = (row["mode"], row["currency"], row["count"], row["amount_minor"])
+        found.setdefault(row["day"], set()).add(values)
+    return found

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from daemon.core.branches.facts import KEYS, MESSAGE, TABLES
+from daemon.core.limits import DAY_US
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import table, values
 from parsers.svc_code import HUB_FIRST
 
-_DAY_US: Final = 24 * 3600 * 1_000_000
 _ROWS_AT_ONCE: Final = 250
 
 
@@ -93,13 +93,18 @@ def codes_like_a_hub(reader: Reader, now: int) -> int:
     )
 
 
-def sums(reader: Reader, branch_id: str | None = None) -> list[dict[str, Any]]:
-    """Return the number and sum of payments by day (UTC, of the storage), mode and currency; at a hub of one branch."""
+def sums(reader: Reader, branch_id: str | None = None, since_day: int = 0) -> list[dict[str, Any]]:
+    """Return the number and sum of payments by day (UTC, of the storage), mode and currency; at a hub of one branch.
+
+    `since_day` is the first day, counted from 1970-01-01.
+    """
+    whose = "branch_id IS NULL" if branch_id is None else "branch_id = :branch"
     rows = reader.all(
         "SELECT stored_at / :day AS day, mode, currency, COUNT(*), SUM(amount_minor) FROM payments "
-        "WHERE COALESCE(branch_id, '') = :branch GROUP BY stored_at / :day, mode, currency "
+        f"WHERE {whose} AND stored_at >= :since GROUP BY stored_at / :day, mode, currency "
         "ORDER BY day DESC, mode, currency",
-        {"day": _DAY_US, "branch": branch_id or ""},
+        {"day": DAY_US, "since": since_day * DAY_US}
+        | ({} if branch_id is None else {"branch": branch_id}),
     )
     names = ("day", "mode", "currency", "count", "amount_minor")
     return [dict(zip(names, (*row[:4], int(row[4])), strict=True)) for row in rows]

@@ -6,7 +6,7 @@ from daemon.wire import Path
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
-from momo_cli.show.answer import Answer, view_of
+from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, fact_lines
 from momo_cli.socket.client import Client
@@ -16,11 +16,14 @@ _JOIN_VIEW: Final = view_of(
     "joined name hub url decides payments transactions reviews codes_like_a_hub", id="name"
 )
 _STATUS_VIEW: Final = view_of(
-    "name url decides epoch acked behind heard_at problem handed_up undecided", id="name"
+    "name url decides epoch acked behind heard_at problem handed_up undecided",
+    "agrees=compared.agrees hub_payments=compared.hub_payments",
+    id="name",
 )
 _LEAVE_VIEW: Final = view_of("left")
 _RESTORE_VIEW: Final = view_of("payments=rows.payment transactions=rows.transaction")
 _STATUS: Final = "momo branch status"
+_WAIT_S: Final = 1.0
 
 
 @command("branch join", view=_JOIN_VIEW)
@@ -35,8 +38,9 @@ def join(
 ) -> Answer:
     """Make this shop a branch of a hub.
 
-    It sends its history, then all that it stores. It works on without a line and sends later. Its payment codes begin with
-    a letter from now on. Codes in use that begin with a digit stay its own.
+    It sends its history, then all that it stores; it works on without a line and sends later. On a terminal the command
+    waits until the history is sent, and compares number and sum of the payments of each day with the hub's; Ctrl-C ends
+    the waiting. Its payment codes begin with a letter from now on. Codes in use that begin with a digit stay its own.
 
     Examples:
         momo branch join https://hub.example 7k2m9xq4 --dry-run
@@ -56,31 +60,72 @@ def join(
         notes.append(
             f"{row['codes_like_a_hub']} codes in use begin with a digit; they stay this shop's own."
         )
-    return Answer(*reply.parts, lines=[said], notes=notes, next=[_STATUS])
+    lines = [said]
+    if row["joined"] and terminal.human:
+        terminal.note(said)
+        _wait_until_sent(client, terminal)
+        now = client.get(Path.LOCAL_BRANCH, compare="all").data
+        lines = [f"The hub has the same: {_compared(now.get('compared') or {})}"]
+    return Answer(
+        *reply.parts, lines=lines, notes=notes, next=[f"{_STATUS} --wait"] if row["joined"] else []
+    )
 
 
 @command("branch status", view=_STATUS_VIEW)
-def status(client: Client, terminal: Terminal) -> Answer:
-    """Show how far this branch has sent.
+def status(
+    client: Client,
+    terminal: Terminal,
+    wait: Annotated[
+        bool, option("--wait", "Wait until all is sent; then compare every day, not the last 31.")
+    ] = False,
+) -> Answer:
+    """Show how far this branch has sent, and whether the hub has the same.
 
-    "behind" counts changes that the hub does not have yet. "handed up" counts payments that head office decides.
+    "behind" counts changes that the hub does not have yet. "handed up" counts payments that head office decides. "same"
+    compares number and sum of the payments of each day with the hub's copies.
 
     Examples:
         momo branch status
+        momo branch status --wait
         momo branch status --get data.behind
     """
-    reply = client.get(Path.LOCAL_BRANCH)
+    if wait:
+        _wait_until_sent(client, terminal)
+    reply = client.get(Path.LOCAL_BRANCH, compare="all" if wait else "recent")
     row = reply.data
     facts = [
         ("branch", clean(row["name"])),
         ("hub", clean(row["url"])),
         ("heard", ago(row.get("heard_at"), terminal) or "never"),
         ("behind", str(row["behind"])),
+        ("same", _compared(row.get("compared") or {})),
         ("handed up", f"{row['handed_up']}, of which {row['undecided']} not decided"),
     ]
     if row.get("problem"):
         facts.append(("problem", clean(row["problem"])))
     return Answer(*reply.parts, lines=fact_lines(facts, terminal.width))
+
+
+def _wait_until_sent(client: Client, terminal: Terminal) -> None:
+    told = None
+    while True:
+        row = client.get(Path.LOCAL_BRANCH).data
+        if not row["behind"] or row.get("problem"):
+            return
+        if row["behind"] != told:
+            told = row["behind"]
+            terminal.note(f"{told} changes to send. Ctrl-C ends the waiting, not the sending.")
+        client.pause(_WAIT_S)
+
+
+def _compared(found: Row) -> str:
+    if found.get("agrees") is None:
+        return f"not known: {clean(found.get('why') or 'the hub was not asked')}"
+    span = "of the last 31 days" if found.get("days") else "in all"
+    if found["agrees"]:
+        return f"yes: {found['payments']} payments {span}, numbers and sums of each day agree"
+    days = ", ".join(map(clean, found["different_days"]))
+    return f"no: {found['payments']} payments {span} here, {found['hub_payments']} at the hub; different days: {days}"
 
 
 @command("branch leave", view=_LEAVE_VIEW)

@@ -137,6 +137,8 @@ async def test_a_shop_is_alone_a_hub_or_a_branch(api: FakeApi, hub: FakeApi) -> 
     joined = await local.post(wire.Path.LOCAL_BRANCH, json=joining)
     assert joined.json()["data"]["joined"] is True
     assert (await local.get(wire.Path.LOCAL_BRANCH)).json()["data"]["name"] == "kumasi"
+    asked = await local.get(wire.Path.LOCAL_BRANCH, params={"compare": "recent"})
+    assert asked.json()["data"]["compared"]["agrees"] is True
     assert refused(await local.post(wire.Path.LOCAL_BRANCH, json=joining)) == (409, "BRANCH_EXISTS")
     assert refused(await local.post(wire.Path.LOCAL_HUB, json={})) == (409, "BRANCH_EXISTS")
     assert (await local.post(wire.Path.LOCAL_BRANCH_RESTORE, json={})).status_code == 200

@@ -351,6 +351,16 @@ async def test_history_is_sent_and_sums_agree(tmp_path: Path) -> None:
     assert sum(one["count"] for one in theirs) == 5
     versions = await chain.hub.values("SELECT MIN(version) FROM payments")
     assert versions[0] > EPOCH
+    for recent, days in ((True, 31), (False, None)):
+        compared = await join_flow.compare(shop.env, branch.wire, recent=recent)
+        assert compared == {
+            "agrees": True, "payments": 5, "hub_payments": 5, "days": days, "different_days": [],
+        }  # fmt: skip
+    await chain.hub.env.store.write(
+        lambda tx: tx.run("UPDATE payments SET amount_minor = 99 WHERE amount_minor = 100")
+    )
+    wrong = await join_flow.compare(shop.env, branch.wire, recent=True)
+    assert (wrong["agrees"], len(wrong["different_days"])) == (False, 1)
     shop.close()
     chain.close()
 

@@ -1,0 +1,62 @@
+"""`momo branch status` and `join`: how far it is, the waiting, and the comparison with the hub."""
+
+from typing import Any
+
+from daemon import wire
+from tests.cli import samples
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok
+
+
+def linked(**changes: Any) -> Any:
+    return ok({**samples.LINK, **changes})
+
+
+def test_status_says_in_one_line_whether_the_hub_has_the_same(api: FakeApi, momo: Momo) -> None:
+    differs = {
+        "agrees": False, "payments": 12, "hub_payments": 11, "days": 31, "different_days": ["2026-11-20"],
+    }  # fmt: skip
+    for compared, said in (
+        (samples.LINK["compared"], "yes: 12 payments of the last 31 days"),
+        (
+            differs,
+            "no: 12 payments of the last 31 days here, 11 at the hub; different days: 2026-11-20",
+        ),
+        ({"agrees": None, "why": "no line"}, "not known: no line"),
+    ):
+        api.on("GET", wire.Path.LOCAL_BRANCH, linked(compared=compared))
+        ran = momo("branch", "status", "-o=table")
+        assert ran.code == 0
+        assert said in " ".join(ran.out.split())
+        assert api.asked[-1].query == {"compare": "recent"}
+
+
+def test_status_waits_until_all_is_sent(api: FakeApi, momo: Momo) -> None:
+    api.on(
+        "GET",
+        wire.Path.LOCAL_BRANCH,
+        linked(behind=3),
+        linked(behind=3),
+        linked(behind=0),
+        linked(behind=0),
+    )
+    ran = momo("branch", "status", "--wait", "--get", "data.behind")
+    assert ran.out == "0\n"
+    assert len(api.asked) == 4
+    assert api.asked[-1].query == {"compare": "all"}
+
+
+def test_the_waiting_ends_with_a_problem(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_BRANCH, linked(behind=3, problem="disputed"))
+    ran = momo("branch", "status", "--wait", "-o=table")
+    assert "disputed" in ran.out
+
+
+def test_join_compares_on_a_terminal_once_the_history_is_sent(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", wire.Path.LOCAL_BRANCH, ok(samples.JOINED))
+    api.on("GET", wire.Path.LOCAL_BRANCH, linked(behind=3), linked(behind=0))
+    ran = momo("branch", "join", "https://hub.example", "7k2m9xq4", "-o=table")
+    assert ran.code == 0
+    assert "The hub has the same: yes: 12 payments" in " ".join(ran.out.split())
+    assert momo("branch", "join", "https://hub.example", "7k2m9xq4", "--json").code == 0
+    assert api.asked[-1].method == "POST"
