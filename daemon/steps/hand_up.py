@@ -143,7 +143,6 @@ def _match(tx: Tx, env: Env, payment: Payment, times: Times) -> matching.Decisio
         svc_code.candidates(payment.reference_text or ""),
         payment.telco_transaction_id,
         times.lower_bound_us,
-        line=payment.payment_method_id,
     )
     return matching.match(
         seen,

@@ -153,7 +153,7 @@ async def restore(call: Call) -> Reply:
     client = await _client(call.env)
     with _hub_errors():
         try:
-            return ok(await join_flow.restore(call.env, call.caller, None, client))
+            return ok(await join_flow.restore(call.env, call.caller, client))
         finally:
             await client.aclose()
 

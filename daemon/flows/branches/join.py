@@ -1,6 +1,6 @@
 """Join a hub as a branch, leave it, and take rows back from it after a restore."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final, Protocol
@@ -148,9 +148,7 @@ async def end(env: Env, actor: str = "hub") -> None:
     env.place = ALONE
 
 
-async def restore(
-    env: Env, caller: Caller, note: Callable[[str, int], Awaitable[None]] | None, hub: Hub
-) -> dict[str, Any]:
+async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
     """Take the hub's copies of this branch's rows back, then begin a new epoch and send everything again.
 
     For a shop that was restored from a backup, or set up anew. Rows that were changed after the hub's copy stay.
@@ -180,8 +178,6 @@ async def restore(
                 )
             )
             counts[kind] += len(rows)
-            if note is not None:
-                await note(kind, counts[kind])
             after = page["next"]
     now = env.clock.now_us()
 

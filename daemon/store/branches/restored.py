@@ -72,8 +72,8 @@ def _reserve_codes(tx: Tx, rows: Sequence[Mapping[str, Any]], rest_us: int) -> N
     for row in rows:
         if row["svc_code"] is not None and row["expires_at"] is not None:
             tx.run(
-                "INSERT INTO svc_codes (mode, code, place, transaction_id, free_at) "
-                "VALUES (:mode, :code, '', :id, :free_at) ON CONFLICT (mode, code, place) DO NOTHING",
+                "INSERT INTO svc_codes (mode, code, transaction_id, free_at) "
+                "VALUES (:mode, :code, :id, :free_at) ON CONFLICT (mode, code) DO NOTHING",
                 {
                     "mode": row["mode"],
                     "code": row["svc_code"],

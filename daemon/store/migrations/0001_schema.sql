@@ -585,10 +585,9 @@ INSERT INTO search_cursor (id, transaction_seq, payment_seq, purging) VALUES (1,
 CREATE TABLE svc_codes (
     mode           TEXT NOT NULL,
     code           TEXT NOT NULL,
-    place          TEXT NOT NULL DEFAULT '',  -- the line whose payments it counts for; '': all lines
     transaction_id TEXT NOT NULL REFERENCES transactions (id),
     free_at        INTEGER NOT NULL,
-    PRIMARY KEY (mode, code, place)
+    PRIMARY KEY (mode, code)
 ) STRICT, WITHOUT ROWID;
 
 -- Pairs of words of the names on unpaid transactions, for suggestions.

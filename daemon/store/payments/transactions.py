@@ -83,31 +83,22 @@ def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
 
 
 def named_by(
-    reader: Reader,
-    mode: Mode,
-    codes: Sequence[str],
-    telco_id: str,
-    now: int,
-    line: str | None = None,
+    reader: Reader, mode: Mode, codes: Sequence[str], telco_id: str, now: int
 ) -> tuple[list[Transaction], Transaction | None]:
-    """Return what `by_codes_in_use` and `expecting` return, read in one statement.
-
-    Codes of a single line count only for payments to `line`.
-    """
+    """Return what `by_codes_in_use` and `expecting` return, read in one statement."""
     if not codes:
         return [], expecting(reader, mode, telco_id)
     named = {f"code{place}": code for place, code in enumerate(codes)}
     rows = reader.all(
         f"SELECT c.code, {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id "
         f"WHERE c.mode = :mode AND c.code IN ({', '.join(':' + name for name in named)}) AND c.free_at > :now "
-        f"AND c.place IN ('', :line) UNION ALL SELECT * FROM (SELECT '', {_TRANSACTION} {_EXPECTING}) part",
+        f"UNION ALL SELECT * FROM (SELECT '', {_TRANSACTION} {_EXPECTING}) part",
         {
             **named,
             "mode": mode,
             "telco_id": telco_id,
             "limit": EXPECTING_MAX,
             "now": now,
-            "line": line or "",
         },
     )
     by_code = {row[0]: load(Transaction, row[1:]) for row in rows if row[0]}
@@ -120,27 +111,17 @@ def _expecting(found: Sequence[Transaction]) -> Transaction | None:
     return next(standing, found[0] if found else None)
 
 
-def claim_code(
-    tx: Tx,
-    mode: Mode,
-    code: str,
-    transaction_id: str,
-    free_at: int,
-    now: int,
-    *,
-    line: str | None = None,
-) -> bool:
-    """Claim a code for a transaction, with `line` only for payments to that line; return False if it is not free."""
+def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, now: int) -> bool:
+    """Claim a code for a transaction; return False if it is not free."""
     return (
         tx.run(
-            "INSERT INTO svc_codes (mode, code, place, transaction_id, free_at) "
-            "VALUES (:mode, :code, :place, :transaction_id, :free_at) "
-            "ON CONFLICT (mode, code, place) DO UPDATE SET transaction_id = excluded.transaction_id, "
+            "INSERT INTO svc_codes (mode, code, transaction_id, free_at) "
+            "VALUES (:mode, :code, :transaction_id, :free_at) "
+            "ON CONFLICT (mode, code) DO UPDATE SET transaction_id = excluded.transaction_id, "
             "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
             {
                 "mode": mode,
                 "code": code,
-                "place": line or "",
                 "transaction_id": transaction_id,
                 "free_at": free_at,
                 "now": now,

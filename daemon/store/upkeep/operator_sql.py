@@ -138,7 +138,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "sms_outbox_parts": "sms_id outcome",
     "sms_parts": "sim_key sha256 message_id storage",
     "source_states": "name",
-    "svc_codes": "mode code place transaction_id",
+    "svc_codes": "mode code transaction_id",
     "test_payments": "sim_key",
     "transaction_counts": "mode origin status",
     "transactions": "id mode origin status svc_code public_slug currency expected_telco_transaction_id created_with "

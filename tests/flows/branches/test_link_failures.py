@@ -272,7 +272,7 @@ async def test_a_branch_restored_from_an_old_backup_gets_what_the_hub_has(
     shop.env.store.connect(shop.clock.now_us(), create=False)
     assert await shop.payments() == []
 
-    await join_flow.restore(shop.env, OWNER, None, branch.wire)
+    await join_flow.restore(shop.env, OWNER, branch.wire)
     handed = await branch.payment(ID)
     assert (handed.decider, handed.standing) == ("hub", "handed")
     assert (await branch.payment("93214500002")).standing == "open"

@@ -121,7 +121,7 @@ class Branches(RuleBasedStateMachine):
     def restore(self, name: str) -> None:
         """A person types the command without need; it must change nothing."""
         branch = self.chain[name]
-        self.do(join_flow.restore(branch.shop.env, OWNER, None, branch.wire))
+        self.do(join_flow.restore(branch.shop.env, OWNER, branch.wire))
         branch.outcomes, branch.stale = {}, False
 
     @invariant()
