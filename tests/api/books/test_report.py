@@ -3,17 +3,22 @@
 import asyncio
 import io
 import sys
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from daemon.core.books import day_sheet
 from daemon.flows.upkeep import notices
 from daemon.loops.notices import NoticeLoop
 from daemon.runtime.config import Config, Smtp
 from daemon.runtime.log import Log
 from daemon.sender.owner_notices import Email
+from daemon.steps.books.day_sheet import read_buckets, read_sheet, read_totals
+from daemon.store.books.day_sheet import Period
+from daemon.store.engine import Reader
 from tests.fakes.api import FakeApi, running
 from tests.fakes.mail_server import Mailbox
 from tests.fakes.mail_server import serving as mail_serving
@@ -119,6 +124,57 @@ async def test_rows_by_time_are_in_the_shops_hours(
         await api.shop.read(received(api, minor, number, minutes=minutes))
     found = (await sheet(api, date="2026-11-21", by=by))["rows"]
     assert [(row[by], row["count"], row["amount"]) for row in found] == rows
+
+
+@pytest.mark.parametrize(
+    ("zone", "count"), [("Africa/Accra", 2), ("Asia/Kathmandu", 2), ("one whose clocks change", 1)]
+)
+async def test_the_totals_of_one_pass_are_those_of_the_sheet_and_of_its_hours(
+    api: FakeApi, zone: str, count: int
+) -> None:
+    await api.shop.begin_chain()
+    exact, short = [await api.shop.request(minor) for minor in (2500, 4000)]
+    for number, (minor, reference) in enumerate(
+        [(2500, exact.svc_code), (3800, short.svc_code), (1400, "rent"), (900, "rent")]
+    ):
+        await api.shop.read(received(api, minor, number, str(reference), minutes=31 * number))
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE line_balances SET standing = 'refuted' WHERE effects = '[900]'")
+    )
+    local = ChangingClocks() if zone.startswith("one") else ZoneInfo(zone)
+    period = Period(*day_sheet.day(STARTED.date(), local))
+
+    def read(reader: Reader) -> tuple[Any, ...]:
+        sheets, hours = read_totals(reader, period, local)
+        whole = read_sheet(reader, period, None)["sheets"]
+        return sheets, hours, whole, read_buckets(reader, period, local, "hour")
+
+    sheets, hours, whole, by_hour = await api.shop.env.store.read(read)
+    assert [one["all"] for one in sheets] == [one["all"] for one in whole]
+    assert sheets[0]["all"]["money_in"]["count"] == 3
+    assert sheets[0]["all"]["doubted"]["count"] == 1
+    assert hours == by_hour
+    assert len(hours) == count
+
+
+class ChangingClocks(tzinfo):
+    """A zone whose clocks go back by an hour on the day of the tests, between two payments."""
+
+    CHANGE = (STARTED + timedelta(minutes=45)).replace(tzinfo=None)
+
+    def utcoffset(self, at: datetime | None) -> timedelta:
+        assert at is not None
+        return timedelta(hours=0 if at.replace(tzinfo=None) >= self.CHANGE else 1)
+
+    def dst(self, _at: datetime | None) -> timedelta:
+        return timedelta(0)
+
+    def tzname(self, _at: datetime | None) -> str:
+        return "changing"
+
+    def fromutc(self, at: datetime) -> datetime:
+        changed = at.replace(tzinfo=None) >= self.CHANGE
+        return at + timedelta(hours=0 if changed else 1)
 
 
 async def test_payers_come_a_page_at_a_time_the_most_first(api: FakeApi) -> None:

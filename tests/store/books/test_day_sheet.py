@@ -14,6 +14,7 @@ from daemon.wire import Mode
 DAY = Period(1_760_000_000_000_000, 1_760_086_400_000_000)
 QUESTIONS: dict[str, Callable[[Tx], object]] = {
     "sums": lambda tx: day_sheet.sums(tx, DAY),
+    "sums_by_time": lambda tx: day_sheet.sums_by_time(tx, DAY, size=3_600_000_000, offset=0),
     "wallet": lambda tx: day_sheet.wallet(tx, DAY, "sim", "momo_mtn", 0),
     "lines": lambda tx: day_sheet.lines(tx, DAY),
     "by_time": lambda tx: day_sheet.by_time(tx, DAY, size=3_600_000_000, offset=0),

@@ -18,10 +18,9 @@ from daemon.dash.parts import chart, of_branches
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
-from daemon.steps.books.day_sheet import read_buckets, read_sheet
+from daemon.steps.books.day_sheet import read_totals
 from daemon.steps.line_status import line_status
-from daemon.store import shop as shops
-from daemon.store.books.day_sheet import Period, Today, today
+from daemon.store.books.day_sheet import Period, waiting
 from daemon.store.engine import Reader
 from daemon.store.messages import messages
 from daemon.store.payments import payment_list, payments, reviews
@@ -56,7 +55,7 @@ class Facts:
 
     sheets: Sequence[Json]
     hours: Sequence[Json]
-    counts: Today
+    transactions_waiting: int
     lines: Json
     latest: Sequence[Listed]
     reviews: Sequence[tuple[Review, int, str]]
@@ -80,7 +79,7 @@ async def show(visit: Visit) -> Shown:
             "sheet": None if sheet is None else sheet["all"],
             "currency": "GHS" if sheet is None else sheet["currency"],
             "others": facts.sheets[1:],
-            "counts": facts.counts,
+            "transactions_waiting": facts.transactions_waiting,
             "bars": _hours(visit, facts.hours, local),
             "needs": _needs(visit, facts),
             "lines": _lines(visit.words, facts.lines),
@@ -104,10 +103,11 @@ def _read(
         reader, state=reviews.OPEN, mode=Mode.LIVE, limit=REVIEWS_READ, offset=0
     )
     latest, _more = payment_list.listed(reader, PaymentFilter(), limit=LATEST)
+    sheets, hours = read_totals(reader, period, zone)
     return Facts(
-        sheets=read_sheet(reader, period, shops.get(reader))["sheets"],
-        hours=read_buckets(reader, period, zone, "hour"),
-        counts=today(reader, period.since, now),
+        sheets=sheets,
+        hours=hours,
+        transactions_waiting=waiting(reader, now),
         lines=line_status(reader, now, phones),
         latest=latest,
         reviews=[(review, *_amount(reader, review)) for review in found],
