@@ -23,11 +23,12 @@ from daemon.core.inputs import Idempotency
 from daemon.core.limits import BROWSER_SEEN_EVERY_US
 from daemon.core.model import Shop
 from daemon.dash.tables import ACTIONS, PAGES
-from daemon.dash.web.answers import Download, Goto, Outcome, PageAnswer, Shown
+from daemon.dash.web.answers import Download, Goto, Outcome, PageAnswer, Part, Shown
 from daemon.dash.web.forgery import check_origin, claim_form
 from daemon.dash.web.frame import Frame
 from daemon.dash.web.look import ROOT, Look
 from daemon.dash.web.machine import Machine
+from daemon.dash.web.parts import Parts
 from daemon.dash.web.sending import (
     Sending,
     cookie_of,
@@ -41,7 +42,7 @@ from daemon.dash.web.table import Action, Page, Table
 from daemon.dash.web.visit import LoggedIn, Visit
 from daemon.dash.web.words import Words, zone_of
 from daemon.env import Env
-from daemon.runtime.page_response import header, read_form
+from daemon.runtime.page_response import header, read_form, zipped
 from daemon.store import idempotency
 from daemon.store import shop as shops
 from daemon.store.access import users
@@ -70,6 +71,7 @@ class Site:
         self._frame = Frame(self._look, PAGES)
         self._client_header = env.config.pages.client_header.lower().encode()
         self._hub = Hub(env, machine, stopping)
+        self._parts = Parts()
         self._running: dict[tuple[str, str], asyncio.Event] = {}
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,7 +162,16 @@ class Site:
             return self._to_login(visit)
         if visit.who.user.role not in page.roles:
             raise Refusal(ErrorCode.ROLE_REQUIRED)
+        if page.shared and _is_fragment(visit) and not visit.query:
+            return await self._parts.get(visit, lambda: self._part(visit, page))
         return await page.show(visit)
+
+    async def _part(self, visit: Visit, page: Page) -> Part:
+        """Make the part of a page that changes, for all users of the visitor's role."""
+        shown = await page.show(visit)
+        assert isinstance(shown, Shown), "a page that changes is a page"
+        body = self._frame.page(visit, page, shown, fragment=True).encode()
+        return Part(body, zipped(body))
 
     def _to_login(self, visit: Visit) -> Goto:
         query = f"?{urlencode(visit.query)}" if visit.query else ""
@@ -224,6 +235,8 @@ class Site:
             await sending.download(answer)
         elif isinstance(answer, Goto):
             await sending.goto(answer)
+        elif isinstance(answer, Part):
+            await sending.part(answer)
         else:
             if not visit.cookie and answer.cookie is None:
                 # The forms of a visitor need a cookie too. A login replaces it by that of the session.
@@ -231,7 +244,7 @@ class Site:
                 visit.cookie, answer = token, replace(answer, cookie=token)
             elif answer.cookie:
                 visit.cookie = answer.cookie
-            fragment = header(visit.scope, b"x-fragment") == "1"
+            fragment = _is_fragment(visit)
             found = self._pages.find(visit.path)
             page = None if found is None else found[0]
             try:
@@ -254,6 +267,11 @@ class Site:
             error=type(error).__name__,
             where=[f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
         )
+
+
+def _is_fragment(visit: Visit) -> bool:
+    """Return whether the script asks for the part of the page that changes."""
+    return header(visit.scope, b"x-fragment") == "1"
 
 
 def _kept(outcome: Outcome) -> Kept:

@@ -32,7 +32,16 @@ PAGES: Final[tuple[Page, ...]] = (
     Page("/dash/login/code", "login", EVERYBODY, login.show_code, public=True, command="momo open"),
     Page("/dash/enter", "login", EVERYBODY, login.enter, public=True, command="momo open"),
     # Counter
-    Page("/dash", "now", EVERYBODY, now.show, "counter", _LIVE, "momo status && momo today"),
+    Page(
+        "/dash",
+        "now",
+        EVERYBODY,
+        now.show,
+        "counter",
+        _LIVE,
+        shared=True,
+        command="momo status && momo today",
+    ),
     Page("/dash/till", "till", COUNTER, till.show, "counter", command=_INIT),
     Page(
         "/dash/till/screen",

@@ -26,19 +26,20 @@ STRICT_TRANSPORT: Final[Header] = (b"strict-transport-security", b"max-age=31536
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response; `headers` come after `base`, those of every response."""
+    """A response; `headers` come after `base`, those of every response. `zipped` is the body if it is compressed already."""
 
     status: int
     body: bytes
     headers: tuple[Header, ...] = ()
     content_type: bytes = HTML
     base: tuple[Header, ...] = PRIVATE
+    zipped: bytes = b""
 
     async def send(self, scope: Scope, send: Send) -> None:
         """Send it, compressed if the browser accepts that."""
         body, more = self.body, self.headers
         if body and _takes_gzip(scope):
-            body = gzip.compress(body, 6, mtime=0)
+            body = self.zipped or zipped(body)
             more = (*more, (b"content-encoding", b"gzip"))
         headers = [
             (b"content-type", self.content_type),
@@ -49,6 +50,11 @@ class Answer:
         ]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def zipped(body: bytes) -> bytes:
+    """Return a body as it is sent to a browser that accepts gzip."""
+    return gzip.compress(body, 6, mtime=0)
 
 
 def header(scope: Scope, name: bytes) -> str:

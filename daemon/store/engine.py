@@ -178,6 +178,8 @@ class Store:
         fault: Why the last write failed for a reason of the disk or the file; None once a write has succeeded. Damage
             stays until `trust_file`.
         was_left_open: The process before this one did not close the database.
+        version: A number that grows with each commit that changed a row, before the callers of its jobs have their results.
+            What was read after a look at it is current as long as it stays the same.
     """
 
     def __init__(self, path: str, database: Database | None = None) -> None:
@@ -187,6 +189,7 @@ class Store:
             "momo is opening the database", STARTING_RETRY_S, cause=FaultCause.STARTING
         )
         self.was_left_open = False
+        self.version = 0
         self._writer: Any = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = False
@@ -240,6 +243,7 @@ class Store:
             self._idle.put(connection)
         self._at_hand.put(at_hand)
         self._writer, self.fault = writer, None
+        self.version += 1  # another daemon may have written since
         self._thread = threading.Thread(
             target=self._serve, args=(writer,), name="momo-write", daemon=True
         )
@@ -443,9 +447,12 @@ class Store:
             if connection.in_transaction:
                 _write_last(connection, last)
                 connection.execute("COMMIT")
-            if self._database.changes(connection) != changes and not self.is_damaged:
-                self.fault = None
+            if self._database.changes(connection) != changes:
+                self.version += 1
+                if not self.is_damaged:
+                    self.fault = None
         except Exception as error:  # noqa: BLE001 -- passed on to the callers
+            self.version += 1  # a server may have committed although its answer was lost
             # SQLITE_FULL has rolled back already; a second ROLLBACK would raise.
             if connection.in_transaction:
                 with contextlib.suppress(*self._database.errors):

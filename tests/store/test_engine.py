@@ -473,3 +473,21 @@ async def test_jobs_of_a_commit_share_what_they_read_until_one_of_them_changes_i
     await store.write(look)
     assert len(reads) == 5
     store.close()
+
+
+async def test_the_version_grows_with_each_commit_that_changes_a_row_before_its_caller_is_told(
+    path: str,
+) -> None:
+    store = Store.open(path, now_us=NOW)
+    first = store.version
+    await store.write(lambda tx: tx.all("SELECT key FROM idempotency_keys"))
+    await store.read(lambda reader: reader.all("SELECT key FROM idempotency_keys"))
+    assert store.version == first
+    await store.write(lambda tx: add_code(tx, "a"))
+    second = store.version
+    assert second > first
+    store.disconnect()
+    store.connect(NOW)
+    # Another daemon may have written meanwhile.
+    assert store.version > second
+    store.close()

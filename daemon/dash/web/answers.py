@@ -48,5 +48,13 @@ class Download:
     content_type: str = "text/csv; charset=utf-8"
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The part of a page that changes, filled already, and the same compressed."""
+
+    body: bytes
+    zipped: bytes
+
+
 Outcome = Shown | Goto
-PageAnswer = Shown | Goto | Download
+PageAnswer = Shown | Goto | Download | Part

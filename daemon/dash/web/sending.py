@@ -9,7 +9,7 @@ from starlette.types import Scope, Send
 
 from daemon.core.access import browser_sessions
 from daemon.core.access.rate_limit import is_loopback_address
-from daemon.dash.web.answers import Download, Goto, Shown
+from daemon.dash.web.answers import Download, Goto, Part, Shown
 from daemon.dash.web.look import POLICY, Look
 from daemon.dash.web.words import LANGUAGES
 from daemon.env import Env
@@ -110,6 +110,11 @@ class Sending:
         """Send a page."""
         headers = (*self._own, *self._cookie(shown.cookie))
         answer = Answer(shown.status, html.encode(), headers, base=HEADERS)
+        await answer.send(self._scope, self._send)
+
+    async def part(self, part: Part) -> None:
+        """Send the part of a page that changes."""
+        answer = Answer(HTTPStatus.OK, part.body, self._own, base=HEADERS, zipped=part.zipped)
         await answer.send(self._scope, self._send)
 
     async def goto(self, goto: Goto) -> None:

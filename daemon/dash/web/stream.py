@@ -1,12 +1,13 @@
 """`GET /dash/events`: changes in the shop, for every open tab. One reader of the journal serves all tabs.
 
 Each event names its kind (`now`, `review`, `line`, `delivery`) and carries a version and one sentence for screen readers;
-the page that is shown then fetches itself again. A stream ends with its session.
+the page that is shown then fetches itself again. The rows of the journal that are read at once make one event of each kind. A stream ends with its session.
 """
 
 import asyncio
 import json
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,10 +54,10 @@ _MONEY: Final = frozenset({"transaction.verified", "payment.walk_in", "review.op
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """One event for tabs: its number, the kinds of pages that it changes, the words' key and the payment of its sentence."""
+    """One event for tabs: its number, the kind of pages that it changes, the words' key and the payment of its sentence."""
 
     number: int
-    kinds: tuple[str, ...]
+    kind: str
     key: str = ""
     payment: Payment | None = None
 
@@ -142,12 +143,16 @@ class Hub:
             ]
 
         found = await self._env.store.read(read)
+        news: dict[str, tuple[str, Payment | None]] = {}
         for event, payment in found:
             kinds = next((kinds for head, kinds in _KINDS if event.type.startswith(head)), ())
             if kinds and event.mode is Mode.LIVE:
-                key = f"news_{event.type.replace('.', '_')}" if payment is not None else ""
-                self._add(kinds, key, payment)
-        self._wake()
+                key = f"news_{event.type.replace('.', '_')}"
+                for kind in kinds:
+                    # The last sentence stays; a row without one does not remove it.
+                    if payment is not None or kind not in news:
+                        news[kind] = key, payment
+        self._add(news)
         return found[-1][0].seq if found else seq
 
     def _line_states(self) -> str:
@@ -157,14 +162,12 @@ class Hub:
     def _look_at_lines(self) -> None:
         before, self._lines = self._lines, self._line_states()
         if before != self._lines:
-            self._add(("line", "now"), "", None)
-            self._wake()
+            self._add({"line": ("", None), "now": ("", None)})
 
-    def _add(self, kinds: tuple[str, ...], key: str, payment: Payment | None) -> None:
-        self._number += 1
-        self._news.append(News(self._number, kinds, key, payment))
-
-    def _wake(self) -> None:
+    def _add(self, news: Mapping[str, tuple[str, Payment | None]]) -> None:
+        for kind, (key, payment) in news.items():
+            self._number += 1
+            self._news.append(News(self._number, kind, key, payment))
         for wake in self._tabs:
             wake.set()
 
@@ -190,6 +193,5 @@ def _told(visit: Visit, news: News) -> bytes:
         payment = news.payment
         amount = visit.money(payment.amount_minor, payment.currency)
         say = visit.words(news.key, amount=amount, payer=payment.payer_name or "")
-    number = b"%d" % news.number
     data = dump({"version": news.number, "say": say})
-    return b"".join(sse.event(number, kind.encode(), data) for kind in news.kinds)
+    return sse.event(b"%d" % news.number, news.kind.encode(), data)

@@ -29,6 +29,8 @@ class Page:
         command: The same thing in the terminal; `{places}` are filled from the address.
         public: It is shown without a session.
         bare: It has no menu and does not show the user's name: a screen for customers.
+        shared: The part that an open page fetches again is the same for all users of a role in a language, and has no form:
+            it is made once for each commit, for all tabs.
     """
 
     path: str
@@ -40,6 +42,7 @@ class Page:
     command: str = ""
     public: bool = False
     bare: bool = False
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
