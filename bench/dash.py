@@ -34,7 +34,7 @@ from daemon.wire import Role
 from tests.dash.test_review import doubtful
 from tests.fakes import big_shop
 from tests.fakes.api import running
-from tests.fakes.browser import chromium, visiting
+from tests.fakes.browser import Visit, chromium, visiting
 from tests.fakes.dash import as_user, log_in
 from tests.fakes.orders import Orders
 from tests.fakes.phone import PhoneProcess
@@ -172,9 +172,13 @@ async def gprs(folder: Path, browser: Browser) -> list[Row]:
 
 
 async def reviews(folder: Path, browser: Browser) -> list[Row]:
-    """Measure twenty decisions by keyboard, without time to think."""
+    """Measure twenty decisions by keyboard, without time to think.
+
+    In a window without the tests' check of each address: it switches the browser's cache off, and half the time was its own.
+    """
     taken = []
-    async with running(folder) as api, visiting(browser, api.base_url, width=1280) as visit:
+    async with running(folder) as api, await browser.new_context(base_url=api.base_url) as context:
+        visit = Visit(await context.new_page(), context)
         await doubtful(api, 20)
         await as_user(visit, await log_in(api, Role.CASHIER))
         await visit.page.goto("/dash/review")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Route
 
 from daemon.store.engine import Tx
 from daemon.wire import Role
@@ -67,6 +67,33 @@ async def test_twenty_reviews_are_decided_by_keyboard_with_at_most_three_keys_ea
     assert [state for state, _ in decided].count("approved") == 14
     notes = await api.shop.values("SELECT DISTINCT notes FROM reviews WHERE state = 'rejected'")
     assert notes == ["Nobody here ordered that"]
+
+
+@needs_browser
+async def test_a_page_that_a_decision_leaves_is_told_no_more_news(
+    api: FakeApi, browser: Browser
+) -> None:
+    """The decision is news itself: fetching the page again would hold up the next one."""
+    await doubtful(api, 2)
+    person = await log_in(api, Role.CASHIER)
+    answered = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await answered.wait()
+        await route.continue_()
+
+    async with visiting(browser, api.base_url, width=1280) as visit:
+        await as_user(visit, person)
+        async with visit.page.expect_response(lambda answer: answer.url.endswith("/dash/events")):
+            await visit.page.goto("/dash/review")
+        here = visit.page.url.partition("?")[0]
+        await visit.page.route("**/approve", hold)
+        async with visit.page.expect_event(
+            "requestfailed", lambda asked: asked.url.endswith("/dash/events")
+        ):
+            await visit.page.keyboard.press("a")
+        answered.set()
+        await visit.page.wait_for_url(_other_than(here))
 
 
 @needs_browser

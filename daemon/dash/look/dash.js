@@ -162,7 +162,8 @@
   // A second click while the first is on its way sends nothing; the server would do nothing twice either.
   document.addEventListener('submit', function (event) {
     if (event.target.hasAttribute('data-sent')) { event.preventDefault(); return; }
-    if (event.target.method === 'post') { event.target.setAttribute('data-sent', ''); }
+    // The page is left now, so what its own post changes is no news for it: fetching it again would only delay the next page.
+    if (event.target.method === 'post') { event.target.setAttribute('data-sent', ''); stop(); }
   });
   // Single keys press what has `data-key`, `/` goes to the search. localStorage `dash-keys` = `off` switches them off.
   document.addEventListener('keydown', function (event) {
