@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Route
 
 from daemon.wire import Role
 from tests.dash.test_browser import AT_LAST_MS, EVIL, clean
@@ -112,6 +112,27 @@ async def test_the_till_shows_paid_when_the_payment_comes_with_a_sound_that_can_
         assert rang == (reference if sound == "on" else None)
         assert await visit.width() == 390
         assert clean(visit)
+
+
+@needs_browser
+async def test_nothing_moves_when_the_keypad_appears(api: FakeApi, browser: Browser) -> None:
+    person = await log_in(api, Role.CASHIER)
+    seen = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await seen.wait()
+        await route.continue_()
+
+    async with visiting(browser, api.base_url, width=390) as visit:
+        await as_user(visit, person)
+        await visit.page.route("**/dash.*.js", hold)
+        await visit.page.goto("/dash/till", wait_until="commit")
+        phone, pad = visit.page.get_by_label("Customer's phone"), visit.page.locator("[data-pad]")
+        before = await phone.bounding_box()
+        assert not await pad.is_visible()
+        seen.set()
+        await pad.wait_for(timeout=AT_LAST_MS)
+        assert await phone.bounding_box() == before
 
 
 @needs_browser
