@@ -116,7 +116,7 @@ picture: $(DEV) ## Draw docs/img/*.svg: the demo, lines, today and watch from re
 	@$(BIN)/python -m tests.house.figures
 	@$(BIN)/python -m tests.house.architecture_map
 
-dash-pictures: $(DEV) ## Take docs/img/dash/*.png: the pages of the dashboard in Chromium, from a real run
+dash-pictures: $(DEV) ## Take docs/img/dash/*.png: the pages of the dashboard in Chromium, after the same day of a shop
 	@$(BIN)/python -m tests.house.dash_pictures
 
 # Pin the hashes of all platforms' files, without the index that they came from.

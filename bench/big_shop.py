@@ -5,6 +5,7 @@ that 2,500 transactions contain at most 50 ms. Processor time, so that other loa
 made by SQL (`tests/fakes/big_shop.py`), the big one in some minutes and 6 GB; all reads are warm.
 """
 
+import argparse
 import math
 import sqlite3
 import sys
@@ -56,6 +57,7 @@ def milliseconds(base: sqlite3.Connection, job: Job) -> list[float]:
 
 def main() -> int:
     """Make the shops, measure, and print the results."""
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     search_index.BATCH = INDEXED_AT_ONCE  # type: ignore[misc]
     rows = []
     with tempfile.TemporaryDirectory(prefix="momo-big-") as folder:

@@ -3,8 +3,8 @@
     python bench/dash.py [--size 1000000] [--shop FILE] [--receipts 20]
 
 `Now` is answered by the real dashboard over loopback, in this process, to a client of this process; the processor time of both is
-given, because other load on the machine disturbs the wall time. What a person sees is measured in Chromium: from the commit of a
-payment to its sum on an open tab; the first visit on GPRS (50 kbit/s, 400 ms); twenty reviews by keyboard. What it costs is
+given, because other load on the machine disturbs the wall time. The times for a person are measured in Chromium: from the commit
+of a payment to its sum on an open tab; the first visit on GPRS (50 kbit/s, 400 ms); twenty reviews by keyboard. The cost is
 measured at a real daemon with an emulated phone and a receiver, with and without tabs in turns. `--shop` keeps the big shop.
 """
 
@@ -200,7 +200,7 @@ async def reviews(folder: Path, browser: Browser) -> list[Row]:
 
 @dataclass
 class Live:
-    """A real daemon, and what is measured at it."""
+    """A real daemon, and the figures measured at it."""
 
     shop: RealShop
     phone: PhoneProcess
@@ -264,7 +264,7 @@ async def cost(live: Live, browser: Browser, receipts: int) -> None:
 
 
 async def real(folder: Path, browser: Browser, receipts: int) -> list[Row]:
-    """Measure what the dashboard costs a real daemon."""
+    """Measure the cost of the dashboard for a real daemon."""
     receiver = ReceiverProcess(folder / "receiver")
     with (
         receiver,

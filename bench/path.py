@@ -73,12 +73,12 @@ class Daemon:
 
     def __init__(self, shop: RealShop, phone: PhoneProcess, receiver: ReceiverProcess) -> None:
         self._shop, self._phone, self._receiver = shop, phone, receiver
-        self._payments = Payments()
+        self.payments = Payments()
 
     def run(self, *, apart: bool) -> tuple[float, float]:
         """Pay one transaction; return milliseconds to the first and to the last webhook."""
         request = self._shop.request("25.00")
-        receipt = self._payments.next(request["svc_code"])
+        receipt = self.payments.next(request["svc_code"])
         assert len(receipt.pdus) == 2
         if apart:
             self._phone.deliver(receipt.pdus[:1])

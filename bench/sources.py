@@ -4,8 +4,8 @@
 
 In turns, the same daemon with no modem: as it is with no source configured; with the modules of the sources and their
 library loaded before it starts; with a HiLink stick (away) and an Android phone configured. The first is the daemon
-before there were sources only if it is cheaper than the second by what these modules cost. Processor time and memory
-are compared, because the time on the clock depends on what else the machine does.
+before there were sources only if it is cheaper than the second by the cost of these modules. Processor time and memory
+are compared, because the wall time depends on the other load of the machine.
 """
 
 import argparse

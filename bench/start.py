@@ -5,6 +5,7 @@ are dropped from the cache before each start, as after a reboot. Compared with `
 run, which is most of a start.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -50,7 +51,9 @@ def floor_s() -> float:
 
 def main() -> int:
     """Run the benchmark; return 1 if a goal is missed."""
-    sizes = [int(text) for text in sys.argv[1:]] or list(SIZES)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("sizes", type=int, nargs="*", default=list(SIZES))
+    sizes = parser.parse_args().sizes
     rows = []
     floors = [floor_s() for _ in range(ROUNDS)]
     rows.append(Row("import of the program", f"{median(floors):.2f} s", spread(floors, " s", 2)))

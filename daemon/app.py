@@ -62,6 +62,7 @@ from daemon.sender.owner_notices import Channel, Desktop, Email
 from daemon.sender.targets import Targets
 from daemon.store import shop
 from daemon.store.branches import link
+from daemon.store.engine import Reader
 from daemon.store.lines import devices
 from daemon.store.webhooks import endpoints
 from parsers.masking import describe_error
@@ -357,14 +358,15 @@ class Daemon:
         if store.is_cut_off:
             await asyncio.to_thread(store.disconnect)
         if not store.is_open:
-            await asyncio.to_thread(connect, self._places, store, env.clock, create=False)
+            await asyncio.to_thread(
+                connect, self._places, store, env.clock, create=False, first=self._know_shop
+            )
         found_shop = await store.read(shop.get)
         if found_shop is None:
             raise StartError(
                 wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
             )
-        env.account_key = bytes.fromhex(found_shop.account_key)
-        env.place = await store.read(link.place)
+        await store.read(self._know_shop)
         open_message_journal(env)
         await store.write(devices.mark_all_absent)
         await store.write(lambda tx: endpoints.pause_scheme(tx, LISTEN_SCHEME))
@@ -376,6 +378,13 @@ class Daemon:
         if self._simulated is not None:
             now = env.clock.now_us()
             await store.write(lambda tx: devices.see_sandbox(tx, now))
+
+    def _know_shop(self, reader: Reader) -> None:
+        """Read the key of the ids, and what this shop is beside others. Without them a call must not be answered."""
+        found = shop.get(reader)
+        if found is not None:
+            self._env.account_key = bytes.fromhex(found.account_key)
+            self._env.place = link.place(reader)
 
     async def _read_phones(self) -> None:
         """Read the sources, once the database has all messages of the message journal."""

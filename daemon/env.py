@@ -60,7 +60,7 @@ class Env:
         live_priority: Whether a live delivery is under way, which has priority over bulk resends.
         sandbox_cycles: Counters that make each receipt of the sandbox unique.
         http_address: The `HOST:PORT` that the API listens on, empty if HTTP is off.
-        place: What this shop is beside others.
+        place: The role of this shop: alone, a branch or a hub.
     """
 
     store: Store

@@ -1,7 +1,7 @@
 """Opening of a shop: take the lock, load the settings, open the database and the secrets, or report why it cannot start."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from daemon.runtime.locks import HomeLock, Locked
 from daemon.runtime.secrets import CREDENTIALS, Vault
 from daemon.runtime.system import Clock
 from daemon.store import open_store
-from daemon.store.engine import Store
+from daemon.store.engine import Reader, Store
 from daemon.store.migrate import DatabaseDamaged, DatabaseForeign, DatabaseNewer
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, DiskFull
@@ -97,8 +97,17 @@ def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
     return OpenHome(places, config, vault, lock)
 
 
-def connect(places: wire.Places, store: Store, clock: Clock, *, create: bool) -> None:
+def connect(
+    places: wire.Places,
+    store: Store,
+    clock: Clock,
+    *,
+    create: bool,
+    first: Callable[[Reader], None] | None = None,
+) -> None:
     """Open the database; copy it first if this program changes its schema. Blocking.
+
+    `first` reads what every call needs, before one is answered.
 
     Raises:
         StartError: It is not this program's database, so a retry does not help.
@@ -106,7 +115,7 @@ def connect(places: wire.Places, store: Store, clock: Clock, *, create: bool) ->
     """
     try:
         backup.before_upgrade(places, from_us(clock.now_us()))
-        store.connect(clock.now_us(), create=create)
+        store.connect(clock.now_us(), create=create, first=first)
     except BackupBad as error:
         full = isinstance(error, DiskFull)
         store.fault = Unavailable(

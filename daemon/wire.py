@@ -188,11 +188,11 @@ class DeliveryStatus(StrEnum):
 
 
 class ShopRole(StrEnum):
-    """What a shop is beside others (docs/hub.md)."""
+    """The role of a shop (docs/hub.md)."""
 
     ALONE = "alone"
     BRANCH = "branch"
-    """Sends what it stores to a hub."""
+    """Sends its rows to a hub."""
     HUB = "hub"
     """Has branches."""
 

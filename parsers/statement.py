@@ -74,7 +74,7 @@ class Statement:
 
 
 def rows_of(text: str) -> list[list[str]]:
-    """Return the rows of a CSV file, whose cells are separated by commas, semicolons or tabs.
+    """Return the rows of a CSV file with cells separated by commas, semicolons or tabs.
 
     Raises:
         csv.Error: It is no CSV.

@@ -1,8 +1,9 @@
 """Fixtures and settings of all tests: an environment without the developer's own shop, and the number of examples."""
 
+import gc
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +42,22 @@ def pytest_configure(config: pytest.Config) -> None:
             del os.environ[name]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while the tests are collected, and never look at them afterwards: they all stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 BROWSER_FOLDERS = ("dash", "pages")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of the pages in one loop, because a browser belongs to the loop that started it; what opens it is slow."""
+    """Run the tests of the pages in one loop, because a browser belongs to the loop that started it; a test that opens it is slow."""
     one_loop = pytest.mark.asyncio(loop_scope="session")
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
@@ -100,6 +112,19 @@ def _own_home() -> Iterator[None]:
         del os.environ["HOME"]
     else:
         os.environ["HOME"] = before
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _cheap_password_hashes() -> Iterator[None]:
+    """Hash passwords at the least cost; `tests/daemon/test_secrets.py` has the real one."""
+    from argon2 import PasswordHasher
+
+    from daemon.runtime import secrets
+
+    with pytest.MonkeyPatch.context() as patch:
+        cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+        patch.setattr(secrets, "_hash", cheap.hash)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.access import keys, login, users
@@ -13,7 +12,7 @@ from daemon.api.branches import branches, sync
 from daemon.api.http.auth import Authenticator
 from daemon.api.http.cors import with_cors
 from daemon.api.http.envelope import Envelope
-from daemon.api.http.resource import Application, Routes, no_such_route, op, public
+from daemon.api.http.resource import Application, Routes, op, public
 from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
 from daemon.api.lines import lines, modems, smscs, sources
 from daemon.api.messages import confirmations, messages, sandbox
@@ -45,10 +44,7 @@ def build(env: Env, hooks: Hooks) -> Application:
     )
     authenticator = Authenticator(env, os.getuid())
     routes = all_routes(service, authenticator)
-    router = with_cors(
-        Router(routes.all, redirect_slashes=False, default=no_such_route),
-        env.config.http.cors_origins,
-    )
+    router = with_cors(routes.application(), env.config.http.cors_origins)
     application = Envelope(
         _with_pages(_with_health(router, env, hooks), hooks.pages, hooks.dash), service, _hosts(env)
     )

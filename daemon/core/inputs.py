@@ -4,9 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.core import json_values
+from daemon.core.fast_init import fast_init
 from daemon.wire import TrustLevel
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class InitializeRequest:
     """A valid `POST /v1/transactions/initialize` (interface.md, decisions.md section 2).

@@ -6,6 +6,7 @@ the store makes these from rows and builds SQL from them.
 
 from dataclasses import dataclass
 
+from daemon.core.fast_init import fast_init
 from daemon.core.ids import reference_of
 from daemon.wire import (
     DeliveryStatus,
@@ -30,6 +31,7 @@ class Shop:
     role: ShopRole = ShopRole.ALONE
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class ApiKey:
     """An API key as stored: its SHA-256, never the key itself."""
@@ -49,6 +51,7 @@ class ApiKey:
     last_used_from: str | None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class User:
     """A user of the shop. `totp_sealed` is None while the second factor is off."""
@@ -70,6 +73,7 @@ class User:
         return bool(self.password_hash)
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class BrowserSession:
     """A browser that is logged in to the dashboard; `address` and `browser` say where it was opened."""
@@ -86,6 +90,7 @@ class BrowserSession:
     language: str | None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Device:
     """A phone: one modem, known by its IMEI."""
@@ -102,6 +107,7 @@ class Device:
     forgotten_at: int | None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Sim:
     """A SIM and the slot in which it was last seen.
@@ -127,6 +133,7 @@ class Sim:
     served_by: str | None = None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class PaymentMethod:
     """A merchant number; with a SIM it is a line."""
@@ -148,6 +155,7 @@ class PaymentMethod:
     branch_id: str | None = None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Message:
     """One SMS, complete or with missing parts (`state` incomplete, `body` None).
@@ -191,13 +199,14 @@ class Message:
     synthesised: bool = False
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Payment:
     """Money received, read from one trusted message.
 
     Attributes:
         payer_proven: The payer's number comes from the network. A number that the payer could have typed is only shown.
-        decider: Who may match it: `branch` (the shop that read it), or `hub` (that shop's hub).
+        decider: The only one that may match it: `branch` (the shop that read it), or `hub` (that shop's hub).
         double_of: At a hub, the payment with the same network ID that another branch sent first.
         branch_id: At a hub, the branch that it is a copy of; None for the shop's own.
     """
@@ -250,6 +259,7 @@ class Payment:
         return self.payer_phone if self.payer_proven else None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Transaction:
     """A payment request and its outcome, or the holder of a payment that belongs to no payment request."""
@@ -296,6 +306,7 @@ class Transaction:
         return reference_of(self.id)
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Reversal:
     """A payment that the network took back; `amount_minor` is None if its message names no amount."""
@@ -310,6 +321,7 @@ class Reversal:
     created_at: int
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
     """An operator's match of a payment to a transaction."""
@@ -324,6 +336,7 @@ class Reconciliation:
     created_at: int
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Review:
     """A held message or payment that an operator must decide."""
@@ -344,6 +357,7 @@ class Review:
     branch_id: str | None = None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class ApprovedPayer:
     """A name that an operator approved for a number: a receipt with that name and no number counts as from that number."""
@@ -361,6 +375,7 @@ class ApprovedPayer:
     revoked_at: int | None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """A webhook receiver, made by the shop (`endpoint`) or by the `webhook_url` of a transaction (`implicit`).
@@ -391,6 +406,7 @@ class Endpoint:
     backlog_seq: int
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One version of a routing rule; `seq` identifies the version and `id` the rule.
@@ -412,6 +428,7 @@ class Rule:
     replaced_at: int | None
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """One event for one endpoint, with the state of its attempts."""
@@ -443,6 +460,7 @@ class Delivery:
     clock_waits: int = 0
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Event:
     """One journal event."""
@@ -459,6 +477,7 @@ class Event:
     data: str
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class NoticeRow:
     """A notice: one cause in one hour.

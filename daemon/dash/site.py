@@ -54,7 +54,7 @@ LOGIN: Final = "/dash/login"
 FORM_BYTES_MAX: Final = 3_000_000
 """A statement or a backup of messages is uploaded as text in a form, in which most signs take three bytes."""
 LOGIN_BYTES_MAX: Final = 20_000
-"""A form of who is not logged in."""
+"""The largest form of a visitor without a login."""
 _GET: Final = frozenset({"GET", "HEAD"})
 
 

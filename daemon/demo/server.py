@@ -20,7 +20,7 @@ START_S: Final = 100.0
 _PROGRAMS: Final = sorted(
     Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name)
 )
-_SIGNALS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+_SIGNALS: Final = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT, "kill": signal.SIGKILL}
 _LOOK_S: Final = 0.05
 
 
@@ -40,8 +40,8 @@ def is_installed() -> bool:
 class ThrowAwayServer:
     """One running server with its folder."""
 
-    def __init__(self, settings: str = "") -> None:
-        """Make and start it; `settings` are its options, such as `-c fsync=off`.
+    def __init__(self, settings: str = "", within: Path | None = None) -> None:
+        """Make and start it; `settings` are its options, such as `-c fsync=off`. Its folder is made in `within`.
 
         Raises:
             ServerFailed: It did not start.
@@ -49,19 +49,34 @@ class ThrowAwayServer:
         assert _PROGRAMS, "it is installed"
         self._programs = _PROGRAMS[-1]
         self._settings = settings
-        self.folder = Path(tempfile.mkdtemp(prefix="momo-pg-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="momo-pg-", dir=within))
         self._data = self.folder / "data"
         if os.geteuid() == 0:
             found = pwd.getpwnam("postgres")
             os.chown(self.folder, found.pw_uid, found.pw_gid)
         self._count = 0
-        subprocess.run(
-            [*_as_user(), str(self._programs / "initdb"), "-D", str(self._data), "--auth=trust", "--locale=C.UTF-8",
-             "--encoding=UTF8", "--username=momo"],
-            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            timeout=START_S, cwd="/",
-        )  # fmt: skip
+        self.make_data()
         self.start()
+
+    def make_data(self) -> None:
+        """Make the folder of its data."""
+        self.run(
+            "initdb", "-D", str(self._data), "--auth=trust", "--locale=C.UTF-8", "--encoding=UTF8",
+            "--username=momo", "--no-sync",
+        )  # fmt: skip
+
+    def run(self, program: str, *arguments: str) -> None:
+        """Run one of the server's programs as its user.
+
+        Raises:
+            ServerFailed: It failed.
+        """
+        done = subprocess.run(
+            [*_as_user(), str(self._programs / program), *arguments], check=False, cwd="/",
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=START_S,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise ServerFailed(done.stderr)
 
     def start(self) -> None:
         """Start it, and wait until it answers.
@@ -91,9 +106,14 @@ class ThrowAwayServer:
         return True
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it; `immediate` ends it as a crash does."""
+        """Stop it; `immediate` ends it as a crash does, `kill` leaves its other processes to notice it."""
         self._server.send_signal(_SIGNALS[mode])
         self._server.wait(START_S)
+
+    @property
+    def pid(self) -> int:
+        """The process number of the server, which is the parent of all its others."""
+        return self._server.pid
 
     def url(self, database: str) -> str:
         """Return the address of a database, as `[store] url` takes it."""

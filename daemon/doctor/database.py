@@ -63,22 +63,32 @@ def database_checks(system: System) -> Iterator[Check]:
     )
 
 
+WAITS_S: Final = 3.0
+"""A commit that has waited this long is not only slow."""
+
+
 def server_checks(system: System) -> Iterator[Check]:
     """Check the database server: that it answers, and how far its answer to a commit can be relied upon."""
 
     def look(reader: Reader) -> Iterator[Check]:
-        version = reader.value("SELECT current_setting('server_version')")
+        version = inspect.server_setting(reader, "server_version")
         yield Check("db.server", Status.OK, f"PostgreSQL {version} answers")
         for name, why in _UNSAFE.items():
-            if reader.value("SELECT current_setting(:name)", {"name": name}) == "off":
+            if inspect.server_setting(reader, name) == "off":
                 yield Check("db.durable", Status.FAIL, f"the server has {name} = off: {why}",
                             f"set {name} = on at the server")  # fmt: skip
-        if reader.value("SELECT current_setting('data_checksums')") != "on":
+        if inspect.server_setting(reader, "data_checksums") != "on":
             yield Check("db.checksums", Status.WARN,
                         "the server has no data checksums, so damage on its disk is noticed late",
                         "pg_checksums --enable")  # fmt: skip
-        names = reader.value("SELECT current_setting('synchronous_standby_names')")
-        if names:
+        names = inspect.server_setting(reader, "synchronous_standby_names")
+        waits_s = inspect.commit_waits_s(reader)
+        if waits_s > WAITS_S:
+            yield Check("db.copies", Status.FAIL,
+                        f"a commit has waited {waits_s:.0f} s for the standby server ({names}), which does not answer: "
+                        "nothing can be stored",
+                        "start the standby server, or take its name out of synchronous_standby_names")  # fmt: skip
+        elif names:
             yield Check("db.copies", Status.OK, f"a commit waits for the standby server ({names})")
         else:
             yield Check("db.copies", Status.OK,

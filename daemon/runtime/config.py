@@ -227,7 +227,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """What a branch sends to its hub, and how it checks the hub's certificate."""
+    """The settings of a branch: whether it sends texts to its hub, and how it checks the hub's certificate."""
 
     send_texts: bool = False
     ca_file: str = ""

@@ -56,6 +56,8 @@ class _Open:
     fd: int
     path: Path
     size: int
+    inode: tuple[int, int]
+    """Device and inode."""
 
 
 @dataclass(slots=True)
@@ -258,7 +260,8 @@ class MessageJournal:
             self._recent.clear()  # the file was removed while it was open
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         fd = os.open(path, flags, 0o600)
-        self._open = _Open(fd, path, 0)
+        here = os.fstat(fd)
+        self._open = _Open(fd, path, 0, (here.st_dev, here.st_ino))
         try:
             size = _cut_torn_line(fd)
             if size == 0:
@@ -316,8 +319,7 @@ def _is_file(opened: _Open) -> bool:
         there = os.stat(opened.path, follow_symlinks=False)  # noqa: PTH116 - once per intake
     except OSError:
         return False
-    here = os.fstat(opened.fd)
-    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+    return (there.st_dev, there.st_ino) == opened.inode
 
 
 def _entries(path: Path, key: bytes) -> list[Record | Erased]:

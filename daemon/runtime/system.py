@@ -81,16 +81,18 @@ class SystemEntropy:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pool = b""
+        self._drawn = 0
 
     def bytes(self, count: int) -> bytes:
         """Return that many random bytes."""
         if count > _ID_BYTES:
             return os.urandom(count)
         with self._lock:
-            if len(self._pool) < count:
-                self._pool = os.urandom(_POOL_BYTES)
-            drawn, self._pool = self._pool[:count], self._pool[count:]
-        return drawn
+            begin = self._drawn
+            if len(self._pool) - begin < count:
+                self._pool, begin = os.urandom(_POOL_BYTES), 0
+            self._drawn = begin + count
+            return self._pool[begin : self._drawn]
 
     def below(self, limit: int) -> int:
         """Return a number from 0 to limit - 1."""

@@ -173,6 +173,11 @@ def _read(answer: "httpx.Response") -> dict[str, Any]:
         code, message = str(error["code"]), str(error["message"])
     except (ValueError, LookupError, TypeError):
         code, message = "", ""
+    if answer.status_code == 401:
+        message = (
+            "the hub does not take this branch's key: it was revoked, or another machine joined as this branch; "
+            "invite again with momo hub invite"
+        )
     after = answer.headers.get("retry-after", "")
     raise HubRefusalError(
         answer.status_code, code, message, float(after) if after.isdecimal() else None
@@ -185,6 +190,9 @@ def _described(error: Exception) -> str:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return f"its certificate is not valid: {cause.verify_message}"
         if isinstance(cause, WrongPinError):
-            return "it has another key than the hub that this branch joined"
+            return (
+                "the server there has another key than the hub: it is another server, or the hub's key was changed; "
+                "momo hub invite at the hub gives a new word"
+            )
         cause = cause.__cause__ or cause.__context__
     return str(error) or type(error).__name__

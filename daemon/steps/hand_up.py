@@ -1,4 +1,4 @@
-"""Hand a payment up to the hub, take it back before it was sent, and match at the hub what branches handed up.
+"""Hand a payment up to the hub, take it back before it was sent, and match handed-up payments at the hub.
 
 A payment has one decider at a time, named in its row at the branch that read it. The branch alone changes it.
 """
@@ -19,7 +19,7 @@ from daemon.store import journal
 from daemon.store.branches import branches, copies, feed, link
 from daemon.store.branches.branches import Branch
 from daemon.store.engine import Tx
-from daemon.store.payments import payments, reviews, transactions
+from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode
 from parsers import svc_code
 
@@ -40,6 +40,7 @@ def hand_up(tx: Tx, payment: Payment, *, actor: str, now: int) -> None:
         payment_id=payment.id,
         message_id=payment.message_id,
     )
+    tx.wake(feed.TOPIC)
 
 
 def usable_here(
@@ -168,14 +169,7 @@ def _keep(tx: Tx, env: Env, payment: Payment, now: int) -> None:
 def release(tx: Tx, env: Env, payment: Payment, *, by: str, now: int) -> None:
     """Give a payment back to its branch. From now on the hub does not match it; the branch does once it was told."""
     assert payment.branch_id is not None, "the hub's own payments are not handed up"
-    holder = transactions.paid_by(tx, payment.id)
-    if holder is not None:
-        transactions.merge_holder(tx, holder.id, payment.id)
-    held = transactions.holding(tx, payment.id)
-    if held is not None:
-        settle.release(tx, held, payment.message_id, payment.id, actor=by, now=now)
-    for review in reviews.open_for_payment(tx, payment.id):
-        reviews.close(tx, review.id, "used_elsewhere", by=by, now=now)
+    settle.detach_payment(tx, payment, payment.id, actor=by, now=now)
     payments.set_decider(tx, payment.id, "branch", "review")
     branches.ask(
         tx,

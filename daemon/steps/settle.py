@@ -1,11 +1,11 @@
-"""Change a transaction's state: a payment verifies it, is held for review or gets a holder; it expires or its clock changes.
+"""Change a transaction's state: a payment verifies it, is held for review or gets a holder, or it expires.
 
 Each function runs inside the caller's write transaction, so that the state, the payment's use, the journal and the outbox
 rows are one commit (decisions.md section 2).
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from daemon.core import ids, limits
 from daemon.core.errors import Refusal
@@ -19,14 +19,6 @@ from daemon.store.payments import payments, reviews, texts, transactions
 from daemon.store.webhooks import routing
 from daemon.store.webhooks.outbox import Outbox
 from daemon.wire import ErrorCode, Mode, ReviewReason
-
-_SCHEDULED: Final = (
-    ("deliveries", "next_attempt_at"),
-    ("flushes", "next_at"),
-    ("sms_outbox", "next_try_at"),
-    ("notice_sends", "due_at"),
-)
-"""The tables and columns with the time of a next try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +116,7 @@ def _journal_verified(
 def tell_branch(
     tx: Tx, outbox: Outbox, payment: Payment, transaction: Transaction | None, now: int
 ) -> None:
-    """Tell the branch that handed a payment up what was decided; None: a person at the hub must decide."""
+    """Tell the branch that handed a payment up the decision; None: a person at the hub must decide."""
     assert payment.branch_id is not None, "a branch handed it up"
     body = {
         "status": "REVIEW" if transaction is None else transaction.status,
@@ -152,15 +144,26 @@ def _detach(
         reviews.change_reason(tx, transaction.held_payment_id, ReviewReason.EXTRA_PAYMENT)
     if how.fresh:
         return None
+    return detach_payment(tx, payment, transaction.id, actor=how.actor, now=now)
+
+
+def detach_payment(
+    tx: Tx, payment: Payment, into: str, *, actor: str, now: int
+) -> Transaction | None:
+    """Free a payment for a transaction, which may be at another shop, and return its former holder, if any.
+
+    The holder is merged into the transaction `into`; another transaction that was held for the payment is released; the
+    payment's reviews are closed.
+    """
     holder = transactions.paid_by(tx, payment.id)
     if holder is not None:
-        transactions.merge_holder(tx, holder.id, transaction.id)
+        transactions.merge_holder(tx, holder.id, into)
     elsewhere = transactions.holding(tx, payment.id)
-    if elsewhere is not None and elsewhere.id != transaction.id:
-        release(tx, elsewhere, payment.message_id, payment.id, actor=how.actor, now=now)
+    if elsewhere is not None and elsewhere.id != into:
+        release(tx, elsewhere, payment.message_id, payment.id, actor=actor, now=now)
     for review in reviews.open_for_payment(tx, payment.id):
-        state = "approved" if review.transaction_id == transaction.id else "used_elsewhere"
-        reviews.close(tx, review.id, state, by=how.actor, now=now)
+        state = "approved" if review.transaction_id == into else "used_elsewhere"
+        reviews.close(tx, review.id, state, by=actor, now=now)
     return holder
 
 
@@ -385,51 +388,3 @@ def record_expiry(tx: Tx, outbox: Outbox, transaction: Transaction, now: int) ->
         transaction_id=transaction.id,
     )
     outbox.expire(tx, transaction, now)
-
-
-def shift_times(tx: Tx, transaction_id: str, by: int) -> int:
-    """Correct the times of a transaction that was made by a wrong clock; return 1 if it is still unpaid.
-
-    Its payment code, the names in it and its SMS stay valid for as long as intended.
-
-    Args:
-        tx: The database transaction.
-        transaction_id: The transaction.
-        by: Microseconds from the wrong clock to the right one.
-    """
-    values = {"id": transaction_id, "by": by}
-    # `created_at` is corrected too, because money that is older than a transaction does not pay it.
-    moved = tx.run(
-        "UPDATE transactions SET expires_at = expires_at + :by, created_at = created_at + :by "
-        "WHERE id = :id AND status IN ('PENDING', 'MANUAL_REVIEW') AND expires_at IS NOT NULL",
-        values,
-    )
-    tx.run(
-        "UPDATE svc_codes SET free_at = free_at + :by WHERE transaction_id = :id "
-        "AND (mode, code) = (SELECT mode, svc_code FROM transactions WHERE id = :id)",
-        values,
-    )
-    tx.run(
-        "UPDATE request_names SET expires_at = expires_at + :by WHERE transaction_id = :id", values
-    )
-    tx.run(
-        "UPDATE sms_outbox SET expires_at = expires_at + :by WHERE transaction_id = :id AND status = 'queued'",
-        values,
-    )
-    return moved
-
-
-def shorten_waits(tx: Tx, by: int, now: int) -> int:
-    """Shorten waits that became longer because the clock was set back; return how many.
-
-    Args:
-        tx: The database transaction.
-        by: Microseconds by which the clock was set; below zero.
-        now: By the clock as it is now.
-    """
-    values = {"by": by, "now": now}
-    later = "CASE WHEN {0} + :by > :now THEN {0} + :by ELSE :now END"
-    return sum(
-        tx.run(f"UPDATE {table} SET {at} = {later.format(at)} WHERE {at} > :now", values)
-        for table, at in _SCHEDULED
-    )

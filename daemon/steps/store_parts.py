@@ -6,7 +6,6 @@ that claims a position is kept, and an assembly with rivals waits for a minute (
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 from daemon.core import ids
@@ -31,6 +30,9 @@ UNJOINED_MAX: Final = 20
 parts than this lay unjoined in the last hour."""
 ASSEMBLE_AFTER_US: Final = MINUTE_US
 """Any other assembly counts after this time, so that its rivals can come."""
+
+DECODED_MAX: Final = 256
+_decoded: dict[str, Deliver] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def _store_one_of_many(
     context: Context, part: ReadPart, sha256: str, value: Deliver, key: parts.PartKey
 ) -> JoinedMessage | Waiting | None:
     """Store a part of a long message; return the message if it is complete and counts at once."""
-    new = parts.part_of(value)
+    new = parts.part_of(_remember(value))
     stored = _candidates(context, key, value.smsc, new.sent_at_us, sha256)
     if (
         stored is None
@@ -329,12 +331,21 @@ def _is_read_whole(context: Context, part: ReadPart) -> bool:
     )
 
 
-@lru_cache(maxsize=256)
 def _decode(pdu: str) -> Deliver:
     """Decode a stored part; it decoded without error when it was stored.
 
-    Cached: the parts of a message are compared, chosen and joined.
+    Remembered, also from its own intake: the parts of a message are compared, chosen and joined.
     """
-    value = codec.decode(pdu)
-    assert isinstance(value, Deliver)
+    value = _decoded.get(pdu)
+    if value is None:
+        found = codec.decode(pdu)
+        assert isinstance(found, Deliver)
+        value = _remember(found)
+    return value
+
+
+def _remember(value: Deliver) -> Deliver:
+    if len(_decoded) >= DECODED_MAX:
+        _decoded.clear()
+    _decoded[value.pdu] = value
     return value

@@ -15,9 +15,8 @@ WATCHED: Final = (
     ("reversal", "reversals", "message_id", ""),
     ("sim", "sims", "sim_key", "sim_key, network, device_id, slot_index, present, ignored_at, not_receiving_since, served_by"),
     ("device", "devices", "device_id", "name, present, forgotten_at"),
-    ("event", "events", "seq", "-"),
 )  # fmt: skip
-"""Kind, table, key, and the columns whose change is a fact: all if empty; a dash: rows never change."""
+"""Kind, table, key, and the columns whose change is a fact: all if empty. The journal stays at the branch."""
 
 
 class Connection(Protocol):
@@ -49,10 +48,8 @@ def drop(connection: Connection) -> None:
 def _triggers() -> Iterator[str]:
     for kind, table, key, columns in WATCHED:
         entry = f"INSERT INTO feed (kind, id) VALUES ('{kind}', CAST(NEW.{key} AS TEXT))"
-        events = {"insert": "INSERT"}
-        if columns != "-":
-            events["update"] = f"UPDATE OF {columns}" if columns else "UPDATE"
-        for name, event in events.items():
+        update = f"UPDATE OF {columns}" if columns else "UPDATE"
+        for name, event in (("insert", "INSERT"), ("update", update)):
             yield (
                 f"CREATE TEMP TRIGGER IF NOT EXISTS feed_{kind}_{name} AFTER {event} ON main.{table} "
                 f"BEGIN {entry}; END"

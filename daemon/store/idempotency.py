@@ -1,5 +1,7 @@
 """Answers of idempotency keys, kept for at least 24 hours, so that a repeated call gets the first answer.
 
+Those of the dashboard's forms are kept for the 7 days of a session: a browser may send a form of last week again.
+
 An answer is valid until it is pruned. Only `prune` uses its age, by a lower bound of the time that has passed, so that
 a wall clock that is set ahead does not let a call run twice.
 """
@@ -8,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from daemon.core.access.browser_sessions import FORMS
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Answer, Idempotency
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
@@ -144,12 +147,12 @@ def shift_ages(tx: Tx, by_us: int, now: int) -> None:
     )
 
 
-def prune(tx: Tx, before: int, limit: int) -> int:
-    """Delete up to `limit` answers older than `before`."""
+def prune(tx: Tx, before: int, forms_before: int, limit: int) -> int:
+    """Delete up to `limit` answers older than `before`; those of the dashboard's forms if older than `forms_before`."""
     return tx.run(
         "DELETE FROM idempotency_keys WHERE (scope, key) IN (SELECT scope, key FROM idempotency_keys "
-        "WHERE created_at <= :before LIMIT :limit)",
-        {"before": before, "limit": limit},
+        "WHERE created_at <= :before AND (scope NOT LIKE :forms OR created_at <= :forms_before) LIMIT :limit)",
+        {"before": before, "forms": f"{FORMS}%", "forms_before": forms_before, "limit": limit},
     )
 
 

@@ -158,6 +158,15 @@ def after(
     )
 
 
+def types_after(reader: Reader, seq: int, *, limit: int) -> list[tuple[int, str]]:
+    """Return number and type of the entries after `seq`, oldest first."""
+    rows: list[Any] = reader.all(
+        "SELECT seq, type FROM events WHERE seq > :seq ORDER BY seq LIMIT :limit",
+        {"seq": seq, "limit": limit},
+    )
+    return rows
+
+
 def of_transaction(
     reader: Reader, transaction_id: str, *, limit: int, offset: int
 ) -> tuple[list[Event], int]:

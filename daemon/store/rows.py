@@ -52,9 +52,22 @@ def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
         found: list[tuple[int, Callable[[Any], Any]]] = []
         for index, field in enumerate(fields(model)):
             parts = getattr(hints[field.name], "__args__", (hints[field.name],))
-            found += [(index, part) for part in parts if _is_converted(part)]
+            found += [(index, _converter(part)) for part in parts if _is_converted(part)]
         known = _CONVERTERS[model] = tuple(found)
     return known
+
+
+def _converter(kind: Any) -> Callable[[Any], Any]:
+    """Return the fastest way from a stored value to the field's."""
+    if kind is bool:
+        return bool
+    members = {member.value: member for member in kind}
+
+    def member_of(value: Any) -> Any:
+        found = members.get(value)
+        return kind(value) if found is None else found
+
+    return member_of
 
 
 def _is_converted(kind: object) -> bool:

@@ -4,9 +4,12 @@ import contextlib
 import errno
 import os
 import sqlite3
+from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
+from daemon import wire
 from daemon.core.errors import Unavailable
 from daemon.store import feed_triggers, migrate
 from daemon.wire import FaultCause
@@ -20,6 +23,12 @@ RESTART: Final = "momo daemon restart"
 _NOT_UNIQUE: Final = "UNIQUE constraint failed: "
 _NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 DATABASE_LOST: Final = (FaultCause.DATABASE_MISSING, FaultCause.DATABASE_REPLACED)
+
+# Without these, each value of an enumeration and each true or false is first looked for an own way to adapt it.
+sqlite3.register_adapter(bool, int)
+for _kind in vars(wire).values():
+    if isinstance(_kind, type) and issubclass(_kind, StrEnum):
+        sqlite3.register_adapter(_kind, attrgetter("_value_"))
 
 
 class SqliteFile:

@@ -157,14 +157,14 @@ def endpoint_id(client: Client, typed: str) -> str:
 
 
 def endpoint_name(row: Row, rows: Iterable[Row]) -> str:
-    """Return what to type for an endpoint: its host, or its id if several of the rows have that host."""
+    """Return the name of an endpoint for commands: its host, or its id if several of the rows have that host."""
     host = _receiver(row)
     alone = sum(_receiver(other) == host for other in rows) == 1
     return host if host and alone else clean(row.get("id"))
 
 
 def endpoint_word(client: Client, terminal: Terminal, id_: str) -> str:
-    """Return what a person types for the endpoint with this id, quoted for a shell; the id if the daemon does not list it."""
+    """Return the name of the endpoint with this id, quoted for a shell; the id if the daemon does not list it."""
     rows: Sequence[Row] = (client.find(Path.ENDPOINTS) if terminal.human else None) or ()
     mine = next((row for row in rows if row.get("id") == id_), None)
     return id_ if mine is None else shlex.quote(endpoint_name(mine, rows))

@@ -18,7 +18,7 @@ _DOCUMENT: Final = "docs/sources.md shows what to press"
 
 
 def keep_given(setup: Setup) -> tuple[str, str]:
-    """Save the sources of the flags in the settings; return what is wrong, and the command to repeat, or empty texts."""
+    """Save the sources of the flags in the settings; return the error and the command to repeat, or empty texts."""
     answers = setup.answers
     try:
         if answers.hilink is not None:

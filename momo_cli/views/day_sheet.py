@@ -1,5 +1,6 @@
 """The day sheet, of a day or a longer period, as text for the terminal and mail, as HTML, and as rows."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from datetime import time, timedelta, tzinfo
 from typing import Final
@@ -83,7 +84,10 @@ def sheet_title(data: Row, zone: tzinfo) -> str:
     if local.date() != last.date():
         when += f" to {last:%a} {last.day} {last:%b}"
         when += f" {last.year}"
-    parts = (when, clean(at(data, "shop.name")), "SANDBOX" if data.get("test") else "")
+    parts = (
+        when, clean(at(data, "shop.name")), clean(data.get("branch") or ""),
+        "SANDBOX" if data.get("test") else "",
+    )  # fmt: skip
     return " · ".join(part for part in parts if part)
 
 
@@ -245,7 +249,7 @@ def sheet_answer(reply: Reply, client: Client, terminal: Terminal, by: str) -> A
 def _held(data: Row, client: Client, terminal: Terminal) -> list[str]:
     """Return the open reviews of payments that the wallets have and the sheet does not count, a line each."""
     found: list[str] = []
-    rows = client.find(Path.REVIEWS, limit=_REVIEWS_MAX) or ()
+    rows = client.find(Path.REVIEWS, limit=_REVIEWS_MAX, branch=data.get("branch")) or ()
     for sheet in data.get("sheets") or ():
         for line in sheet["lines"]:
             wallet = line["wallet"]
@@ -296,13 +300,15 @@ def _unmatched(data: Row, client: Client, terminal: Terminal) -> list[str]:
     sheets = data.get("sheets") or ()
     if not terminal.human or not any(sheet["all"]["unmatched"]["count"] for sheet in sheets):
         return []
-    waits = client.find(Path.REVIEWS, limit=1)
+    branch = data.get("branch")
+    waits = client.find(Path.REVIEWS, limit=1, branch=branch)
     if waits is None:
         return []  # the sheet itself was printed
+    of_branch = f" --branch {shlex.quote(branch)}" if branch else ""
     if waits:
-        return ["momo review list"]
+        return [f"momo review list{of_branch}"]
     sandbox = " --sandbox" if data.get("test") else ""
-    return [f"momo tx list --origin open {_window(data, terminal)}{sandbox}"]
+    return [f"momo tx list --origin open {_window(data, terminal)}{of_branch}{sandbox}"]
 
 
 def _window(data: Row, terminal: Terminal) -> str:

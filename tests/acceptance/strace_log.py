@@ -14,8 +14,10 @@ counts as begun at the first and as done at the second.
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 ARGUMENTS = (
     "strace", "--daemonize", "--follow-forks", "--decode-fds=path", "--strings-in-hex=non-ascii",
@@ -24,6 +26,14 @@ ARGUMENTS = (
 )  # fmt: skip
 """Run a program under strace with these, then `--output=FILE`; it stays our own child (`--daemonize`)."""
 
+ATTACHED = (
+    *(word for word in ARGUMENTS if word not in ("--daemonize", "--seccomp-bpf")),
+    "--string-limit=2000000",
+)
+"""The same for programs that run already: `--attach=PID` for each."""
+
+COMMITTED = b"C\0\0\0\x0bCOMMIT\0"
+"""PostgreSQL's message CommandComplete for a COMMIT."""
 WAL_HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 
@@ -50,6 +60,7 @@ class Call:
         begun: The line where it began.
         done: The line where it had returned; None if the trace ends before.
         result: Its return value.
+        thread: The number of its thread, which for a program of one thread is that of the process.
     """
 
     name: str
@@ -58,6 +69,7 @@ class Call:
     begun: int
     done: int | None
     result: int | None
+    thread: int
 
     @property
     def is_sync(self) -> bool:
@@ -80,18 +92,43 @@ def calls(lines: Iterable[str]) -> list[Call]:
         resumed = _RESUMED.match(rest)
         if resumed is not None:
             place, begun, text = open_calls.pop(thread)
-            found[place] = _call(text + resumed["rest"], begun, number)
+            found[place] = _call(int(thread), text + resumed["rest"], begun, number)
         elif rest.endswith(_UNFINISHED):
             text = rest.removesuffix(_UNFINISHED)
             if _CALL.match(text):
                 open_calls[thread] = (len(found), number, text)
-                found.append(_call(text, number, None))
+                found.append(_call(int(thread), text, number, None))
         elif _CALL.match(rest):
-            found.append(_call(rest, number, number))
+            found.append(_call(int(thread), rest, number, number))
     return found
 
 
-def _call(text: str, begun: int, done: int | None) -> Call:
+def has_ended(log: Path) -> bool:
+    """Return whether the traced program has ended, and strace has written everything."""
+    return "+++ exited" in log.read_text(encoding="ascii", errors="replace")[-2000:]
+
+
+def deletions(
+    trace: Iterable[Call], tty: str, deleted: Sequence[Mapping[str, Any]]
+) -> list[tuple[Call, bytes]]:
+    """Return the writes that delete an SMS on a phone, each with its PDU in hex, by the list of the phone itself.
+
+    Raises:
+        AssertionError: They are not the deletions that the phone saw.
+    """
+    deletes = [call for call in trace if call.path == tty and call.data.startswith(b"AT+CMGD=")]
+    assert [call.data for call in deletes] == [
+        b"AT+CMGD=%d\r" % entry["index"] for entry in deleted
+    ]
+    return [(call, entry["pdu"].encode()) for call, entry in zip(deletes, deleted, strict=True)]
+
+
+def octets(announced: Iterable[tuple[Call, bytes]]) -> list[tuple[Call, bytes]]:
+    """Return PDUs as the database has them: as octets, where the message journal has hex."""
+    return [(call, bytes.fromhex(pdu.decode())) for call, pdu in announced]
+
+
+def _call(thread: int, text: str, begun: int, done: int | None) -> Call:
     match = _CALL.match(text)
     assert match is not None
     strings = _STRING.findall(match["arguments"])
@@ -101,7 +138,7 @@ def _call(text: str, begun: int, done: int | None) -> Call:
     result = _RESULT.search(match["arguments"])
     return Call(
         match["name"], match["path"], data, begun, done,
-        None if result is None or done is None else int(result["result"]),
+        None if result is None or done is None else int(result["result"]), thread,
     )  # fmt: skip
 
 
@@ -175,6 +212,35 @@ def announced_too_early(
         if durable is None or durable >= write.begun:
             early.append((write, text))
     return early
+
+
+def committed_at(trace: Sequence[Call], server: int, text: bytes) -> int:
+    """Return the line where a PostgreSQL server said that the transaction with `text` is committed.
+
+    The trace has the server's processes and those of its client. `server` is the process that serves the client. Its
+    write-ahead log has the text, and it says `COMMIT` only after a sync that began after its last write to the log, and has
+    returned 0.
+
+    Raises:
+        AssertionError: It said so too early.
+    """
+    sent = next(call for call in trace if text in call.data and call.path.startswith("socket:"))
+    said = next(
+        call
+        for call in trace
+        if call.thread == server and call.begun > sent.begun and COMMITTED in call.data
+    )
+    log = [
+        call
+        for call in trace
+        if "/pg_wal/" in call.path and call.done is not None and call.done < said.begun
+    ]
+    assert any(text in call.data for call in log), f"{text!r} is not in the log"
+    last = max(call.begun for call in log if call.thread == server and not call.is_sync)
+    assert any(call.is_sync and call.result == 0 and call.begun > last for call in log), (
+        f"COMMIT was said before the log with {text!r} was on the disk"
+    )
+    return said.begun
 
 
 def journaled_too_late(

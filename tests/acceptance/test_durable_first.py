@@ -18,7 +18,10 @@ from tests.acceptance.strace_log import (
     Call,
     announced_too_early,
     calls,
+    deletions,
+    has_ended,
     journaled_too_late,
+    octets,
 )
 from tests.fakes.real_shop import SOON_S, RealShop, utc_now, wait_until
 from tests.fakes.receipts import mtn_receipts
@@ -57,23 +60,14 @@ def _run(scene: Scene, tmp_path: Path, *, receipts: int) -> None:
     )
     promised += _reconcile(shop, plan[0].telco_id, promised[-1])
     shop.stop()
-    wait_until(lambda: _ended(log), SOON_S, "strace has written everything")
+    wait_until(lambda: has_ended(log), SOON_S, "strace has written everything")
 
     with log.open(encoding="ascii", errors="replace") as lines:
         trace = calls(lines)
     wal = f"{shop.places.database}-wal"
-    deletes = [call for call in trace if call.path == tty and call.data.startswith(b"AT+CMGD=")]
-    assert len(deletes) == len(deleted)
-    announced = [
-        (call, entry["pdu"].encode()) for call, entry in zip(deletes, deleted, strict=True)
-    ]
-    assert [call.data for call, _ in announced] == [
-        b"AT+CMGD=%d\r" % entry["index"] for entry in deleted
-    ]
+    announced = deletions(trace, tty, deleted)
     answers = [_answer(trace, text) for text in promised]
-    # The database holds a part as octets, the message journal as hex.
-    stored = [(call, bytes.fromhex(pdu.decode())) for call, pdu in announced]
-    assert announced_too_early(trace, wal, [*stored, *answers]) == []
+    assert announced_too_early(trace, wal, [*octets(announced), *answers]) == []
     assert journaled_too_late(trace, f"{shop.places.home}/messages", announced) == []
 
 
@@ -105,10 +99,6 @@ def _all_deleted(scene: Scene, count: int) -> list[dict[str, Any]] | None:
         return None
     deleted: list[dict[str, Any]] = scene.phone.state(0, 0)["deleted"]
     return deleted if len(deleted) >= count else None
-
-
-def _ended(log: Path) -> bool:
-    return "+++ exited" in log.read_text(encoding="ascii", errors="replace")[-2000:]
 
 
 def _answer(trace: Sequence[Call], text: bytes) -> tuple[Call, bytes]:

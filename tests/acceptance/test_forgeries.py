@@ -29,7 +29,7 @@ BEFORE = 4
 YOUNG_LIMIT = 20_000
 """`auto` on a line without a history: GHS 200."""
 SOON_S = 12.0
-QUIET_S = 0.5
+QUIET_S = 0.2
 PART_SEPTETS = 153
 
 Limit = str | int

@@ -117,7 +117,7 @@ def test_the_demo_runs_away_from_the_sources(customer: Customer) -> None:
 def test_pip_installs_the_wheel_and_its_libraries_as_a_shop_does(
     built: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    """Nothing of the tests' own environment is found: what the wheel forgets to require is missing here."""
+    """Nothing of the tests' own environment is found: a library that the wheel forgets to require is missing here."""
     venv.create(tmp_path / "venv", with_pip=True)
     programs = tmp_path / "venv/bin"
     # The tests have a home of their own; pip's settings are in the real one.

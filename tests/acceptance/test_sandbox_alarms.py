@@ -1,4 +1,4 @@
-"""What tests in the sandbox leave behind alarms nobody: the hourly recipes of docs/cron.md stay quiet, and one command closes it."""
+"""Failed deliveries of tests in the sandbox raise no alarm: the hourly recipes of docs/cron.md stay quiet, and one command closes them."""
 
 import json
 from collections.abc import Iterator

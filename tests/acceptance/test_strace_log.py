@@ -7,6 +7,7 @@ from tests.acceptance.strace_log import (
     announced_too_early,
     calls,
     commits,
+    committed_at,
     durable_at,
     journaled_too_late,
 )
@@ -114,3 +115,34 @@ def test_a_trace_that_says_too_little_is_refused() -> None:
         commits(calls([STORED[1]]), WAL)
     with pytest.raises(TraceUnreadable, match="without a page"):
         commits(calls([STORED[0], STORED[0]]), WAL)
+
+
+SERVER_WAL = "/pg/data/pg_wal/000000010000000000000001"
+SENT = [f"20 sendto(3<socket:[1]>, {_hex(b'Bind ' + PDU)}, 21, 0, NULL, 0) = 21"]
+SERVER_LOGS = [f"30 pwrite64(7<{SERVER_WAL}>, {_hex(PDU + bytes(9))}, 25, 0) = 25"]
+SERVER_SYNC = [f"30 fdatasync(7<{SERVER_WAL}>) = 0"]
+SERVER_SAYS = [f"30 sendto(9<socket:[2]>, {_hex(b'C' + bytes(3) + bytes([11]) + b'COMMIT' + bytes(1))}, 12, 0, NULL, 0) = 12"]  # fmt: skip
+
+
+def _committed(*lines: list[str]) -> int:
+    return committed_at(calls(line for part in lines for line in part), 30, PDU)
+
+
+def test_a_server_that_says_commit_after_the_sync_is_proven() -> None:
+    assert _committed(SENT, SERVER_LOGS, SERVER_SYNC, SERVER_SAYS) == 3
+    again = [SENT, SERVER_LOGS, SERVER_SYNC, SERVER_LOGS, SERVER_SYNC, SERVER_SAYS]
+    assert _committed(*again) == 5
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param((SENT, SERVER_LOGS, SERVER_SAYS, SERVER_SYNC), id="said before the sync"),
+        pytest.param((SENT, SERVER_SYNC, SERVER_LOGS, SERVER_SAYS), id="the sync was of what came before"),
+        pytest.param((SENT, SERVER_LOGS, SERVER_SYNC, SERVER_LOGS, SERVER_SAYS), id="the last write has no sync"),
+        pytest.param((SENT, SERVER_SYNC, SERVER_SAYS), id="the text is not in the log"),
+    ],
+)  # fmt: skip
+def test_a_server_that_says_commit_too_early_is_found(lines: tuple[list[str], ...]) -> None:
+    with pytest.raises(AssertionError):
+        _committed(*lines)

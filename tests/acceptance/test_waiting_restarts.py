@@ -93,9 +93,9 @@ def code_of(waiting: Command) -> str:
 
 INIT = ("init", "12.50", "--phone", "0244124567", "--sandbox", "--wait=5m", "--json")
 PROBES_S = 90.0
-CASES = [("kill", 2.0), ("stop", 5.0), ("kill", 20.0)]
+CASES = [("kill", 2.0), ("stop", 5.0)]
 if LONG:
-    CASES += [("stop", 2.0), ("kill", 5.0), ("stop", 20.0)]
+    CASES += [("stop", 2.0), ("kill", 5.0), ("kill", 20.0), ("stop", 20.0)]
 
 
 @pytest.mark.timeout(300)

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterator
 
 import httpx
-import pytest
 
 from daemon.wire import Mode, Scope
 from tests.api.access.test_login import api, session
 from tests.api.webhooks.test_redeliver import NOBODY, code
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 
 __all__ = ["api"]
 HOOKS = (Scope.WEBHOOKS_MANAGE,)
@@ -72,7 +72,7 @@ async def call(client: httpx.AsyncClient, method: str, path: str) -> tuple[int, 
         return code(answer)
 
 
-@pytest.mark.parametrize(("operation", "scopes"), OF_THE_INTERFACE.items(), ids=str)
+@each(("operation", "scopes"), OF_THE_INTERFACE.items())
 async def test_an_operation_of_the_interface_takes_each_of_its_scopes_and_no_other(
     operation: tuple[str, str], scopes: tuple[Scope, ...], api: FakeApi
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from daemon.api.http import listeners as module
 from tests.api.http.test_listeners import HEALTH, answer_to, connect
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 
 
 async def read_one(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
@@ -41,15 +42,14 @@ async def answer_by(api: FakeApi, way: str, request: bytes) -> tuple[int, dict[s
     return int(head.split()[1]), json.loads(body)
 
 
-@pytest.mark.parametrize("way", ["tcp", "unix"])
-@pytest.mark.parametrize(
+@each("way", ["tcp", "unix"])
+@each(
     "nonsense",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
         b"GET / FTP/9\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
     ],
-    ids=["tls", "another protocol", "a wrong length"],
 )
 async def test_what_is_not_http_is_400_in_our_envelope(
     api: FakeApi, way: str, nonsense: bytes
@@ -59,8 +59,8 @@ async def test_what_is_not_http_is_400_in_our_envelope(
     assert body["success"] is False
 
 
-@pytest.mark.parametrize("way", ["tcp", "unix"])
-@pytest.mark.parametrize(
+@each("way", ["tcp", "unix"])
+@each(
     "large",
     [
         b"X-Pad: " + b"a" * 33_000 + b"\r\n\r\n",
@@ -68,7 +68,6 @@ async def test_what_is_not_http_is_400_in_our_envelope(
         b"".join(b"X-%d: %d\r\n" % (i, i) for i in range(3_000)) + b"\r\n",
         b"Cookie: " + b"a" * 600_000,
     ],
-    ids=["one header", "a huge header", "many headers", "no end"],
 )
 async def test_headers_above_the_limit_are_431_and_the_client_gets_the_answer(
     api: FakeApi, way: str, large: bytes

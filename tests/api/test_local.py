@@ -12,6 +12,7 @@ from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.system import VERSION
 from daemon.store.migrate import migrations
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn
 from tests.fakes.shop import METHOD_ID
 from tests.fakes.validation_errors import wrong_fields
@@ -27,14 +28,14 @@ LOCAL = [
 ]
 
 
-@pytest.mark.parametrize(("method", "path"), LOCAL)
+@each(("method", "path"), LOCAL)
 async def test_none_of_it_is_on_tcp(api: FakeApi, method: str, path: str) -> None:
     answer = await api.live.request(method, path, json={} if method == "POST" else None)
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, "ROUTE_NOT_FOUND")
     assert api.stops == 0
 
 
-@pytest.mark.parametrize(("method", "path"), LOCAL)
+@each(("method", "path"), LOCAL)
 async def test_a_key_on_the_socket_has_only_its_own_rights(
     api: FakeApi, method: str, path: str
 ) -> None:
@@ -198,7 +199,7 @@ async def test_each_filter_narrows_the_list_of_messages(api: FakeApi) -> None:
     assert await total(limit=1, offset=1) == 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "named"),
     [
         ("state=read", "state"),

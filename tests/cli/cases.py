@@ -432,6 +432,19 @@ CASES = {
         ok({"payment_id": samples.METHOD, "branch": "kumasi"}),
         DOES,
     ),
+    **{
+        f"hub {name}": Case(
+            ("hub", name, "kumasi", *arguments),
+            ("POST", wire.Path.LOCAL_HUB_COMMANDS),
+            ok({"id": samples.METHOD, "branch": "kumasi", "kind": kind}),
+            DOES,
+        )
+        for name, kind, *arguments in (
+            ("send-sms", "send_sms", "0244124567", "Your order is ready."),
+            ("forget", "forget_payer", "0244124567", "--yes"),
+            ("set", "settings", "transactions.late_policy", "review"),
+        )
+    },
     "branch join": Case(
         ("branch", "join", "https://hub.example", "7k2m9xq4"),
         ("POST", wire.Path.LOCAL_BRANCH),

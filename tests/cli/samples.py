@@ -844,7 +844,7 @@ JOINED = {
     "joined": True, "name": "kumasi", "hub": "Head office", "url": "https://hub.example", "decides": "all",
     "payments": 12, "transactions": 14, "reviews": 1, "methods": 1, "reversals": 0, "codes_like_a_hub": 2,
 }  # fmt: skip
-"""What joining a hub says."""
+"""The answer to joining a hub."""
 LINK = {
     "name": "kumasi", "url": "https://hub.example", "decides": "all", "epoch": 1, "acked": 40, "behind": 0,
     "heard_at": "2026-11-20T08:00:00.000Z", "problem": None, "handed_up": 2, "undecided": 1,

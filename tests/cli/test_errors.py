@@ -18,6 +18,7 @@ from momo_cli.frame.tree import root
 from momo_cli.show.answer import Call
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, ok, refusal
 from tests.house.markdown import ROOT
 
@@ -45,7 +46,7 @@ def test_every_error_code_has_a_row() -> None:
     assert set(ERRORS) == set(ErrorCode)
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@each("code", ErrorCode)
 def test_every_next_command_is_taken_by_the_program(code: ErrorCode) -> None:
     facts = {"command": "init", "slot": "0"}
     commands = next_of(Failure(code, facts=facts))
@@ -76,7 +77,7 @@ def test_no_command_to_type_next_has_a_placeholder() -> None:
     assert not [one for one in wrong if one[1] not in NOT_TYPED], wrong
 
 
-@pytest.mark.parametrize("code", ErrorCode)
+@each("code", ErrorCode)
 def test_exit_codes_are_published(code: ErrorCode) -> None:
     assert ERRORS[code].exit_code in {row.code for row in exit_codes.EXIT_CODES}
 
@@ -85,7 +86,7 @@ def test_exit_codes_are_unique() -> None:
     assert len({row.code for row in exit_codes.EXIT_CODES}) == len(exit_codes.EXIT_CODES)
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "expected"),
     [(400, 2), (405, 2), (413, 2), (415, 2), (401, 4), (403, 4), (429, 4), (404, 3), (409, 5),
      (422, 5), (500, 1), (503, 7), (418, 1)],
@@ -127,7 +128,7 @@ def test_document_keeps_the_body_and_adds_to_it() -> None:
     assert "next" not in body["error"]
 
 
-@pytest.mark.parametrize("code", sorted(set(ErrorCode) - set(SPECS)))
+@each("code", sorted(set(ErrorCode) - set(SPECS)))
 def test_a_code_that_the_daemon_does_not_explain_has_a_sentence(code: ErrorCode) -> None:
     assert ERRORS[code].sentence
 

@@ -7,6 +7,7 @@ others (`echo`, `gzip` ...) are left out.
 import io
 import re
 import shlex
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from tests.cli.other_cases import OTHERS, Elsewhere
 from tests.cli.payments.test_suggestions import SUGGESTIONS
 from tests.cli.sample_files import FILES, RECEIPT, write_files
 from tests.fakes.daemon_program import FakeProgram
+from tests.fakes.each import each
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, serving
 
 OPERATORS = {"|", "||", "&&", ";"}
@@ -238,23 +240,20 @@ def cron_command(line: str) -> str:
     return found.replace("$REF", samples.REF).replace("$TXID", "0000012345")
 
 
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [*EVERY, *(("help", cron_command(line)) for line in CRON)],
-    ids=[line for _, line in EVERY] + CRON,
-)
+@each(("name", "line"), [*EVERY, *(("help", cron_command(line)) for line in CRON)])
 @pytest.mark.usefixtures("agreeable", "program", "naps", "person")
 def test_example_of_the_help_does_what_it_says(
     name: str, line: str, momo: Momo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = list(steps(line))
     assert ours, "no momo in it"
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
     # Commands that write a secret refuse to overwrite a file.
     write_files(
-        tmp_path,
-        [each for each in FILES if each in line and (name == "verify" or each != "hook.secret")],
+        folder,
+        [file for file in FILES if file in line and (name == "verify" or file != "hook.secret")],
     )
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(folder)
     out = ""
     for step in ours:
         if name in ENDLESS or STARTS & set(step.words):
@@ -262,8 +261,8 @@ def test_example_of_the_help_does_what_it_says(
             assert not flags.problem
             assert isinstance(root().main(args=words, standalone_mode=False), Call)
             continue
-        given = (tmp_path / step.reads).read_text() if step.reads else out
+        given = (folder / step.reads).read_text() if step.reads else out
         monkeypatch.setattr("sys.stdin", Person(given))
-        ran = momo(*step.words, HOME=str(tmp_path))
+        ran = momo(*step.words, HOME=str(folder))
         assert ran.code == code_of(line), ran
         out = ran.out

@@ -12,12 +12,13 @@ from tests.cli import samples
 from tests.cli.cases import CASES, ENDPOINT, KEY, ON_SIM, REVIEW, TX, Case
 from tests.cli.conftest import Momo, Shop
 from tests.cli.other_cases import OTHERS
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("sample_folder")
 AS_IT_IS = ("api", "deliveries curl", "sources rotate-key")
 """Commands that print text unchanged, for copying or from another program."""
-EACH = pytest.mark.parametrize("name", CASES)
+EACH = each("name", CASES)
 
 
 def test_every_command_has_one_row_of_the_matrix() -> None:
@@ -38,6 +39,7 @@ def names(line: str, command: str) -> bool:
 
 
 def prepare(api: FakeApi, case: Case, answer: Says) -> None:
+    api.script.clear()
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
     api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
     api.on("GET", REVIEW, ok(samples.REVIEW))
@@ -85,7 +87,7 @@ def test_good_answer_makes_lines_for_people(name: str, api: FakeApi, momo: Momo)
     assert not set("✓✗…—·→─") & set(ascii_only.out + ascii_only.err)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "empty"),
     [(n, case.empty) for n, case in CASES.items() if isinstance(case.empty, Says)],
 )
@@ -143,7 +145,7 @@ def test_daemon_down_is_7(name: str, momo: Momo) -> None:
 
 @EACH
 def test_not_set_up_is_11_and_comes_before_7(name: str, shop: Shop, momo: Momo) -> None:
-    (shop.home / wire.DATABASE_NAME).unlink()
+    (shop.home / wire.DATABASE_NAME).unlink(missing_ok=True)
     ran = momo(*CASES[name].argv, "--json")
     assert ran.code == 11
     assert ran.json == {
@@ -166,7 +168,7 @@ def test_quiet_failure_is_one_error_line_and_one_next_line(name: str, momo: Momo
     assert ran.out == ""
 
 
-@pytest.mark.parametrize(
+@each(
     ("code", "status", "expected"),
     [
         ("TRANSACTION_NOT_FOUND", 404, 5),

@@ -14,6 +14,7 @@ from tests.cli.conftest import Momo, Ran, Shop
 from tests.cli.other_cases import NO_SHOP, OTHERS, Cell, Elsewhere, Other
 from tests.fakes.api_rows import functions
 from tests.fakes.daemon_program import FakeProgram
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi
 
 pytestmark = pytest.mark.usefixtures("sample_folder")
@@ -47,6 +48,7 @@ def situation(api: FakeApi, program: FakeProgram) -> Callable[..., tuple[str, ..
 
     def make(name: str, cell: Cell | None = None) -> tuple[str, ...]:
         row = OTHERS[name]
+        api.script.clear()
         program.says = row.program | (cell.program if cell else {})
         for (method, path), answer in (row.api | (cell.api if cell else {})).items():
             api.on(method, path, answer)
@@ -64,7 +66,7 @@ def documents(out: str, *, stream: bool) -> list[Any]:
 
 
 @pytest.mark.usefixtures("naps")
-@pytest.mark.parametrize(("name", "code"), ending("good"))
+@each(("name", "code"), ending("good"))
 def test_other_commands_answer_with_one_document_and_nothing_on_stderr(
     name: str, code: int, situation: Callable[..., tuple[str, ...]], momo: Momo
 ) -> None:
@@ -79,7 +81,7 @@ def test_other_commands_answer_with_one_document_and_nothing_on_stderr(
 
 
 @pytest.mark.usefixtures("naps")
-@pytest.mark.parametrize(("name", "cell"), tried("empty"))
+@each(("name", "cell"), tried("empty"))
 def test_other_commands_with_nothing_to_show_are_0_and_say_so_on_stderr(
     name: str, cell: Cell, situation: Callable[..., tuple[str, ...]], momo: Momo
 ) -> None:
@@ -92,9 +94,8 @@ def test_other_commands_with_nothing_to_show_are_0_and_say_so_on_stderr(
 
 
 @pytest.mark.usefixtures("naps")
-@pytest.mark.parametrize(
+@each(
     ("name", "cell"), [*tried("missing"), *tried("refused")],
-    ids=[f"{name}-{column}" for column in ("missing", "refused") for name, _ in tried(column)],
 )  # fmt: skip
 def test_other_commands_that_cannot_say_why_with_their_code_on_both_sides(
     name: str, cell: Cell, situation: Callable[..., tuple[str, ...]], momo: Momo
@@ -119,7 +120,7 @@ def test_other_commands_that_cannot_say_why_with_their_code_on_both_sides(
 
 
 @pytest.mark.usefixtures("naps")
-@pytest.mark.parametrize(("name", "code"), ending("down"))
+@each(("name", "code"), ending("down"))
 def test_other_commands_without_a_daemon(
     name: str, code: int, program: FakeProgram, momo: Momo
 ) -> None:
@@ -129,12 +130,12 @@ def test_other_commands_without_a_daemon(
 
 
 @pytest.mark.usefixtures("naps")
-@pytest.mark.parametrize(("name", "code"), ending("unset"))
+@each(("name", "code"), ending("unset"))
 def test_other_commands_without_a_shop(
     name: str, code: int, shop: Shop, program: FakeProgram, momo: Momo
 ) -> None:
     row = OTHERS[name]
-    (shop.home / wire.DATABASE_NAME).unlink()
+    (shop.home / wire.DATABASE_NAME).unlink(missing_ok=True)
     program.says = {verb: NO_SHOP if code == 11 else said for verb, said in row.program.items()}
     ends(momo(*row.argv, "--json", "-q"), code, "NOT_SET_UP" if code == 11 else "", row)
 

@@ -1,4 +1,4 @@
-"""What is shown to people: names and numbers, an id only where there is nothing else, one line for a row, commands that can be typed."""
+"""Output for people: names and numbers, an id only where there is nothing else, one line for a row, commands that can be typed."""
 
 import ast
 import re
@@ -14,6 +14,7 @@ from tests.cli.cases import CASES, ENDPOINT
 from tests.cli.conftest import Momo
 from tests.cli.test_errors import NOT_TYPED, PLACEHOLDER, parses
 from tests.cli.test_matrix import prepare
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, Says, ok
 from tests.house.markdown import ROOT
 
@@ -35,7 +36,7 @@ LONG = "Nana Akua Owusu-Ansah Frimpong-Boateng"
 
 
 def shown(name: str, api: FakeApi, momo: Momo, good: Says | None = None) -> str:
-    """Return what a command writes on a terminal of 80 columns."""
+    """Return the output of a command on a terminal of 80 columns."""
     case = CASES[name]
     prepare(api, case, good or case.good)
     if case.call != ("GET", wire.Path.ENDPOINTS):
@@ -46,7 +47,7 @@ def shown(name: str, api: FakeApi, momo: Momo, good: Says | None = None) -> str:
     return ran.out + ran.err
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@each("name", SHOWN)
 def test_no_raw_id_is_shown_where_a_name_or_number_serves(
     name: str, api: FakeApi, momo: Momo
 ) -> None:
@@ -54,7 +55,7 @@ def test_no_raw_id_is_shown_where_a_name_or_number_serves(
     assert UUID.findall(text) == [], text
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_every_next_line_can_be_typed_as_it_stands(name: str, api: FakeApi, momo: Momo) -> None:
     for line in next_lines(shown(name, api, momo)):
         command = line.removeprefix("sudo ")

@@ -1,3 +1,5 @@
+import hmac
+import json
 import re
 import uuid
 
@@ -6,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.core import ids
+from daemon.wire import EventKind, Mode
+from tests.fakes.each import each
 
 SIXTEEN = st.binary(min_size=16, max_size=16)
 
@@ -39,7 +43,7 @@ def test_reference_carries_the_uuid_and_gives_it_back(entropy: bytes) -> None:
     assert ids.split_reference(reference) == transaction_id
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -103,3 +107,17 @@ def test_too_little_entropy_is_our_fault(make: object) -> None:
     assert callable(make)
     with pytest.raises(AssertionError):
         make(bytes(15))
+
+
+@given(st.text(), st.text(), st.integers(0, 9))
+def test_derived_ids_are_those_of_the_json_of_their_parts(
+    url: str, subject: str, revision: int
+) -> None:
+    key = b"k" * 32
+    kind = next(iter(EventKind))
+    parts = json.dumps([str(Mode.LIVE), url, str(kind), subject, revision]).encode()
+    number = int.from_bytes(hmac.new(key, parts, "sha256").digest(), "big") % 36**24
+    low_first = ids.webhook_id(key, Mode.LIVE, url, kind, subject, revision).removeprefix("ocl_")
+    assert int(low_first[::-1], 36) == number
+    payment = hmac.new(key, json.dumps(["payment", url]).encode(), "sha256").digest()[:16]
+    assert ids.payment_id(key, url)[len(url[:15]) :] == ids.new_uuid(payment)[15:]

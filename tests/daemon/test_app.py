@@ -1,12 +1,19 @@
 """Flags of `daemon run` and their effect on the settings."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from daemon.app import RunOptions
+from daemon import wire
+from daemon.api.http.listeners import Listeners
+from daemon.app import Daemon, RunOptions
+from daemon.core.branches.place import ALONE
+from daemon.core.errors import Unavailable
 from daemon.runtime.config import Config, Http
+from daemon.runtime.log import Log
+from daemon.store.engine import Store
 from tests.fakes.shop import FakeShop
 
 
@@ -33,3 +40,35 @@ async def test_pages_of_a_shop_without_http_bear_the_address_that_it_would_have(
     env = replace(shop.env, http_address="")
     assert env.public_base_url == "http://127.0.0.1:8420"
     shop.env.store.close()
+
+
+async def test_no_call_is_answered_before_the_daemon_knows_what_the_shop_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hub that has just opened its database must not give out a code of a branch."""
+    shop = await FakeShop.make(tmp_path, line=False)
+    now = shop.clock.now_us()
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO shop (id, name, timezone, account_key, role, created_at) "
+            "VALUES (1, 'Head office', 'Africa/Accra', 'ab', 'hub', :now)",
+            {"now": now},
+        )
+    )
+    shop.env.store.close()
+    store = Store(shop.env.store.path)
+    env = replace(shop.env, store=store, account_key=b"", place=ALONE)
+    places = wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp")
+    listeners = Listeners(socket_path=places.socket, http=None)
+    daemon = Daemon(env, RunOptions(), places, listeners, Log(io.StringIO()))
+    known = []
+
+    async def first_call(_job: object) -> None:
+        known.append((env.place.role, env.account_key))
+        raise Unavailable("that is all")
+
+    monkeypatch.setattr(store, "read", first_call)
+    with pytest.raises(Unavailable, match="that is all"):
+        await daemon._prepare()
+    assert known == [(wire.ShopRole.HUB, b"\xab")]
+    store.close()

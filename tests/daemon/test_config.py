@@ -13,6 +13,7 @@ from daemon.runtime.config import (
     parse_config,
     sections,
 )
+from tests.fakes.each import each
 
 EXAMPLES = {
     "notices": 'desktop = true\nsms_to = "0244124567"',
@@ -105,7 +106,7 @@ def test_unknown_section_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "says"),
     [
         ("[modems]\npoll_s = '3'", "line 2: poll_s takes a number, not '3'"),
@@ -126,7 +127,7 @@ def test_wrong_type_names_the_line_and_the_type(text: str, says: str) -> None:
     assert why(text) == f"/shop/config.toml, {says}"
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         'http.bind = "localhost"',
@@ -274,7 +275,7 @@ def test_origin_of_a_page_is_taken_as_browsers_send_it(origin: str) -> None:
     assert parse_config(text).http.cors_origins == (origin,)
 
 
-@pytest.mark.parametrize(
+@each(
     "origin",
     [
         "",

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.runtime.log import Log, _as_if_missing
+from tests.fakes.each import each
 
 KEY = "svc_live_sk_0123456789ABCDEFGHIJKLMNOPQRSTUVabcdef"
 CANARIES = [
@@ -35,8 +36,8 @@ def line(as_json: bool, **facts: Any) -> str:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("as_json", [False, True])
-@pytest.mark.parametrize("canary", CANARIES)
+@each("as_json", [False, True])
+@each("canary", CANARIES)
 def test_canary_never_reaches_the_log(canary: str, as_json: bool) -> None:
     places: list[dict[str, Any]] = [
         {"why": f"it said: {canary}, and went"},

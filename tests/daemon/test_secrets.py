@@ -8,13 +8,18 @@ from pathlib import Path
 import keyring
 import keyring.backends.fail
 import pytest
+from argon2 import Type, extract_parameters
 from hypothesis import given
 from hypothesis import strategies as st
 from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
+from daemon.runtime import secrets
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.wire import Places
+
+REAL_HASH = secrets._hash
+"""Read before the tests begin, which have a cheaper one."""
 
 
 class FakeKeyring(KeyringBackend):
@@ -268,3 +273,8 @@ def test_folder_that_cannot_be_written_is_a_clear_error(places: Places, tmp_path
     vault = Vault.open(replace(places, master_key=str(blocked / "master.key")), "file")
     with pytest.raises(SecretsLocked, match="cannot be"):
         vault.seal(b"x", "p")
+
+
+def test_a_password_is_hashed_by_argon2id_at_the_cost_of_rfc_9106() -> None:
+    found = extract_parameters(REAL_HASH("correct horse"))
+    assert (found.type, found.memory_cost, found.time_cost) == (Type.ID, 65_536, 3)

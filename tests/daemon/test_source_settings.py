@@ -8,6 +8,7 @@ from daemon import wire
 from daemon.commands.config import config_command
 from daemon.runtime import config_edit
 from daemon.runtime.config import ConfigError, load_config, parse_config
+from tests.fakes.each import each
 from tests.fakes.hilink_stick import FIRMWARES, FakeStick, Firmware
 
 STICK = '[[sources]]\nname = "stick"\nkind = "hilink"\n'
@@ -29,7 +30,7 @@ def test_a_stick_stands_beside_the_modems_until_these_are_disabled() -> None:
     assert parse_config(STICK).sources[0].level == "partial"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "said"),
     [
         ('[[sources]]\nkind = "hilink"\n', "needs a name"),

@@ -2,10 +2,9 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from daemon.runtime.system import Clock, Entropy, SystemClock, SystemEntropy
 from tests.fakes.clock import FakeClock
+from tests.fakes.each import each
 from tests.fakes.entropy import FakeEntropy
 
 CLOCKS: list[Clock] = [SystemClock(), FakeClock()]
@@ -38,7 +37,7 @@ def test_dice_keep_to_their_range() -> None:
         assert all(0 <= dice.unit() < 1 for _ in range(100))
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 255, 256, 257, 32**5, 1 << 53])
+@each("limit", [1, 2, 3, 255, 256, 257, 32**5, 1 << 53])
 def test_no_number_is_out_of_reach_or_out_of_range(limit: int) -> None:
     dice = SystemEntropy()
     drawn = [dice.below(limit) for _ in range(3_000)]

@@ -1,13 +1,16 @@
-"""The dashboard of a hub and of a branch: whose rows these are, and what is for head office."""
+"""The dashboard of a hub and of a branch: the branch of each row, and the decisions of head office."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 from daemon.core.branches.place import Place
+from daemon.runtime.config import Config, Smtp
 from daemon.wire import Role, ShopRole
-from tests.fakes.api import FakeApi
+from tests.fakes.api import FakeApi, running
 from tests.fakes.dash import log_in
 from tests.fakes.orders import Orders
+from tests.fakes.owner_notices import sent_bodies
 
 KUMASI = "0192f0c1-0000-7000-8000-000000000001"
 
@@ -74,6 +77,40 @@ async def test_a_hub_filters_reviews_by_branch(api: FakeApi) -> None:
     assert review in (await person.get("/dash/reviews?branch=kumasi")).text
     assert review not in (await person.get("/dash/reviews?branch=tamale")).text
     assert (await person.get("/dash/reviews?as=csv")).text.splitlines()[1].endswith(",kumasi")
+
+
+async def test_a_hub_shows_the_day_sheet_of_a_branch(api: FakeApi) -> None:
+    await become_hub(api)
+    person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+    theirs = await orders.make("paid")
+    await orders.make("paid")
+    paid = f"(SELECT payment_id FROM transactions WHERE id = '{theirs.id}')"
+    await give(api, "payments", f"id = {paid}")
+    amount = "25.00"
+    every = (await person.get("/dash/day")).text
+    assert f"Money in GHS\N{NO-BREAK SPACE}{2 * float(amount):.2f}" in every
+    only = (await person.get("/dash/day?branch=kumasi")).text
+    assert f"Money in GHS\N{NO-BREAK SPACE}{amount}" in only
+    assert "· kumasi</span>" in only
+    assert "Money in GHS" not in (await person.get("/dash/day?branch=tamale")).text
+    table = (await person.get("/dash/day?branch=kumasi&group=payer&as=csv")).text.splitlines()
+    assert [line.split(",")[-2:] for line in table[1:]] == [["1", amount]]
+
+
+async def test_the_mailed_day_sheet_is_that_of_the_branch(tmp_path: Path) -> None:
+    config = Config(smtp=Smtp(host="mail.shop.example", to="ama@shop.example"))
+    async with running(tmp_path, config) as api:
+        await become_hub(api)
+        manager, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
+        await orders.make("paid")
+        hidden = '<input type="hidden" name="branch" value="kumasi">'
+        assert hidden in (await manager.get("/dash/day?branch=kumasi")).text
+        assert hidden not in (await manager.get("/dash/day")).text
+        answer = await manager.post("/dash/day/mail", {"branch": "kumasi"})
+        assert answer.headers["location"] == "/dash/day?branch=kumasi&said=said_mailed"
+        (body,) = await sent_bodies(api.shop)
+        assert "· kumasi" in body
+        assert "25.00" not in body, "that is head office's own"
 
 
 async def test_a_shop_that_is_no_hub_sees_nothing_of_branches(api: FakeApi) -> None:

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator
 
-import pytest
-
 from daemon.core.lines import modem_health, receiving
 from daemon.core.lines.modem_health import ModemHealth, Problem
 from daemon.core.payments.reviews import EXPLANATIONS
@@ -13,6 +11,7 @@ from daemon.wire import Role
 from tests.dash.test_lines import run
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
+from tests.fakes.each import each
 from tests.fakes.orders import Orders
 
 NOW = 1_000_000_000_000
@@ -50,7 +49,7 @@ def sentences_of_the_core() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-@pytest.mark.parametrize("sentence", sentences_of_the_core())
+@each("sentence", sentences_of_the_core())
 def test_each_sentence_of_the_core_has_words(sentence: str) -> None:
     assert french().told(sentence) != sentence
     english = Words("en", load("en"), zone_of(""), Sentences(load("en")))

@@ -1,4 +1,4 @@
-"""Rows of a form and the filter of a rule are the same thing; what rows cannot say stays JSON."""
+"""Rows of a form and the filter of a rule are the same thing; a filter that rows cannot express stays JSON."""
 
 import json
 

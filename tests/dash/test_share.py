@@ -22,7 +22,7 @@ from tests.fakes.browser import CHROMIUM, FLAGS, needs_browser
 TILL = MachineNames("till", ("127.0.0.1",))
 NOW_S = 1_795_420_800
 PHONE = {"X-Forwarded-For": "192.168.1.50"}
-"""What makes a request one of another device: everything in this test comes from this machine."""
+"""The header that makes a request one of another device: everything in this test comes from this machine."""
 AT_LAST_MS = 60_000
 
 
@@ -90,7 +90,7 @@ async def test_the_link_of_the_qr_code_logs_a_phone_in_once(tmp_path: Path) -> N
             assert (await page.locator("h1").inner_text()).startswith("Today")
             (cookie,) = await phone.cookies()
             assert (cookie["name"], cookie["secure"]) == ("__Host-momo_dash", True)
-            # Whoever photographs the QR code comes too late.
+            # A second device with the same QR code comes too late.
             other = await browser.new_context(base_url=base, extra_http_headers=PHONE)
             late = await other.new_page()
             await late.goto(path)

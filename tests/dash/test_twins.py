@@ -14,6 +14,7 @@ from momo_cli.frame.tree import load
 from tests.dash import places
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
+from tests.fakes.each import each
 from tests.fakes.orders import Orders
 
 IN_THE_BROWSER_ONLY = {
@@ -37,7 +38,7 @@ def taken(call: str) -> None:
     load(name).make_context(name, words[1 + count :])  # raises UsageError
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{type(row).__name__} {row.path}")
+@each("row", ROWS)
 def test_each_page_and_action_names_commands_that_the_program_takes(row: Page | Action) -> None:
     if not row.command:
         assert row.path in IN_THE_BROWSER_ONLY

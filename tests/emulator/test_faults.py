@@ -6,6 +6,7 @@ from daemon.emulator.faults import EVENTS, PRESETS, Faults, healthy_fields, read
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES
 from tests.fakes.bare_phone import LENGTH, OK, PDU_A, PDU_B, drain, said
+from tests.fakes.each import each
 
 
 def quiet_phone() -> Phone:
@@ -14,7 +15,7 @@ def quiet_phone() -> Phone:
     return phone
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@each("name", PRESETS)
 def test_every_named_fault_can_be_played_and_mended(name: str) -> None:
     phone = quiet_phone()
     phone.play(name)

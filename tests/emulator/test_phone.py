@@ -8,6 +8,7 @@ from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import GENERIC, Family
 from daemon.emulator.sim import Identity
 from tests.fakes.bare_phone import LENGTH, PDU_A, PDU_B, PDU_C, heard, said
+from tests.fakes.each import each
 
 IDENTITY = Identity(number="+233241000001", operator="MTN", operator_code="62001")
 
@@ -18,7 +19,7 @@ def quiet_phone(storages: dict[str, int] | None = None, family: Family = GENERIC
     return phone
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "lines"),
     [
         ("AT", []),
@@ -72,7 +73,7 @@ def test_known_command_is_answered(command: str, lines: list[str]) -> None:
     assert said(quiet_phone(), command) == f"{shown}\r\nOK\r\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "verbosity", "result"),
     [
         ("AT+NONE", 0, "ERROR"),

@@ -16,6 +16,7 @@ from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.codec.pdu_fields import StatusReport
 from tests.fakes.bare_phone import LENGTH, OK, PDU_A, PDU_B, drain, said
+from tests.fakes.each import each
 
 ICCID = "8923301000000000019"
 SECOND_NS = 1_000_000_000
@@ -51,7 +52,7 @@ def test_every_family_says_who_it_is_and_holds_messages(name: str) -> None:
     assert said(phone, "AT+CMGL=4") == listed + OK
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "command", "line"),
     [
         ("huawei", "AT^ICCID?", "^ICCID: 983203010000000010F9"),
@@ -78,7 +79,7 @@ def test_family_answers_in_its_own_way(name: str, command: str, line: str) -> No
     assert said(calm(name), command) == f"\r\n{line}\r\n{OK}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "command", "result"),
     [
         ("huawei", "AT+CCID", "ERROR"),

@@ -8,6 +8,7 @@ from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES
 from daemon.emulator.sim import Identity, Sim
 from tests.fakes.bare_phone import OK, PDU_A, PDU_B, PDU_C, drain, said
+from tests.fakes.each import each
 
 
 def quiet_phone(family: str = "generic") -> Phone:
@@ -110,7 +111,7 @@ def test_sim_takes_its_messages_and_what_waits_for_it_to_another_phone() -> None
     assert "^SIMST:1" in drain(second)
 
 
-@pytest.mark.parametrize(
+@each(
     "data",
     [
         {"iccid": 1},

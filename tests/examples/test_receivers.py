@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -76,13 +77,18 @@ def receiver(
         "PHP_CLI_SERVER_WORKERS": "4",
     }
     process = subprocess.Popen(
-        _argv(name), env=environ, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        _argv(name),
+        env=environ,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        process_group=0,
     )
     try:
         kept = _python_kept if name.endswith(".py") else _files_kept
         yield Receiver(_port(process), lambda: kept(folder))
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # PHP's workers outlive the server otherwise
         process.wait(10)
         assert process.stdout is not None
         process.stdout.close()

@@ -1,15 +1,16 @@
-"""A hub with branches in one process: real shops and flows, and a link that can lose and repeat what it carries.
+"""A hub with branches in one process: real shops and flows, and a link that can lose and repeat requests and answers.
 
 The hub is on PostgreSQL in tests of that engine; branches are always files.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from daemon import wire
 from daemon.core.branches import facts
+from daemon.core.branches.facts import SyncRequest
 from daemon.core.errors import Refusal
 from daemon.core.json_values import dump
 from daemon.core.model import Payment, Transaction
@@ -18,11 +19,15 @@ from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import outbound, sync
 from daemon.loops.branches.commands import HubCommands
 from daemon.sender.hub_client import HubRefusalError, HubUnreachableError
-from daemon.store.branches import branches, link
+from daemon.store.branches import branches, feed, link
+from daemon.store.engine import Reader, Tx
 from daemon.wire import Path as ApiPath
 from tests.fakes import new_database
 from tests.fakes.invariants import check_invariants
+from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
+
+FIRST_ID = "93214500001"
 
 
 class Lost(Exception):
@@ -95,8 +100,14 @@ class FakeBranch:
         self.branch_id, self.wire.key = found.id, found.key_id
         return done
 
+    async def join_again(self, name: str) -> None:
+        """Forget the hub and join with a new invitation, as after a revoked key or a dispute."""
+        await join_flow.leave(self.shop.env, OWNER, force=True)
+        self.outcomes, self.stale = {}, False
+        await self.join(name)
+
     async def turn(self, *, lose_request: bool = False, lose_answer: bool = False) -> bool:
-        """Make one request and do what its answer asks; return whether more is to be sent.
+        """Make one request and carry out the commands in its answer; return whether more is to be sent.
 
         Raises:
             HubRefusalError: The hub refused it.
@@ -131,6 +142,47 @@ class FakeBranch:
             if self.shop.env.place.role is not wire.ShopRole.BRANCH:
                 return
         raise AssertionError(f"more to send after {turns} requests")
+
+    async def pay(self, reference: str, telco_id: str = FIRST_ID, amount: int = 2500) -> None:
+        """Read a receipt."""
+        wallet = self.shop.wallet(amount)
+        await self.shop.read(mtn(amount, "KOFI ANTWI BADU BEKOE", wallet, reference, telco_id))
+
+    async def send(self, *given: Mapping[str, Any], **members: Any) -> dict[str, Any]:
+        """Send facts of another program with this branch's key, each without `seq`; the feed goes on behind them.
+
+        Raises:
+            HubRefusalError: The hub refused the request.
+        """
+        known = await self.hub.env.store.read(lambda reader: branches.get(reader, self.id))
+        assert known is not None
+        numbered = [
+            {"seq": known.acked_seq + 1 + at, **fact}
+            for at, fact in enumerate(json.loads(json.dumps(given)))
+        ]
+        body = {
+            "epoch": known.epoch, "turn": known.turn + 1, "after": known.acked_seq,
+            "upto": known.acked_seq + len(given), "facts": numbered, "outcomes": {}, "stale": False,
+            "version": "1", "now": self.shop.clock.now_us(), **members,
+        }  # fmt: skip
+        return await self.wire.call(ApiPath.BRANCH_SYNC, body)
+
+    async def facts(self) -> list[dict[str, Any]]:
+        """Return every row of this branch as its feed sends it, without `seq`."""
+
+        def look(reader: Reader) -> list[dict[str, Any]]:
+            every, after = list[facts.Fact](), 0
+            while (found := feed.batch(reader, after, texts=False)).facts:
+                every += found.facts
+                after = found.upto
+            latest = {(one.kind, one.id): one for one in every}
+            asked = SyncRequest(1, 1, 0, after, [*latest.values()], {}, False, "1", 0)
+            return [
+                {name: value for name, value in one.items() if name != "seq"}
+                for one in facts.encode(asked)["facts"]
+            ]
+
+        return await self.shop.env.store.read(look)
 
     async def payment(self, telco_id: str) -> Payment:
         found = [one for one in await self.shop.payments() if one.telco_id_as_read == telco_id]
@@ -178,7 +230,7 @@ class Chain:
         return self.branches[name]
 
     def close(self) -> None:
-        """Close all shops; what always holds must hold in each."""
+        """Close all shops; the invariants must hold in each."""
         for branch in self.branches.values():
             branch.shop.close()
         self.hub.close()
@@ -196,6 +248,14 @@ class Chain:
         return await self.hub.transaction(reference)
 
 
+def add_modems(tx: Tx, names: Sequence[str], now: int) -> None:
+    """Add modems that nobody uses: each is a row of the feed."""
+    tx.run_for_each(
+        "INSERT INTO devices (device_id, name, present, first_seen_at, last_seen_at) VALUES (?, ?, 0, ?, ?)",
+        [[f"modem-{number}", name, now, now] for number, name in enumerate(names)],
+    )
+
+
 async def _add_shop(shop: FakeShop, name: str) -> None:
     now = shop.clock.now_us()
     await shop.env.store.write(
@@ -207,4 +267,4 @@ async def _add_shop(shop: FakeShop, name: str) -> None:
     )
 
 
-__all__ = ["Chain", "FakeBranch", "HubUnreachableError", "Lost", "Wire"]
+__all__ = ["Chain", "FakeBranch", "HubUnreachableError", "Lost", "Wire", "add_modems"]

@@ -7,11 +7,12 @@ lose an index. Invariant 1 (an SMS leaves the SIM only after it is stored) is ch
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from daemon.store.postgresql.connection import Connection
 from daemon.store.upkeep import ledger_check
 from tests.fakes import new_database
 
@@ -84,15 +85,19 @@ def broken_invariants(database: Path | str) -> dict[str, list[tuple[object, ...]
 
 
 def _broken_on_server(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return the same for a shop on the tests' server; what only a file can violate is left out."""
+    """Return the same for a shop on the tests' server, without the checks that only a file can violate."""
     from tests.fakes import postgresql
 
     with closing(postgresql.reading(str(database))) as connection:
-        found = {
-            name: connection.execute(sql).fetchall()
-            for name, sql in QUESTIONS.items()
-            if "pragma_" not in sql
-        }
+        return _broken_on(connection)
+
+
+def _broken_on(connection: Connection) -> dict[str, list[tuple[object, ...]]]:
+    found = {
+        name: connection.execute(sql).fetchall()
+        for name, sql in QUESTIONS.items()
+        if "pragma_" not in sql
+    }
     return {name: rows for name, rows in found.items() if rows}
 
 
@@ -102,6 +107,19 @@ def check_invariants(database: Path | str) -> None:
     Raises:
         AssertionError: It names each violated invariant with the first rows.
     """
-    broken = broken_invariants(database)
+    _none_is(broken_invariants(database))
+
+
+def check_server_invariants(url: str) -> None:
+    """Do the same for a shop of a real daemon in a database on a server.
+
+    Raises:
+        AssertionError: It names each violated invariant with the first rows.
+    """
+    with closing(Connection(url, read_only=True)) as connection:
+        _none_is(_broken_on(connection))
+
+
+def _none_is(broken: Mapping[str, Sequence[tuple[object, ...]]]) -> None:
     lines = [f"{name}: {rows[:5]} ({len(rows)})" for name, rows in broken.items()]
     assert not broken, "\n".join(lines)

@@ -5,8 +5,14 @@ because it refuses to run as root.
 """
 
 import atexit
+import contextlib
+import os
+import signal
+import threading
+import time
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import psycopg
@@ -22,9 +28,73 @@ from tests.fakes import new_database
 
 SETTINGS: Final = ["-c fsync=off -c max_connections=200"]
 """The options of the next server; a benchmark changes them."""
-Cluster = ThrowAwayServer
+GONE_S: Final = 60.0
 
-__all__ = ["SETTINGS", "Cluster", "cluster", "empty_store", "is_installed", "reading", "refused"]
+
+class Cluster(ThrowAwayServer):
+    """A server that tests may kill."""
+
+    def processes(self) -> list[int]:
+        """Return the process numbers of the server and of its connections and helpers."""
+        found = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text(encoding="ascii")
+        return [self.pid, *map(int, found.split())]
+
+    def kill(self, *, whole: bool) -> None:
+        """Kill the server with SIGKILL: `whole` with its connections, as a power cut does; else these notice it and end."""
+        others = self.processes()[1:]
+        self.stop("kill")
+        until = time.monotonic_ns() + int(GONE_S * 1e9)
+        for pid in others:
+            while _runs(pid):
+                assert time.monotonic_ns() < until, f"process {pid} of the server goes on"
+                if whole:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                threading.Event().wait(0.01)
+
+    def kill_a_connection(self) -> None:
+        """Kill one of its connections; the server then ends all others, recovers and goes on by itself."""
+        with psycopg.connect(self.url("postgres")) as connection:
+            found = connection.execute(
+                "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'momo%' ORDER BY backend_start LIMIT 1"
+            ).fetchone()
+        if found is not None:
+            os.kill(found[0], signal.SIGKILL)
+
+
+class StandbyServer(Cluster):
+    """A second server that follows a first one, from a copy of its data."""
+
+    def __init__(self, primary: Cluster, name: str, settings: str = "") -> None:
+        """Copy the data of `primary` and follow it; `name` is for its `synchronous_standby_names`."""
+        self._primary = f"host={primary.folder} user=momo application_name={name}"
+        super().__init__(settings)
+
+    def make_data(self) -> None:
+        """Copy the data of the first server."""
+        self.run(
+            "pg_basebackup", "-D", str(self._data), "-d", self._primary, "-R", "-X", "stream", "--checkpoint=fast",
+            "--no-sync",
+        )  # fmt: skip
+
+    def promote(self) -> None:
+        """Make it a server that writes."""
+        self.run("pg_ctl", "-D", str(self._data), "promote", "-w")
+
+
+def _runs(pid: int) -> bool:
+    """Return whether a process exists and has not ended."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+__all__ = [
+    "SETTINGS", "Cluster", "StandbyServer", "cluster", "empty_store", "is_installed", "keep",
+    "put_back", "reading", "refused", "url_of",
+]  # fmt: skip
 
 
 @cache
@@ -50,7 +120,7 @@ class _Kept(Connection):
 
 
 class _KeepingServer(Server):
-    """A server whose connections are opened once for each database."""
+    """A server that opens its connections once for each database."""
 
     _known: Final[dict[str, tuple[_Kept, list[_Kept]]]] = {}
 
@@ -92,7 +162,7 @@ def empty_store(now_us: int, path: str = "", *, keep: bool = False) -> Store:
 
 
 def refused(statements: Sequence[tuple[str, Params | None]]) -> list[str]:
-    """Return what PostgreSQL has against these statements; it plans them and runs none."""
+    """Return PostgreSQL's errors for these statements; it plans them and runs none."""
     found = []
     for sql, params in statements:
         try:
@@ -115,12 +185,53 @@ def _planner() -> Connection:
 
 def reading(path: str) -> Connection:
     """Return a reading connection to the newest database of the shop at `path`."""
-    url = next(url for url, store in reversed(_OPENED) if store.path == path)
-    return Connection(url, read_only=True)
+    return Connection(url_of(path), read_only=True)
+
+
+def url_of(path: str) -> str:
+    """Return the address of the newest database of the shop at `path`."""
+    return next(url for url, store in reversed(_OPENED) if store.path == path)
+
+
+def keep(path: str) -> dict[str, bytes]:
+    """Return the rows of every table of the shop at `path`, as a backup has them."""
+    found = {}
+    with psycopg.connect(url_of(path)) as connection:
+        for name in _tables(connection):
+            with connection.cursor().copy(f'COPY "{name}" TO STDOUT'.encode()) as source:
+                found[name] = b"".join(map(bytes, source))
+    return found
+
+
+def put_back(path: str, kept: dict[str, bytes]) -> None:
+    """Replace the rows of the shop at `path` by those of a backup; its store must be closed."""
+    with psycopg.connect(url_of(path)) as connection:
+        connection.execute("SET session_replication_role = replica")  # no triggers
+        for name in _tables(connection):
+            connection.execute(f'DELETE FROM "{name}"'.encode())
+            with connection.cursor().copy(f'COPY "{name}" FROM STDIN'.encode()) as sink:
+                sink.write(kept[name])
+        for name, column in connection.execute(_COUNTED).fetchall():
+            next_free = f"SELECT setval('{name}_{column}_seq', COALESCE(MAX({column}), 0) + 1, false) FROM {name}"
+            connection.execute(next_free.encode())
+
+
+_COUNTED: Final = (
+    "SELECT table_name, column_name FROM information_schema.columns "
+    "WHERE table_schema = 'public' AND is_identity = 'YES' ORDER BY 1"
+)
+
+
+def _tables(connection: "psycopg.Connection[tuple[Any, ...]]") -> list[str]:
+    rows = connection.execute(
+        "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace "
+        "AND relname <> 'schema_migrations' ORDER BY relname"
+    )
+    return [str(name) for (name,) in rows.fetchall()]
 
 
 def _empty(connection: Any) -> None:
-    """Bring the database back to what its schema makes. TRUNCATE takes three times as long, a new database thirty times."""
+    """Bring the database back to the state after its schema was made. TRUNCATE takes three times as long, a new database thirty times."""
     connection.run_as_written("SET session_replication_role = replica")  # no triggers
     connection.run_as_written(_DELETE_ALL)
     for statement in _first_rows():

@@ -103,7 +103,7 @@ class RealShop:
             settings: Sections and keys of `config.toml`, over those of the harness.
             short_schedule: Retry deliveries within seconds.
             name: The shop's name.
-            like: A shop whose daemon never ran; this one starts as its copy, which saves running `setup`.
+            like: A shop with a daemon that never ran; this one starts as its copy, which saves running `setup`.
             url: The database server; empty for a file.
             standby_of: A shop on a server, for which this one is the second machine.
         """

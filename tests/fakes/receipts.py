@@ -154,15 +154,16 @@ def mtn_receipts(
     references: Sequence[str] = (),
     balance_minor: int = 50_000,
     width: int = 8,
+    first_id: int = FIRST_MTN_ID,
 ) -> Iterator[Receipt]:
     """Yield distinct MTN receipts of one wallet; the same ones for the same arguments.
 
     IDs, times and balances rise, and each balance is the one before plus the amount, as on a real line. The parts'
-    reference counts up and wraps as the network's does. Payment references are taken in turn from `references`, then
-    from typical texts.
+    reference counts up and wraps as the network's does. Payment references are taken in turn from `references`, which
+    may grow meanwhile, then from typical texts.
     """
     rng = random.Random(seed)
-    wallet = _Wallet(balance_minor, FIRST_MTN_ID, started)
+    wallet = _Wallet(balance_minor, first_id, started)
     for number in range(count):
         amount_minor = wallet.receives(rng, 2_000)
         typed = rng.choice(("1", "1243", "food", "payment", "maize. and rubber bags"))

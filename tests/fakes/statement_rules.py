@@ -107,23 +107,30 @@ def _is_of_the_store() -> bool:
 
 
 def record(found: list[str], unplanned: list[tuple[str, Any]]) -> None:
-    """From now on, add to `found` what is wrong with any statement that the store runs in this process.
+    """From now on, add to `found` the faults of any statement that the store runs in this process.
 
-    `unplanned` gets each statement of the store once, with its parameters, for PostgreSQL (`tests/conftest.py`).
+    `unplanned` gets each statement of the store once, with the parameters of its first success, for PostgreSQL
+    (`tests/conftest.py`). Parameters that SQLite refuses, PostgreSQL may refuse too.
     """
     known: set[str] = set()
+    planned: set[str] = set()
 
-    def checked(method: Any) -> Any:
+    def checked(method: Any, *, many: bool = False) -> Any:
         def run(self: Reader, sql: str, *params: Any) -> Any:
             if sql not in known:
                 known.add(sql)
                 found.extend(f"{fault}\n  in {sql}" for fault in faults(sql))
-                if _is_of_the_store() and not any(word in sql for word in _OWN_FORM):
-                    unplanned.append((sql, params[0] if params else None))
-            return method(self, sql, *params)
+            result = method(self, sql, *params)
+            if sql not in planned and ((params and params[0]) or not many) and _is_of_the_store():
+                planned.add(sql)
+                if not any(word in sql for word in _OWN_FORM):
+                    given = params[0] if params else None
+                    unplanned.append((sql, given[0] if given and many else given))
+            return result
 
         return run
 
     for owner, names in ((Reader, ("one", "all")), (Tx, ("run", "add"))):
         for name in names:
             setattr(owner, name, checked(getattr(owner, name)))
+    Tx.run_for_each = checked(Tx.run_for_each, many=True)  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""The figures of what to press, on an Android phone and on a HiLink stick's page: `make picture` draws them from the lists here.
+"""The figures of the buttons to press, on an Android phone and on a HiLink stick's page: `make picture` draws them from the lists here.
 
 They are drawings, not screenshots: the words of the screens, with the row to press marked. Makes of phones differ in
 names and order.
@@ -22,7 +22,7 @@ class Screen:
     """One screen.
 
     Attributes:
-        caption: What to do there, in at most two lines.
+        caption: The instruction, in at most two lines.
         title: The title of the screen.
         rows: Its rows from the top; `title|value` for one with a value below.
         press: The number of the row that is marked.

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.each import each
 from tests.house.markdown import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -35,7 +36,7 @@ def test_one_place_is_named_for_what_is_changed_most(wish: str) -> None:
     assert all(files(row[1]) and files(row[2]) for row in rows), "a place, and its test or document"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+@each("row", ROWS)
 def test_every_place_of_a_row_exists_and_holds_what_is_named(row: list[str]) -> None:
     assert len(row) == 3
     for cell in row[1:]:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.each import each
 from tests.house.markdown import DOCUMENTS, GUIDES, ROOT, Block, anchors, blocks, links
 
-NAMED = [pytest.param(path, id=str(path.relative_to(ROOT))) for path in DOCUMENTS]
 COMMAND = re.compile(r"^(?:\$ |(?:sudo )?(?:momo|make|git|curl|pip) )", re.MULTILINE)
 
 
@@ -27,7 +27,7 @@ def dead(path: Path, text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", NAMED)
+@each("path", DOCUMENTS)
 def test_every_link_and_anchor_leads_somewhere(path: Path) -> None:
     assert dead(path, path.read_text()) == []
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
-import pytest
 
 from tests.cli import samples
+from tests.fakes.each import each
 from tests.house.doc_schemas import SHARED, schemas
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schema"
@@ -26,7 +26,7 @@ def whole(name: str) -> dict[str, Any]:
     return {**made, "$defs": json.loads(MADE[SHARED])["$defs"]}
 
 
-@pytest.mark.parametrize("name", sorted(set(MADE) - {SHARED}))
+@each("name", sorted(set(MADE) - {SHARED}))
 def test_each_is_a_schema_and_refers_to_what_is_there(name: str) -> None:
     validator = jsonschema_rs.Draft202012Validator(whole(name))
     assert not validator.is_valid({"success": False})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.fakes.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "daemon/store").rglob("*.py"))
@@ -68,7 +68,7 @@ def is_unique(order: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("file", STORE)
+@each("file", STORE)
 def test_the_store_speaks_what_postgresql_speaks_too(file: str) -> None:
     for text in statements(file):
         if not re.search(r"\b(?:SELECT|UPDATE|INSERT|DELETE|CASE|WHERE)\b|MAX\(", text):
@@ -93,3 +93,18 @@ def test_a_limited_list_has_one_order_only() -> None:
     ]
     assert len(orders) > 50
     assert [one for one in orders if not is_unique(one[1])] == []
+
+
+STATEMENT = re.compile(r"^\s*(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|WITH \w+ AS)\b")
+
+
+def test_sql_stands_only_in_the_store() -> None:
+    elsewhere = [
+        f"{file.relative_to(ROOT)}: {text[:60]}"
+        for top in ("daemon", "momo_cli", "parsers")
+        for file in sorted((ROOT / top).rglob("*.py"))
+        if ROOT / "daemon/store" not in file.parents
+        for text in statements(str(file.relative_to(ROOT)))
+        if STATEMENT.match(text)
+    ]
+    assert elsewhere == []

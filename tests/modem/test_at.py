@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from daemon.modem.session import at
 from daemon.modem.session.at import Codec, Error, ErrorKind, Fill, Header
+from tests.fakes.each import each
 
 
 def lines_of(*pieces: bytes) -> list[str]:
@@ -13,7 +14,7 @@ def lines_of(*pieces: bytes) -> list[str]:
     return [line for piece in pieces for line in codec.receive_data(piece)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("data", "lines"),
     [
         (b"\r\nOK\r\n", ["OK"]),
@@ -82,7 +83,7 @@ def test_lines_are_the_same_byte_by_byte(data: bytes) -> None:
     assert lines_of(*(bytes([byte]) for byte in data)) == lines_of(data)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "error"),
     [
         ("ERROR", Error(ErrorKind.PLAIN, None, "ERROR")),
@@ -106,7 +107,7 @@ def test_errors_are_said_as_the_phone_said_them(line: str) -> None:
     assert str(at.error_of(line)) == line
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "busy", "absent", "pin"),
     [
         ("+CME ERROR: 14", True, False, None),
@@ -129,7 +130,7 @@ def test_errors_say_what_to_wait_for(line: str, busy: bool, absent: bool, pin: s
     assert (at.is_busy(error), at.sim_absent(error), at.pin_wanted(error)) == (busy, absent, pin)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "header"),
     [
         ("+CMGL: 1,0,,25", Header(1, 0, 25)),
@@ -175,7 +176,7 @@ def test_length_counts_the_octets_after_the_smsc(length: int, pdu: str, whole: b
     assert at.fits(length, pdu) is whole
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "slot"),
     [
         ('+CMTI: "SM",1', ("SM", 1)),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from daemon.modem.session import at
 from daemon.modem.session.at import UnsolicitedKind
+from tests.fakes.each import each
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_imsi_is_14_or_15_digits(line: str, imsi: str | None) -> None:
     assert at.imsi_of(line) == (imsi or line[7:])
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "iccid"),
     [
         ("+CCID: 8923301000000000019", "8923301000000000019"),
@@ -113,7 +114,7 @@ def test_fields_stand_between_commas_outside_quotes(line: str, fields: list[str]
     assert at.fields(line) == fields
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "kind"),
     [
         ('+CMTI: "SM",1', UnsolicitedKind.NOTICE),

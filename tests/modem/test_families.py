@@ -2,14 +2,13 @@
 
 import re
 
-import pytest
-
 from daemon.modem import quirks
 from daemon.modem.quirks import FAMILIES, GENERIC, PortRole, family_of
 from daemon.modem.session import at
+from tests.fakes.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("said", "name"),
     [
         (("huawei", "E173", "11.126.29.00.209"), "huawei"),
@@ -53,7 +52,7 @@ def test_notices_are_sent_to_the_port_that_is_read() -> None:
     assert GENERIC.notices_to(PortRole.COMMAND) == ()
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "cls"),
     [
         ("+CMS ERROR: 500", at.ErrorClass.TRANSIENT),

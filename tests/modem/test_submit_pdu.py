@@ -18,6 +18,7 @@ from daemon.modem.codec.pdu_fields import (
     Submit,
     write_concat,
 )
+from tests.fakes.each import each
 from tests.modem.codec.drawn_pdus import names, numbers, texts, times
 from tests.modem.codec.test_pdu import HELLO, SENT_AT
 
@@ -58,7 +59,7 @@ def test_parts_of_a_submit_carry_their_reference() -> None:
     assert {m.recipient_type for m in messages} == {SenderType.UNKNOWN}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "width", "sizes"),
     [
         ("a" * 160, 8, [160]),
@@ -86,7 +87,7 @@ def test_long_texts_are_cut_where_the_standard_allows(
     assert "".join(texts) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("arguments", "why"),
     [
         ({"sender": "A name too long"}, "not 1 to 11 GSM 7-bit characters"),

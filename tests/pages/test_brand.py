@@ -8,6 +8,7 @@ import pytest
 from daemon.core.limits import LOGO_BYTES_MAX
 from daemon.pages.brand import CONTRAST_MIN, Colour, colour_style, contrast, logo_address
 from daemon.runtime.config import ConfigError, load_config
+from tests.fakes.each import each
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -17,8 +18,8 @@ def parsed(colour: str) -> Colour:
     return red, green, blue
 
 
-@pytest.mark.parametrize("level", range(0, 256, 15))
-@pytest.mark.parametrize("hue", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (1, 1, 1)])
+@each("level", range(0, 256, 15))
+@each("hue", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (1, 1, 1)])
 def test_any_colour_becomes_one_that_can_be_read_in_light_and_dark(level: int, hue: Colour) -> None:
     style = colour_style("#{:02x}{:02x}{:02x}".format(*(part * level for part in hue)))
     light, dark = (dict(re.findall(r"--(\w+):(#\w+)", part)) for part in style.split("@media"))

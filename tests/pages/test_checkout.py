@@ -16,6 +16,7 @@ from daemon.core.limits import RECEIPT_SHOWN_US
 from daemon.pages import translations
 from daemon.runtime.config import Config, Http, Pages, Sms
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 from tests.fakes.orders import EXTRA, HEADLINES, STATES, Orders
 
 BUDGET_BYTES = 14 * 1024
@@ -220,7 +221,7 @@ async def test_what_others_wrote_is_only_text(tmp_path: Path, state: str) -> Non
     assert "49" not in re.sub(r"<svg.*?</svg>|<style>.*?</style>|<script>.*?</script>|svc_trx_\w+", "", text, flags=re.DOTALL)  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "javascript:alert(1)",

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from parsers.read import ADVERT, is_advert, read, wordings
 from parsers.reading import Kind, NotPayment, Unreadable
+from tests.fakes.each import each
 
 ADVERTISED = (
     "FREE 300MB! Use the MoMo App for your transfers, airtime, or bills and claim your bonus. Life is easier on the App! "
@@ -20,8 +21,8 @@ PHRASES = (
 )
 
 
-@pytest.mark.parametrize("text", PHRASES)
-@pytest.mark.parametrize(("sender", "network"), [("MobileMoney", "mtn"), ("T-CASH", "telecel")])
+@each("text", PHRASES)
+@each(("sender", "network"), [("MobileMoney", "mtn"), ("T-CASH", "telecel")])
 def test_an_advert_of_the_networks_own_sender_is_read_as_one(
     text: str, sender: str, network: str
 ) -> None:
@@ -36,7 +37,7 @@ def test_the_same_text_of_another_sender_is_not_read(sender: str | None) -> None
     assert isinstance(read("MobileMoney", ADVERTISED, network="telecel"), Unreadable)
 
 
-@pytest.mark.parametrize(
+@each(
     "said",
     [
         "You have received GHS 20.00.",

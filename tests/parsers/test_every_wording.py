@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from parsers.read import compile_pattern, read, wordings
 from parsers.reading import Kind, Payment, Reading, Reversal
 from parsers.wording import Wording
+from tests.fakes.each import each
 from tests.fakes.tiers import share
 
 RECEIVED = {Kind.PAYMENT_RECEIVED, Kind.MERCHANT_PAYMENT, Kind.CASH_IN}
@@ -116,7 +117,7 @@ def test_none_does_in_many_tries(
     check(wording, which, typed, other)
 
 
-@pytest.mark.parametrize("wording", MONEY_IN, ids=name)
+@each("wording", MONEY_IN)
 def test_a_receipt_without_its_tail_or_a_part_says_nothing_else(wording: Wording) -> None:
     if wording.unverified:
         # Never matched without an operator; some have no sign that they are whole.

@@ -8,10 +8,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from parsers.read import EVERY_PROVIDER, read
 from parsers.reading import Kind, NotPayment, Payment, Reversal, Unreadable, fields
+from tests.fakes.each import each
 
 ENTRIES: list[dict[str, Any]] = [
     json.loads(line)
@@ -22,7 +21,7 @@ ENTRIES: list[dict[str, Any]] = [
 DEBITS = {Kind.SENT, Kind.BILL, Kind.CASH_OUT, Kind.AIRTIME}
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["id"])
+@each("entry", ENTRIES)
 def test_each_is_read_for_what_it_is(entry: dict[str, Any]) -> None:
     reading = read(entry["sender"], entry["text"])
     expected = entry["expected"]

@@ -3,6 +3,7 @@
 import pytest
 
 from parsers.masking import mask_text, mask_value
+from tests.fakes.each import each
 
 
 def test_phone_number_keeps_its_ends() -> None:
@@ -38,7 +39,7 @@ def test_text_of_a_message_is_never_shown_whatever_it_holds() -> None:
         assert mask_value(key, {"a": 1}) == "***"
 
 
-@pytest.mark.parametrize(
+@each(
     "fine",
     [
         "svc_trx_0f3c5a9d8e7b6a5f4e3d2c1b0a998877",

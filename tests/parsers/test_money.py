@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parsers.money import EXPONENTS, Money, read_api_amount, read_money, render
+from tests.fakes.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "minor"),
     [
         ("GHS 50", 5000),
@@ -31,7 +32,7 @@ def test_amounts_of_receipts_are_read(text: str, minor: int) -> None:
     assert read_money(text) == Money(minor, "GHS")
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",
@@ -92,7 +93,7 @@ def test_api_amounts_are_read(text: str, minor: int) -> None:
     assert read_api_amount(text) == minor
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *(

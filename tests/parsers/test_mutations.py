@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from parsers.money import MARKS
 from parsers.read import read, wordings
 from parsers.reading import NotPayment, Payment, Reversal
+from tests.fakes.each import each
 from tests.fakes.tiers import share
 
 CORPUS = Path(__file__).parent.parent / "corpus"
@@ -101,7 +102,7 @@ def test_no_other_spaces_whatever_change_anything(pair: tuple[str, str]) -> None
     say_the_same(pair)
 
 
-@pytest.mark.parametrize("mark", CEDIS)
+@each("mark", CEDIS)
 def test_another_mark_of_the_cedi_changes_nothing(mark: str) -> None:
     for text in PAYMENTS:
         before, after = facts(text), facts(_AMOUNT.sub(mark, text))

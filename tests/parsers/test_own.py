@@ -1,12 +1,12 @@
 """The shop's own wordings: messages that they read, and errors in their file with the line."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parsers.own import load_wordings
 from parsers.read import read
 from parsers.reading import Payment, Unreadable
+from tests.fakes.each import each
 
 FILE = """\
 # MTN's wording of 2027
@@ -75,7 +75,7 @@ def test_the_name_changes_with_the_text_so_that_a_confirmation_is_of_what_was_co
     assert [wording.name for wording in changed] != [after.name]
 
 
-@pytest.mark.parametrize(
+@each(
     ("old", "new", "line", "why"),
     [
         ("network =", "netwerk =", 4, "unknown key 'netwerk'"),

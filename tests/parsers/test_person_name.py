@@ -14,6 +14,7 @@ from parsers.person_name import (
     word_pairs,
     words,
 )
+from tests.fakes.each import each
 
 SAME = [
     ("KOFI ANTWI BADU", "Kofi Antwi Badu"),
@@ -50,13 +51,13 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
+@each(("one", "other"), SAME)
 def test_one_name_in_two_spellings_is_the_same(one: str, other: str) -> None:
     assert is_same(one, other)
     assert is_same(other, one)
 
 
-@pytest.mark.parametrize(("one", "other"), OTHERS)
+@each(("one", "other"), OTHERS)
 def test_a_word_more_or_another_word_is_another_name(one: str, other: str) -> None:
     assert not is_same(one, other)
     assert not is_same(other, one)
@@ -79,7 +80,7 @@ def test_a_name_has_a_word(text: str) -> None:
     assert is_name(text)
 
 
-@pytest.mark.parametrize("text", ["", " ", "A. B.", "Mr.", "Dr Prof", "12 34", "...", "'"])
+@each("text", ["", " ", "A. B.", "Mr.", "Dr Prof", "12 34", "...", "'"])
 def test_initials_titles_and_numbers_are_no_name(text: str) -> None:
     assert not is_name(text)
 

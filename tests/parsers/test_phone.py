@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from parsers import phone
 from parsers.phone import e164_prefix, mask, read_phone
+from tests.fakes.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "0244124567",
@@ -29,7 +30,7 @@ def test_every_form_of_a_number_gives_one_e164(text: str) -> None:
     assert read_phone(text) == "+233244124567"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("", "abc", "12", "0244", "02441245678", "0001112222", "+233", "11xxxxxx11", "****4111"),

@@ -29,6 +29,7 @@ from parsers.reading import (
     is_valid_telco_id,
 )
 from parsers.wording import Wording
+from tests.fakes.each import each
 
 WORDINGS = list(wordings())
 
@@ -38,9 +39,7 @@ ON_NET = (
 )
 
 
-@pytest.mark.parametrize(
-    "wording", WORDINGS, ids=lambda wording: f"{wording.network}-{wording.name}"
-)
+@each("wording", WORDINGS)
 def test_each_wording_reads_its_samples_and_no_other_does(wording: Wording) -> None:
     assert wording.samples
     for sample in wording.samples:

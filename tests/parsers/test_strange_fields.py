@@ -10,6 +10,7 @@ from parsers.read import compile_pattern, read, wordings
 from parsers.reading import Kind, Payment
 from parsers.svc_code import candidates
 from parsers.wording import Wording
+from tests.fakes.each import each
 
 NAMED = [
     (wording, sample)
@@ -40,7 +41,7 @@ def with_name(wording: Wording, sample: str, name: str) -> str | None:
     return sample[:start] + name + sample[start + len(match[group].rstrip()) :]
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "O'BRIEN KOFI",
@@ -84,7 +85,7 @@ def with_reference(sample: str, typed: str) -> str | None:
     return sample.replace(old, typed)
 
 
-@pytest.mark.parametrize(
+@each(
     "typed",
     [
         "Balance",

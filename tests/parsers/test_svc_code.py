@@ -19,6 +19,7 @@ from parsers.svc_code import (
     make_code,
     normalize_code,
 )
+from tests.fakes.each import each
 
 
 def test_every_single_wrong_character_and_neighbour_swap_changes_the_sum() -> None:
@@ -136,7 +137,7 @@ def test_codes_compare_trimmed_and_upper_cased() -> None:
     assert is_valid_code(f" {code.lower()} ")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("K7M2QX", ("K7M2QX",)),

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parsers.reading import has_real_date, is_valid_telco_id, normalize_telco_id, valid_for_any
+from tests.fakes.each import each
 
 
 @pytest.mark.parametrize(
@@ -24,7 +25,7 @@ def test_ids_of_each_network_are_valid(provider: str, text: str) -> None:
     assert valid_for_any(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("provider", "text"),
     [
         ("momo_mtn", "12345678"),
@@ -65,7 +66,7 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
     assert normalize_telco_id(once) == once
 
 
-@pytest.mark.parametrize(
+@each(
     ("telco_id", "real"),
     [
         ("PP260912.1432.A12345", True),

@@ -8,6 +8,7 @@ import pytest
 
 from parsers.read import read
 from parsers.reading import Payment, Unreadable, fields
+from tests.fakes.each import each
 
 MTN = (
     "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: GHS 628.92. "
@@ -154,7 +155,7 @@ def facts(text: str, sender: str | None) -> tuple[str | None, ...]:
     return tuple(found[word] for word in ("amount", "balance", "transaction_id", "reference"))
 
 
-@pytest.mark.parametrize(("form", "old", "new"), CHANGES)
+@each(("form", "old", "new"), CHANGES)
 def test_a_change_of_the_wrapping_changes_nothing_that_is_said(
     form: str, old: str, new: str
 ) -> None:

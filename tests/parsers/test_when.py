@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from parsers.times import from_us, read_iso, read_local, read_printed, render, to_us
+from tests.fakes.each import each
 
 
 def test_printed_times_are_utc() -> None:
@@ -46,7 +47,7 @@ def test_iso_times_with_a_zone_are_read(text: str, us: int) -> None:
     assert read_iso(text) == us
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         *("", "2026-01-01", "2026-01-01T00:00:00", "2026-01-01 00:00:00Z", "2026-02-30T00:00:00Z"),
@@ -77,7 +78,7 @@ def test_no_text_whatever_makes_a_time_raise(text: str) -> None:
     read_printed(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("date", "time", "order", "text"),
     [
         ("15/10/24", "12:16 PM", "dmy", "2024-10-15T12:16"),
@@ -101,7 +102,7 @@ def test_local_times_are_read_as_exactly_as_they_are_printed(
     assert read[0] == datetime.fromisoformat(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("date", "time"),
     [
         ("31/02/26", "10:00"),

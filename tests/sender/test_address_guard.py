@@ -19,6 +19,7 @@ from daemon.sender.address_guard import (
     check_url,
     is_public,
 )
+from tests.fakes.each import each
 
 NASTY_URLS = {
     # Not https.
@@ -217,7 +218,7 @@ def test_there_are_enough_nasty_urls() -> None:
     assert len(NASTY_URLS) >= 60
 
 
-@pytest.mark.parametrize(("url", "reason"), NASTY_URLS.items())
+@each(("url", "reason"), NASTY_URLS.items())
 async def test_a_nasty_url_is_refused_with_its_reason(url: str, reason: Reason) -> None:
     resolver = RecordingResolver()
     assert await check_destination(url, PUBLIC_ONLY, resolver) == (reason, EXPLANATIONS[reason])
@@ -225,7 +226,7 @@ async def test_a_nasty_url_is_refused_with_its_reason(url: str, reason: Reason) 
         assert resolver.asked == []
 
 
-@pytest.mark.parametrize("url", GOOD_URLS)
+@each("url", GOOD_URLS)
 async def test_a_good_url_is_allowed(url: str) -> None:
     assert await check_destination(url, PUBLIC_ONLY, RecordingResolver()) == (None, "")
     assert normalise_url(url).startswith("https://")
@@ -253,7 +254,7 @@ ALLOWED_HOSTS = AddressPolicy.from_settings(
 ALLOWED_NETWORKS = AddressPolicy.from_settings(cidrs=["10.1.0.0/16", "fd01::/16", "64:ff9b::/96"])
 
 
-@pytest.mark.parametrize(
+@each(
     ("policy", "host", "addresses", "reason"),
     [
         (ALLOWED_HOSTS, "shop.local", ["192.168.7.7"], None),
@@ -313,7 +314,7 @@ def test_hosts_have_one_spelling() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     "network",
     [
         "192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "ff00::/8", "::/96", "64:ff9b::/96", "64:ff9b:1::/48",

@@ -13,6 +13,7 @@ from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender import connect
 from daemon.sender.address_guard import PUBLIC_ONLY, AddressPolicy
 from daemon.sender.connect import SystemResolver, connect_socket
+from tests.fakes.each import each
 from tests.fakes.receiver import Receiver
 from tests.fakes.signed_webhook import BODY, SECRET, MakeSender, post, summary
 
@@ -99,7 +100,7 @@ async def test_one_private_address_among_several_blocks_the_attempt(
     assert internet.connected == []
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "http://example.com/",

@@ -12,6 +12,7 @@ import pytest
 
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender.response import retry_after_s
+from tests.fakes.each import each
 from tests.fakes.receiver import HANG, Answer, Receiver
 from tests.fakes.signed_webhook import MakeSender, post, summary
 
@@ -256,7 +257,7 @@ async def test_a_goodbye_in_the_handshake_is_a_reset(make_sender: MakeSender) ->
     assert summary(outcome) == (None, DeliveryError.CONNECTION_RESET, True)
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "seconds"),
     [
         ({}, None),

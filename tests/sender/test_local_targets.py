@@ -19,6 +19,7 @@ from daemon.sender.local_targets import (
     parse_local_target,
 )
 from daemon.sender.targets import Targets
+from tests.fakes.each import each
 from tests.fakes.sender import FakeSender, answered
 
 HEADERS = {"webhook-id": "ocl_" + "a" * 24, "X-Svc-Delivery": "d-1", "X-Svc-Event": "e"}
@@ -216,7 +217,7 @@ def test_another_users_file_is_refused(home: Path, script: Script) -> None:
     assert why == f"{home}/command belongs to another user (uid 12345)"
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "exec:", "exec:bin/run", "exec://host/run", "exec:/bin/../run", "exec:/bin//run", "spool:/x/",

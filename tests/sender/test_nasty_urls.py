@@ -3,12 +3,11 @@
 import socket
 from collections.abc import Sequence
 
-import pytest
-
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import HostProbe
 from daemon.sender.https import Sender
+from tests.fakes.each import each
 
 INSIDE = (
     "127.0.0.1", "127.1", "127.0.0.1.", "2130706433", "0x7f000001", "0177.0.0.1", "0x7f.1", "0.0.0.0", "0",
@@ -43,7 +42,7 @@ def test_fifty_nasty_addresses_are_tried_at_least() -> None:
     assert len({*INSIDE, *NONSENSE}) >= 50
 
 
-@pytest.mark.parametrize("url", [*(f"https://{host}/hook" for host in INSIDE), *NONSENSE])
+@each("url", [*(f"https://{host}/hook" for host in INSIDE), *NONSENSE])
 async def test_it_is_blocked_before_anything_is_connected(url: str) -> None:
     net = Recording()
     sender = Sender(PUBLIC_ONLY, resolver=net.look_up, connector=net.connect)

@@ -35,13 +35,14 @@ SUBJECT_CHARACTERS_MAX: Final = 200
 async def get(call: Call) -> Reply:
     """Return the sheet of a local `date` (default today) or of the time from `from` to `to`, `to` excluded.
 
-    With `by` (hour, day or payer) also rows by that; with `recent` also that many of the newest payments.
+    At a hub `branch` names one of its branches. With `by` (hour, day or payer) also rows by that; with `recent` also that many of the newest payments.
     """
     query = call.query
     limit, offset = query.page(LIMIT, LIMIT_MAX)
     by = query.word("by", ("hour", "day", "payer"))
     recent = query.number("recent", 0, low=0, high=RECENT_MAX)
     mode = Mode(query.word("mode", list(Mode)) or Mode.LIVE)
+    branch = query.text("branch", most=40)
     local_date, since, until = _date(query), query.time("from"), query.time("to")
     if (since is None) is not (until is None):
         query.fail(
@@ -54,14 +55,14 @@ async def get(call: Call) -> Reply:
         owner = shop.get(reader)
         zone: tzinfo = UTC if owner is None else ZoneInfo(owner.timezone)
         if since is not None and until is not None:
-            period = Period(since, until, mode)
+            period = Period(since, until, mode, branch)
         else:
-            period = Period(
-                *day_sheet.day(local_date or from_us(now).astimezone(zone).date(), zone), mode
-            )
+            local = local_date or from_us(now).astimezone(zone).date()
+            period = Period(*day_sheet.day(local, zone), mode, branch)
         found = read_sheet(reader, period, owner)
         found["rows"] = _rows(reader, period, zone, by, limit, offset) if by else None
-        found["recent"] = [_recent(one, now) for one in sheet_rows.recent(reader, mode, recent)]
+        newest = sheet_rows.recent(reader, mode, recent, branch)
+        found["recent"] = [_recent(one, now) for one in newest]
         return found
 
     data = await call.env.store.read(read)

@@ -1,4 +1,4 @@
-"""What people do about hubs and branches, on the Unix socket."""
+"""The operators' commands for hubs and branches, on the Unix socket."""
 
 import asyncio
 import contextlib
@@ -26,6 +26,12 @@ from daemon.store.branches import link
 from daemon.wire import ErrorCode, Path
 
 DECIDES: Final = ("all", "nothing")
+_MEMBERS: Final = {
+    "send_sms": ("number", "text"),
+    "forget_payer": ("number",),
+    "settings": ("key", "value"),
+}
+"""The members of a command's body, all texts."""
 COMPARED: Final = ("recent", "all")
 """The last 31 days, or every day."""
 
@@ -83,11 +89,18 @@ async def ask(call: Call) -> Reply:
     fields = Fields(await read_object(call.scope, call.receive))
     name = fields.text("branch", required=True, blank=False) or ""
     kind = fields.word("kind", hub.ASKED) or ""
-    body = fields.value("body", required=True)
-    if body is not None and not isinstance(body, dict):
-        fields.fail("body", "wrong_type", "must be an object")
+    body, members = fields.inside("body"), _MEMBERS.get(kind, ())
+    if body is None:
+        fields.value("body", required=True)
+    else:
+        for member in members:
+            body.text(member, required=True, blank=False)
+        if "number" in members:
+            body.phone("number")
+        body.refuse_unknown(members)
     fields.done()
-    return ok(await hub.ask(call.env, call.caller, name, kind, dict(body or {})))
+    given = {} if body is None else dict(body.body)
+    return ok(await hub.ask(call.env, call.caller, name, kind, given))
 
 
 async def branch_status(call: Call) -> Reply:
@@ -134,7 +147,7 @@ async def join(call: Call) -> Reply:
 
 
 async def leave(call: Call) -> Reply:
-    """Leave the hub once all is sent and what is undecided is back; with `force` forget it at once."""
+    """Leave the hub once all is sent and the undecided payments are back; with `force` forget it at once."""
     needs_owner(call.caller)
     fields = Fields(await read_object_if_any(call.scope, call.receive))
     force = fields.boolean("force", default=False)
@@ -176,7 +189,7 @@ async def _client(env: Env) -> HubClient:
 
 @contextlib.contextmanager
 def _hub_errors() -> Any:
-    """Turn what the hub, or its absence, says into an error of this shop's API."""
+    """Turn the hub's refusal, or a hub that does not answer, into an error of this shop's API."""
     try:
         yield
     except HubRefusalError as refusal:

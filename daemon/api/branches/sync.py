@@ -1,11 +1,11 @@
-"""What branches call at their hub: join, send and hear, take rows back, leave.
+"""The calls of branches at their hub: join, exchange, take rows back, leave.
 
 Not in the OpenAPI document: both sides are momo. docs/hub.md describes it.
 """
 
 import asyncio
 import contextlib
-from typing import Final
+from typing import Any, Final
 
 from daemon.api.http.body import read_large_object
 from daemon.api.http.fields import Fields
@@ -62,26 +62,33 @@ def _is_empty(request: SyncRequest, answer: SyncAnswer) -> bool:
 
 
 async def _hold(call: Call, request: SyncRequest, answer: SyncAnswer) -> SyncAnswer:
-    """Wait for commands for this branch, for the end of the service, or until the time is over."""
+    """Wait for commands for this branch, for the end of the service, until it hangs up or the time is over."""
     changed = asyncio.Event()
     unsubscribe = call.env.store.subscribe(branches.TOPIC, changed.set)
-    stopping = asyncio.create_task(call.service.stopping.wait())
+    # The body is read, so the next message says that the branch has gone.
+    ends: list[asyncio.Future[Any]] = [
+        asyncio.ensure_future(call.service.stopping.wait()),
+        asyncio.ensure_future(call.receive()),
+    ]
     try:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(HELD_S):
-                while not (answer.commands or stopping.done()):
+                while not (answer.commands or any(end.done() for end in ends)):
                     answer = await sync_flow.look_for_commands(
                         call.env, call.caller.key_id, request, answer
                     )
                     if answer.commands:
                         break
                     waiting = asyncio.create_task(changed.wait())
-                    await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
-                    waiting.cancel()
+                    try:
+                        await asyncio.wait((waiting, *ends), return_when=asyncio.FIRST_COMPLETED)
+                    finally:
+                        waiting.cancel()
                     changed.clear()
     finally:
         unsubscribe()
-        stopping.cancel()
+        for end in ends:
+            end.cancel()
     return answer
 
 

@@ -121,7 +121,10 @@ class HttpProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Handle one header."""
         self._count(len(name) + len(value) + len(": \r\n"))
-        super().on_header(name, value)
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
 
     def _count(self, size: int) -> None:
         self._head_bytes += size

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
-from starlette.routing import Route
+from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.http.auth import Authenticator, needs, needs_operator
@@ -127,14 +127,34 @@ class Routes:
         self._service = service
         self._authenticator = authenticator
         self.all: list[Route] = []
+        self._fixed: dict[str, Route] = {}
+        """The routes without a parameter."""
         self.operations: dict[str, Mapping[str, Operation]] = {}
         """The operations by path, for the API description."""
 
     def add(self, path: str, operations: Mapping[str, Operation], *, local: bool = False) -> None:
         """Add a path."""
         resource = Resource(self._service, self._authenticator, operations, local=local)
-        self.all.append(Route(path, resource))
+        route = Route(path, resource)
+        self.all.append(route)
+        if not route.param_convertors:
+            self._fixed[path] = route
         self.operations[path] = operations
+
+    def application(self) -> ASGIApp:
+        """Return the application of all routes. A path without a parameter is looked up, not tried route by route."""
+        router = Router(self.all, redirect_slashes=False, default=no_such_route)
+        fixed = self._fixed
+
+        async def choose(scope: Scope, receive: Receive, send: Send) -> None:
+            route = fixed.get(scope["path"])
+            if route is None:
+                await router(scope, receive, send)
+                return
+            scope["route"], scope["path_params"] = route, {}
+            await route.app(scope, receive, send)
+
+        return choose
 
 
 class Application:

@@ -1,4 +1,4 @@
-"""What a cashier does with a transaction: replace it by a new one, and send its code again. On the Unix socket only."""
+"""Replace a transaction by a new one, and send its code again, for a cashier. On the Unix socket only."""
 
 from daemon.api.http.body import read_object_if_any
 from daemon.api.http.idempotency import claim

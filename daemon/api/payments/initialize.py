@@ -110,7 +110,7 @@ def read(fields: Fields) -> InitializeRequest:
     url = fields.text("webhook_url", most=URL_CHARACTERS_MAX, blank=False)
     redirect_url = _redirect(fields)
     client_reference = fields.text("client_reference", most=CLIENT_REFERENCE_CHARACTERS_MAX)
-    meta = compact(fields.object("meta", most_bytes=META_BYTES_MAX) or {})
+    meta = fields.object("meta", most_bytes=META_BYTES_MAX)
     hours = fields.integer("expires_in_hours", 1, EXPIRES_HOURS_MAX)
     telco_id = _telco_id(fields)
     expected_payer_phone = fields.phone("expected_payer_phone")
@@ -128,7 +128,7 @@ def read(fields: Fields) -> InitializeRequest:
         webhook_url=url,
         redirect_url=redirect_url,
         client_reference=client_reference,
-        meta=meta,
+        meta=compact(meta) if meta else "{}",
         expires_in_hours=hours or EXPIRES_HOURS_MAX,
         expected_telco_transaction_id=telco_id,
         expected_payer_phone=expected_payer_phone,

@@ -17,6 +17,8 @@ COOKIE: Final = "momo_dash"
 """On plain HTTP, which is only ever served on this machine."""
 SECURE_COOKIE: Final = "__Host-momo_dash"
 """On HTTPS. Browsers accept this name only with Secure and Path=/, and let no other host or page of a subdomain set it."""
+FORMS: Final = "dash "
+"""Begins the scope of a form's idempotency key. It is kept as long as a session can last, since its token is valid so long."""
 _FORM_TOKEN_CHARACTERS: Final = 2 * NONCE_BYTES + 1 + 64
 
 

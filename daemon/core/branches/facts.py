@@ -1,4 +1,4 @@
-"""What a branch sends to its hub: facts, which are rows as they are now, in the order of its feed. Pure."""
+"""The facts that a branch sends to its hub: rows as they are now, in the order of its feed. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -15,6 +15,9 @@ BYTES_MAX: Final = 256 * 1024
 """Of one request as JSON, except that one fact may be larger."""
 EPOCH: Final = 1 << 40
 """Numbers of a feed in one epoch."""
+EPOCHS: Final = 1 << 22
+"""Epochs of a branch: versions stay below 64 bits."""
+_BELOW: Final = {"epoch": EPOCHS, "turn": 1 << 62, "after": EPOCH, "upto": EPOCH, "now": 1 << 62}
 _NOT_SENT: Final = {"seq", "branch_id", "double_of"}
 
 
@@ -22,6 +25,15 @@ def _names(model: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(model) if field.name not in _NOT_SENT)
 
 
+MODELS: Final[Mapping[str, type]] = {
+    "method": PaymentMethod,
+    "message": Message,
+    "payment": Payment,
+    "transaction": Transaction,
+    "review": Review,
+    "reversal": Reversal,
+}
+"""Kind of row -> its model. Messages are sent with the rows that name them."""
 TABLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "method": ("payment_methods", tuple(n for n in _names(PaymentMethod) if n != "sim_seq")),
     "payment": ("payments", _names(Payment)),
@@ -65,7 +77,7 @@ class SyncRequest:
         turn: Larger than in each earlier request.
         after: The feed up to here is acknowledged, as the branch knows.
         upto: The end of the feed that `facts` cover.
-        outcomes: By the id of a command, what came of it.
+        outcomes: The outcome of each command, by its id.
         stale: The hub answered the last request with BRANCH_STALE.
         version: The branch's version of momo.
         now: Its clock.
@@ -103,25 +115,27 @@ def decode(body: Mapping[str, Any]) -> SyncRequest:
         Refusal: VALIDATION_ERROR.
     """
     numbers = {}
-    for name in ("epoch", "turn", "after", "upto", "now"):
+    for name, below in _BELOW.items():
         value = body.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 62:
+        if type(value) is not int or not 0 <= value < below:
             raise _wrong(name, "must be a whole number")
         numbers[name] = value
     given, outcomes = body.get("facts"), body.get("outcomes")
     if not isinstance(given, list) or len(given) > FACTS_MAX:
         raise _wrong("facts", f"must be a list of at most {FACTS_MAX}")
-    if not isinstance(outcomes, dict) or not all(isinstance(v, dict) for v in outcomes.values()):
+    if not isinstance(outcomes, dict) or not all(
+        isinstance(v, dict) and "\0" not in k for k, v in outcomes.items()
+    ):
         raise _wrong("outcomes", "must be an object of objects")
     facts = [_fact(one) for one in given]
-    if any(not numbers["after"] < fact.seq <= numbers["upto"] < EPOCH for fact in facts):
+    if any(not numbers["after"] < fact.seq <= numbers["upto"] for fact in facts):
         raise _wrong("facts", "must have numbers after `after`, up to `upto`")
     return SyncRequest(
         **numbers,
         facts=facts,
         outcomes=outcomes,
         stale=body.get("stale") is True,
-        version=str(body.get("version", ""))[:40],
+        version=str(body.get("version", ""))[:40].replace("\0", ""),
     )
 
 
@@ -132,10 +146,15 @@ def _fact(one: Any) -> Fact:
         not isinstance(row, dict | None)
         or not isinstance(message, dict | None)
         or type(one.get("seq")) is not int
-        or not all(isinstance(one.get(name), str) and one[name] for name in ("kind", "id"))
+        or not all(_is_name(one.get(name)) for name in ("kind", "id"))
     ):
         raise _wrong("facts", "each has seq, kind, id and row")
     return Fact(one["seq"], one["kind"][:40], one["id"][:200], row, message)
+
+
+def _is_name(value: Any) -> bool:
+    """Return whether a value can be stored as a name; PostgreSQL stores no NUL."""
+    return isinstance(value, str) and value != "" and "\0" not in value
 
 
 def _wrong(name: str, why: str) -> Exception:

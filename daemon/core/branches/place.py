@@ -1,4 +1,4 @@
-"""What a shop is beside others: alone, a branch or a hub; and which payments a branch hands up to its hub. Pure."""
+"""The role of a shop (alone, a branch or a hub), and which payments a branch hands up to its hub. Pure."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +13,7 @@ NOTHING: Final = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What this shop is; `decides` is `nothing` for a branch that takes no orders, else `all`."""
+    """The role of this shop; `decides` is `nothing` for a branch that takes no orders, else `all`."""
 
     role: ShopRole
     decides: str = "all"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from daemon.core.fast_init import fast_init
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import MINUTE_US
 from daemon.wire import SourceKind, TrustLevel
@@ -40,6 +41,7 @@ class Problem:
     fix: str
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class ModemHealth:
     """Reported state of a port and the phone on it.

@@ -75,7 +75,9 @@ def with_devices(devices: Iterable[Device], phones: Iterable[ModemHealth]) -> li
     """
     by_port = {device.port: device.device_id for device in devices if device.port is not None}
     return [
-        phone if phone.device_id is not None else replace(phone, device_id=by_port.get(phone.port))
+        phone
+        if phone.device_id is not None or (known := by_port.get(phone.port)) is None
+        else replace(phone, device_id=known)
         for phone in without_simulated(phones)
     ]
 

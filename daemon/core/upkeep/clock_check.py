@@ -22,6 +22,7 @@ from enum import StrEnum
 from statistics import median_low
 from typing import Any, Final
 
+from daemon.core.fast_init import fast_init
 from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
 
 AGREES_US: Final = 10 * MINUTE_US
@@ -77,6 +78,7 @@ class Misdated:
     by_us: int
 
 
+@fast_init
 @dataclass(frozen=True, slots=True)
 class Times:
     """The time at one moment, as far as it is known. A flow reads it once, at its start.

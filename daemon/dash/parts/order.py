@@ -14,6 +14,7 @@ from daemon.core.payments import checkout
 from daemon.core.payments.checkout import Facts, Screen, View
 from daemon.core.payments.transaction_json import status_at
 from daemon.dash.web.visit import Visit
+from daemon.dash.web.words import Words
 from daemon.env import Env
 from daemon.runtime.qr import qr_svg
 from daemon.store.engine import Reader
@@ -96,17 +97,18 @@ def facts_of(reader: Reader, reference: str) -> Facts:
 def order_of(visit: Visit, facts: Facts) -> Order:
     """Return a transaction with everything that the pages show of it."""
     request, now = facts.request, visit.now
-    view = checkout.view(facts, visit.env.texting.steps, menus(visit.env), "", now)
+    view = checkout.view(facts, visit.env.texting.steps, menus(visit.env, visit.words), "", now)
     page = visit.env.checkout_url(request.public_slug or "")
     waits = view.screen is Screen.WAITING
     left = time_left(visit, view.expires_at) if waits else ""
     return Order(request, facts.payment, view, page, qr_svg(page) if waits else "", left)
 
 
-def menus(env: Env) -> Mapping[str, str]:
-    """Return the steps in the menu of each network."""
+def menus(env: Env, words: Words) -> Mapping[str, str]:
+    """Return the steps in the menu of each network: those of the settings, or ours in the language."""
     pages = env.config.pages
-    return {"mtn": pages.menu_mtn, "telecel": pages.menu_telecel, "at": pages.menu_at}
+    found = {"mtn": pages.menu_mtn, "telecel": pages.menu_telecel, "at": pages.menu_at}
+    return {network: words.told(text) for network, text in found.items()}
 
 
 def state_of(transaction: Transaction, now: int) -> str:

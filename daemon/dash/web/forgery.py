@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from daemon.core.access.browser_sessions import read_form_token
+from daemon.core.access.browser_sessions import FORMS, read_form_token
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Idempotency
 from daemon.runtime.page_response import header
@@ -55,4 +55,4 @@ def claim_form(form: Mapping[str, str], cookie: str, path: str, who: str) -> Ide
         raise Refusal(ErrorCode.FORM_REFUSED)
     fields = sorted((name, text) for name, text in form.items() if name != FIELD)
     fingerprint = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
-    return Idempotency(f"dash {who} {path}", nonce, fingerprint)
+    return Idempotency(f"{FORMS}{who} {path}", nonce, fingerprint)

@@ -52,7 +52,7 @@ class Frame:
         """Return the page of an error with its cause and the next step."""
         t = visit.words
         if isinstance(error, Unavailable):
-            values = {"headline": t("error_unavailable"), "more": f"{error.why}."}
+            values = {"headline": t("error_unavailable"), "more": visit.cite(f"{error.why}.")}
             return Shown("error.html", {**values, "next": error.next_step}, "momo", status=503)
         key = f"error_{error.code.lower()}"
         known = t.has(key)

@@ -51,8 +51,8 @@ class Action:
 
     Attributes:
         path: The address that the form posts to, with `{places}`.
-        operation: Decides who may do it, by the table in `daemon/core/access/roles.py`; None is the login.
-        act: Does it and returns where to go, or what is shown once.
+        operation: The permission that it needs, by the table in `daemon/core/access/roles.py`; None is the login.
+        act: Does it and returns the next address, or a page that is shown once.
         command: The same thing in the terminal, with `{places}`; empty where a terminal has nothing to do with it.
     """
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from markupsafe import Markup, escape
 from starlette.types import Scope
 
 from daemon.core.access import browser_sessions
@@ -123,9 +124,18 @@ class Visit:
         """Take over the errors of a refused form, for showing it again with them."""
         details: list[Any] = refusal.extras.get("details") or []
         for one in details:
-            self.errors[str(one["field"])] = str(one["message"])
+            self.errors[str(one["field"])] = self.words.told(str(one["message"]))
         if not details:
-            self.errors[""] = f"{refusal.message} {refusal.hint}"
+            key, t = f"error_{refusal.code.lower()}", self.words
+            known = f"{t(key)}. {t(f'{key}_more')}" if t.has(key) else ""
+            self.errors[""] = known or self.cite(f"{refusal.message} {refusal.hint}")
+
+    def cite(self, text: str, before: str = "") -> str:
+        """Return a sentence of the program for an error; one without words in the visitor's language is marked as English."""
+        told = escape(self.words.told(text))
+        if self.words.is_foreign(text):
+            told = Markup('<span lang="en">{}</span>').format(told)
+        return Markup("{} {}").format(before, told) if before else told
 
     def fail(self, error: FieldError) -> None:
         """Note that a field is wrong."""

@@ -16,6 +16,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 
 LANGUAGES: Final = ("en", "fr")
+_AND: Final = ", and "
+"""Joins the reasons of a suggestion."""
 FOLDER: Final = resources.files("daemon.dash") / "words"
 
 
@@ -88,9 +90,16 @@ class Words:
             return sentence
         found = self._sentences.find(sentence)
         if found is None:
+            parts = sentence.split(_AND)
+            if len(parts) > 1 and all(self._sentences.find(part) for part in parts):
+                return self("and_also").join(self.told(part) for part in parts)
             return sentence
         key, places = found
         return self._texts[key].format(**{name: self.told(text) for name, text in places.items()})
+
+    def is_foreign(self, sentence: str) -> bool:
+        """Return whether `told` leaves a sentence in English on a page of another language."""
+        return self.language != LANGUAGES[0] and self.told(sentence) == sentence
 
     def __call__(self, key: str, **places: Any) -> str:
         """Return a text with its places filled."""

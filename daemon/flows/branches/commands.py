@@ -1,9 +1,9 @@
-"""Carry out at a branch what its hub asks about a payment: give it up, take it back, hear what was decided.
+"""Carry out at a branch the hub's commands about a payment: give it up, take it back, note the decision.
 
-What came of a command is stored with its effect. A command that comes again is answered again and not carried out again.
+The outcome of a command is stored with its effect. A command that comes again is answered again and not carried out again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from daemon.store import journal
 from daemon.store.branches import link
 from daemon.store.engine import Tx
 from daemon.store.messages import messages
-from daemon.store.payments import payments, reviews, texts, transactions
+from daemon.store.payments import payments, texts
 from daemon.wire import Mode
 from parsers.phone import read_phone
 
@@ -26,12 +26,12 @@ DONE: Outcome = {"done": True}
 
 
 async def known_outcome(env: Env, command_id: str) -> Outcome | None:
-    """Return what came of a command that was carried out before."""
+    """Return the outcome of a command that was carried out before; None if it is new."""
     return await env.store.read(lambda reader: link.outcome_of(reader, command_id))
 
 
 async def keep_outcome(env: Env, command: Command, outcome: Outcome) -> Outcome:
-    """Store what came of a command that another flow carried out."""
+    """Store the outcome of a command that another flow carried out."""
     now = env.clock.now_us()
     return await env.store.write(lambda tx: link.add_outcome(tx, command, outcome, now))
 
@@ -42,24 +42,21 @@ async def claim(env: Env, command: Command) -> Outcome:
     Raises:
         Unavailable: Nothing could be written.
     """
-    times, actor = env.times(), _actor(command)
-    now = times.wall_us
+    now, actor = env.clock.now_us(), actor_of(command)
 
-    def job(tx: Tx) -> Outcome:
+    def give(tx: Tx) -> Outcome:
         env.refuse_if_damaged()
-        known = link.outcome_of(tx, command["id"])
-        if known is not None:
-            return known
         payment = payments.get(tx, command["subject"])
         why = _not_to_give(payment)
         if payment is None or why:
-            return link.add_outcome(tx, command, {"done": False, "why": why}, now)
+            return {"done": False, "why": why}
         if payment.decider != "hub":
-            _detach(tx, payment, command["body"], actor, now)
+            into = str(command["body"].get("transaction_id") or payment.id)
+            settle.detach_payment(tx, payment, into, actor=actor, now=now)
             hand_up.hand_up(tx, payment, actor=actor, now=now)
-        return link.add_outcome(tx, command, DONE, now)
+        return DONE
 
-    return await env.store.write(job)
+    return await _once(env, command, now, give)
 
 
 def _not_to_give(payment: Payment | None) -> str:
@@ -70,18 +67,6 @@ def _not_to_give(payment: Payment | None) -> str:
     return "reversed" if payment.reversed_at is not None else ""
 
 
-def _detach(tx: Tx, payment: Payment, body: Mapping[str, Any], actor: str, now: int) -> None:
-    """Take a payment from its holder, from the transaction that waits for it, and from its review."""
-    holder = transactions.paid_by(tx, payment.id)
-    if holder is not None:
-        transactions.merge_holder(tx, holder.id, str(body.get("transaction_id") or payment.id))
-    waiting = transactions.holding(tx, payment.id)
-    if waiting is not None:
-        settle.release(tx, waiting, payment.message_id, payment.id, actor=actor, now=now)
-    for review in reviews.open_for_payment(tx, payment.id):
-        reviews.close(tx, review.id, "used_elsewhere", by=actor, now=now)
-
-
 async def release(env: Env, command: Command) -> Outcome:
     """Take back a payment that the hub gave back, and match it here.
 
@@ -90,24 +75,20 @@ async def release(env: Env, command: Command) -> Outcome:
     """
     times = env.times()
 
-    def job(tx: Tx) -> Outcome:
+    def take(tx: Tx) -> Outcome:
         env.refuse_if_damaged()
-        known = link.outcome_of(tx, command["id"])
-        if known is not None:
-            return known
         payment = payments.get(tx, command["subject"])
         if payment is None:
-            outcome = {"done": False, "why": "no such payment"}
-            return link.add_outcome(tx, command, outcome, times.wall_us)
+            return {"done": False, "why": "no such payment"}
         if payment.decider == "hub":
             _take_back(tx, payment, times.wall_us)
             message = messages.get(tx, payment.message_id)
             assert message is not None, "a payment belongs to a message"
             back = replace(payment, decider="branch", standing="open")
             settle_released(Context.for_message(env, tx, message, times), back)
-        return link.add_outcome(tx, command, DONE, times.wall_us)
+        return DONE
 
-    return await env.store.write(job)
+    return await _once(env, command, times.wall_us, take)
 
 
 def _take_back(tx: Tx, payment: Payment, now: int) -> None:
@@ -124,26 +105,23 @@ def _take_back(tx: Tx, payment: Payment, now: int) -> None:
 
 
 async def hear(env: Env, command: Command) -> Outcome:
-    """Note what the hub decided about a payment, or that one was paid twice."""
+    """Note the hub's decision about a payment, or that a payment was paid twice."""
     now = env.clock.now_us()
-    body = dict(command["body"])
 
-    def job(tx: Tx) -> Outcome:
-        known = link.outcome_of(tx, command["id"])
-        if known is None:
-            about = payments.get(tx, command["subject"])
-            journal.add(
-                tx,
-                type="notice.paid_twice" if command["kind"] == "paid_twice" else "hub.decided",
-                mode=Mode.LIVE if about is None else about.mode,
-                at=now,
-                actor="hub",
-                payment_id=command["subject"],
-                data=body,
-            )
-        return link.add_outcome(tx, command, DONE, now)
+    def note(tx: Tx) -> Outcome:
+        about = payments.get(tx, command["subject"])
+        journal.add(
+            tx,
+            type="notice.paid_twice" if command["kind"] == "paid_twice" else "hub.decided",
+            mode=Mode.LIVE if about is None else about.mode,
+            at=now,
+            actor="hub",
+            payment_id=command["subject"],
+            data=dict(command["body"]),
+        )
+        return DONE
 
-    return await env.store.write(job)
+    return await _once(env, command, now, note)
 
 
 async def send_sms(env: Env, command: Command) -> Outcome:
@@ -152,22 +130,32 @@ async def send_sms(env: Env, command: Command) -> Outcome:
     number = read_phone(str(command["body"].get("number", "")))
     text = str(command["body"].get("text", ""))
 
+    def queue(tx: Tx) -> Outcome:
+        if number is not None and texts.queue_notice(
+            tx, env.texting, env.new_id(), number, text, now
+        ):
+            return DONE
+        return {"done": False, "why": "no line can send it, or its limit is reached"}
+
+    return await _once(env, command, now, queue)
+
+
+async def _once(
+    env: Env, command: Command, now: int, carry_out: Callable[[Tx], Outcome]
+) -> Outcome:
+    """Carry a command out and store its outcome in the same commit, or return the outcome of the first time.
+
+    Raises:
+        Unavailable: Nothing could be written.
+    """
+
     def job(tx: Tx) -> Outcome:
         known = link.outcome_of(tx, command["id"])
-        if known is not None:
-            return known
-        queued = number is not None and texts.queue_notice(
-            tx, env.texting, env.new_id(), number, text, now
-        )
-        outcome = (
-            DONE
-            if queued
-            else {"done": False, "why": "no line can send it, or its limit is reached"}
-        )
-        return link.add_outcome(tx, command, outcome, now)
+        return known or link.add_outcome(tx, command, carry_out(tx), now)
 
     return await env.store.write(job)
 
 
-def _actor(command: Command) -> str:
+def actor_of(command: Command) -> str:
+    """Return the name under which the journal records a command of the hub."""
     return f"hub:{command.get('by') or 'momo'}"

@@ -1,4 +1,4 @@
-"""What a person does at a hub: make this shop one, invite branches, ask them for something; and what branches call."""
+"""An operator's commands at a hub (make this shop one, invite branches, ask them for something), and the calls of branches."""
 
 import hashlib
 import json
@@ -146,7 +146,7 @@ def _add_key(tx: Tx, branch: Branch, key_id: str, text: str, now: int) -> None:
 
 
 async def begin_to_leave(env: Env, key_id: str | None) -> dict[str, Any]:
-    """Let a branch leave: what it handed up and nothing used goes back, in the answers to its next requests.
+    """Let a branch leave: the unused payments that it handed up go back, in the answers to its next requests.
 
     Raises:
         Refusal: BRANCH_NOT_FOUND.
@@ -257,7 +257,7 @@ async def ask(
 
 
 async def status(env: Env) -> dict[str, Any]:
-    """Return the branches, how far each has sent, and what waits for each.
+    """Return the branches, each with its progress and the number of its open commands.
 
     Raises:
         Refusal: NOT_A_HUB.

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.branches.facts import SUMS, TABLES
+from daemon.core.branches.facts import SUMS
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
@@ -38,7 +38,7 @@ class Hub(Protocol):
 
 
 async def preview(env: Env) -> dict[str, Any]:
-    """Return what would be sent, and the codes in use that begin with a digit, as a hub's do.
+    """Return the number of rows that would be sent, and the codes in use that begin with a digit, as a hub's do.
 
     Raises:
         Refusal: BRANCH_EXISTS.
@@ -48,11 +48,7 @@ async def preview(env: Env) -> dict[str, Any]:
     def look(reader: Reader) -> dict[str, Any]:
         if env.place.role is not ShopRole.ALONE:
             raise Refusal(ErrorCode.BRANCH_EXISTS)
-        counts = {
-            f"{kind}s": int(reader.value(f"SELECT COUNT(*) FROM {table}"))  # noqa: S608 -- our own names
-            for kind, (table, _names) in TABLES.items()
-        }
-        return {**counts, "codes_like_a_hub": restored.codes_like_a_hub(reader, now)}
+        return {**feed.counts(reader), "codes_like_a_hub": restored.codes_like_a_hub(reader, now)}
 
     return await env.store.read(look)
 
@@ -117,7 +113,7 @@ async def join(
 
 
 async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
-    """Ask to leave, once all is sent and what is undecided is back; with `force` forget the hub at once.
+    """Ask to leave, once all is sent and the undecided payments are back; with `force` forget the hub at once.
 
     Raises:
         Refusal: NOT_A_BRANCH.
@@ -156,7 +152,7 @@ async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
     Raises:
         Refusal: NOT_A_BRANCH.
         HubRefusalError: The hub refused it.
-        HubUnreachableError: No hub answered; what came so far is stored, and the command may be repeated.
+        HubUnreachableError: No hub answered; the rows so far are stored, and the command may be repeated.
     """
     require(caller, Operation.CHANGE_SETTINGS)
     found = await env.store.read(link.get)

@@ -1,10 +1,10 @@
-"""What a branch sends to its hub, and what it does with the answer."""
+"""The requests of a branch to its hub, and the handling of the answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.core.branches.facts import SyncRequest
+from daemon.core.branches.facts import BYTES_MAX, SyncRequest
 from daemon.env import Env
 from daemon.runtime.system import VERSION
 from daemon.store import journal
@@ -16,11 +16,12 @@ from daemon.wire import Mode
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """The next request, where it goes, and the key."""
+    """The next request, where it goes, and the key; `size` is the bytes of its facts as JSON."""
 
     link: HubLink
     key: str
     request: SyncRequest
+    size: int
 
     @property
     def is_empty(self) -> bool:
@@ -30,9 +31,19 @@ class Outgoing:
 
 
 async def prepare(
-    env: Env, outcomes: Mapping[str, Mapping[str, Any]], *, stale: bool
+    env: Env,
+    outcomes: Mapping[str, Mapping[str, Any]],
+    *,
+    stale: bool,
+    size_max: int = BYTES_MAX,
 ) -> Outgoing | None:
     """Return the next request, recorded as sent; None if this shop is not a branch.
+
+    Args:
+        env: The shop.
+        outcomes: By the id of a command, its outcome.
+        stale: The hub answered the last request with BRANCH_STALE.
+        size_max: Bytes of its facts as JSON.
 
     Raises:
         Unavailable: Nothing can be written.
@@ -40,27 +51,28 @@ async def prepare(
     """
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> tuple[HubLink, SyncRequest] | None:
+    def job(tx: Tx) -> tuple[HubLink, SyncRequest, int] | None:
         found = link.get(tx)
         if found is None:
             return None
-        facts, upto = feed.batch(tx, found.acked_seq, texts=env.config.hub.send_texts)
+        texts = env.config.hub.send_texts
+        some = feed.batch(tx, found.acked_seq, texts=texts, size_max=size_max)
         turn = found.turn + 1
-        link.begin_turn(tx, turn, upto)
+        link.begin_turn(tx, turn, some.sent)
         request = SyncRequest(
-            found.epoch, turn, found.acked_seq, upto, facts, outcomes, stale, VERSION, now
+            found.epoch, turn, found.acked_seq, some.upto, some.facts, outcomes, stale, VERSION, now
         )
-        return found, request
+        return found, request, some.size
 
     made = await env.store.write(job)
     if made is None:
         return None
     key = env.vault.unseal(made[0].key_sealed, KEY_PURPOSE).decode()
-    return Outgoing(made[0], key, made[1])
+    return Outgoing(made[0], key, made[1], made[2])
 
 
 async def take_answer(env: Env, sent: Outgoing, answer: Mapping[str, Any]) -> bool:
-    """Record what the hub acknowledged; return whether more can be sent at once."""
+    """Record the hub's acknowledgement; return whether more can be sent at once."""
     now = env.clock.now_us()
     want = answer.get("want")
 
@@ -80,7 +92,7 @@ async def take_answer(env: Env, sent: Outgoing, answer: Mapping[str, Any]) -> bo
 
 
 def _send_again(tx: Tx, found: HubLink, after: int) -> None:
-    """Send again what the hub lost: from the feed, or every row if the feed no longer has it."""
+    """Send the facts that the hub lost again: from the feed, or every row if the feed no longer has it."""
     first, last = feed.bounds(tx)
     if after + 1 >= first:
         link.rewind(tx, after)

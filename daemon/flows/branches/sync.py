@@ -1,4 +1,4 @@
-"""Take the facts of a branch at its hub, decide what it handed up, and answer with what the hub asks of it.
+"""Take the facts of a branch at its hub, decide its handed-up payments, and answer with the hub's commands.
 
 One request is one job of the writer: facts, decisions, webhooks, acknowledgement and commands are one commit. A request that
 comes twice changes nothing.
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from daemon.core.branches.facts import Fact, SyncRequest
-from daemon.core.errors import MomoError, Refusal, Unavailable
+from daemon.core.errors import Refusal, Unavailable
 from daemon.core.model import Payment, Reversal
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
@@ -32,7 +32,7 @@ class SyncAnswer:
 
     Attributes:
         acked: Everything up to this number is stored.
-        want: The hub lost what came after this number and was acknowledged; None if it did not.
+        want: The hub lost acknowledged facts after this number; None if it did not.
         left: The branch was leaving, and nothing is left to do.
     """
 
@@ -56,16 +56,16 @@ async def sync(env: Env, key_id: str | None, request: SyncRequest) -> SyncAnswer
         checked = _check(tx, env, key_id, request, times)
         if not isinstance(checked, Branch):
             return checked
+        _record_outcomes(tx, checked, request, times.wall_us)
         _take(tx, env, checked, request.facts, times)
         return _finish(tx, env, checked, request, times)
 
     try:
         result = await env.store.write(job)
-    except (MomoError, OSError) as error:
-        if isinstance(error, Unavailable | Refusal):
-            raise
-        result = await _one_by_one(env, key_id, request, times)
-    except Exception:  # noqa: BLE001 -- one fact that trips a fault of ours must not stop the feed
+    except Unavailable:
+        raise
+    except Exception:  # noqa: BLE001 -- one fact that trips a fault of ours, or is refused, must not stop the feed
+        # A refusal of the request itself is raised again.
         result = await _one_by_one(env, key_id, request, times)
     if isinstance(result, Refusal):
         raise result
@@ -75,7 +75,7 @@ async def sync(env: Env, key_id: str | None, request: SyncRequest) -> SyncAnswer
 def _check(
     tx: Tx, env: Env, key_id: str | None, request: SyncRequest, times: Times
 ) -> Branch | SyncAnswer | Refusal:
-    """Return the branch if its request is the next one; what is written is committed with a refusal too."""
+    """Return the branch if its request is the next one; its rows are committed with a refusal too."""
     branch = None if key_id is None else branches.with_key(tx, key_id)
     if env.place.role is not ShopRole.HUB or branch is None:
         raise Refusal(ErrorCode.BRANCH_NOT_FOUND)
@@ -193,9 +193,8 @@ def _notify(
     return True
 
 
-def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times) -> SyncAnswer:
-    """Record the answers to commands, acknowledge the feed, and return what is asked now."""
-    now = times.wall_us
+def _record_outcomes(tx: Tx, branch: Branch, request: SyncRequest, now: int) -> None:
+    """Record the outcomes of commands before the rows, which are as they became by these commands."""
     for command_id, outcome in request.outcomes.items():
         answered = branches.answer(tx, branch.id, command_id, outcome, now)
         if answered is not None and answered.kind not in ("decided", "paid_twice"):
@@ -205,8 +204,14 @@ def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times
                 mode=Mode.LIVE,
                 at=now,
                 data={"branch": branch.name, "kind": answered.kind, "subject": answered.subject}
-                | {"done": outcome.get("done") is True},
+                | {"done": outcome.get("done") is True}
+                | ({"why": str(outcome["why"])[:200]} if outcome.get("why") else {}),
             )
+
+
+def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times) -> SyncAnswer:
+    """Acknowledge the feed, and return the next commands."""
+    now = times.wall_us
     branches.acknowledge(tx, branch.id, request.upto)
     _leave(tx, env, branch, times)
     commands = _commands(tx, branch, now)
@@ -217,7 +222,7 @@ def _finish(tx: Tx, env: Env, branch: Branch, request: SyncRequest, times: Times
 
 
 def _commands(tx: Tx, branch: Branch, now: int) -> Sequence[dict[str, Any]]:
-    """Return what is asked of a branch, recorded as sent."""
+    """Return the commands for a branch, recorded as sent."""
     wanted = branches.commands_for(tx, branch.id, COMMANDS_MAX)
     branches.note_sent(tx, wanted, now)
     return [
@@ -230,7 +235,7 @@ def _commands(tx: Tx, branch: Branch, now: int) -> Sequence[dict[str, Any]]:
 
 
 def _leave(tx: Tx, env: Env, branch: Branch, times: Times) -> None:
-    """Give back what a leaving branch handed up and no transaction of the hub used."""
+    """Give back the handed-up payments of a leaving branch that no transaction of the hub used."""
     if branch.status != "leaving":
         return
     for payment_id in branches.handed_and_unused(tx, branch.id):
@@ -243,10 +248,17 @@ async def _one_by_one(
     env: Env, key_id: str | None, request: SyncRequest, times: Times
 ) -> SyncAnswer | Refusal:
     """Take the facts of a request one at a time; one that cannot be stored is kept aside."""
-    checked = await env.store.write(lambda tx: _check(tx, env, key_id, request, times))
+
+    def begin(tx: Tx) -> Branch | SyncAnswer | Refusal:
+        found = _check(tx, env, key_id, request, times)
+        if isinstance(found, Branch):
+            _record_outcomes(tx, found, request, times.wall_us)
+        return found
+
+    checked = await env.store.write(begin)
     if not isinstance(checked, Branch):
         return checked
-    for fact in request.facts:
+    for fact in copies.in_order(request.facts):
         try:
             await env.store.write(lambda tx, one=fact: _take(tx, env, checked, [one], times))  # type: ignore[misc]
         except Unavailable:

@@ -11,7 +11,14 @@ from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.inputs import Answer, CallMeta
-from daemon.core.limits import EXPIRE_BATCH, IDEMPOTENCY_US, LATE_WINDOW_US, PRUNE_BATCH
+from daemon.core.limits import (
+    BROWSER_LIFE_US,
+    DAY_US,
+    EXPIRE_BATCH,
+    IDEMPOTENCY_US,
+    LATE_WINDOW_US,
+    PRUNE_BATCH,
+)
 from daemon.core.model import Review
 from daemon.core.payments import transaction_json
 from daemon.core.payments.suggestions import TRANSACTION_AFTER_US
@@ -83,7 +90,11 @@ async def expire(env: Env) -> int:
         total += expired
         if expired < EXPIRE_BATCH:
             break
-    await env.store.write(lambda tx: idempotency.prune(tx, sure - IDEMPOTENCY_US, PRUNE_BATCH))
+    await env.store.write(
+        lambda tx: idempotency.prune(
+            tx, sure - IDEMPOTENCY_US, sure - BROWSER_LIFE_US - DAY_US, PRUNE_BATCH
+        )
+    )
     await env.store.write(lambda tx: transactions.prune_names(tx, sure))
     return total
 

@@ -103,7 +103,7 @@ def _add(
     expires_at = now + request.expires_in_hours * limits.HOUR_US
     row: dict[str, Any] = {
         "id": transaction_id,
-        "mode": mode,
+        "mode": mode.value,  # plain values are bound in a third of the time
         "origin": "request",
         "status": "PENDING",
         "svc_code": _draw_code(env),
@@ -120,12 +120,12 @@ def _add(
         "expected_telco_transaction_id": request.expected_telco_transaction_id,
         "expected_payer_phone": request.expected_payer_phone,
         "expected_payer_name": request.expected_payer_name,
-        "send_sms_to_payer": request.send_sms_to_payer,
+        "send_sms_to_payer": int(request.send_sms_to_payer),
         "created_with": created_with(caller),
         "created_at": now,
         "expires_at": expires_at,
-        "late": False,
-        "rejected": False,
+        "late": 0,
+        "rejected": 0,
     }
     transaction = _with_code(tx, env, transactions.add(tx, row), times.lower_bound_us)
     env.clock_check.note_created(transaction_id, times)

@@ -19,7 +19,7 @@ from parsers.money import render
 from parsers.reading import normalize_telco_id
 
 _COMMITS: Final = (ErrorCode.NO_MATCHING_TRANSACTION, ErrorCode.BRANCH_ASKED)
-"""Refusals that keep what was written: the counted miss, and the question to the branch."""
+"""Refusals that commit the rows written before them: the counted miss, and the question to the branch."""
 
 
 async def reconcile(

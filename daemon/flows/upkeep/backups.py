@@ -29,6 +29,7 @@ from daemon.store.engine import Store
 from daemon.store.open_store import IN_POSTGRESQL
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
+from daemon.store.webhooks import backlog
 from daemon.wire import Mode, Places
 from parsers.times import from_us, render, to_us
 
@@ -356,14 +357,13 @@ async def _record_restore(
             lacking = len(await missing(store, message_journal))
         except OSError:
             lacking = None
-        waiting = await store.read(
-            lambda reader: reader.value(
-                "SELECT COUNT(*) FROM deliveries WHERE status IN ('pending', 'retrying')"
-            )
-        )
+        counts = await store.read(backlog.queue_counts)
     finally:
         store.close()
-    return {"webhooks_that_may_repeat": int(waiting), "parts_to_recover": lacking}
+    return {
+        "webhooks_that_may_repeat": counts["pending"] + counts["retrying"],
+        "parts_to_recover": lacking,
+    }
 
 
 def _as_json(copy: Copy) -> dict[str, Any]:

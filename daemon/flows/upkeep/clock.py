@@ -4,9 +4,9 @@ import asyncio
 
 from daemon.env import Env
 from daemon.runtime import clock_state
-from daemon.steps import settle
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
+from daemon.store.upkeep import clock_step
 from daemon.wire import Mode
 
 JOURNAL_LINES = 100
@@ -48,10 +48,12 @@ async def watch(env: Env) -> str | None:
 
     def job(tx: Tx) -> None:
         if set_by < 0:
-            settle.shorten_waits(tx, set_by, now)
+            clock_step.shorten_waits(tx, set_by, now)
         if set_by:
             idempotency.shift_ages(tx, set_by, now)
-        moved = sum(settle.shift_times(tx, order.transaction_id, order.by_us) for order in misdated)
+        moved = sum(
+            clock_step.shift_times(tx, order.transaction_id, order.by_us) for order in misdated
+        )
         if turned and doubt is not None:
             facts = {"why": doubt.why, "ahead_us": doubt.ahead_us}
             journal.add(tx, type="clock.suspect", mode=Mode.LIVE, at=now, data=facts)

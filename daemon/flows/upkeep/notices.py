@@ -64,10 +64,8 @@ async def gather(env: Env, after: int, channels: Sequence[str]) -> Gathered:
     Raises:
         Unavailable: Nothing was written; the next call finds the same.
     """
-    found = await env.store.read(lambda reader: _read(reader, after))
-    cursor = found[-1].seq if found else after
-    more = len(found) == BATCH
-    if not any(event.type in RULES for event in found):
+    cursor, more, found = await env.store.read(lambda reader: _read(reader, after))
+    if not found:
         return Gathered(cursor, more, 0)
 
     def job(tx: Tx) -> int:
@@ -79,8 +77,15 @@ async def gather(env: Env, after: int, channels: Sequence[str]) -> Gathered:
     return Gathered(cursor, more, await env.store.write(job))
 
 
-def _read(reader: Reader, after: int) -> list[Event]:
-    return journal.after(reader, after, limit=BATCH)
+def _read(reader: Reader, after: int) -> tuple[int, bool, list[Event]]:
+    """Return the last entry of the next ones, whether there are more, and those of them that may be notices."""
+    types = journal.types_after(reader, after, limit=BATCH)
+    cursor = types[-1][0] if types else after
+    # Nearly all are of payments; these are not loaded.
+    wanted = [seq for seq, kind in types if kind in RULES]
+    found = journal.after(reader, wanted[0] - 1, limit=BATCH) if wanted else []
+    events = [event for event in found if event.seq <= cursor and event.type in RULES]
+    return cursor, len(types) == BATCH, events
 
 
 def _note(

@@ -83,7 +83,7 @@ async def watch(env: Env) -> DatabaseState | None:
 
 
 def _look_at_server(env: Env) -> _Seen:
-    """Check what must hold between rows; the server checks its pages itself."""
+    """Check the invariants between rows; the server checks its pages itself."""
     try:
         with open_store.open_readonly(env.store.path, env.config.store.url) as reader:
             found = [name for name, _, _ in inspect.findings(reader)]

@@ -34,7 +34,7 @@ class HubCommands:
         }
 
     async def carry_out(self, command: Command) -> Outcome:
-        """Return what came of a command.
+        """Return the outcome of a command.
 
         Raises:
             Unavailable: It cannot be carried out now; the hub sends it again.
@@ -82,7 +82,7 @@ class HubCommands:
 
 
 def _caller(command: Command) -> Caller:
-    name = f"hub:{command.get('by') or 'momo'}"
+    name = commands.actor_of(command)
     return Caller(
         CallerKind.SOCKET, None, ALL_SCOPES, None, publishable=False, name=name, owner=True
     )

@@ -1,16 +1,17 @@
 """The loop of a branch that sends its feed to the hub, waits for commands, and carries them out.
 
 One request is in flight. With nothing to send, the hub holds it open; a change at the branch ends it, so that the change goes
-at once.
+soon, and a payment that the hub has to decide at once.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Final
 
 from daemon import wire
-from daemon.core.branches.facts import encode
+from daemon.core.branches import pace
+from daemon.core.branches.facts import BYTES_MAX, encode
 from daemon.core.errors import Unavailable
 from daemon.env import Env
 from daemon.flows.branches import join, outbound
@@ -26,6 +27,8 @@ WORKER: Final = "hub"
 HELD_S: Final = 40.0
 """Longest time of a request: the hub holds an empty one for 25 s."""
 REST_S: Final = 600.0
+SETTLE_S: Final = 0.1
+"""From a change to its request: the webhooks of the change go first, and the changes of this time go together."""
 RETRY_S: Final = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
 """Between failed requests; each is multiplied by 0.5 to 1.0, so that 200 branches do not return at once."""
 
@@ -38,22 +41,39 @@ class HubLinkLoop:
         self._log = log
         self._commands = HubCommands(env, places)
         self._changed = asyncio.Event()
+        self._settling: asyncio.TimerHandle | None = None
         self._outcomes: dict[str, Mapping[str, Any]] = {}
         self._stale = False
         self._failures = 0
+        self._size_max = BYTES_MAX
         self._client: tuple[tuple[str, str, str], HubClient] | None = None
 
     async def run(self) -> None:
         """Run until cancelled."""
         store = self._env.store
-        ends = [store.subscribe(topic, self._changed.set) for topic in (journal.TOPIC, feed.TOPIC)]
+        ends = [
+            store.subscribe(journal.TOPIC, self._note_change),
+            # This shop joins or leaves, or the hub has to decide a payment.
+            store.subscribe(feed.TOPIC, self._changed.set),
+        ]
         try:
             while True:
                 await self._wait(await self._turn())
         finally:
             for end in ends:
                 end()
+            if self._settling is not None:
+                self._settling.cancel()
             await self._forget_client()
+
+    def _note_change(self) -> None:
+        # A shop without a hub must not be woken at each commit.
+        if self._env.place.role is wire.ShopRole.BRANCH and self._settling is None:
+            self._settling = asyncio.get_running_loop().call_later(SETTLE_S, self._send)
+
+    def _send(self) -> None:
+        self._settling = None
+        self._changed.set()
 
     async def _wait(self, rest_s: float) -> None:
         self._env.heartbeat(WORKER, rest_s)
@@ -71,7 +91,9 @@ class HubLinkLoop:
         self._changed.clear()
         self._env.heartbeat(WORKER, HELD_S)
         try:
-            outgoing = await outbound.prepare(self._env, self._outcomes, stale=self._stale)
+            outgoing = await outbound.prepare(
+                self._env, self._outcomes, stale=self._stale, size_max=self._size_max
+            )
             if outgoing is None:
                 await self._forget_client()
                 return REST_S
@@ -94,7 +116,7 @@ class HubLinkLoop:
         client = await self._client_of(outgoing)
         call = client.call(wire.Path.BRANCH_SYNC, encode(outgoing.request), timeout_s=HELD_S)
         if not outgoing.is_empty:
-            return await call
+            return await self._timed(call, outgoing.size)
         post = asyncio.create_task(call)
         change = asyncio.create_task(self._changed.wait())
         try:
@@ -104,6 +126,18 @@ class HubLinkLoop:
             for task in (post, change):
                 task.cancel()
             await asyncio.gather(post, change, return_exceptions=True)
+
+    async def _timed(self, call: Awaitable[dict[str, Any]], size: int) -> dict[str, Any]:
+        """Await the answer to facts of `size`; learn how much this line carries in time."""
+        clock = self._env.clock
+        began_s = clock.monotonic()
+        try:
+            answer = await call
+        except HubUnreachableError:
+            self._size_max = pace.after_failure(self._size_max, size)
+            raise
+        self._size_max = pace.after_answer(self._size_max, size, clock.monotonic() - began_s)
+        return answer
 
     async def _take(self, outgoing: Outgoing, answer: Mapping[str, Any]) -> float:
         self._failures = 0

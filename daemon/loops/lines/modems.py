@@ -7,7 +7,7 @@ marks them as durable in the session. A port that disappears or hangs is opened 
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -89,7 +89,18 @@ class PhoneState:
     @property
     def condition(self) -> ModemHealth:
         """The state as an immutable value for display."""
-        base = ModemHealth(
+        health = self.health
+        if health is None:
+            return ModemHealth(
+                self.port,
+                self.state,
+                self.detail,
+                self.next_step,
+                self.device_id,
+                self.last_sms_at_us,
+                simulated=self.simulated,
+            )
+        return ModemHealth(
             self.port,
             self.state,
             self.detail,
@@ -97,12 +108,6 @@ class PhoneState:
             self.device_id,
             self.last_sms_at_us,
             simulated=self.simulated,
-        )
-        if self.health is None:
-            return base
-        health = self.health
-        return replace(
-            base,
             health_at=self.health_at_us,
             signal=health.signal,
             registration=health.registration.value,

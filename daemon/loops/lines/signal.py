@@ -1,11 +1,14 @@
-"""Loop that notes the signal of each modem once a minute, for the last 24 hours."""
+"""Loop that notes the signal of each modem once a minute, for the last 24 hours, and stores each hour that has ended."""
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
+from daemon.core.errors import Unavailable
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
+from daemon.flows.lines import signals
 
 EVERY_S: Final = 60.0
 
@@ -14,11 +17,13 @@ async def note_signals(env: Env, phones: Callable[[], Sequence[ModemHealth]]) ->
     """Run until cancelled."""
     while True:
         note_once(env, phones())
+        with suppress(Unavailable):  # the database's own loops report it
+            await signals.keep(env)
         await asyncio.sleep(EVERY_S)
 
 
 def note_once(env: Env, phones: Sequence[ModemHealth]) -> None:
-    """Note what each modem has said last; a modem that said nothing leaves a gap."""
+    """Note the last reported signal of each modem; a modem without one leaves a gap."""
     now = env.clock.now_us()
     for phone in phones:
         if phone.device_id is not None and phone.signal is not None and not phone.simulated:

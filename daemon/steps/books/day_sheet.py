@@ -27,6 +27,7 @@ def read_sheet(reader: Reader, period: Period, owner: Shop | None) -> Json:
         "from": timestamp(period.since),
         "to": timestamp(period.until),
         "test": period.mode is Mode.TEST,
+        "branch": period.branch,
         "sheets": day_sheet.sheets(sums, wallets, sheet_rows.lines(reader, period)),
     }
 

@@ -1,4 +1,4 @@
-"""Comparison of the entries of a network's statement with what the database has. It never makes a payment."""
+"""Comparison of the entries of a network's statement with the database. It never makes a payment."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from parsers.money import render
 
 
 def compared(reader: Reader, asked: Sequence[Json], line: str | None) -> list[Json]:
-    """Return what is known about each entry (`id`, `amount_minor`) of the number `line`, None if it is not known."""
+    """Compare each entry (`id`, `amount_minor`) with the rows of the number `line`; None: the number is not known."""
     ids = [one["id"] for one in asked]
     payments: dict[str, list[statement.StatementPayment]] = {}
     for row in statement.payments_with_ids(reader, ids):

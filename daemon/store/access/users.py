@@ -68,7 +68,7 @@ def set_password(tx: Tx, user_id: str, password_hash: str, now: int) -> None:
 
 
 def set_first_password(tx: Tx, user_id: str, password_hash: str, now: int) -> bool:
-    """Store the password of a user who has none, and keep the sessions; return False if there is one already."""
+    """Store the first password of a user, and keep the sessions; return False if there is one already."""
     return (
         tx.run(
             "UPDATE users SET password_hash = :hash, password_at = :now WHERE id = :id AND password_hash = ''",

@@ -17,22 +17,7 @@ from daemon.store.rows import columns, load, load_optional
 from daemon.wire import Mode
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
-_MONEY: Final = f"""
-WITH money AS (
-    SELECT b.at AS at, p.seq AS payment_seq, b.standing AS standing
-    FROM sims s
-    CROSS JOIN line_balances b
-    CROSS JOIN messages m
-    CROSS JOIN payments p
-    WHERE b.sim_key = s.sim_key AND b.provider IN ({_PROVIDERS}) AND b.at >= :since AND b.at < :until AND b.pays = 1
-      AND m.id = b.message_id AND p.id = m.payment_id AND p.message_id = b.message_id AND p.mode = :mode
-    UNION ALL
-    SELECT p.telco_at, p.seq, 'accepted' FROM payments p
-    WHERE p.mode = :mode AND p.telco_at >= :since AND p.telco_at < :until AND NOT EXISTS
-        (SELECT 1 FROM line_balances b WHERE b.message_id = p.message_id AND b.pays = 1)
-)
-"""
-"""SQLite keeps the order of a CROSS JOIN: from the few SIMs by time, never from all payments of a mode."""
+_OF_BRANCH: Final = "p.branch_id = (SELECT id FROM branches WHERE name = :branch)"
 _DOUBTED: Final = "x.standing IN ('held', 'refuted')"
 _KIND: Final = f"""
 CASE WHEN {_DOUBTED} THEN 'doubted'
@@ -74,15 +59,17 @@ FROM (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period in microseconds, the end excluded, and the mode."""
+    """A period in microseconds, the end excluded, the mode, and at a hub the name of a branch; None: all of them."""
 
     since: int
     until: int
     mode: Mode = Mode.LIVE
+    branch: str | None = None
 
     def params(self, **more: Any) -> dict[str, Any]:
         """Return the SQL parameters that select it."""
-        return {"since": self.since, "until": self.until, "mode": self.mode, **more}
+        of = {} if self.branch is None else {"branch": self.branch}
+        return {"since": self.since, "until": self.until, "mode": self.mode, **of, **more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +82,34 @@ class Recent:
     phone_number: str | None
 
 
+def _money(period: Period) -> str:
+    """Return the table of the period's payments, each with its time and its standing in the chain of balances.
+
+    SQLite keeps the order of a CROSS JOIN: from the few SIMs by time, never from all payments of a mode. A payment of
+    two branches counts once, but on the sheet of each.
+    """
+    which = "p.double_of IS NULL" if period.branch is None else _OF_BRANCH
+    return f"""
+WITH money AS (
+    SELECT b.at AS at, p.seq AS payment_seq, b.standing AS standing
+    FROM sims s
+    CROSS JOIN line_balances b
+    CROSS JOIN messages m
+    CROSS JOIN payments p
+    WHERE b.sim_key = s.sim_key AND b.provider IN ({_PROVIDERS}) AND b.at >= :since AND b.at < :until AND b.pays = 1
+      AND m.id = b.message_id AND p.id = m.payment_id AND p.message_id = b.message_id AND p.mode = :mode AND {which}
+    UNION ALL
+    SELECT p.telco_at, p.seq, 'accepted' FROM payments p
+    WHERE p.mode = :mode AND p.telco_at >= :since AND p.telco_at < :until AND {which} AND NOT EXISTS
+        (SELECT 1 FROM line_balances b WHERE b.message_id = p.message_id AND b.pays = 1)
+)
+"""
+
+
 def sums(reader: Reader, period: Period) -> list[Sums]:
     """Return the totals of the payments by wallet, currency and kind."""
     rows = reader.all(
-        f"{_MONEY} SELECT p.sim_key, p.provider, p.currency, {_KIND} AS became, {_SUMMED} "
+        f"{_money(period)} SELECT p.sim_key, p.provider, p.currency, {_KIND} AS became, {_SUMMED} "
         "GROUP BY p.sim_key, p.provider, p.currency, became",
         period.params(),
     )
@@ -114,7 +125,7 @@ def sums_by_time(
     One pass over the payments of the period is enough for its sheet and its money by hour.
     """
     rows = reader.all(
-        f"{_MONEY} SELECT (x.at + :offset) / :size AS bucket, p.sim_key, p.provider, p.currency, {_KIND} AS became, {_SUMMED} "
+        f"{_money(period)} SELECT (x.at + :offset) / :size AS bucket, p.sim_key, p.provider, p.currency, {_KIND} AS became, {_SUMMED} "
         "GROUP BY bucket, p.sim_key, p.provider, p.currency, became "
         "ORDER BY bucket, p.currency, p.sim_key, p.provider, became",
         period.params(size=size, offset=offset),
@@ -160,7 +171,7 @@ def wallet(
 def handed_up(reader: Reader, period: Period) -> dict[str, tuple[int, int]]:
     """Return, by currency, number and minor units of the payments that this branch handed up to its hub."""
     rows = reader.all(
-        f"{_MONEY} SELECT p.currency, COUNT(*), SUM(p.amount_minor) FROM money x JOIN payments p ON p.seq = x.payment_seq "
+        f"{_money(period)} SELECT p.currency, COUNT(*), SUM(p.amount_minor) FROM money x JOIN payments p ON p.seq = x.payment_seq "
         f"WHERE p.standing = 'handed' AND p.reversed_at IS NULL AND NOT ({_DOUBTED}) GROUP BY p.currency",
         period.params(),
     )
@@ -170,7 +181,7 @@ def handed_up(reader: Reader, period: Period) -> dict[str, tuple[int, int]]:
 def lines(reader: Reader, period: Period) -> dict[tuple[str, str], Line]:
     """Return the last number of each wallet that received money in the period."""
     rows = reader.all(
-        f"{_MONEY} SELECT x.sim_key, x.provider, pm.id, pm.phone_number, pm.account_name FROM "
+        f"{_money(period)} SELECT x.sim_key, x.provider, pm.id, pm.phone_number, pm.account_name FROM "
         "(SELECT p.sim_key, p.provider, MAX(p.seq) AS seq FROM money JOIN payments p ON p.seq = money.payment_seq "
         "WHERE p.payment_method_id IS NOT NULL GROUP BY p.sim_key, p.provider) x "
         "JOIN payments p ON p.seq = x.seq JOIN payment_methods pm ON pm.id = p.payment_method_id",
@@ -182,7 +193,7 @@ def lines(reader: Reader, period: Period) -> dict[tuple[str, str], Line]:
 def by_time(reader: Reader, period: Period, *, size: int, offset: int) -> list[Bucket]:
     """Return totals for each hour or day of `size` microseconds; local time is UTC plus `offset`."""
     rows = reader.all(
-        f"{_MONEY} SELECT (x.at + :offset) / :size AS bucket, p.currency, COUNT(*), SUM(p.amount_minor) "
+        f"{_money(period)} SELECT (x.at + :offset) / :size AS bucket, p.currency, COUNT(*), SUM(p.amount_minor) "
         f"FROM money x JOIN payments p ON p.seq = x.payment_seq WHERE NOT ({_DOUBTED}) "
         "GROUP BY bucket, p.currency ORDER BY bucket, p.currency",
         period.params(size=size, offset=offset),
@@ -201,24 +212,27 @@ def by_payer(
         f"FROM money x JOIN payments p ON p.seq = x.payment_seq WHERE NOT ({_DOUBTED}) "
         "GROUP BY p.payer_phone, CASE WHEN p.payer_phone IS NULL THEN p.payer_name END, p.currency"
     )
-    total = reader.value(f"{_MONEY} SELECT COUNT(*) FROM (SELECT 1 {grouped}) g", period.params())
+    total = reader.value(
+        f"{_money(period)} SELECT COUNT(*) FROM (SELECT 1 {grouped}) g", period.params()
+    )
     rows = reader.all(
-        f"{_MONEY} SELECT p.payer_phone, MAX(p.payer_name), p.currency, COUNT(*), SUM(p.amount_minor) AS total "
+        f"{_money(period)} SELECT p.payer_phone, MAX(p.payer_name), p.currency, COUNT(*), SUM(p.amount_minor) AS total "
         f"{grouped} ORDER BY total DESC, p.payer_phone, MAX(p.payer_name), p.currency LIMIT :limit OFFSET :offset",
         period.params(limit=limit, offset=offset),
     )
     return [(row[0], row[1], row[2], int(row[3]), int(row[4])) for row in rows], int(total)
 
 
-def recent(reader: Reader, mode: Mode, limit: int) -> list[Recent]:
+def recent(reader: Reader, mode: Mode, limit: int, branch: str | None = None) -> list[Recent]:
     """Return the newest payments, newest first, each with its transaction and the number that received it."""
+    which = "" if branch is None else f"AND {_OF_BRANCH} "
     rows = reader.all(
         f"SELECT {columns(Payment, 'p.')}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM payments p "
         "LEFT JOIN line_balances b ON b.message_id = p.message_id "
         "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
         "LEFT JOIN transactions t ON t.payment_id = p.id "
-        "WHERE p.mode = :mode ORDER BY p.stored_at DESC, p.seq DESC LIMIT :limit",
-        {"mode": mode, "limit": limit},
+        f"WHERE p.mode = :mode {which}ORDER BY p.stored_at DESC, p.seq DESC LIMIT :limit",
+        {"mode": mode, "limit": limit, **({} if branch is None else {"branch": branch})},
     )
     width = len(columns(Payment).split(", "))
     return [

@@ -1,4 +1,4 @@
-"""The branches of a hub: who they are, how far they have sent, and what the hub asks of them."""
+"""The branches of a hub: their names and keys, how far they have sent, and the hub's commands to them."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -238,7 +238,7 @@ def note_sent(tx: Tx, commands: Iterable[Command], now: int) -> None:
 def answer(
     tx: Tx, branch_id: str, command_id: str, outcome: Mapping[str, Any], now: int
 ) -> Command | None:
-    """Record what came of a command of this branch; None if that is recorded, or it is not its command."""
+    """Record the outcome of a command of this branch; None if it has one already, or it is not its command."""
     return load_optional(
         Command,
         tx.one(

@@ -1,24 +1,53 @@
 """A hub's copies of the rows of its branches: stored by version, so that a fact that comes twice changes nothing."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from daemon.core.branches.facts import KEYS, MESSAGE, TABLES, Fact
+from daemon.core.branches.row_check import fault_of
 from daemon.core.errors import MomoError
 from daemon.core.model import Payment
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, load_all, table, values
+from daemon.store.rows import columns, listed, load_all
 
-ROWS_AT_ONCE: Final = 250
-"""Rows in one statement; SQLite takes at most 32,766 values."""
 _ORDER: Final = ("method", "payment", "transaction", "review", "reversal")
 """Each kind refers only to rows of the kinds before it."""
 _PAYMENT = columns(Payment)
 
 
+_REFERS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "method": (("id", "payment_methods"),),
+    "message": (
+        ("id", "messages"), ("payment_id", "payments"), ("payment_method_id", "payment_methods"),
+    ),
+    "payment": (
+        ("id", "payments"), ("message_id", "messages"), ("payment_method_id", "payment_methods"),
+    ),
+    "transaction": (
+        ("id", "transactions"), ("payment_id", "payments"), ("held_payment_id", "payments"),
+    ),
+    "review": (
+        ("id", "reviews"), ("message_id", "messages"), ("payment_id", "payments"),
+        ("transaction_id", "transactions"),
+    ),
+    "reversal": (("message_id", "messages"), ("message_id", "reversals")),
+}  # fmt: skip
+"""Kind -> the columns that name rows, with their tables. All of them must be the branch's own rows."""
+
+
+def in_order(facts: Sequence[Fact]) -> list[Fact]:
+    """Return facts so that each row comes after the rows that it refers to."""
+    known = {kind: place for place, kind in enumerate(_ORDER)}
+    return sorted(facts, key=lambda fact: known.get(fact.kind, len(known)))
+
+
 class ForeignRowError(MomoError):
     """A fact names a row of another branch, or of the hub itself."""
+
+
+class UnreadableRowError(MomoError):
+    """A fact has a row that this version cannot read."""
 
 
 def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
@@ -26,7 +55,9 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
 
     Raises:
         ForeignRowError: One names a row that is not the branch's.
+        UnreadableRowError: One has a value that this version cannot read.
     """
+    _check(tx, branch_id, facts)
     by_kind: dict[str, list[Fact]] = {}
     for fact in facts:
         if fact.row is not None:
@@ -44,6 +75,37 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
         _upsert(tx, branch_id, name, KEYS.get(kind, "id"), names, _versions(some, epoch))
     for some in by_kind.values():
         _show(tx, branch_id, epoch, some)
+
+
+def _check(reader: Reader, branch_id: str, facts: Sequence[Fact]) -> None:
+    """Refuse rows that cannot be read, and rows that name others' rows: the key names the branch that owns the rows."""
+    named: dict[str, set[str]] = {}
+    for fact in facts:
+        if fact.row is None or fact.kind not in TABLES:
+            continue
+        if fact.row.get(KEYS.get(fact.kind, "id")) != fact.id:
+            raise UnreadableRowError(f"the {fact.kind} has another id than its row")
+        _note_named(named, fact.kind, fact.row)
+        if fact.message is not None:
+            _note_named(named, "message", fact.message)
+    for name, ids in named.items():
+        key = KEYS["reversal"] if name == "reversals" else "id"
+        foreign = reader.value(
+            f"SELECT {key} FROM {name} WHERE {key} IN ({listed(ids)}) AND COALESCE(branch_id, '') <> ?",
+            [*sorted(ids), branch_id],
+        )
+        if foreign is not None:
+            raise ForeignRowError(f"{name} {foreign} is not a row of this branch")
+
+
+def _note_named(named: dict[str, set[str]], kind: str, row: Mapping[str, Any]) -> None:
+    """Add the rows that a row names to those of each table."""
+    why = fault_of(kind, row)
+    if why:
+        raise UnreadableRowError(f"the {kind}'s {why}")
+    for column, name in _REFERS[kind]:
+        if row.get(column) is not None:
+            named.setdefault(name, set()).add(row[column])
 
 
 def _versions(facts: Sequence[Fact], epoch: int) -> list[tuple[int, Mapping[str, Any]]]:
@@ -72,31 +134,19 @@ def _upsert(
     """
     for given, some in _alike((*names, "double_of"), rows):
         every = [*given, "branch_id", "version"]
-        ids = [row.get(key) for _version, row in some]
-        foreign = tx.value(
-            f"SELECT {key} FROM {name} WHERE {key} IN ({listed(ids)}) AND COALESCE(branch_id, '') <> ?",
-            [*ids, branch_id],
-        )
-        if foreign is not None:
-            raise ForeignRowError(f"{name} {foreign} is not a row of this branch")
         changed = ", ".join(
             _assignment(name, each) for each in every if each not in (key, "branch_id")
         )
-        for start in range(0, len(some), ROWS_AT_ONCE):
-            piece = [
-                [*(row.get(each) for each in given), branch_id, version]
-                for version, row in some[start : start + ROWS_AT_ONCE]
-            ]
-            tx.run(
-                f"INSERT INTO {name} ({', '.join(every)}) VALUES {table(piece)} "
-                f"ON CONFLICT ({key}) DO UPDATE SET {changed} WHERE {name}.version < excluded.version",
-                values(piece),
-            )
+        tx.run_for_each(
+            f"INSERT INTO {name} ({', '.join(every)}) VALUES ({listed(every)}) "
+            f"ON CONFLICT ({key}) DO UPDATE SET {changed} WHERE {name}.version < excluded.version",
+            [[*(row.get(each) for each in given), branch_id, version] for version, row in some],
+        )
 
 
 def _assignment(name: str, column: str) -> str:
     if name == "payments" and column == "standing":
-        # The hub decides what it was handed, also what became of it.
+        # The hub decides a handed-up payment, so its own standing of it counts.
         return (
             "standing = CASE WHEN excluded.decider <> 'hub' THEN excluded.standing "
             "WHEN payments.decider = 'hub' THEN payments.standing ELSE 'review' END"
@@ -115,71 +165,78 @@ def _alike(
 
 
 def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> list[Fact]:
-    """Mark payments whose network ID another branch, or the hub, has already; one payment is one row that counts."""
+    """Mark payments with a network ID that another branch, or the hub, has already: only one row of a payment counts."""
+    firsts = _first_with(tx, {_network_id(fact) for fact in facts})
     found = []
     for fact in facts:
-        assert fact.row is not None
-        first = tx.value(
-            "SELECT id FROM payments WHERE mode = :mode AND provider = :provider "
-            "AND telco_transaction_id = :telco_id AND double_of IS NULL AND id <> :id",
-            {
-                "mode": fact.row.get("mode"),
-                "provider": fact.row.get("provider"),
-                "telco_id": fact.row.get("telco_transaction_id"),
-                "id": fact.id,
-            },
-        )
-        row = {**fact.row, "double_of": first}
+        first = firsts.get(_network_id(fact))
+        row = {**(fact.row or {}), "double_of": None if first == fact.id else first}
         if row.get("standing") == "handed":
             row["standing"] = "review"  # until the hub has decided, in the same commit
         found.append(Fact(fact.seq, fact.kind, fact.id, row))
     return found
 
 
+def _network_id(fact: Fact) -> tuple[Any, ...]:
+    row = fact.row or {}
+    return row.get("mode"), row.get("provider"), row.get("telco_transaction_id")
+
+
+def _first_with(tx: Tx, network_ids: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], str]:
+    """Return the payment that counts, by network ID."""
+    wanted = sorted(
+        {telco_id for _mode, _provider, telco_id in network_ids if telco_id is not None}
+    )
+    rows = tx.all(
+        "SELECT mode, provider, telco_transaction_id, id FROM payments "
+        f"WHERE telco_transaction_id IN ({listed(wanted)}) AND double_of IS NULL",
+        wanted,
+    )
+    return {(mode, provider, telco_id): found for mode, provider, telco_id, found in rows}
+
+
 def _free_payments(tx: Tx, facts: Sequence[Fact]) -> None:
-    """Take payments from the transactions that had them before, whose own facts may come later."""
-    for fact in facts:
-        assert fact.row is not None
-        paid, held = fact.row.get("payment_id"), fact.row.get("held_payment_id")
-        if paid is not None:
-            tx.run(
-                "UPDATE transactions SET payment_id = NULL, merged_into = :id "
-                "WHERE payment_id = :payment AND id <> :id AND origin = 'open'",
-                {"id": fact.id, "payment": paid},
-            )
-        if held is not None:
-            tx.run(
-                "UPDATE transactions SET held_payment_id = NULL "
-                "WHERE held_payment_id = :payment AND id <> :id AND branch_id IS NOT NULL",
-                {"id": fact.id, "payment": held},
-            )
+    """Take payments from the transactions that had them before: the facts of those may come later."""
+    rows = [(fact.id, fact.row or {}) for fact in facts]
+    paid = [[own, row["payment_id"], own] for own, row in rows if row.get("payment_id")]
+    held = [[row["held_payment_id"], own] for own, row in rows if row.get("held_payment_id")]
+    tx.run_for_each(
+        "UPDATE transactions SET payment_id = NULL, merged_into = ? "
+        "WHERE payment_id = ? AND id <> ? AND origin = 'open'",
+        paid,
+    )
+    tx.run_for_each(
+        "UPDATE transactions SET held_payment_id = NULL "
+        "WHERE held_payment_id = ? AND id <> ? AND branch_id IS NOT NULL",
+        held,
+    )
 
 
 def _close_others(tx: Tx, branch_id: str, facts: Sequence[Fact]) -> None:
-    """Close the copy of an earlier review of the same message, whose own fact may come later."""
-    for fact in facts:
-        assert fact.row is not None
-        if fact.row.get("state") == "open":
-            tx.run(
-                "UPDATE reviews SET state = 'superseded' WHERE message_id = :message AND id <> :id "
-                "AND state = 'open' AND branch_id = :branch",
-                {"id": fact.id, "message": fact.row.get("message_id"), "branch": branch_id},
-            )
+    """Close the copy of an earlier review of the same message: its own fact may come later."""
+    rows = [(fact.id, fact.row or {}) for fact in facts]
+    tx.run_for_each(
+        "UPDATE reviews SET state = 'superseded' WHERE message_id = ? AND id <> ? "
+        "AND state = 'open' AND branch_id = ?",
+        [
+            [row.get("message_id"), own, branch_id]
+            for own, row in rows
+            if row.get("state") == "open"
+        ],
+    )
 
 
 def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
     """Keep facts that are only shown; of an unknown kind too, for the version that knows it."""
-    rows = [
-        (branch_id, fact.kind, fact.id, fact.version(epoch), json.dumps(fact.row)) for fact in facts
-    ]
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        piece = rows[start : start + ROWS_AT_ONCE]
-        tx.run(
-            f"INSERT INTO branch_facts (branch_id, kind, id, version, body) VALUES {table(piece)} "
-            "ON CONFLICT (branch_id, kind, id) DO UPDATE SET version = excluded.version, body = excluded.body "
-            "WHERE branch_facts.version < excluded.version",
-            values(piece),
-        )
+    tx.run_for_each(
+        "INSERT INTO branch_facts (branch_id, kind, id, version, body) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (branch_id, kind, id) DO UPDATE SET version = excluded.version, body = excluded.body "
+        "WHERE branch_facts.version < excluded.version",
+        [
+            [branch_id, fact.kind, fact.id, fact.version(epoch), json.dumps(fact.row)]
+            for fact in facts
+        ],
+    )
 
 
 def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[Payment]:

@@ -4,7 +4,8 @@ Triggers write it (`daemon/store/feed_triggers.py`).
 """
 
 import json
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, TABLES, Fact
@@ -13,9 +14,9 @@ from daemon.store.feed_triggers import WATCHED
 from daemon.store.rows import listed
 
 TOPIC = "hub_link"
-"""Woken when this shop joins or leaves a hub."""
+"""Woken when this shop joins or leaves a hub, and when a payment is handed up: it is sent at once."""
 KEPT: Final = 100_000
-"""Entries that are kept behind what the hub acknowledged, so that a hub that was restored can ask for them again."""
+"""The number of acknowledged entries that are kept, so that a restored hub can ask for them again."""
 _SHOWN: Final = {
     "sim": (
         "sims",
@@ -23,9 +24,15 @@ _SHOWN: Final = {
         "network device_id slot_index present ignored_at not_receiving_since served_by",
     ),
     "device": ("devices", "device_id", "mode name manufacturer model present forgotten_at"),
-    "event": ("events", "seq", "type mode at actor transaction_id payment_id message_id data"),
 }
 """Kind -> table, key and columns of facts that are only shown."""
+_REFERENCES: Final = {
+    "transaction": (("payment_id", "payment"), ("held_payment_id", "payment")),
+    "review": (("payment_id", "payment"), ("transaction_id", "transaction")),
+}
+"""Kind -> the columns that refer to rows of other kinds; messages go along with each fact."""
+_Key = tuple[str, str]
+"""Kind and id."""
 _HISTORY: Final = ("method", "payment", "transaction", "review", "reversal", "sim", "device")
 """The kinds of rows of a shop that joins, in the order in which they refer to each other."""
 
@@ -49,6 +56,14 @@ def add_everything(tx: Tx) -> None:
         tx.run(f"INSERT INTO feed (kind, id) SELECT '{kind}', {key} FROM {table} ORDER BY {order}")
 
 
+def counts(reader: Reader) -> dict[str, int]:
+    """Return the number of rows of each kind that a shop sends when it joins, by the plural of the kind."""
+    return {
+        f"{kind}s": int(reader.value(f"SELECT COUNT(*) FROM {table}"))
+        for kind, (table, _names) in TABLES.items()
+    }
+
+
 def bounds(reader: Reader) -> tuple[int, int]:
     """Return the first and last number, (0, 0) if it is empty."""
     row = reader.one("SELECT MIN(seq), MAX(seq) FROM feed")
@@ -57,7 +72,7 @@ def bounds(reader: Reader) -> tuple[int, int]:
 
 
 def prune(tx: Tx, acked_seq: int) -> None:
-    """Drop what was acknowledged long ago, but never the last entry: its number must not be used again."""
+    """Drop entries that were acknowledged long ago, but never the last one: its number must not be used again."""
     tx.run(
         "DELETE FROM feed WHERE seq <= :upto AND seq < (SELECT MAX(seq) FROM feed)",
         {"upto": acked_seq - KEPT},
@@ -73,22 +88,44 @@ def first_entry(reader: Reader, kind: str, row_id: str, after: int) -> int | Non
     return seq
 
 
-def batch(reader: Reader, after: int, *, texts: bool) -> tuple[list[Fact], int]:
-    """Return the next facts, each row as it is now, and the number up to which they cover the feed.
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The facts of one request.
+
+    Attributes:
+        facts: Each row as it is now, after the rows that it refers to.
+        upto: The number up to which they cover the feed.
+        sent: The number up to which the hub may know rows: some facts are sent before their place in the feed.
+        size: Bytes of the facts as JSON.
+    """
+
+    facts: Sequence[Fact]
+    upto: int
+    sent: int
+    size: int
+
+
+def batch(reader: Reader, after: int, *, texts: bool, size_max: int = BYTES_MAX) -> Batch:
+    """Return the next facts.
+
+    A row may refer to one that was stored later: an order to the payment that paid it. If the feed has that one further
+    behind, it goes along, because the hub could not store the first one without it. Its own place in the feed sends it again.
 
     Args:
         reader: One snapshot.
-        after: What the hub has.
+        after: The last number that the hub has.
         texts: Send the texts of SMS too.
+        size_max: Bytes of the facts as JSON; one fact may be larger.
     """
     entries = reader.all(
         "SELECT seq, kind, id FROM feed WHERE seq > :after ORDER BY seq LIMIT :limit",
         {"after": after, "limit": FACTS_MAX},
     )
-    facts, upto, size = list[Fact](), after, 0
     rows = _rows(reader, {(kind, row_id) for _seq, kind, row_id in entries})
+    later = _add_references(reader, rows, after)
     texts_of = _messages(reader, rows, texts=texts)
-    seen = dict[tuple[str, str], int]()
+    facts, upto, size = list[Fact](), after, 0
+    seen = dict[_Key, int]()
     for seq, kind, row_id in entries:
         place = seen.get((kind, row_id))
         if place is not None:
@@ -96,23 +133,79 @@ def batch(reader: Reader, after: int, *, texts: bool) -> tuple[list[Fact], int]:
             facts[place] = replace(facts[place], seq=seq)
             upto = seq
             continue
-        row = rows.get((kind, row_id))
-        message = None if row is None else texts_of.get(row.get("message_id", ""))
-        size += len(json.dumps((row, message)))
-        if facts and size > BYTES_MAX:
+        together = [
+            Fact(0, key[0], key[1], row, _message_of(row, texts_of))
+            for key in _in_order((kind, row_id), rows, seen)
+            for row in (rows.get(key),)
+        ]
+        more = sum(len(json.dumps((one.row, one.message))) for one in together)
+        if facts and (size + more > size_max or len(facts) + len(together) > FACTS_MAX):
             break
-        seen[kind, row_id] = len(facts)
-        facts.append(Fact(seq, kind, row_id, row, message))
+        size += more
+        for one in together:
+            seen[one.kind, one.id] = len(facts)
+            facts.append(one)
+        facts[-1] = replace(facts[-1], seq=seq)
         upto = seq
-    return facts, upto
+    sent = max([upto, *(seq for key, seq in later.items() if key in seen)])
+    return Batch([one if one.seq else replace(one, seq=upto) for one in facts], upto, sent, size)
+
+
+def _references(kind: str, row: Mapping[str, Any] | None) -> Iterator[_Key]:
+    for column, other in _REFERENCES.get(kind, ()):
+        if row is not None and row[column] is not None:
+            yield other, row[column]
+
+
+def _add_references(
+    reader: Reader, rows: dict[_Key, dict[str, Any]], after: int
+) -> dict[_Key, int]:
+    """Add the rows that the hub may not know, and to which others refer; return their first numbers in the feed."""
+    first, new = dict[_Key, int](), rows
+    while new:
+        wanted = {each for (kind, _id), row in new.items() for each in _references(kind, row)}
+        found = _first_entries(reader, wanted - rows.keys(), after)
+        new = _rows(reader, set(found))
+        rows |= new
+        first |= found
+    return first
+
+
+def _first_entries(reader: Reader, wanted: Collection[_Key], after: int) -> dict[_Key, int]:
+    found = dict[_Key, int]()
+    for kind in {kind for kind, _id in wanted}:
+        ids = sorted(row_id for each, row_id in wanted if each == kind)
+        rows = reader.all(
+            f"SELECT id, MIN(seq) FROM feed WHERE kind = ? AND id IN ({listed(ids)}) AND seq > ? GROUP BY id",
+            [kind, *ids, after],
+        )
+        found |= {(kind, str(row_id)): int(seq) for row_id, seq in rows}
+    return found
+
+
+def _in_order(
+    key: _Key, rows: Mapping[_Key, Mapping[str, Any]], seen: Collection[_Key]
+) -> list[_Key]:
+    """Return a row after the rows that it refers to and that are not in the batch yet."""
+    before: list[_Key] = []
+    for each in _references(key[0], rows.get(key)):
+        if each in rows and each not in seen:
+            before += [one for one in _in_order(each, rows, seen) if one not in before]
+    return [*before, key]
+
+
+def _message_of(
+    row: Mapping[str, Any] | None, texts_of: Mapping[str, dict[str, Any]]
+) -> dict[str, Any] | None:
+    return None if row is None else texts_of.get(row.get("message_id", ""))
 
 
 def _table_of(kind: str) -> tuple[str, str]:
     return next((table, key) for name, table, key, _columns in WATCHED if name == kind)
 
 
-def _rows(reader: Reader, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
-    found = {}
+def _rows(reader: Reader, wanted: set[_Key]) -> dict[_Key, dict[str, Any]]:
+    found = dict[_Key, dict[str, Any]]()
     for kind in {kind for kind, _id in wanted}:
         ids = sorted(row_id for each, row_id in wanted if each == kind)
         if kind in TABLES:
@@ -120,9 +213,8 @@ def _rows(reader: Reader, wanted: set[tuple[str, str]]) -> dict[tuple[str, str],
         else:
             table, key, columns = _SHOWN[kind]
             names = tuple(columns.split())
-        given = list(map(int, ids)) if kind == "event" else ids
         for key_value, *values in reader.all(
-            f"SELECT {key}, {', '.join(names)} FROM {table} WHERE {key} IN ({listed(given)})", given
+            f"SELECT {key}, {', '.join(names)} FROM {table} WHERE {key} IN ({listed(ids)})", ids
         ):
             found[kind, str(key_value)] = dict(zip(names, values, strict=True))
     return found
@@ -131,13 +223,7 @@ def _rows(reader: Reader, wanted: set[tuple[str, str]]) -> dict[tuple[str, str],
 def _messages(
     reader: Reader, rows: dict[tuple[str, str], dict[str, Any]], *, texts: bool
 ) -> dict[str, dict[str, Any]]:
-    ids = sorted(
-        {
-            str(row["message_id"])
-            for (kind, _id), row in rows.items()
-            if kind != "event" and row.get("message_id")
-        }
-    )
+    ids = sorted({str(row["message_id"]) for row in rows.values() if row.get("message_id")})
     if not ids:
         return {}
     found = {}

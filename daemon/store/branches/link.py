@@ -13,7 +13,7 @@ from daemon.wire import ShopRole
 KEY_PURPOSE = "hub-key"
 """The purpose under which the key is sealed."""
 DECIDED = "decided"
-"""The kind of a command that only tells what the hub decided about a payment."""
+"""The kind of a command that only reports the hub's decision about a payment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def get(reader: Reader) -> HubLink | None:
 
 
 def place(reader: Reader) -> Place:
-    """Return what this shop is beside others."""
+    """Return the role of this shop."""
     role = reader.value("SELECT role FROM shop WHERE id = 1")
     found = get(reader)
     return Place(ShopRole(role or ShopRole.ALONE), "all" if found is None else found.decides)
@@ -60,12 +60,12 @@ def replace(tx: Tx, link: HubLink) -> None:
 
 
 def remove(tx: Tx) -> None:
-    """Forget the hub; what came of its commands is kept."""
+    """Forget the hub; the outcomes of its commands are kept."""
     tx.run("DELETE FROM hub_link")
 
 
 def set_role(tx: Tx, role: ShopRole) -> None:
-    """Set what this shop is."""
+    """Set the role of this shop."""
     tx.run("UPDATE shop SET role = :role WHERE id = 1", {"role": role})
 
 
@@ -99,7 +99,7 @@ def new_epoch(tx: Tx, epoch: int, acked_seq: int, sent_seq: int) -> None:
 
 
 def outcome_of(reader: Reader, command_id: str) -> dict[str, Any] | None:
-    """Return what came of a command; None if it is new."""
+    """Return the outcome of a command; None if it is new."""
     found = reader.value("SELECT outcome FROM hub_commands WHERE id = :id", {"id": command_id})
     return None if found is None else dict(json.loads(found))
 
@@ -107,7 +107,7 @@ def outcome_of(reader: Reader, command_id: str) -> dict[str, Any] | None:
 def add_outcome(
     tx: Tx, command: Mapping[str, Any], outcome: Mapping[str, Any], now: int
 ) -> dict[str, Any]:
-    """Keep what came of a command, and return it; of one that was carried out before, what came of it then."""
+    """Store the outcome of a command and return it, or the outcome of the first time if it was carried out before."""
     tx.run(
         "INSERT INTO hub_commands (id, kind, subject, body, outcome, done_at) "
         "VALUES (:id, :kind, :subject, :body, :outcome, :now) ON CONFLICT (id) DO NOTHING",
@@ -142,7 +142,7 @@ def decision_about(reader: Reader, payment_id: str) -> dict[str, Any] | None:
 
 
 def handed_up(reader: Reader) -> tuple[int, int]:
-    """Return the number of payments with the hub, and of those whose decision it has not told."""
+    """Return the number of payments handed up, and of those that the hub has not decided, as far as the branch knows."""
     row = reader.one(
         "SELECT COUNT(*), SUM(CASE WHEN EXISTS (SELECT 1 FROM hub_commands c WHERE c.subject = p.id "
         "AND c.kind = :kind) THEN 0 ELSE 1 END) FROM payments p WHERE p.standing = 'handed'",
@@ -153,5 +153,5 @@ def handed_up(reader: Reader) -> tuple[int, int]:
 
 
 def rewind(tx: Tx, acked_seq: int) -> None:
-    """Send the feed again from here: the hub lost what came after."""
+    """Send the feed again from here: the hub lost the later entries."""
     tx.run("UPDATE hub_link SET acked_seq = :seq", {"seq": acked_seq})

@@ -29,7 +29,9 @@ def store(
         newer_than: Rows with an entry of the feed behind this number stay; None: the feed is of another epoch.
         rest_us: How long after its expiry the code of a transaction is not used again.
     """
-    name, names = ("messages", MESSAGE) if kind == "message" else TABLES[kind]
+    name, known = ("messages", MESSAGE) if kind == "message" else TABLES[kind]
+    # A hub that is older sends fewer columns; they keep their default.
+    names = [each for each in known if rows and each in rows[0]]
     key = KEYS.get(kind, "id")
     kept = set[str]()
     if newer_than is not None:

@@ -253,7 +253,8 @@ def _through(smsc: str | None, homes: Sequence[str]) -> tuple[str, dict[str, Any
         for place, home in enumerate(homes)
     }
     same = "m.smsc IS NULL" if smsc is None else "m.smsc = :smsc"
-    tests = [same, *(f"LTRIM(m.smsc, '+') LIKE :{name}" for name in stems)]
+    # SQLite prepares a statement again each time that the bare parameter of a LIKE is bound; that took 0.1 ms.
+    tests = [same, *(f"LTRIM(m.smsc, '+') LIKE (:{name} || '')" for name in stems)]
     return f"({' OR '.join(tests)})", {**({} if smsc is None else {"smsc": smsc}), **stems}
 
 

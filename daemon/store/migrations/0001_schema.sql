@@ -1,5 +1,6 @@
 -- The schema. Times are microseconds since 1970 in UTC, amounts are minor units, ids are text.
 -- `seq` numbers the rows of a table in the order in which they were written.
+-- A check compares with OR: for a list of more than two, SQLite makes a temporary table at each INSERT.
 
 
 -- Access
@@ -12,7 +13,7 @@ CREATE TABLE shop (
     owner_email   TEXT,
     account_key   TEXT NOT NULL,   -- hex; the HMAC key that makes webhook ids
     created_at    INTEGER NOT NULL,
-    role          TEXT NOT NULL DEFAULT 'alone' CHECK (role IN ('alone', 'branch', 'hub'))
+    role          TEXT NOT NULL DEFAULT 'alone' CHECK (role = 'alone' OR role = 'branch' OR role = 'hub')
 ) STRICT;
 
 CREATE TABLE api_keys (
@@ -36,7 +37,7 @@ CREATE TABLE users (
     seq           INTEGER PRIMARY KEY,
     id            TEXT NOT NULL UNIQUE,
     name          TEXT NOT NULL UNIQUE,
-    role          TEXT NOT NULL CHECK (role IN ('owner', 'manager', 'cashier', 'viewer')),
+    role          TEXT NOT NULL CHECK (role = 'owner' OR role = 'manager' OR role = 'cashier' OR role = 'viewer'),
     password_hash TEXT NOT NULL,           -- argon2id
     totp_sealed   TEXT,                    -- the seed of the second factor; NULL while it is off
     totp_step     INTEGER,                 -- the time step of the last code that was used; no code is taken twice
@@ -139,8 +140,9 @@ CREATE TABLE messages (
     reference_width   INTEGER,             -- 8 or 16; NULL for a message of one part
     reference         INTEGER,
     body              TEXT,                -- NULL until the last part is stored
-    state             TEXT NOT NULL CHECK (state IN ('payment', 'not_payment', 'unparsed', 'incomplete',
-                                                     'held', 'historical', 'duplicate')),
+    state             TEXT NOT NULL CHECK (state = 'payment' OR state = 'not_payment' OR state = 'unparsed' OR
+                                           state = 'incomplete' OR state = 'held' OR state = 'historical' OR
+                                           state = 'duplicate'),
     kind              TEXT,
     provider          TEXT,
     wording           TEXT,
@@ -152,7 +154,7 @@ CREATE TABLE messages (
     created_at        INTEGER NOT NULL,
     assemble_at       INTEGER,             -- when its parts are put together; they wait for rivals until then
     source            TEXT,                -- the name in [[sources]]; NULL for an AT modem
-    level             TEXT NOT NULL DEFAULT 'full' CHECK (level IN ('full', 'partial', 'reported')),
+    level             TEXT NOT NULL DEFAULT 'full' CHECK (level = 'full' OR level = 'partial' OR level = 'reported'),
     synthesised       INTEGER NOT NULL DEFAULT 0 CHECK (synthesised IN (0, 1)),  -- PDUs encoded by momo from a text
     branch_id         TEXT,                -- at a hub: the branch that it is a copy of; NULL: the shop's own
     version           INTEGER              -- of the copy: the branch's epoch and the number in its feed
@@ -228,7 +230,8 @@ CREATE TABLE line_balances (
     smsc              TEXT,
     home              INTEGER NOT NULL CHECK (home IN (0, 1)),  -- the SMSC is a home SMSC of the SIM
     doubts            TEXT NOT NULL,           -- JSON array: reasons against it besides its SMSC and its balance
-    standing          TEXT NOT NULL CHECK (standing IN ('accepted', 'unconfirmed', 'held', 'refuted', 'noted')),
+    standing          TEXT NOT NULL CHECK (standing = 'accepted' OR standing = 'unconfirmed' OR
+                                           standing = 'held' OR standing = 'refuted' OR standing = 'noted'),
     why               TEXT NOT NULL,           -- the reason for its standing
     row_key           TEXT,                    -- of an open row beside the chain: the message that began it
     position          INTEGER,                 -- in the chain or in its row; NULL for a message that filled a gap
@@ -266,7 +269,8 @@ CREATE TABLE gaps_known (
 CREATE TABLE sim_smscs (
     sim_key    TEXT NOT NULL,
     smsc       TEXT NOT NULL,
-    source     TEXT NOT NULL CHECK (source IN ('sim', 'test_payment', 'approved', 'learned', 'noticed')),
+    source     TEXT NOT NULL CHECK (source = 'sim' OR source = 'test_payment' OR source = 'approved' OR
+                                    source = 'learned' OR source = 'noticed'),
     message_id TEXT,                           -- the message that showed it
     since      INTEGER NOT NULL,
     PRIMARY KEY (sim_key, smsc)
@@ -414,6 +418,15 @@ CREATE TABLE sim_rhythms (
     silent_since   INTEGER                     -- NULL: no alarm
 ) STRICT;
 
+-- The signal of each modem in the hours of the last day.
+CREATE TABLE signal_hours (
+    device_id TEXT NOT NULL,
+    at        INTEGER NOT NULL,           -- the start of the hour
+    lowest    INTEGER NOT NULL CHECK (lowest BETWEEN 0 AND 31),   -- of AT+CSQ
+    highest   INTEGER NOT NULL CHECK (highest BETWEEN lowest AND 31),
+    PRIMARY KEY (device_id, at)
+) STRICT;
+
 -- The last message that was added to the rhythms.
 CREATE TABLE rhythm_cursor (
     id          INTEGER PRIMARY KEY CHECK (id = 1),
@@ -447,7 +460,8 @@ CREATE TABLE payments (
     telco_at             INTEGER NOT NULL, -- printed time, else SMSC time, else when stored
     stored_at            INTEGER NOT NULL,
     historical           INTEGER NOT NULL CHECK (historical IN (0, 1)),
-    standing             TEXT NOT NULL CHECK (standing IN ('used', 'open', 'review', 'handed')),
+    standing             TEXT NOT NULL CHECK (standing = 'used' OR standing = 'open' OR standing = 'review' OR
+                                              standing = 'handed'),
     reversed_at          INTEGER,
     payer_proven         INTEGER NOT NULL DEFAULT 1 CHECK (payer_proven IN (0, 1)),  -- 0: the payer may have typed the number
     decider              TEXT NOT NULL DEFAULT 'branch' CHECK (decider IN ('branch', 'hub')),  -- who may match it
@@ -489,8 +503,10 @@ CREATE TABLE transactions (
     id                            TEXT NOT NULL UNIQUE,   -- UUID; the reference contains its hex digits
     mode                          TEXT NOT NULL CHECK (mode IN ('live', 'test')),
     origin                        TEXT NOT NULL CHECK (origin IN ('request', 'open')),
-    status                        TEXT NOT NULL CHECK (status IN ('PENDING', 'SUCCESS', 'PARTIAL', 'OVERPAID',
-                                                                  'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED')),
+    status                        TEXT NOT NULL CHECK (status = 'PENDING' OR status = 'SUCCESS' OR
+                                                       status = 'PARTIAL' OR status = 'OVERPAID' OR
+                                                       status = 'EXPIRED' OR status = 'MANUAL_REVIEW' OR
+                                                       status = 'CANCELLED'),
     svc_code                      TEXT,
     public_slug                   TEXT UNIQUE,
     expected_minor                INTEGER CHECK (expected_minor > 0),
@@ -506,13 +522,16 @@ CREATE TABLE transactions (
     expected_payer_phone          TEXT,
     expected_payer_name           TEXT,
     send_sms_to_payer             INTEGER NOT NULL CHECK (send_sms_to_payer IN (0, 1)),
-    created_with                  TEXT NOT NULL CHECK (created_with IN ('secret', 'publishable', 'session', 'sms')),
+    created_with                  TEXT NOT NULL CHECK (created_with = 'secret' OR created_with = 'publishable' OR
+                                                       created_with = 'session' OR created_with = 'sms'),
     created_at                    INTEGER NOT NULL,
     expires_at                    INTEGER,
     cancelled_at                  INTEGER,
     payment_id                    TEXT REFERENCES payments (id),
     held_payment_id               TEXT REFERENCES payments (id),
-    matched_by                    TEXT CHECK (matched_by IN ('code', 'telco_id', 'reconcile', 'review', 'none')),
+    matched_by                    TEXT CHECK (matched_by = 'code' OR matched_by = 'telco_id' OR
+                                              matched_by = 'reconcile' OR matched_by = 'review' OR
+                                              matched_by = 'none'),
     processing_at                 INTEGER,
     completed_at                  INTEGER,
     late                          INTEGER NOT NULL CHECK (late IN (0, 1)),
@@ -523,7 +542,8 @@ CREATE TABLE transactions (
     branch_id                     TEXT,                   -- as in messages
     version                       INTEGER,
     CHECK (origin = 'open' OR (svc_code IS NOT NULL AND expected_minor IS NOT NULL AND expires_at IS NOT NULL)),
-    CHECK ((status IN ('SUCCESS', 'PARTIAL', 'OVERPAID')) = (payment_id IS NOT NULL OR merged_into IS NOT NULL))
+    CHECK ((status = 'SUCCESS' OR status = 'PARTIAL' OR status = 'OVERPAID')
+           = (payment_id IS NOT NULL OR merged_into IS NOT NULL))
 ) STRICT;
 CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_id) WHERE payment_id IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_id)
@@ -638,7 +658,8 @@ CREATE TABLE reviews (
     id             TEXT NOT NULL UNIQUE,
     mode           TEXT NOT NULL CHECK (mode IN ('live', 'test')),
     reason         TEXT NOT NULL,
-    state          TEXT NOT NULL CHECK (state IN ('open', 'approved', 'rejected', 'used_elsewhere', 'superseded')),
+    state          TEXT NOT NULL CHECK (state = 'open' OR state = 'approved' OR state = 'rejected' OR
+                                        state = 'used_elsewhere' OR state = 'superseded'),
     message_id     TEXT NOT NULL REFERENCES messages (id),
     payment_id     TEXT REFERENCES payments (id),
     transaction_id TEXT REFERENCES transactions (id),
@@ -660,11 +681,13 @@ CREATE TABLE sms_outbox (
     seq            INTEGER PRIMARY KEY,
     id             TEXT    NOT NULL UNIQUE,
     transaction_id TEXT    REFERENCES transactions (id),   -- NULL: a notice to the owner, or a test
-    kind           TEXT    NOT NULL CHECK (kind IN ('code', 'code_again', 'receipt', 'notice', 'test')),
+    kind           TEXT    NOT NULL CHECK (kind = 'code' OR kind = 'code_again' OR kind = 'receipt' OR
+                                           kind = 'notice' OR kind = 'test'),
     sim_seq        INTEGER NOT NULL REFERENCES sims (seq),
     number         TEXT    NOT NULL,
     body           TEXT    NOT NULL,
-    status         TEXT    NOT NULL CHECK (status IN ('queued', 'sending', 'sent', 'failed', 'unknown', 'expired')),
+    status         TEXT    NOT NULL CHECK (status = 'queued' OR status = 'sending' OR status = 'sent' OR
+                                           status = 'failed' OR status = 'unknown' OR status = 'expired'),
     tries          INTEGER NOT NULL CHECK (tries >= 0),
     parts_sent     INTEGER NOT NULL CHECK (parts_sent >= 0),
     next_try_at    INTEGER NOT NULL,
@@ -686,7 +709,7 @@ CREATE TABLE sms_outbox_parts (
     part      INTEGER NOT NULL,
     reference INTEGER CHECK (reference BETWEEN 0 AND 255),
     sent_at   INTEGER NOT NULL,
-    outcome   TEXT    CHECK (outcome IN ('delivered', 'trying', 'failed')),
+    outcome   TEXT    CHECK (outcome = 'delivered' OR outcome = 'trying' OR outcome = 'failed'),
     PRIMARY KEY (sms_id, part)
 ) STRICT;
 CREATE INDEX sms_outbox_parts_reference ON sms_outbox_parts (reference, sent_at);
@@ -776,7 +799,8 @@ CREATE TABLE deliveries (
     revision             INTEGER NOT NULL CHECK (revision >= 0),
     transaction_id       TEXT NOT NULL REFERENCES transactions (id),
     test                 INTEGER NOT NULL CHECK (test IN (0, 1)),
-    status               TEXT NOT NULL CHECK (status IN ('pending', 'retrying', 'delivered', 'failed')),
+    status               TEXT NOT NULL CHECK (status = 'pending' OR status = 'retrying' OR status = 'delivered' OR
+                                              status = 'failed'),
     attempt_count        INTEGER NOT NULL CHECK (attempt_count >= 0),
     run                  INTEGER NOT NULL CHECK (run >= 1),
     next_attempt_at      INTEGER,
@@ -995,7 +1019,7 @@ CREATE INDEX notices_untold ON notices (first_at) WHERE told < count;
 CREATE TABLE notice_sends (
     seq       INTEGER PRIMARY KEY,
     id        TEXT NOT NULL UNIQUE,
-    channel   TEXT NOT NULL CHECK (channel IN ('email', 'desktop', 'sms')),
+    channel   TEXT NOT NULL CHECK (channel = 'email' OR channel = 'desktop' OR channel = 'sms'),
     subject   TEXT NOT NULL,
     body      TEXT NOT NULL,
     tries     INTEGER NOT NULL,
@@ -1033,6 +1057,7 @@ CREATE TABLE feed (
     kind TEXT NOT NULL,
     id   TEXT NOT NULL
 ) STRICT;
+CREATE INDEX feed_by_row ON feed (id, kind, seq);
 
 -- Commands of the hub and what came of them, and decisions about payments that were handed up.
 CREATE TABLE hub_commands (
@@ -1054,7 +1079,8 @@ CREATE TABLE branches (
     id            TEXT NOT NULL UNIQUE,
     name          TEXT NOT NULL UNIQUE,
     decides       TEXT NOT NULL CHECK (decides IN ('all', 'nothing')),
-    status        TEXT NOT NULL CHECK (status IN ('invited', 'joined', 'disputed', 'leaving', 'left')),
+    status        TEXT NOT NULL CHECK (status = 'invited' OR status = 'joined' OR status = 'disputed' OR
+                                       status = 'leaving' OR status = 'left'),
     key_id        TEXT,                    -- of its API key
     invite_sha256 TEXT,                    -- NULL: no invitation is open
     invite_until  INTEGER,

@@ -101,7 +101,7 @@ def set_standing(tx: Tx, payment_id: str, standing: str) -> None:
 
 
 def set_decider(tx: Tx, payment_id: str, decider: str, standing: str) -> None:
-    """Set who may match a payment: `branch` (the shop that read it) or `hub`; and its standing."""
+    """Set the decider of a payment, `branch` (the shop that read it) or `hub`, and its standing."""
     tx.run(
         "UPDATE payments SET decider = :decider, standing = :standing WHERE id = :id",
         {"id": payment_id, "decider": decider, "standing": standing},

@@ -32,6 +32,15 @@ _COUNT: Final = (
     "SELECT COUNT(*) FROM sms_outbox WHERE {column} = {value} AND created_at > {since} "
     "AND (status <> 'expired' OR parts_sent > 0)"
 )
+_READY_LINES: Final = (
+    "SELECT m.sim_seq, s.network, m.phone_number, m.account_name, "
+    f"({_COUNT.format(column='number', value=':number', since=':hour')}), "
+    f"({_COUNT.format(column='sim_seq', value='m.sim_seq', since=':hour')}), "
+    f"({_COUNT.format(column='sim_seq', value='m.sim_seq', since=':day')}) "
+    "FROM payment_methods m JOIN sims s ON s.seq = m.sim_seq JOIN devices d ON d.device_id = s.device_id "
+    "WHERE m.mode = 'live' AND m.deleted_at IS NULL AND m.is_active = 1 AND s.present = 1 AND d.present = 1 "
+    "AND d.forgotten_at IS NULL ORDER BY m.seq"
+)
 NOTICE_VALID_US: Final = 12 * limits.HOUR_US
 """A notice that could not be sent by then is outdated."""
 
@@ -284,14 +293,8 @@ class _Sent(NamedTuple):
 
 def _ready_lines(tx: Tx, number: str, now: int) -> list[tuple[TextLine, _Sent]]:
     """Return the lines that can send an SMS now, and the counts to compare with the limits, in one statement."""
-    to_number = _COUNT.format(column="number", value=":number", since=":hour")
-    in_hour = _COUNT.format(column="sim_seq", value="m.sim_seq", since=":hour")
-    in_day = _COUNT.format(column="sim_seq", value="m.sim_seq", since=":day")
     rows = tx.all(
-        f"SELECT m.sim_seq, s.network, m.phone_number, m.account_name, ({to_number}), ({in_hour}), ({in_day}) "
-        "FROM payment_methods m JOIN sims s ON s.seq = m.sim_seq JOIN devices d ON d.device_id = s.device_id "
-        "WHERE m.mode = 'live' AND m.deleted_at IS NULL AND m.is_active = 1 AND s.present = 1 AND d.present = 1 "
-        "AND d.forgotten_at IS NULL ORDER BY m.seq",
+        _READY_LINES,
         {"number": number, "hour": now - limits.HOUR_US, "day": now - limits.DAY_US},
     )
     return [(load(TextLine, row[:4]), _Sent(*row[4:])) for row in rows]

@@ -7,7 +7,7 @@ from typing import Any
 from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
 from daemon.core.model import Transaction
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.store.rows import columns, listed, load, load_all, load_optional
 from daemon.wire import Mode, TransactionStatus
 from parsers import person_name
 
@@ -21,17 +21,14 @@ EXPECTING_MAX = 16
 def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
     """Store a new transaction or holder; `transaction` has every column but `seq` and those that are NULL."""
     given = {name: value for name, value in transaction.items() if value is not None}
-    seq = tx.add(_insert(tuple(given)), given)
+    seq = tx.add(_insert(tuple(given)), list(given.values()))
     return load(Transaction, (seq, *map(transaction.get, _NAMES)))
 
 
 @functools.lru_cache(maxsize=64)
 def _insert(names: tuple[str, ...]) -> str:
     """Return the statement with only the given columns, because binding a NULL costs as much as binding a value."""
-    return (
-        f"INSERT INTO transactions ({', '.join(names)}) "
-        f"VALUES ({', '.join(':' + name for name in names)})"
-    )
+    return f"INSERT INTO transactions ({', '.join(names)}) VALUES ({listed(names)})"
 
 
 def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transaction | None:
@@ -85,7 +82,7 @@ def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
 def named_by(
     reader: Reader, mode: Mode, codes: Sequence[str], telco_id: str, now: int
 ) -> tuple[list[Transaction], Transaction | None]:
-    """Return what `by_codes_in_use` and `expecting` return, read in one statement."""
+    """Return the results of `by_codes_in_use` and `expecting`, read in one statement."""
     if not codes:
         return [], expecting(reader, mode, telco_id)
     named = {f"code{place}": code for place, code in enumerate(codes)}
@@ -120,7 +117,7 @@ def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int,
             "ON CONFLICT (mode, code) DO UPDATE SET transaction_id = excluded.transaction_id, "
             "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
             {
-                "mode": mode,
+                "mode": mode.value,
                 "code": code,
                 "transaction_id": transaction_id,
                 "free_at": free_at,

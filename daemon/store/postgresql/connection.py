@@ -76,6 +76,10 @@ class Connection:
             return self._raw.execute(self._begin)
         return self._raw.execute(dialect.statement(sql).encode(), params or None)
 
+    def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run one statement of the store for each row of values, without waiting for the answer to each."""
+        self._raw.cursor().executemany(dialect.statement(sql).encode(), rows)
+
     def run_as_written(self, sql: str) -> None:
         """Run a statement of the schema, which has no parameters."""
         self._raw.execute(sql.encode())

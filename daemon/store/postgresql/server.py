@@ -1,7 +1,7 @@
 """A hub's database on a PostgreSQL server (`daemon.store.database.Database`).
 
 One daemon writes: it holds an advisory lock on the very connection that writes, so a second daemon on the same database waits
-(docs/postgresql.md). The lock ends with the connection, whatever ended the daemon.
+(docs/postgresql.md). The lock ends with the connection, even if the daemon was killed.
 """
 
 import contextlib
@@ -129,6 +129,8 @@ class Server:
 
     def as_unavailable(self, error: Exception) -> Exception:
         """Return the fault for the operator if the server cannot be used; other errors as they are."""
+        if isinstance(error, errors.ProgramLimitExceeded):
+            return error  # it is about one row, such as a text that is too long for an index
         if isinstance(error, (errors.DiskFull, errors.OutOfMemory)):
             return Unavailable(
                 f"the database server cannot write: {_text(error)}", 30, cause=FaultCause.DISK_FULL

@@ -281,3 +281,17 @@ def check_upgrade(places: Places, now: datetime) -> dict[str, Any]:
         "latest_backup": latest,
         "why": why or None,
     }
+
+
+def server_setting(reader: Reader, name: str) -> str:
+    """Return a setting of the PostgreSQL server, such as `fsync`."""
+    return str(reader.value("SELECT current_setting(:name)", {"name": name}))
+
+
+def commit_waits_s(reader: Reader) -> float:
+    """Return for how long a commit of this user has waited for the standby of the PostgreSQL server, in seconds; 0: none waits."""
+    waited = reader.value(
+        "SELECT MAX(EXTRACT(EPOCH FROM clock_timestamp() - query_start)) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event = 'SyncRep'"
+    )
+    return float(waited or 0)

@@ -129,6 +129,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "sealed_secrets": "name",
     "schema_migrations": "name sha256",
     "shop": "timezone role",
+    "signal_hours": "device_id",
     "sim_absences": "sim_key",
     "sim_pins": "owner outcome",
     "sim_rhythms": "sim_key counts",

@@ -26,6 +26,7 @@ from momo_cli.views.day_sheet import (
     view_by,
 )
 
+OfBranch = Annotated[str | None, option("NAME", "At a hub: only this branch's.")]
 _TODAY_BY: Final = ("line", "hour", "payer")
 _REPORT_BY: Final = ("line", "day", "hour", "payer")
 _FORMATS: Final = ("table", "csv", "json", "html")
@@ -40,6 +41,7 @@ def today(
         str, option("--date", "The day: yesterday, 2026-01-31.", show_default=True)
     ] = "today",
     by: Annotated[str, option("line, hour or payer.", show_default=True)] = "line",
+    branch: OfBranch = None,
     sandbox: SandboxOnly = False,
 ) -> Answer:
     """Show the day sheet, compared with the wallet.
@@ -54,12 +56,14 @@ def today(
         momo today --date yesterday
         momo today --by hour
         momo today --by payer -o csv
+        momo today --branch kumasi
         momo today --get data.sheets.0.all.money_in.amount
     """
     check_choice(by, "--by", _TODAY_BY)
     query: dict[str, Any] = {
         "date": day_of(day, "--date", terminal.now(), terminal.zone),
         "mode": Mode.TEST if sandbox else None,
+        "branch": branch,
     }
     if by != "line":
         query |= {"by": by, "limit": ROWS_MAX}
@@ -79,6 +83,7 @@ def report(
     by: Annotated[str, option("line, day, hour or payer.", show_default=True)] = "line",
     form: Annotated[str | None, option("--format", "table, csv, json or html.")] = None,
     mail: Annotated[str | None, option("ADDRESS", "Mail it to the owner's address.")] = None,
+    branch: OfBranch = None,
     sandbox: SandboxOnly = False,
 ) -> Answer:
     """Show or mail the sheet of any period.
@@ -100,7 +105,7 @@ def report(
         raise usage("--format html shows only the sheet; leave out --by")
     if yesterday is not (since is None) or (yesterday and until is not None):
         raise usage("give --from (and --to), or --yesterday")
-    query: dict[str, Any] = {"mode": Mode.TEST if sandbox else None}
+    query: dict[str, Any] = {"mode": Mode.TEST if sandbox else None, "branch": branch}
     if yesterday:
         query["date"] = day_of("yesterday", "--yesterday", terminal.now(), terminal.zone)
     else:

@@ -4,13 +4,14 @@ from typing import Annotated, Final
 
 from daemon.wire import Path
 from momo_cli.errors import usage
+from momo_cli.exit_codes import CANCELLED
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import stop_daemon
-from momo_cli.show.answer import Answer, Head, Row, view_of
+from momo_cli.show.answer import Answer, Head, Row, made, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, counted
+from momo_cli.show.words import ago, counted, phone
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import clean
 
@@ -29,6 +30,7 @@ _STATUS_VIEW: Final = view_of(
     id="id",
 )
 _RELEASE_VIEW: Final = view_of("payment_id branch", id="payment_id")
+_ASKED_VIEW: Final = view_of("id branch kind", id="id")
 _STOP_S: Final = 30.0
 _MINUTE_US: Final = 60_000_000
 
@@ -141,6 +143,80 @@ def release(
     """
     reply = client.call("POST", path_of(Path.LOCAL_HUB_RELEASE, id=payment), body={})
     said = f"{terminal.tick} The branch {clean(reply.data['branch'])} gets it back."
+    return Answer(*reply.parts, lines=[said], next=["momo hub status"])
+
+
+_Branch = Annotated[str, argument("BRANCH", "The branch, such as kumasi.")]
+_Number = Annotated[str, argument("NUMBER", "The payer's phone number.")]
+
+
+@command("hub send-sms", view=_ASKED_VIEW)
+def send_sms(
+    client: Client,
+    terminal: Terminal,
+    branch: _Branch,
+    number: _Number,
+    text: Annotated[str, argument("TEXT", "The text.")],
+) -> Answer:
+    """Let a branch send an SMS to a payer.
+
+    A SIM of the branch sends it, within the limits of the branch. The dashboard's Journal has its answer.
+
+    Examples:
+        momo hub send-sms kumasi 0244124567 "Your order is ready."
+    """
+    return _ask(client, terminal, branch, "send_sms", {"number": number, "text": text})
+
+
+@command("hub forget", view=_ASKED_VIEW)
+def forget(
+    client: Client,
+    terminal: Terminal,
+    branch: _Branch,
+    number: _Number,
+) -> Answer:
+    """Let a branch erase the data of a payer, as `momo forget` does there.
+
+    Head office has copies of the branch's rows: type `momo forget` here too. The
+    dashboard's Journal has the branch's answer.
+
+    Examples:
+        momo hub forget kumasi 0244124567 --yes
+    """
+    question = (
+        f"Erase the data of {phone(number)} at {clean(branch)} for good? This cannot be undone."
+    )
+    if not terminal.confirm(question):
+        row = {"id": None, "branch": branch, "kind": "forget_payer"}
+        return Answer(*made(row), lines=["Nothing was asked."], exit_code=CANCELLED)
+    return _ask(client, terminal, branch, "forget_payer", {"number": number})
+
+
+@command("hub set", view=_ASKED_VIEW)
+def set_(
+    client: Client,
+    terminal: Terminal,
+    branch: _Branch,
+    key: Annotated[str, argument("KEY", "The setting.")],
+    value: Annotated[str, argument("VALUE", "The new value.")],
+) -> Answer:
+    """Change a setting of a branch.
+
+    A hub may change the sections transactions, sms, pages, retention and limits. The branch uses the new value after its
+    next start. The dashboard's Journal has its answer.
+
+    Examples:
+        momo hub set kumasi transactions.late_policy review
+    """
+    return _ask(client, terminal, branch, "settings", {"key": key, "value": value})
+
+
+def _ask(
+    client: Client, terminal: Terminal, branch: str, kind: str, body: dict[str, str]
+) -> Answer:
+    asked = {"branch": branch, "kind": kind, "body": body}
+    reply = client.call("POST", Path.LOCAL_HUB_COMMANDS, body=asked)
+    said = f"{terminal.tick} The branch {clean(branch)} is asked; it answers when its line is up."
     return Answer(*reply.parts, lines=[said], next=["momo hub status"])
 
 

@@ -1,4 +1,4 @@
-"""The commands tx replace and tx send-code: what a cashier does when the customer lost the code or came too late."""
+"""The commands tx replace and tx send-code, for a customer who lost the code or came too late."""
 
 from typing import Final
 

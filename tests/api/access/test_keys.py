@@ -10,6 +10,7 @@ from daemon.core.access.callers import parse_key
 from daemon.flows.access.keys import note_key_use
 from daemon.runtime.config import Config, Pages
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 
 DAY_S = 86_400
 KEYS = "/v1/keys"
@@ -76,7 +77,7 @@ async def test_a_key_ends_at_the_time_that_was_given(api: FakeApi) -> None:
     assert "meta" not in body
 
 
-@pytest.mark.parametrize(
+@each(
     ("given", "wrong"),
     [
         ({"expires_at": "2020-01-01T00:00:00Z"}, {"expires_at": "out_of_range"}),

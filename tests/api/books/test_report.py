@@ -158,7 +158,7 @@ async def test_the_totals_of_one_pass_are_those_of_the_sheet_and_of_its_hours(
 
 
 class ChangingClocks(tzinfo):
-    """A zone whose clocks go back by an hour on the day of the tests, between two payments."""
+    """A zone that puts its clocks back by an hour on the day of the tests, between two payments."""
 
     CHANGE = (STARTED + timedelta(minutes=45)).replace(tzinfo=None)
 

@@ -16,6 +16,7 @@ from daemon.core.branches.place import Place
 from daemon.store.engine import Tx
 from daemon.wire import ShopRole
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 
 SYNC = wire.Path.BRANCH_SYNC
@@ -85,7 +86,7 @@ async def test_only_the_key_of_a_branch_may_send(hub: FakeApi) -> None:
     assert (await client.post(SYNC, json=EMPTY)).status_code == 401
 
 
-@pytest.mark.parametrize(
+@each(
     "changed",
     [
         {"epoch": -1}, {"turn": True}, {"facts": {}}, {"facts": [{}]}, {"facts": ["x"] * 501}, {"outcomes": []},
@@ -207,3 +208,39 @@ async def test_what_was_handed_up_is_not_used_at_the_branch(api: FakeApi) -> Non
     body = {"transaction_id": "93214500001"}
     answer = await api.live.post(f"/v1/transactions/{mine.reference}/reconcile", json=body)
     assert refused(answer) == (409, "PAYMENT_HANDED_UP")
+
+
+async def test_a_command_for_a_branch_is_checked_at_the_hub(hub: FakeApi) -> None:
+    await invited(hub)
+    for kind, body, wrong in (
+        ("send_sms", {"number": "0244123456"}, "body.text"),
+        ("send_sms", {"number": "12", "text": "Ready."}, "body.number"),
+        ("forget_payer", {"number": "12"}, "body.number"),
+        ("forget_payer", {"number": "0244123456", "all": "yes"}, "body.all"),
+        ("settings", {"key": "sms.limit"}, "body.value"),
+        ("settings", None, "body"),
+    ):
+        asked = {"branch": "kumasi", "kind": kind, "body": body}
+        answer = await hub.local.post(wire.Path.LOCAL_HUB_COMMANDS, json=asked)
+        assert answer.status_code == 422, answer.text
+        assert [one["field"] for one in answer.json()["error"]["details"]] == [wrong]
+
+
+async def test_the_day_sheet_is_read_by_branch(hub: FakeApi) -> None:
+    shop = hub.shop
+    await key_of(hub)
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 92_500, "food", "93214500001"))
+    await shop.read(mtn(900, "KOFI ANTWI BADU BEKOE", 93_400, "food", "93214500002"))
+    sql = "UPDATE payments SET branch_id = (SELECT id FROM branches) WHERE amount_minor = 900"
+    await shop.env.store.write(partial(_run, sql=sql))
+    for asked, expected in (({}, "34.00"), ({"branch": "kumasi"}, "9.00")):
+        query: dict[str, str | int] = {
+            "from": "2026-11-01T00:00:00Z",
+            "to": "2026-12-01T00:00:00Z",
+            "recent": 5,
+            **asked,
+        }
+        data = (await hub.local.get(wire.Path.LOCAL_REPORT, params=query)).json()["data"]
+        assert data["sheets"][0]["all"]["money_in"]["amount"] == expected
+        assert data["branch"] == asked.get("branch")
+        assert len(data["recent"]) == data["sheets"][0]["all"]["money_in"]["count"]

@@ -11,6 +11,7 @@ from daemon.core.access.callers import KeyKind
 from daemon.runtime.config import Config, Http, Limits
 from daemon.wire import Mode
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 
 INITIALIZE = "/v1/transactions/initialize"
 SHOP = "https://shop.example"
@@ -77,7 +78,7 @@ async def test_a_preflight_of_an_allowed_origin_is_204_without_a_key(
     }
 
 
-@pytest.mark.parametrize(
+@each(
     "origin",
     [
         "https://evil.example",
@@ -132,7 +133,7 @@ async def test_a_secret_key_or_a_session_in_a_page_gets_no_answer_to_read(api: F
         assert cors(answer) == {}
 
 
-@pytest.mark.parametrize("path", ["/v1/transactions", "/healthz", "/docs", "/v1/none", "/pay/none"])
+@each("path", ["/v1/transactions", "/healthz", "/docs", "/v1/none", "/pay/none"])
 async def test_no_other_path_has_a_cors_header(api: FakeApi, path: str) -> None:
     client = await page(api)
     for answer in (await client.options(path, headers=PREFLIGHT), await client.get(path)):

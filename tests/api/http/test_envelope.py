@@ -13,6 +13,7 @@ from daemon.runtime.config import Config, Http
 from daemon.runtime.system import VERSION
 from daemon.store.engine import Store
 from tests.fakes.api import REQUEST_ID, FakeApi, running
+from tests.fakes.each import each
 
 INITIALIZE = "/v1/transactions/initialize"
 JSON = {"Content-Type": "application/json"}
@@ -54,7 +55,7 @@ async def test_health_needs_no_key(api: FakeApi) -> None:
     assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     ["/", "/v1", "/v1/transactions/", "/v2/transactions", "/metrics/all", "/v1//lines"],
 )
@@ -99,7 +100,7 @@ async def test_head_is_get_without_a_body(api: FakeApi) -> None:
 # Bodies -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "why"),
     [
         (b"", "Expecting value, line 1 column 1"),

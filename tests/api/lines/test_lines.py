@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from daemon.core.access.callers import KeyKind
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.store.upkeep import inspect
 from daemon.wire import Mode, Scope
 from tests.api.lines.test_payment_methods import PATH, second_phone
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.reviews import approve_row
 from tests.fakes.shop import METHOD_ID
@@ -102,7 +101,7 @@ async def test_a_number_on_an_ignored_sim_takes_it_back(api: FakeApi) -> None:
     assert [phone["sims"][0]["ignored"] for phone in listed] == [False, False]
 
 
-@pytest.mark.parametrize(
+@each(
     ("place", "status", "code"),
     [
         ("nonsense:0", 404, "DEVICE_NOT_FOUND"),
@@ -227,7 +226,7 @@ async def test_money_that_a_person_knows_of_is_told_no_more_until_more_is_missin
     assert (await untold())["came_in"] == "5.00"
 
 
-@pytest.mark.parametrize(
+@each(
     ("change", "status"),
     [
         ({"slot_index": 7}, 422),

@@ -8,6 +8,7 @@ import pytest
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.store.lines import devices, sms_rhythms
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import IMEI
 
@@ -132,9 +133,7 @@ async def test_a_name_is_kept_and_told(api: FakeApi) -> None:
     assert sims[0]["name"] == "front desk"
 
 
-@pytest.mark.parametrize(
-    "name", ["", " ", "front:0", "/dev/ttyUSB0", NOBODY, "x" * 41, 7, None, "a\nb"]
-)
+@each("name", ["", " ", "front:0", "/dev/ttyUSB0", NOBODY, "x" * 41, 7, None, "a\nb"])
 async def test_a_name_that_would_confuse_is_refused(api: FakeApi, name: object) -> None:
     path = f"/local/v1/modems/{api.shop.source.device_id}"
     answer = await api.local.patch(path, json={"name": name})
@@ -157,8 +156,8 @@ async def test_two_phones_have_two_names(api: FakeApi) -> None:
     assert device.name != "FRONT"
 
 
-@pytest.mark.parametrize("method", ["GET", "PATCH", "POST"])
-@pytest.mark.parametrize("name", [NOBODY, "front"])
+@each("method", ["GET", "PATCH", "POST"])
+@each("name", [NOBODY, "front"])
 async def test_an_unknown_phone_is_404(api: FakeApi, method: str, name: str) -> None:
     path = f"/local/v1/modems/{name}" + ("/test" if method == "POST" else "")
     answer = await api.local.request(method, path, json={"name": "x"})

@@ -9,6 +9,7 @@ from daemon.core.inputs import PhoneIdentity
 from daemon.flows.lines import modems
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.shop import METHOD_ID, TELECEL_IMSI
 from tests.fakes.validation_errors import wrong
 
@@ -87,7 +88,7 @@ async def test_an_alias_is_stored_canonical(api: FakeApi) -> None:
     assert answer.json()["data"]["provider"] == "momo_telecel"
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "named"),
     [
         (

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from daemon.core.lines.modem_health import ModemHealth
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 
 PATH = "/local/v1/sims/pin"
 
@@ -20,7 +19,7 @@ async def test_a_pin_is_kept_sealed_for_the_sim_in_a_slot(api: FakeApi) -> None:
     assert await api.shop.values("SELECT COUNT(*) FROM sim_pins") == [1]
 
 
-@pytest.mark.parametrize(
+@each(
     "body",
     [
         {"device": "x", "pin": "123"},

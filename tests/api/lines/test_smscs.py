@@ -7,6 +7,7 @@ import pytest
 from argon2 import PasswordHasher
 
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SMSC, mtn
 
 SMSCS, TRUST, TEST_PAYMENT = (
@@ -80,10 +81,8 @@ async def test_only_the_owner_decides(api: FakeApi, path: str) -> None:
     assert code(await api.live.post(path, json=place(api))) == (404, "ROUTE_NOT_FOUND")
 
 
-@pytest.mark.parametrize("path", [SMSCS, TRUST, TEST_PAYMENT])
-@pytest.mark.parametrize(
-    "change", [{"device_id": "till"}, {"slot_index": True}, {"slot_index": -1}, {"force": True}]
-)
+@each("path", [SMSCS, TRUST, TEST_PAYMENT])
+@each("change", [{"device_id": "till"}, {"slot_index": True}, {"slot_index": -1}, {"force": True}])
 async def test_wrong_bodies_are_refused(api: FakeApi, path: str, change: dict[str, Any]) -> None:
     more = {"message_id": api.shop.source.device_id, "password": "x"} if path == TRUST else {}
     answer = await api.local.post(path, json=place(api, **more) | change)

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import pytest
-
 from daemon.flows.messages.import_file import BATCH
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SENDER, mtn
 
 PATH = "/local/v1/messages/import"
@@ -25,7 +24,7 @@ async def test_messages_of_a_file_become_history(api: FakeApi) -> None:
     assert [(one["id"], one["reasons"]) for one in listed] == [(first["id"], ["imported"])]
 
 
-@pytest.mark.parametrize(
+@each(
     "messages",
     [
         None,

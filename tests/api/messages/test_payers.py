@@ -8,6 +8,7 @@ from daemon.core.access.callers import KeyKind
 from daemon.wire import Mode
 from parsers.svc_code import ALPHABET
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.validation_errors import wrong, wrong_fields
 
@@ -65,7 +66,7 @@ async def test_the_review_shows_the_name_that_was_expected(api: FakeApi) -> None
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "code"),
     [
         ("", "required"),

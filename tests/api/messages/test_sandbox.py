@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 
 PAY = "/v1/test/payments"
@@ -96,7 +97,7 @@ async def test_a_forged_receipt_is_no_payment(api: FakeApi) -> None:
     assert data["transaction"]["status"] == "PENDING"
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value", "code"),
     [
         ("sender", "Ama's Provisions", "invalid"),
@@ -108,7 +109,7 @@ async def test_a_forged_receipt_is_no_payment(api: FakeApi) -> None:
         ("sent_at", "0001-01-01T00:00:00+14:00", "invalid"),
     ],
 )
-@pytest.mark.parametrize("provider", ["momo_mtn", "momo_telecel"])
+@each("provider", ["momo_mtn", "momo_telecel"])
 async def test_what_no_sms_can_hold_is_refused_by_its_field(
     api: FakeApi, provider: str, field: str, value: str, code: str
 ) -> None:

@@ -28,6 +28,7 @@ from daemon.flows.payments import cancel_expire
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.wire import EventKind, Path
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
 
 NAME = "KOFI ANTWI BADU"
@@ -128,7 +129,7 @@ async def test_each_error_shows_its_extras_in_both_places(api: FakeApi) -> None:
         assert inside == outside, code
 
 
-@pytest.mark.parametrize(
+@each(
     ("reads", "known"),
     [
         (initialize.read, [name for name in initialize.KNOWN if name != FIELD]),

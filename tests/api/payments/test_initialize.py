@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 import httpx
-import pytest
 
 from daemon.core.access.callers import KeyKind
 from daemon.wire import Mode, Scope
 from tests.fakes.api import REQUEST_ID, FakeApi
+from tests.fakes.each import each
 from tests.fakes.validation_errors import wrong
 
 PATH = "/v1/transactions/initialize"
@@ -118,7 +118,7 @@ async def test_every_field_is_kept(api: FakeApi) -> None:
 LONG = "x" * 101
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value", "code"),
     [
         ("amount", None, "required"),
@@ -173,7 +173,7 @@ async def test_each_wrong_field_is_422(api: FakeApi, field: str, value: Any, cod
     assert [(entry["field"], entry["code"]) for entry in body["details"]] == [(field, code)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("field", "value"),
     [
         ("amount", "0.01"),
@@ -206,7 +206,7 @@ async def test_null_is_the_same_as_absent(api: FakeApi) -> None:
     assert answer.status_code == 201
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "reason"),
     [
         ("http://shop.example/hook", "not_https"),

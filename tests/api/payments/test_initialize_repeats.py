@@ -4,11 +4,10 @@ import asyncio
 import json
 from typing import Any
 
-import pytest
-
 from daemon.flows.payments import cancel_expire
 from tests.api.payments.test_initialize import PLAIN, post
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 
 
@@ -29,7 +28,7 @@ async def test_header_and_field_are_equivalent_and_order_does_not_matter(api: Fa
     assert again.content == first.content
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "header", "code"),
     [
         ({**PLAIN, "idempotency_key": "a"}, "b", "IDEMPOTENCY_KEY_CONFLICT"),

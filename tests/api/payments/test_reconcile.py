@@ -9,6 +9,7 @@ import pytest
 
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.validation_errors import wrong
 
@@ -93,7 +94,7 @@ async def test_a_number_is_judged_by_how_it_is_written(api: FakeApi) -> None:
         assert answer.status_code == (400 if written == b"1e400" else 422), written
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "named"),
     [
         ({}, [("transaction_id", "required")]),

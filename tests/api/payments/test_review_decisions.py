@@ -3,12 +3,12 @@
 from typing import Any
 
 import httpx
-import pytest
 from argon2 import PasswordHasher
 
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn, mtn_receipt
 from tests.fakes.validation_errors import wrong
 
@@ -77,7 +77,7 @@ async def test_reject_answers_with_the_holder(api: FakeApi) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("verb", "body", "named"),
     [
         ("reject", {}, [("notes", "required")]),

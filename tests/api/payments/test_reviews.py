@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn, mtn_receipt
 from tests.fakes.shop import METHOD_ID
 from tests.fakes.validation_errors import wrong_fields
@@ -137,7 +136,7 @@ async def test_decided_ones_are_listed_only_when_asked_for(api: FakeApi) -> None
     assert shown["payment"]["reference"] == reference
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "field"),
     [
         ("state=closed", "state"),

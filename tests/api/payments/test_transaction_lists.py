@@ -1,11 +1,10 @@
 """The list of transactions over HTTP: order, filters, pages, and visibility by mode."""
 
-import pytest
-
 from daemon.core.access.callers import KeyKind
 from daemon.wire import Mode, Scope
 from tests.api.payments.test_transactions import ID, pay, references
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.validation_errors import wrong_fields
 
 EMPTY_PAGE = {
@@ -118,7 +117,7 @@ async def test_a_walk_in_is_listed_only_when_asked_for(api: FakeApi) -> None:
     assert merged["merged_into"] == request.reference
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "named"),
     [
         ("page=0", "page"),
@@ -187,7 +186,7 @@ async def test_reading_needs_its_scope(api: FakeApi) -> None:
     assert (await publishable.get("/v1/transactions")).status_code == 403
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "/v1/transactions",

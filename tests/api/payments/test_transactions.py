@@ -5,11 +5,11 @@ import threading
 from typing import Any
 
 import httpx
-import pytest
 
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.engine import READERS
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -107,7 +107,7 @@ async def test_a_paid_request_by_reference_code_and_client_reference(api: FakeAp
     assert by_client.json() == {**by_reference.json(), "meta": {"matches": 1}}
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [
         "svc_trx_" + "0" * 32,

@@ -10,6 +10,7 @@ from daemon.wire import Mode, Scope
 from tests.api.webhooks.test_dead_letters import PATH, again, buried, letters
 from tests.api.webhooks.test_redeliver import NOBODY, code
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 from tests.fakes.validation_errors import wrong
 
 BATCH = f"{PATH}/replay-batch"
@@ -33,7 +34,7 @@ async def test_batch_replays_each_once_and_says_what_came_of_it(api: FakeApi) ->
     assert await letters(api) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("ids", "why"),
     [
         ([], "out_of_range"),

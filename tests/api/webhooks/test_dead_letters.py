@@ -12,6 +12,7 @@ from tests.api.webhooks.test_redeliver import LINK, NOBODY, answered, attempt, c
 from tests.api.webhooks.test_secrets import signing
 from tests.fakes import delivering
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.sender import FakeSender
 from tests.fakes.validation_errors import wrong_fields
@@ -158,7 +159,7 @@ async def test_the_list_is_narrowed(api: FakeApi, query: str, found: int) -> Non
     assert len(await letters(api, query.format(**letter))) == found
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "named"),
     [
         ("limit=0", "limit"),

@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 import httpx
-import pytest
 
 from daemon.core.json_values import cursor
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.validation_errors import wrong_fields
 
@@ -128,7 +128,7 @@ async def test_a_test_key_sees_sandbox_deliveries_only(api: FakeApi) -> None:
     assert (await api.local.get(PATH)).json()["meta"]["total"] == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "named"),
     [
         ("limit=0", "limit"),

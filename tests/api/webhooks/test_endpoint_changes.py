@@ -9,6 +9,7 @@ import pytest
 
 from daemon.runtime.config import Config, OpenCollections
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.validation_errors import wrong
 
@@ -44,7 +45,7 @@ async def test_what_is_given_changes_and_the_rest_stays(api: FakeApi, body: dict
     assert (await api.live.get(f"{PATH}/{before['id']}")).json()["data"] == {**before, **body}
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "named"),
     [
         ({}, ("body", "required")),

@@ -18,6 +18,7 @@ from daemon.wire import Mode, Scope
 from tests.api.lines.test_payment_methods import second_phone
 from tests.fakes import outbox
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 from tests.fakes.validation_errors import wrong
 
 PATH = "/v1/open-collections/endpoints"
@@ -85,7 +86,7 @@ async def test_every_optional_field_is_kept_and_shown(api: FakeApi) -> None:
     assert {name: data[name] for name in body} == body
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "named"),
     [
         ({}, [("url", "required")]),
@@ -112,7 +113,7 @@ async def test_an_unknown_field_is_ignored_and_named(api: FakeApi) -> None:
     assert body["meta"] == {"warnings": ["Unknown field `descripton` was ignored."]}
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "reason"),
     [
         ("http://shop.example/", "not_https"),

@@ -3,13 +3,13 @@
 from typing import Any
 
 import httpx
-import pytest
 
 from daemon.core.webhooks.replay import Cursor
 from daemon.wire import Mode, Scope
 from tests.api.webhooks.test_redeliver import NOBODY, answered, attempt, code, endpoint
 from tests.api.webhooks.test_replay import DAY, pay
 from tests.fakes.api import FakeApi
+from tests.fakes.each import each
 from tests.fakes.validation_errors import wrong_fields
 
 PATH = "/v1/open-collections/gap"
@@ -102,7 +102,7 @@ async def test_a_long_gap_is_told_a_page_at_a_time(api: FakeApi) -> None:
     assert found == [f"93214500{number:03}" for number in range(5)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "named"),
     [
         ({"endpoint_id": ""}, "endpoint_id"),

@@ -12,6 +12,7 @@ from daemon.runtime.config import Config, OpenCollections
 from daemon.wire import DeliveryStatus, Mode, Scope
 from tests.fakes import delivering
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.validation_errors import wrong_fields
 
@@ -260,7 +261,7 @@ async def test_redeliver_is_refused_while_open_collections_are_off_and_reading_i
         assert (await api.live.get(PATH)).status_code == 200
 
 
-@pytest.mark.parametrize(
+@each(
     ("query", "found"),
     [
         ("event=transaction.forwarded", 1),

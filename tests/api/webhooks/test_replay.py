@@ -13,6 +13,7 @@ from daemon.wire import Mode, Scope
 from tests.api.webhooks.test_redeliver import NOBODY, answered, attempt, code, endpoint
 from tests.fakes import delivering
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.validation_errors import wrong_fields
 
@@ -198,7 +199,7 @@ async def test_what_another_endpoint_has_had_is_counted(api: FakeApi) -> None:
     assert entries[-1]["webhook_id"] == had
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "named"),
     [
         ({"from": None}, "from"),

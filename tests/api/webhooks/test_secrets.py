@@ -14,6 +14,7 @@ from daemon.runtime.config import Config, OpenCollections
 from daemon.store.webhooks import secrets
 from tests.api.webhooks.test_redeliver import NOBODY, code, endpoint
 from tests.fakes.api import FakeApi, running
+from tests.fakes.each import each
 from tests.fakes.validation_errors import wrong_fields
 
 PASSWORD = "correct horse 42"
@@ -171,7 +172,7 @@ PATHS = (
 )
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each("path", PATHS)
 async def test_no_api_key_is_accepted_whatever_it_may(api: FakeApi, path: str) -> None:
     own, _secret = await made(api)
     publishable = await api.client(await api.key(kind=KeyKind.PUBLISHABLE))

@@ -14,6 +14,7 @@ from momo_cli.commands.books.export import COLUMNS
 from momo_cli.show.spreadsheet import csv_cell
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
 PAYMENTS = "/local/v1/export/payments"
@@ -43,6 +44,15 @@ def test_on_a_wide_screen_the_wallet_has_its_say_on_the_same_line(api: FakeApi, 
     report(api)
     last = momo("today", "-o", "table", COLUMNS="200").out.splitlines()[-1]
     assert last.endswith("3,344.50   wallet says 3,344.50 ✓")
+
+
+def test_the_sheet_of_one_branch_says_whose_it_is(api: FakeApi, momo: Momo) -> None:
+    report(api, {**samples.REPORT, "branch": "kumasi"})
+    for command in (("today",), ("report", "--yesterday")):
+        shown = momo(*command, "--branch", "kumasi", "-o", "table", COLUMNS="100").out
+        assert shown.startswith("Fri 20 Nov · Ama Provisions · kumasi")
+        asked = [one for one in api.asked if one.path == wire.Path.LOCAL_REPORT][-1]
+        assert asked.query["branch"] == "kumasi"
 
 
 def test_a_narrow_screen_puts_the_lines_below_each_other(api: FakeApi, momo: Momo) -> None:
@@ -315,7 +325,7 @@ def test_ndjson_ends_with_a_summary_and_fields_choose_the_columns(api: FakeApi, 
     assert momo("export", "payments", "--fields", "id,fee").out == "id,fee\r\n0-0,x\r\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "plain", "excel"),
     [
         ("=1+1", "'=1+1", "'=1+1"),

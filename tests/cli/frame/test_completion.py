@@ -13,6 +13,7 @@ from momo_cli.frame.completion import SCRIPTS, completions
 from momo_cli.frame.run import COMPLETE_WORD
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, Says, ok
 
 ROOT = Path(__file__).parents[3]
@@ -35,7 +36,7 @@ def stocked(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     return api
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "offered"),
     [
         ("momo rec", ["reconcile"]),
@@ -59,7 +60,7 @@ def test_words_and_flags_need_no_daemon(line: str, offered: list[str], shop: Sho
 
 
 @pytest.mark.usefixtures("stocked")
-@pytest.mark.parametrize(
+@each(
     ("line", "offered"),
     [
         ("momo tx show ", ["7KQ2MX", "9PL8AA"]),
@@ -110,7 +111,7 @@ def test_daemon_that_is_down_makes_no_noise_and_is_not_waited_for(
     assert (ran.code, ran.out, ran.err, naps) == (0, "", "", [])
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_every_command_can_be_completed(name: str, shop: Shop) -> None:
     assert "--json" in names(f"momo {name} --", shop)
     names(f"momo {name} ", shop)

@@ -10,10 +10,11 @@ from momo_cli.frame.command_table import COMMANDS
 from momo_cli.frame.tree import load
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, ok
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "flags", "rest"),
     [
         (["lines", "--json"], Flags(output=Output.JSON), ["lines"]),
@@ -62,7 +63,7 @@ def test_flag_wins_over_environment() -> None:
     assert lift(["--json"], environ)[0].output is Output.JSON
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "said"),
     [
         (("lines", "-o", "yaml"), "-o: 'yaml' is not one of table, plain, json, ndjson, csv, id"),

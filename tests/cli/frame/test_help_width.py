@@ -4,6 +4,7 @@ import pytest
 
 from momo_cli.frame.command_table import COMMANDS
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 
 
 @pytest.fixture
@@ -12,7 +13,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("narrow")
-@pytest.mark.parametrize("name", ["", "tx", *COMMANDS])
+@each("name", ["", "tx", *COMMANDS])
 def test_no_line_of_the_help_is_wider_but_what_is_to_be_copied(name: str, momo: Momo) -> None:
     page = momo(*name.split(), "--help").out
     told = page.partition("\nExamples:")[0].partition("\nFirst steps:")[0].splitlines()

@@ -9,6 +9,7 @@ from momo_cli.errors import Failure
 from momo_cli.inputs.ids import ENDPOINTS, METHODS, find_match, matches_part
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, ok
 from tests.fakes.real_shop import RealShop
 
@@ -21,7 +22,7 @@ ESI = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "fit"),
     [
         ("6f1c0f2e", True),
@@ -73,7 +74,7 @@ def test_a_name_wins_over_the_beginning_of_an_id() -> None:
     assert find_match("6f1c0f2e", [AMA, called], METHODS) is called
 
 
-@pytest.mark.parametrize(
+@each(
     ("argv", "call"),
     [
         (("methods", "show"), ("GET", f"/v1/payment-methods/{samples.METHOD}")),
@@ -82,7 +83,7 @@ def test_a_name_wins_over_the_beginning_of_an_id() -> None:
         (("claim", "--yes"), ("POST", f"/v1/payment-methods/{samples.METHOD}/claim-unplaced")),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("typed", ["0244124567", samples.METHOD])
+@each("typed", ["0244124567", samples.METHOD])
 def test_a_number_stands_for_its_id(
     argv: tuple[str, ...], call: tuple[str, str], typed: str, api: FakeApi, momo: Momo
 ) -> None:

@@ -11,6 +11,7 @@ from momo_cli.commands.payments.reconcile import lines_of
 from momo_cli.errors import Failure
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
 CSV = "reference,transaction_id,amount\n"
@@ -130,7 +131,7 @@ def test_lines_come_from_stdin_too(
     assert api.asked[0].body == {"transaction_id": "0012", "notes": "by hand"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "said"),
     [
         ("7KQ2MX,0012\n", [(1, "7KQ2MX", "")]),

@@ -43,7 +43,7 @@ def opened(api: FakeApi, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def restarts(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was done to the daemon; after a restart it reads the SIM of the sample phone."""
+    """The stops and starts of the daemon; after a restart it reads the SIM of the sample phone."""
     done: list[str] = []
 
     def stop(*_: Any) -> str:

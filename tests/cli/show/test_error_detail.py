@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, ok, refusal
 
 TX = f"/v1/transactions/{samples.REF}"
@@ -48,7 +47,7 @@ def test_the_refusal_stands_where_what_it_paid_cannot_be_looked_up(
     assert (ran.code, ran.json["error"]["code"]) == (5, "TRANSACTION_ID_ALREADY_USED")
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "code", "extras", "line"),
     [
         (409, "ALREADY_VERIFIED",

@@ -12,6 +12,7 @@ from momo_cli.frame.command_table import COMMANDS
 from momo_cli.frame.topics import TOPICS
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -46,7 +47,7 @@ CASES = {
 
 
 @pytest.mark.usefixtures("scripted")
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_output_is_as_it_was(name: str, momo: Momo) -> None:
     line, environ = CASES[name]
     ran = momo(*line.split(), **environ)
@@ -167,7 +168,7 @@ def test_stream_that_breaks_off_ends_with_a_line_of_type_error(api: FakeApi, mom
     assert "type" not in momo("tx", "list", "--all", "--json").json
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_help_of_every_command_has_an_example_that_parses(name: str, momo: Momo) -> None:
     ran = momo(*name.split(), "--help")
     assert ran.code == 0

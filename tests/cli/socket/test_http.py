@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from momo_cli.errors import Failure
 from momo_cli.socket.http import HEAD_BYTES_MAX, MalformedAnswerError, Response, request
+from tests.fakes.each import each
 
 BODY_MAX = 4096
 Outcome: TypeAlias = tuple[object, ...]
@@ -126,7 +127,7 @@ def test_a_damaged_answer_has_one_outcome_however_its_bytes_are_split(
     assert whole == outcome([bytes([each]) for each in answer], by_line=False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("answer", "why"),
     [
         (b"hello\r\n", "'hello', which is not HTTP/1.1"),
@@ -152,7 +153,7 @@ def test_a_damaged_answer_has_one_outcome_however_its_bytes_are_split(
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 5_000, "headers are longer than 65536 bytes"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("by_line", [False, True])
+@each("by_line", [False, True])
 def test_an_answer_outside_the_protocol_or_its_limits_is_named(
     answer: bytes, why: str, by_line: bool
 ) -> None:

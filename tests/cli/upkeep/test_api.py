@@ -9,6 +9,7 @@ import pytest
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 LIST = ok([samples.PAID], pagination=samples.PAGE)
@@ -81,7 +82,7 @@ def test_the_answer_comes_as_it_is_when_it_is_no_success_too(api: FakeApi, momo:
     assert momo("api", "DELETE", "/v1/x", "--get", "data").out == ""
 
 
-@pytest.mark.parametrize(
+@each(
     "argv",
     [
         ("TRACE", "/v1/x"),

@@ -26,6 +26,7 @@ from momo_cli.watch.model import (
 )
 from momo_cli.watch.view import Screen, screen_lines, wrap_styled
 from tests.cli import samples
+from tests.fakes.each import each
 
 ORDER = {**samples.PAID, "why": "The code has two characters swapped.", "reference": samples.REF}
 NEAR = {
@@ -366,10 +367,8 @@ def test_a_folded_line_loses_no_word_and_no_colour(width: int) -> None:
         assert {str(span.style) for part in found for span in part.spans} == {"bold", "red"}
 
 
-@pytest.mark.parametrize(
-    "size", [(20, 5), (40, 10), (80, 24), (80, 12), (120, 30), (200, 60), (1, 1)]
-)
-@pytest.mark.parametrize("symbols", [True, False])
+@each("size", [(20, 5), (40, 10), (80, 24), (80, 12), (120, 30), (200, 60), (1, 1)])
+@each("symbols", [True, False])
 def test_every_size_is_filled_and_never_overflows(size: tuple[int, int], symbols: bool) -> None:
     many = tuple({**NEAR, "id": str(n)} for n in range(9))
     for model in (Model(), opened(), opened(*many), opened(FORGED)):

@@ -9,6 +9,7 @@ import pytest
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
+from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, Says, ok
 
 ENDPOINT = samples.ENDPOINT["id"]
@@ -16,7 +17,7 @@ RULES = f"/v1/open-collections/endpoints/{ENDPOINT}/rules"
 ROUTING = f"/v1/open-collections/payments/{samples.REF}/routing"
 
 
-@pytest.mark.parametrize(
+@each(
     ("words", "filter_"),
     [
         (["amount", ">=", "50"], {"amount": {"$gte": "50"}}),

@@ -9,6 +9,7 @@ from daemon.core.access import callers
 from daemon.core.access.callers import Caller, CallerKind, KeyKind, KeyParts
 from daemon.core.ids import BASE62
 from daemon.wire import Mode, Scope
+from tests.fakes.each import each
 from tests.fakes.entropy import FakeEntropy
 
 BODY = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -46,7 +47,7 @@ def test_one_wrong_character_is_noticed(seed: int, position: int, character: str
     assert (callers.parse_key(wrong) is None) == (wrong != key)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "",

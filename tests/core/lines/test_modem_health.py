@@ -7,6 +7,7 @@ import pytest
 from daemon.core.limits import MINUTE_US
 from daemon.core.lines import modem_health
 from daemon.core.lines.modem_health import Level, ModemHealth, Problem
+from tests.fakes.each import each
 from tests.fakes.rows import AT, DEVICE_ID
 
 WELL = ModemHealth(
@@ -19,7 +20,7 @@ def ids(phone: ModemHealth, now: int = AT) -> list[tuple[str, str]]:
     return [(trouble.id, trouble.level.value) for trouble in modem_health.find_problems(phone, now)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("signal", "bars", "dbm"),
     [(None, None, None), (0, 0, -113), (1, 0, -111), (2, 1, -109), (9, 1, -95), (10, 2, -93),
      (14, 2, -85), (15, 3, -83), (19, 3, -75), (20, 4, -73), (31, 4, -51)],
@@ -37,7 +38,7 @@ def test_what_passes_by_itself_is_no_trouble(state: str) -> None:
     assert ids(ModemHealth("/dev/ttyUSB0", state)) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("state", "found"),
     [
         ("unreachable", ("modem.port", "fail")),

@@ -10,6 +10,7 @@ from daemon.core.lines import receiving
 from daemon.core.lines.modem_health import TRANSIENT, ModemHealth
 from daemon.core.lines.receiving import Line
 from tests.fakes import rows
+from tests.fakes.each import each
 from tests.fakes.rows import AT, DEVICE_ID
 
 PORT = "/dev/ttyUSB0"
@@ -40,7 +41,7 @@ def test_a_phone_that_starts_does_not_receive_yet(state: str) -> None:
     assert reason(judged(replace(WELL, state=state))) == "its modem is starting"
 
 
-@pytest.mark.parametrize(
+@each(
     "state",
     ["unreachable", "gone", "recovering", "hung", "hilink", "pin_needed", "pin_wrong", "puk_needed", "no_sim",
      "not_storing", "unusable"],

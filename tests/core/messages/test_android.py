@@ -18,6 +18,7 @@ from daemon.core.messages.android import (
     sign,
 )
 from parsers.times import to_us
+from tests.fakes.each import each
 
 KEY = b"d41d8cd98f00b204"
 STAMP = "1795420800"
@@ -53,7 +54,7 @@ def test_old_post_is_stale_unless_our_clock_is_doubted(by_s: int) -> None:
     assert fault_of(KEY, BODY, STAMP, signature, None) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "stamp", "signature"),
     [
         (BODY + b" ", STAMP, sign(KEY, BODY, STAMP)),
@@ -100,7 +101,7 @@ def test_sim_that_the_app_does_not_know_is_none(number: Any) -> None:
     assert read("sms:received", {**PAYLOAD, "simNumber": number}).messages[0].slot is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wanted"),
     [
         ("2024-06-22T15:46:11.000+07:00", datetime(2024, 6, 22, 8, 46, 11, tzinfo=UTC)),
@@ -128,7 +129,7 @@ def test_what_is_no_message_is_told_apart() -> None:
     assert read("sms:sent", {}).kind is PostKind.OTHER
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "payload"),
     [
         (None, {}),

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from daemon.core.messages.balance_chain import (
     effects_of,
     is_in_chain,
 )
 from parsers.money import Money
 from parsers.reading import Kind, NotPayment, Payment, Reading, Reversal, Unreadable
+from tests.fakes.each import each
 
 SAID: Any = {"network": "mtn", "wording": "w"}
 FIFTY, TWO, LEFT = Money(5000, "GHS"), Money(200, "GHS"), Money(90_000, "GHS")
@@ -19,7 +18,7 @@ def other(kind: Kind, **said: Any) -> NotPayment:
     return NotPayment(kind=kind, **SAID, **said)
 
 
-@pytest.mark.parametrize(
+@each(
     ("reading", "effects"),
     [
         (Payment(kind=Kind.CASH_IN, amount=FIFTY, **SAID), (5000,)),
@@ -41,7 +40,6 @@ def other(kind: Kind, **said: Any) -> NotPayment:
         (other(Kind.PROMO), (0,)),
         (Unreadable("no known wording"), ()),
     ],
-    ids=lambda value: str(value) if isinstance(value, tuple) else "",
 )
 def test_each_kind_of_message_moved_the_balance_in_one_of_few_ways(
     reading: Reading, effects: tuple[int, ...]
@@ -49,7 +47,7 @@ def test_each_kind_of_message_moved_the_balance_in_one_of_few_ways(
     assert effects_of(reading) == effects
 
 
-@pytest.mark.parametrize(
+@each(
     ("reading", "wanted"),
     [
         (other(Kind.PROMO), False),
@@ -61,7 +59,6 @@ def test_each_kind_of_message_moved_the_balance_in_one_of_few_ways(
         (Payment(kind=Kind.CASH_IN, amount=FIFTY, **SAID), True),
         (Unreadable("no known wording"), True),
     ],
-    ids=str,
 )
 def test_what_neither_moves_nor_names_a_balance_is_no_part_of_the_chain(
     reading: Reading, *, wanted: bool

@@ -29,6 +29,7 @@ from daemon.wire import ReviewReason
 from parsers.read import read
 from parsers.reading import Payment
 from parsers.times import to_us
+from tests.fakes.each import each
 from tests.fakes.rows import AT
 
 CORPUS = Path(__file__).parents[2] / "corpus" / "sms_corpus.jsonl"
@@ -158,7 +159,7 @@ def test_a_time_inside_an_id_is_that_of_the_message(
     assert id_doubt("momo_at", "PP261121.0808.A12345", sent, []) is doubt
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         None,

@@ -1,13 +1,12 @@
 """Home SMSCs: the numbers through which a SIM's own network sends."""
 
-import pytest
-
 from daemon.core.messages.trust import is_home
+from tests.fakes.each import each
 
 HOME = "+233240000099"
 
 
-@pytest.mark.parametrize(
+@each(
     ("smsc", "home"),
     [
         (HOME, True),

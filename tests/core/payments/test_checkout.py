@@ -23,6 +23,7 @@ from daemon.core.payments.checkout import (
 from daemon.core.payments.payer_texts import STEPS
 from daemon.wire import Mode, TransactionStatus
 from tests.fakes import rows
+from tests.fakes.each import each
 from tests.fakes.rows import AT, DAY
 
 LINE = ShownLine(rows.method(), here=True, seen_at=AT)
@@ -49,7 +50,7 @@ def shown(chosen: str = "", now: int = AT, **changes: Any) -> View:
     return view(facts(**changes), STEPS, MENUS, chosen, now)
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "in_review", "past", "is_reversed"),
     list(
         itertools.product(
@@ -193,7 +194,7 @@ def test_a_number_is_grouped_as_it_is_read_out() -> None:
     assert group_digits("+22890123456") == "+22890123456"
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "back"),
     [
         ("https://a.example", "https://a.example/?reference=r"),

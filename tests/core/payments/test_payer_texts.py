@@ -16,6 +16,7 @@ from daemon.core.payments.payer_texts import (
 from daemon.modem.codec import gsm7
 from daemon.runtime.config import Config, ConfigError, parse_config
 from parsers.phone import network_of_number
+from tests.fakes.each import each
 
 LINE = TextLine(1, "mtn", "+233244124567", "Ama Provisions and Daughters")
 SEPTETS_IN_ONE = 160
@@ -37,7 +38,7 @@ def test_the_usual_words_fit_one_sms_in_the_gsm_alphabet() -> None:
         assert len(septets) <= SEPTETS_IN_ONE, text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "why"),
     [
         ("{amount} {number}", "must contain {code}"),

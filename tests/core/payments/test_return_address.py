@@ -1,11 +1,10 @@
 """Allowed return addresses of the checkout page."""
 
-import pytest
-
 from daemon.core.payments.checkout import may_return_to
+from tests.fakes.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "https://shop.example",
@@ -23,7 +22,7 @@ def test_https_and_within_the_shop_s_own_network_http(url: str) -> None:
     assert may_return_to(url)
 
 
-@pytest.mark.parametrize(
+@each(
     "url",
     [
         "http://shop.example/",

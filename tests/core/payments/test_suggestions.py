@@ -22,6 +22,7 @@ from daemon.core.payments.suggestions import (
 from daemon.wire import Mode, TransactionStatus
 from parsers.svc_code import ALPHABET, LENGTH, candidates, complete_code, is_valid_code, make_code
 from tests.core.payments.test_matching import NOW, payment, request
+from tests.fakes.each import each
 
 DICE = random.Random(7)
 CODES = [make_code(DICE.randrange) for _ in range(8)]
@@ -57,7 +58,7 @@ def test_the_code_of_these_tests_could_have_been_given_out() -> None:
 # Slips of the finger ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("code", CODES)
+@each("code", CODES)
 def test_every_single_wrong_character_leads_back_to_its_code(code: str) -> None:
     for at in range(LENGTH):
         for wrong in "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ":
@@ -65,27 +66,27 @@ def test_every_single_wrong_character_leads_back_to_its_code(code: str) -> None:
             assert typed == code or code in codes_near(typed), (typed, code)
 
 
-@pytest.mark.parametrize("code", CODES)
+@each("code", CODES)
 def test_every_swap_of_neighbours_leads_back_to_its_code(code: str) -> None:
     for at in range(LENGTH - 1):
         typed = code[:at] + code[at + 1] + code[at] + code[at + 2 :]
         assert typed == code or code in codes_near(typed), (typed, code)
 
 
-@pytest.mark.parametrize("code", CODES)
+@each("code", CODES)
 def test_every_missing_character_leads_back_to_its_code(code: str) -> None:
     for at in range(LENGTH):
         assert code in codes_near(code[:at] + code[at + 1 :])
 
 
-@pytest.mark.parametrize("code", CODES)
+@each("code", CODES)
 def test_every_character_too_many_leads_back_to_its_code(code: str) -> None:
     for at in range(LENGTH + 1):
         for more in "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ":
             assert code in codes_near(code[:at] + more + code[at:])
 
 
-@pytest.mark.parametrize("code", CODES)
+@each("code", CODES)
 def test_a_hole_is_filled_by_one_character_and_no_other(code: str) -> None:
     for at in range(LENGTH):
         before, after = code[:at], code[at + 1 :]
@@ -98,7 +99,7 @@ def test_a_hole_beside_a_character_of_no_code_is_not_filled() -> None:
     assert complete_code("2345", "6") is None or is_valid_code(complete_code("2345", "6") or "")
 
 
-@pytest.mark.parametrize(
+@each(
     ("typed", "slip"),
     [
         ("K7M2QF", SuggestionReason.CODE_WRONG_CHARACTER),
@@ -208,7 +209,7 @@ def test_every_reason_has_its_words() -> None:
     assert set(REASON_TEXTS) == set(SuggestionReason)
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"status": TransactionStatus.SUCCESS},

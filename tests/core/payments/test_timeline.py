@@ -8,12 +8,13 @@ from daemon.core.payments import timeline
 from daemon.core.payments.reviews import EXPLANATIONS, explain
 from daemon.store.journal import Notice
 from daemon.wire import ReviewReason
+from tests.fakes.each import each
 from tests.fakes.rows import event, payment
 
 PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "facts", "text"),
     [
         (

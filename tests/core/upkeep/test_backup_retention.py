@@ -13,6 +13,7 @@ from daemon.core.upkeep.backup_retention import (
     copies_to_keep,
     parse_retention,
 )
+from tests.fakes.each import each
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
@@ -29,7 +30,7 @@ def test_days_weeks_and_months_each_keep_their_newest() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "7", "7x", "d7", "0d", "0d,0w", "-1d", "7d;4w", "99999d"])
+@each("text", ["", "7", "7x", "d7", "0d", "0d,0w", "-1d", "7d;4w", "99999d"])
 def test_what_keeps_nothing_is_refused(text: str) -> None:
     with pytest.raises(RetentionInvalid):
         parse_retention(text)

@@ -17,6 +17,7 @@ from daemon.core.webhooks.delivery import (
     decide,
 )
 from daemon.wire import DeliveryStatus
+from tests.fakes.each import each
 
 NOW = EARLIEST_US + 300 * DAY_US
 PENDING, RETRYING, FAILED = DeliveryStatus.PENDING, DeliveryStatus.RETRYING, DeliveryStatus.FAILED
@@ -38,7 +39,7 @@ DOUBTED = times(ahead_us=DAY_US)
 UNCONFIRMED = times(ahead_us=None, past_us=NOW - DAY_US)
 
 
-@pytest.mark.parametrize(
+@each(
     ("date_us", "signed", "wait_us"),
     [
         (None, RIGHT, None),

@@ -21,6 +21,7 @@ from daemon.core.webhooks.delivery import (
     decide,
 )
 from daemon.wire import DeliveryStatus
+from tests.fakes.each import each
 
 PENDING, RETRYING = DeliveryStatus.PENDING, DeliveryStatus.RETRYING
 DELIVERED, FAILED = DeliveryStatus.DELIVERED, DeliveryStatus.FAILED
@@ -123,9 +124,7 @@ def test_a_run_is_thirteen_attempts_and_then_a_dead_letter() -> None:
     assert decisions[-1].attempt_count == decisions[-1].consecutive_failures == 13
 
 
-@pytest.mark.parametrize(
-    "code", [code for code in DeliveryError if code is not DeliveryError.HTTP_ERROR]
-)
+@each("code", [code for code in DeliveryError if code is not DeliveryError.HTTP_ERROR])
 def test_every_failure_of_the_network_is_tried_again(code: DeliveryError) -> None:
     status = 302 if code is DeliveryError.REDIRECT else None
     decision = decide(facts(), broke(code, status=status), now_us=NOW, unit=0.5)

@@ -24,6 +24,7 @@ from tests.core.webhooks.test_delivery import (
     answered,
     facts,
 )
+from tests.fakes.each import each
 
 
 def test_failures_of_our_own_link_flush_too() -> None:
@@ -31,8 +32,8 @@ def test_failures_of_our_own_link_flush_too() -> None:
     assert decide(known, answered(200), now_us=NOW, unit=0.5).flush_endpoint
 
 
-@pytest.mark.parametrize("outcome", OWN_LINK)
-@pytest.mark.parametrize("status", [PENDING, RETRYING])
+@each("outcome", OWN_LINK)
+@each("status", [PENDING, RETRYING])
 def test_with_our_link_down_nothing_counts_and_no_step_is_used(
     outcome: Outcome, status: DeliveryStatus
 ) -> None:

@@ -30,6 +30,7 @@ from tests.core.webhooks.test_delivery import (
     answered,
     broke,
 )
+from tests.fakes.each import each
 
 ALLOWED = {
     (PENDING, DeliveryEvent.SUCCEEDED): DELIVERED,
@@ -53,9 +54,7 @@ ALLOWED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("status", "event"), list(itertools.product(DeliveryStatus, DeliveryEvent)), ids=str
-)
+@each(("status", "event"), list(itertools.product(DeliveryStatus, DeliveryEvent)))
 def test_every_pair_of_the_table(status: DeliveryStatus, event: DeliveryEvent) -> None:
     wanted = ALLOWED.get((status, event))
     if wanted is not None:
@@ -71,7 +70,7 @@ def test_the_table_has_a_row_for_every_status() -> None:
     assert set(TRANSITIONS) == set(DeliveryStatus)
 
 
-@pytest.mark.parametrize(
+@each(
     ("outcome", "result", "code"),
     [
         (answered(200), AttemptResult.DELIVERED, None),

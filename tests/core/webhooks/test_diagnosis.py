@@ -6,6 +6,7 @@ import pytest
 
 from daemon.core.webhooks.delivery import DeadLetter, DeadLetterReason, DeliveryError
 from daemon.core.webhooks.diagnosis import diagnose
+from tests.fakes.each import each
 from tests.fakes.rows import AT, DAY, endpoint
 
 
@@ -96,7 +97,7 @@ def test_a_deleted_endpoint_is_replaced_not_mended() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "cause"),
     [
         (400, "refused_content"), (401, "refused_signature"), (403, "refused_signature"),
@@ -109,7 +110,7 @@ def test_each_4xx_has_its_cause(status: int, cause: str) -> None:
     assert diagnose(refused(status), endpoint()).cause == cause
 
 
-@pytest.mark.parametrize("error", DeliveryError)
+@each("error", DeliveryError)
 def test_each_error_has_a_cause_of_its_own(error: DeliveryError) -> None:
     exhausted = DeadLetterReason.RETRIES_EXHAUSTED
     found = diagnose(

@@ -11,6 +11,7 @@ from daemon.core.webhooks.fair_queue import (
     mark_served,
     queues_at_limit,
 )
+from tests.fakes.each import each
 
 
 @pytest.mark.parametrize(
@@ -31,9 +32,7 @@ def test_two_for_each_of_ten(running: dict[tuple[str, bool], int], expected: Que
     assert queues_at_limit(running, per_endpoint=2, workers=10) == expected
 
 
-@pytest.mark.parametrize(
-    ("per_endpoint", "workers"), list(itertools.product((1, 2, 3, 8), (1, 2, 10)))
-)
+@each(("per_endpoint", "workers"), list(itertools.product((1, 2, 3, 8), (1, 2, 10))))
 def test_bulk_moves_even_with_one_place_and_leaves_one_where_there_are_two(
     per_endpoint: int, workers: int
 ) -> None:

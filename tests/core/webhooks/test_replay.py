@@ -2,16 +2,15 @@
 
 import itertools
 
-import pytest
-
 from daemon.core.webhooks.replay import Cursor, ReplayDecision, decide_replay, read_cursor
 from daemon.wire import DeliveryStatus
+from tests.fakes.each import each
 from tests.fakes.rows import AT, delivery, payment
 
 CURSOR = Cursor("0f3c0000-0000-4000-8000-000000000005", AT, AT + 1, 41)
 
 
-@pytest.mark.parametrize(
+@each(
     ("has", "claimed", "reversed_", "historical", "expected"),
     [
         (None, True, False, False, ReplayDecision.NEW),
@@ -69,9 +68,7 @@ def test_a_cursor_comes_back_as_it_was() -> None:
     assert read_cursor(CURSOR.write()) == CURSOR
 
 
-@pytest.mark.parametrize(
-    "text", ["", "x", "W10", "e30", "bnVsbA", "!!!!", "WzEsMiwzLDRd", "ÄÖ", "A" * 301]
-)
+@each("text", ["", "x", "W10", "e30", "bnVsbA", "!!!!", "WzEsMiwzLDRd", "ÄÖ", "A" * 301])
 def test_what_is_no_cursor_is_none(text: str) -> None:
     assert read_cursor(text) is None
 

@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-import pytest
-
 from daemon.core.webhooks.routing import shown_values
 from daemon.core.webhooks.rule_fields import FIELDS, PaymentFacts
 from daemon.core.webhooks.rules import NEVER, Filter, explain_filter, read_filter, stored_filter
 from tests.fakes import rows
+from tests.fakes.each import each
 
 FACTS = PaymentFacts(
     rows.verified(client_reference="Order-7"),
@@ -33,7 +32,7 @@ def wrong(filter_: Any) -> list[tuple[str, str]]:
     return [(error.field, error.code) for error in found]
 
 
-@pytest.mark.parametrize(
+@each(
     ("filter_", "claimed"),
     [
         ({"amount": {"$eq": "25.00"}}, True),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from daemon.core.ids import webhook_id
 from daemon.core.webhooks.signing import make_secret, normalise_url, sign
 from daemon.wire import EventKind, Mode
+from tests.fakes.each import each
 
 NEW = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 OLD = "whsec_ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
@@ -168,7 +169,7 @@ def test_the_webhook_id_has_the_promised_form(subject: str, revision: int) -> No
     assert set(made[4:]) <= set("0123456789abcdefghijklmnopqrstuvwxyz")
 
 
-@pytest.mark.parametrize(
+@each(
     ("url", "normal"),
     [
         ("https://Example.COM", "https://example.com/"),

@@ -84,7 +84,7 @@ async def test_many_at_once_are_not_more_than_five(owned: FakeShop) -> None:
     assert sorted(codes) == ["INVALID_PASSWORD"] * 5 + ["TOO_MANY_ATTEMPTS"] * 4
 
 
-@pytest.mark.file
+@pytest.mark.file  # a second process opens the file
 async def test_a_restart_forgives_nothing(owned: FakeShop) -> None:
     for _again in range(5):
         await refusal(owned, "wrong")

@@ -1,8 +1,6 @@
 """A payment at a branch for an order of head office: handed up, decided there, and told to the branch."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -10,19 +8,14 @@ from daemon.core.errors import Refusal
 from daemon.core.json_values import dump
 from daemon.core.webhooks.body import forwarded
 from daemon.core.webhooks.rule_fields import PaymentFacts
+from daemon.flows.branches import hub as hub_flow
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes.branches import Chain, Lost
 from tests.fakes.receipts import mtn
+from tests.fakes.shop import OWNER
 
 ID = "93214500001"
-
-
-@pytest.fixture
-async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
-    made = await Chain.make(tmp_path, "kumasi", "tamale")
-    yield made
-    made.close()
 
 
 async def pay(
@@ -174,3 +167,24 @@ async def test_a_rule_may_name_a_branch(chain: Chain) -> None:
     assert PaymentFacts(paid, copy, None).value("branch.id") == chain["kumasi"].id
     body = json.loads(dump(forwarded(paid, copy, None)))
     assert body["branch"] == {"id": chain["kumasi"].id}
+
+
+async def test_a_payment_that_was_given_back_and_claimed_again_at_once_is_the_hubs(
+    chain: Chain,
+) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "kumasi", "food")
+    await chain["kumasi"].settle()
+    with pytest.raises(Refusal):
+        await chain.hub.reconcile(order.reference, ID)
+    await chain["kumasi"].settle()
+    given_up = await chain.hub_payment(ID)
+    await hub_flow.give_back(chain.hub.env, OWNER, given_up.id)
+    with pytest.raises(Refusal):
+        await chain.hub.reconcile(order.reference, ID)
+    # Both commands come in one answer; the next request has the payment and both outcomes.
+    await chain["kumasi"].settle()
+    assert (await chain["kumasi"].payment(ID)).decider == "hub"
+    assert (await chain.hub_payment(ID)).decider == "hub"
+    answer = await chain.hub.reconcile(order.reference, ID)
+    assert answer.status == 200

@@ -1,15 +1,14 @@
-"""What goes wrong between a branch and its hub: lost requests, restores, clones, strange facts, wrong clocks."""
+"""Faults between a branch and its hub: lost requests, restores, clones, strange facts, wrong clocks."""
 
 import json
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon import wire
-from daemon.core.branches.facts import EPOCH
+from daemon.core.branches.facts import EPOCH, FACTS_MAX
 from daemon.core.limits import DAY_US
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
@@ -17,18 +16,11 @@ from daemon.sender.hub_client import HubRefusalError
 from daemon.store.branches import feed, restored
 from daemon.wire import ErrorCode, ShopRole, TransactionStatus
 from tests.fakes import new_database
-from tests.fakes.branches import Chain, Lost, Wire
+from tests.fakes.branches import Chain, Lost, Wire, add_modems
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
 
 ID = "93214500001"
-
-
-@pytest.fixture
-async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
-    made = await Chain.make(tmp_path, "kumasi", "tamale")
-    yield made
-    made.close()
 
 
 async def pay(
@@ -162,6 +154,32 @@ async def test_a_fact_that_trips_a_fault_is_kept_aside_and_the_feed_goes_on(chai
     assert "notice.fact_refused" in await notices(chain.hub)
     assert (await branch.link()).acked_seq == (await branch.shop.env.store.read(feed.bounds))[1]
     await chain.hub.env.store.write(lambda tx: tx.run("DELETE FROM facts_refused"))
+
+
+async def test_a_fact_that_the_hub_refuses_is_kept_aside_and_the_feed_goes_on(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    real = branch.wire.call
+
+    async def spoiled(path: str, body: Any, *, timeout_s: float = 30.0) -> dict[str, Any]:
+        # Two transactions that one payment pays: the constraint answers with a refusal.
+        for fact in list(body["facts"]):
+            if fact["kind"] == "transaction" and fact["row"]["payment_id"]:
+                second = {
+                    **fact["row"],
+                    "id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f",
+                    "public_slug": "s2",
+                }
+                body["facts"].append({**fact, "id": second["id"], "row": second})
+        return await real(path, body, timeout_s=timeout_s)
+
+    branch.wire.call = spoiled  # type: ignore[method-assign]
+    order = await branch.shop.request(2500)
+    await pay(chain, "kumasi", str(order.svc_code))
+    await branch.settle()
+    assert await chain.hub.values("SELECT kind FROM facts_refused") == ["transaction"]
+    paid = "SELECT id FROM transactions WHERE status = 'SUCCESS'"
+    assert await chain.hub.values(paid) == [order.id]
+    assert (await branch.link()).acked_seq == (await branch.shop.env.store.read(feed.bounds))[1]
 
 
 async def test_a_kind_of_fact_that_the_hub_does_not_know_is_kept(chain: Chain) -> None:
@@ -372,3 +390,44 @@ async def test_a_shop_without_a_hub_writes_no_feed(tmp_path: Path) -> None:
     assert await shop.values("SELECT COUNT(*) FROM feed") == [0]
     assert shop.env.place.role is wire.ShopRole.ALONE
     shop.close()
+
+
+async def _much_else(shop: FakeShop) -> None:
+    """Fill more than one request with other changes."""
+    at = shop.clock.now_us()
+
+    await shop.env.store.write(lambda tx: add_modems(tx, ["spare"] * (FACTS_MAX + 1), at))
+
+
+async def test_an_order_that_was_paid_long_after_it_was_made_goes_with_its_payment(
+    chain: Chain,
+) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    order = await branch.shop.request(2500)
+    await _much_else(branch.shop)
+    await pay(chain, "kumasi", str(order.svc_code))
+    (payment,) = await branch.shop.payments()
+    await branch.turn()
+    assert await chain.hub.values("SELECT kind, why FROM facts_refused") == []
+    copy = await chain.hub_transaction(order.reference)
+    assert (copy.status, copy.payment_id) == (TransactionStatus.SUCCESS, payment.id)
+    await branch.settle()
+    assert (await chain.hub_payment(ID)).standing == payment.standing
+
+
+async def test_a_payment_that_went_before_its_turn_counts_as_sent(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    order = await branch.shop.request(2500)
+    await _much_else(branch.shop)
+    await pay(chain, "kumasi", str(order.svc_code))
+    (payment,) = await branch.shop.payments()
+    before = await branch.link()
+    with pytest.raises(Lost):
+        await branch.turn(lose_answer=True)
+    first = await branch.shop.env.store.read(
+        lambda reader: feed.first_entry(reader, "payment", payment.id, before.acked_seq)
+    )
+    assert first is not None
+    assert (await branch.link()).sent_seq >= first > before.acked_seq + FACTS_MAX

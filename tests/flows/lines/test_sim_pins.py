@@ -41,7 +41,7 @@ async def test_a_locked_sim_makes_its_phone_known_so_that_a_person_can_name_it(
     assert (await facts(shop))[-2:] == ["sim.locked", "sim.pin_stored"]
 
 
-@pytest.mark.file
+@pytest.mark.file  # a second process opens the file
 async def test_a_pin_is_handed_out_once_even_after_a_crash(shop: FakeShop, tmp_path: Path) -> None:
     await give(shop, shop.source.device_id, "4321")
     assert await sims.take_pin(shop.env, ICCID) == "4321"

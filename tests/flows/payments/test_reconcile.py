@@ -218,14 +218,16 @@ async def test_the_guess_guard_forgets_after_15_minutes(shop: FakeShop) -> None:
     assert (await refusal(shop, request.reference, ID)).code is ErrorCode.NO_MATCHING_TRANSACTION
 
 
-@pytest.mark.file
 @pytest.mark.tampers
 async def test_two_networks_with_one_id_need_a_provider(shop: FakeShop) -> None:
     request = await shop.request()
     await pay(shop)
     await shop.env.store.write(
         lambda tx: tx.run(
-            "INSERT INTO payments SELECT NULL, 'other', mode, 'momo_telecel', telco_transaction_id, telco_id_as_read, "
+            "INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, "
+            "sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, payer_name, payer_phone, "
+            "reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven, decider, double_of, branch_id, "
+            "version) SELECT 'other', mode, 'momo_telecel', telco_transaction_id, telco_id_as_read, "
             "message_id, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, "
             "balance_minor, payer_name, payer_phone, reference_text, telco_at, stored_at, historical, standing, "
             "reversed_at, payer_proven, decider, double_of, branch_id, version FROM payments"

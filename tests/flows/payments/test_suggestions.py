@@ -246,7 +246,7 @@ async def test_names_of_orders_that_cannot_be_paid_any_more_are_forgotten(shop: 
     assert await shop.values("SELECT pair FROM request_names") == []
 
 
-@pytest.mark.file
+@pytest.mark.file  # asks for SQLite's plans
 @pytest.mark.tampers
 async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_through(
     shop: FakeShop,

@@ -1,5 +1,6 @@
 """After a start there is no witness against a clock that is ahead: until one comes, no transaction expires and no work is lost."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -92,7 +93,6 @@ async def test_a_machine_that_was_off_for_minutes_goes_on_as_before(shop: FakeSh
     assert await cancel_expire.expire(shop.env) == 1
 
 
-@pytest.mark.file
 async def test_a_daemon_that_starts_again_knows_all_that_the_last_one_knew(shop: FakeShop) -> None:
     shop.env.clock_check.note_opened(shop.source.sim_key, 0)
     await pay(shop, "food", shop.clock.now_us())
@@ -100,9 +100,8 @@ async def test_a_daemon_that_starts_again_knows_all_that_the_last_one_knew(shop:
     shop.clock.jump(40 * DAY_S)
     await start(shop)
     why = "the clock of this machine is 40 days ahead of the network time in the last SMS"
-    assert (
-        await shop.values("SELECT data ->> 'why' FROM events WHERE type = 'clock.suspect'")
-    ) == [why]
+    (data,) = await shop.values("SELECT data FROM events WHERE type = 'clock.suspect'")
+    assert json.loads(data)["why"] == why
     shop.clock.jump(-40 * DAY_S)
     assert await clock.watch(shop.env) == ""
 

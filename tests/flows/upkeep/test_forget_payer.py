@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,10 @@ from daemon.store.payments import search_index, transaction_list
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.store.upkeep import ledger_check
 from daemon.store.webhooks import bodies
+from tests.fakes import new_database, postgresql
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import telecel
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
-
-pytestmark = pytest.mark.file
 
 NUMBER = "+233241234567"
 """The number of the payer to erase, and of every transaction of `FakeShop`."""
@@ -72,25 +72,35 @@ async def settle(shop: FakeShop, *statements: str) -> None:
     await shop.env.store.write(job)
 
 
-def everything(path: Path) -> str:
+@contextmanager
+def reading(shop: FakeShop) -> Iterator[Any]:
+    """Open another connection to the shop's database."""
+    path = shop.env.store.path
+    with closing(
+        postgresql.reading(path) if new_database.on_postgresql() else sqlite3.connect(path)
+    ) as base:
+        yield base
+
+
+def everything(shop: FakeShop) -> str:
     """Return the contents of all tables, and every decompressed body."""
-    base = sqlite3.connect(path)
     # The index of the search has no rows to show; its bytes are in the tables behind it.
-    tables = [
-        row[0]
-        for row in base.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'search'"
+    names = (
+        "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1"
+        if new_database.on_postgresql()
+        else "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'search'"
+    )
+    with reading(shop) as base:
+        told = "\n".join(
+            repr(row)
+            for (name,) in base.execute(names).fetchall()
+            for row in sorted(base.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
         )
-    ]
-    told = "\n".join(repr(row) for name in tables for row in base.execute(f"SELECT * FROM {name}"))
-    sent = bodies.of(Reader(base), [seq for (seq,) in base.execute("SELECT seq FROM deliveries")])
-    base.close()
-    return told + repr(sent)
+        seqs = [seq for (seq,) in base.execute("SELECT seq FROM deliveries").fetchall()]
+        return told + repr(bodies.of(Reader(base), seqs))
 
 
-async def test_nothing_of_the_person_stays_and_all_of_the_money_does(
-    shop: FakeShop, tmp_path: Path
-) -> None:
+async def test_nothing_of_the_person_stays_and_all_of_the_money_does(shop: FakeShop) -> None:
     order = await paid(shop)
     await shop.read(
         telecel(900, OTHER_NAME, shop.wallet(900), "rent", "0000012345678902", payer_phone="233209000543")
@@ -103,16 +113,15 @@ async def test_nothing_of_the_person_stays_and_all_of_the_money_does(
         "INSERT INTO reconciliations (id, transaction_id, payment_id, notes, actor, created_at) "
         f"VALUES ('rec_1', '{order.id}', '{order.payment_id}', '{notes}', 'socket:0', 1)",
     )
-    path = tmp_path / "momo.db"
-    before = everything(path)
+    before = everything(shop)
     assert [trace for trace in TRACES if trace not in before] == []
     found = await erasure.preview_forget(shop.env, NUMBER)
-    assert everything(path) == before
+    assert everything(shop) == before
     done = await erasure.forget(shop.env, OWNER, NUMBER)
     assert done == found
     assert done.counts["payments"] == done.counts["orders"] == 1
     assert (done.counts["messages"], done.counts["webhooks"] > 0) == (1, True)
-    after = everything(path)
+    after = everything(shop)
     assert [trace for trace in TRACES if trace in after] == []
     # The books and the other payers are unchanged.
     kept = await shop.transaction(order.reference)
@@ -127,9 +136,8 @@ async def test_nothing_of_the_person_stays_and_all_of_the_money_does(
     data = json.loads(body)["data"]
     assert (data["amount"], data["payer"]) == ("25.00", {"phone_number": None, "name": None})
     assert (data.get("raw"), data["meta"]) == (None, {})
-    base = sqlite3.connect(path)
-    assert ledger_check.violations(base) == []
-    base.close()
+    with reading(shop) as base:
+        assert ledger_check.violations(base) == []
 
 
 async def test_the_message_journal_forgets_the_payer_too_and_the_second_folder_follows(
@@ -175,6 +183,7 @@ def _refuse(*_arguments: object) -> None:
     raise OSError(30, "Read-only file system")
 
 
+@pytest.mark.file  # looks into the file's bytes, or at FTS5's index
 async def test_what_was_there_is_overwritten_in_the_file_itself(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
     await paid(shop)
@@ -220,12 +229,12 @@ async def test_the_journal_says_that_it_was_done_and_not_of_whom(shop: FakeShop)
     ],
 )  # fmt: skip
 async def test_while_something_is_open_nothing_is_forgotten(
-    change: str, kind: str, shop: FakeShop, tmp_path: Path
+    change: str, kind: str, shop: FakeShop
 ) -> None:
     await paid(shop)
     recent = shop.clock.now_us() - LATE_WINDOW_US + SECOND_US
     await settle(shop, change.format(recent=recent))
-    before = everything(tmp_path / "momo.db")
+    before = everything(shop)
     found = await erasure.preview_forget(shop.env, NUMBER)
     assert kind in found.still_open
     with pytest.raises(Refusal) as refused:
@@ -234,7 +243,7 @@ async def test_while_something_is_open_nothing_is_forgotten(
         "PAYER_STILL_OPEN",
         found.still_open,
     )
-    assert everything(tmp_path / "momo.db") == before
+    assert everything(shop) == before
 
 
 async def test_an_order_that_waits_is_open_and_a_cancelled_one_is_not(shop: FakeShop) -> None:
@@ -259,6 +268,7 @@ async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(
     assert await shop.values("SELECT customer_name FROM transactions") == [None]
 
 
+@pytest.mark.file  # looks into the file's bytes, or at FTS5's index
 async def test_the_search_no_longer_knows_the_person_nor_does_the_file(
     shop: FakeShop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

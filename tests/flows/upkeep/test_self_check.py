@@ -1,6 +1,7 @@
 """The daily check of the database: notices about findings and about their end."""
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,13 @@ from daemon.core.inputs import CallMeta
 from daemon.core.upkeep.self_check import EVERY_S, FIRST_CHECK_S, DatabaseState
 from daemon.flows.payments import review
 from daemon.flows.upkeep import erasure, self_check
+from daemon.runtime.config import StoreSettings
 from daemon.store.upkeep import backup
+from tests.fakes import new_database, postgresql
 from tests.fakes.corrupt_index import corrupt
 from tests.fakes.owner_notices import sent_bodies
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
-
-pytestmark = pytest.mark.file
 
 
 async def look_tomorrow(shop: FakeShop) -> DatabaseState | None:
@@ -25,19 +26,23 @@ async def look_tomorrow(shop: FakeShop) -> DatabaseState | None:
     return await self_check.watch(shop.env)
 
 
-def count_wrong(shop: FakeShop, by: int) -> None:
-    base = sqlite3.connect(shop.env.store.path)
-    with base:
-        base.execute("UPDATE transaction_counts SET count = count + ?", (by,))
-    base.close()
+async def count_wrong(shop: FakeShop, by: int) -> None:
+    await shop.env.store.write(
+        lambda tx: tx.run("UPDATE transaction_counts SET count = count + :by", {"by": by})
+    )
 
 
 async def test_a_finding_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
+    if new_database.on_postgresql():
+        config = replace(
+            shop.env.config, store=StoreSettings(postgresql.url_of(shop.env.store.path))
+        )
+        shop.env = replace(shop.env, config=config)
     await shop.request()
     await self_check.begin(shop.env)
     assert await self_check.watch(shop.env) is None
     assert await look_tomorrow(shop) is None
-    count_wrong(shop, 1)
+    await count_wrong(shop, 1)
     shop.clock.advance(EVERY_S - 1)
     assert await self_check.watch(shop.env) is None
     shop.clock.advance(1)
@@ -47,7 +52,7 @@ async def test_a_finding_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
     assert "found errors in the shop's data: counts.kept." in first
     assert "momo doctor ledger" in first
     assert await look_tomorrow(shop) is None
-    count_wrong(shop, -1)
+    await count_wrong(shop, -1)
     assert await look_tomorrow(shop) is DatabaseState.OK
     (last,) = await sent_bodies(shop)
     assert last.startswith("The shop's database is in order again.")
@@ -63,12 +68,13 @@ def tear(path: Path) -> None:
         file.write(b"\xff" * 8192)
 
 
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
 async def test_what_was_found_stands_in_the_status_and_so_does_the_newest_backup(
     tmp_path: Path,
 ) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.request()
-    count_wrong(shop, 1)
+    await count_wrong(shop, 1)
     await self_check.begin(shop.env)
     await look_tomorrow(shop)
     folder = Path(shop.env.home) / backup.FOLDER
@@ -79,6 +85,7 @@ async def test_what_was_found_stands_in_the_status_and_so_does_the_newest_backup
     shop.close()
 
 
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
 async def test_damage_on_the_disk_is_found_though_the_shop_still_runs(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     for number in range(40):
@@ -92,6 +99,7 @@ async def test_damage_on_the_disk_is_found_though_the_shop_still_runs(tmp_path: 
     shop.close()
 
 
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
 async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
     tmp_path: Path,
 ) -> None:
@@ -136,6 +144,7 @@ async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
     last.close()
 
 
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
 async def test_damage_that_a_statement_meets_is_checked_at_once(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await self_check.begin(shop.env)
@@ -145,6 +154,7 @@ async def test_damage_that_a_statement_meets_is_checked_at_once(tmp_path: Path) 
     shop.close()
 
 
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
 async def test_after_a_crash_every_index_is_checked_and_not_before_the_start(
     tmp_path: Path,
 ) -> None:
@@ -165,6 +175,7 @@ async def test_after_a_crash_every_index_is_checked_and_not_before_the_start(
     again.close()
 
 
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
 async def test_a_row_that_the_schema_forbids_is_damage(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.request()

@@ -12,13 +12,11 @@ from daemon.flows.upkeep.setup import SetupRequest, set_up
 from daemon.runtime.secrets import Vault
 from daemon.store import shop as shops
 from daemon.store.access import users
-from daemon.store.engine import Store
 from daemon.store.webhooks import secrets
 from daemon.wire import Mode, Scope
+from tests.fakes import new_database
 from tests.fakes.clock import FakeClock
 from tests.fakes.entropy import FakeEntropy
-
-pytestmark = pytest.mark.file
 
 ASKED = SetupRequest("Ama Provisions", None, "correct horse")
 
@@ -29,7 +27,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
         self.clock, self.entropy = FakeClock(), FakeEntropy()
-        self.store = Store.open(self.places.database, now_us=self.clock.now_us())
+        self.store = new_database.open_store(Path(self.places.database), self.clock.now_us())
         self.vault = Vault.open(self.places, "file")
 
     async def set_up(self, request: SetupRequest) -> dict[str, object]:

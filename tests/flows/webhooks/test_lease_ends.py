@@ -1,6 +1,5 @@
 """Ends of a lease: interrupted, given back, reported twice, and recorded together or one by one."""
 
-import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -168,7 +167,6 @@ async def test_what_arrives_at_last_resolves_its_dead_letter(shop: FakeShop) -> 
     assert await shop.values("SELECT resolved_at FROM dead_letters") == [now]
 
 
-@pytest.mark.file
 async def test_what_is_written_together_is_what_is_written_one_by_one(shop: FakeShop) -> None:
     for endpoint in ("e1", "e2"):
         await add_endpoint(shop, endpoint)
@@ -195,10 +193,10 @@ async def test_what_is_written_together_is_what_is_written_one_by_one(shop: Fake
         await shop.env.store.write(singly(EndedAttempt(one, answer, LINK, POLICY, now, 0.5)))
     assert [one.status for one in decisions] == ["delivered", "retrying", "delivered", "failed"]
 
-    def seen(endpoint_id: str) -> list[Any]:
-        with sqlite3.connect(shop.env.store.path) as base:
-            found = [base.execute(sql, {"id": endpoint_id}).fetchall() for sql in WRITTEN]
-        base.close()
-        return found
+    async def seen(endpoint_id: str) -> list[Any]:
+        return [
+            await shop.env.store.read(lambda reader, q=sql: reader.all(q, {"id": endpoint_id}))  # type: ignore[misc]
+            for sql in WRITTEN
+        ]
 
-    assert seen("e1") == seen("e2")
+    assert await seen("e1") == await seen("e2")

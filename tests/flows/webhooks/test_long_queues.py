@@ -91,7 +91,7 @@ async def test_until_all_have_their_times_first_attempts_go_out_and_retries_do_n
     assert first.delivery.seq == 1
 
 
-@pytest.mark.file
+@pytest.mark.file  # a second process opens the file
 async def test_a_stop_between_two_pieces_loses_nothing(ended: FakeShop) -> None:
     began = ended.clock.now_us()
     path = ended.env.store.path

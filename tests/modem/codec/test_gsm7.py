@@ -1,8 +1,8 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.modem.codec import gsm7
+from tests.fakes.each import each
 
 septet_strings = st.binary(max_size=700).map(lambda octets: bytes(o & 0x7F for o in octets))
 
@@ -34,8 +34,8 @@ def test_packing_round_trips_at_every_fill(septets: bytes, fill_bits: int) -> No
     assert gsm7.unpack(packed, len(septets), fill_bits) == septets
 
 
-@pytest.mark.parametrize("count", [*range(18), 159, 160, 161, 255, 256, 257, 512, 513])
-@pytest.mark.parametrize("fill_bits", range(7))
+@each("count", [*range(18), 159, 160, 161, 255, 256, 257, 512, 513])
+@each("fill_bits", range(7))
 def test_packing_agrees_with_bit_by_bit_arithmetic(count: int, fill_bits: int) -> None:
     septets = bytes((index * 37 + 11) & 0x7F for index in range(count))
     bits = "".join(f"{septet:07b}"[::-1] for septet in septets)
@@ -94,7 +94,7 @@ def test_extension_characters_take_two_septets() -> None:
     assert gsm7.encode("€[") == b"\x1b\x65\x1b\x3c"
 
 
-@pytest.mark.parametrize(
+@each(
     ("septets", "text"),
     [
         (b"\x1b\x65", "€"),
@@ -117,7 +117,7 @@ def test_every_national_table_is_there() -> None:
     assert sorted(gsm7.LOCKING) == [1, *range(3, 14)]
 
 
-@pytest.mark.parametrize("language", range(1, 14))
+@each("language", range(1, 14))
 def test_national_tables_keep_what_all_of_them_share(language: int) -> None:
     if language in gsm7.LOCKING:
         assert gsm7.decode(b"09 az.\n\r", locking=language) == "09 az.\n\r"
@@ -126,7 +126,7 @@ def test_national_tables_keep_what_all_of_them_share(language: int) -> None:
     assert gsm7.decode(b"\x1b\x0a\x1b\x1b", single=language) == "\f "
 
 
-@pytest.mark.parametrize("language", [*range(1, 14)])
+@each("language", [*range(1, 14)])
 def test_national_tables_hold_no_code_twice_but_the_known_ones(language: int) -> None:
     main, shifted = gsm7._reading(language, language)
     named = [character for character in main if character != "\ufffd"]
@@ -136,7 +136,7 @@ def test_national_tables_hold_no_code_twice_but_the_known_ones(language: int) ->
     assert twice <= {"¡", "*"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("locking", "first_letters"),
     [
         (1, "ıĞğŞş"),
@@ -161,7 +161,7 @@ def test_each_locking_table_writes_its_own_script_in_one_septet(
     assert len(septets) == len(first_letters)
 
 
-@pytest.mark.parametrize(
+@each(
     ("single", "digits"),
     [
         (4, "০১২৩৪৫৬৭৮৯"),

@@ -11,11 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_encode import encode_deliver, encode_submit
 from daemon.modem.codec.pdu_fields import Coding, Deliver, Garbled, SenderType, StatusReport, Submit
+from tests.fakes.each import each
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 VECTORS: list[dict[str, Any]] = [
@@ -27,10 +26,6 @@ READABLE = [vector for vector in VECTORS if not vector.get("expect_error")]
 DAMAGED = [vector for vector in VECTORS if vector.get("expect_error")]
 HELLO = "07912143658709F1040B918100551512F20000111010214365000AE8329BFD4697D9EC37"
 SENT_AT = datetime(2026, 2, 14, 9, 5, 7, tzinfo=UTC)
-
-
-def by_id(vectors: list[dict[str, Any]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("vector", vectors, ids=[vector["id"] for vector in vectors])
 
 
 def described(value: Deliver | Submit | StatusReport | Garbled) -> dict[str, Any]:
@@ -79,7 +74,7 @@ def described(value: Deliver | Submit | StatusReport | Garbled) -> dict[str, Any
     }
 
 
-@by_id(READABLE)
+@each("vector", READABLE)
 def test_a_vector_reads_as_published(vector: dict[str, Any]) -> None:
     value = decode(vector["pdu"], tpdu_length=vector["tpdu_octets"])
     expected = dict(vector["expect"])
@@ -103,7 +98,7 @@ def test_a_vector_reads_as_published(vector: dict[str, Any]) -> None:
     assert said == expected
 
 
-@by_id(DAMAGED)
+@each("vector", DAMAGED)
 def test_damaged_vector_says_what_is_wrong(vector: dict[str, Any]) -> None:
     value = decode(vector["pdu"])
     assert isinstance(value, Garbled)
@@ -111,7 +106,7 @@ def test_damaged_vector_says_what_is_wrong(vector: dict[str, Any]) -> None:
     assert value.why
 
 
-@by_id(READABLE)
+@each("vector", READABLE)
 def test_vector_reads_the_same_with_and_without_smsc(vector: dict[str, Any]) -> None:
     length = vector["tpdu_octets"]
     value = decode(vector["pdu"], tpdu_length=length)
@@ -126,7 +121,7 @@ def test_vector_reads_the_same_with_and_without_smsc(vector: dict[str, Any]) -> 
     assert decode(without.pdu) == without
 
 
-@by_id(VECTORS)
+@each("vector", VECTORS)
 def test_cut_anywhere_a_pdu_gives_a_value(vector: dict[str, Any]) -> None:
     pdu = vector["pdu"]
     length = vector.get("tpdu_octets")
@@ -142,7 +137,7 @@ def test_cut_anywhere_a_pdu_gives_a_value(vector: dict[str, Any]) -> None:
             assert described(announced) == described(whole)
 
 
-@by_id([vector for vector in READABLE if vector["direction"] == "deliver"])
+@each("vector", [vector for vector in READABLE if vector["direction"] == "deliver"])
 def test_a_cut_deliver_is_always_garbled(vector: dict[str, Any]) -> None:
     pdu = vector["pdu"]
     for end in range(0, len(pdu), 2):
@@ -150,7 +145,7 @@ def test_a_cut_deliver_is_always_garbled(vector: dict[str, Any]) -> None:
         assert isinstance(decode(pdu[:end]), Garbled)
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "length", "why"),
     [
         ("", None, "the PDU is empty"),

@@ -4,6 +4,7 @@ import pytest
 
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_fields import Concat, Deliver, Element, Outcome, Ports, StatusReport
+from tests.fakes.each import each
 from tests.modem.codec.test_pdu import READABLE
 
 
@@ -49,7 +50,7 @@ def test_eight_bit_ports_are_read() -> None:
     assert value.ports == Ports(destination=1, source=2)
 
 
-@pytest.mark.parametrize("dcs", range(256))
+@each("dcs", range(256))
 def test_every_coding_scheme_is_read_by_the_standard(dcs: int) -> None:
     # 23.038 clause 4, written out once more, by rows instead of by bits.
     if dcs <= 0x7F:

@@ -25,6 +25,17 @@ def test_any_message_reads_back_at_length(
     assert "".join(value.text for value in values if isinstance(value, Deliver)) == text
 
 
+@given(names, texts, times, st.booleans())
+def test_the_kept_form_of_a_part_is_decoded_to_the_same_values(
+    sender: str, text: str, sent_at: datetime, with_smsc: bool
+) -> None:
+    for pdu in encode_deliver(sender, text, sent_at, reference=7, width=8):
+        line, length = (pdu, None) if with_smsc else (pdu[2:], len(pdu) // 2 - 1)
+        value = decode(line, tpdu_length=length)
+        assert isinstance(value, Deliver)
+        assert decode(value.pdu) == value
+
+
 @given(numbers, texts, st.sampled_from([8, 16]), st.booleans())
 def test_any_submit_reads_back(number: str, text: str, width: int, report: bool) -> None:
     submits = encode_submit(number, text, 9, width=width, status_report=report)

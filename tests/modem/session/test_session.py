@@ -9,6 +9,7 @@ from daemon.emulator.quirks import FAMILIES
 from daemon.emulator.sim import Identity, Sim
 from daemon.modem.session.events import Hung, Identified, SessionSettings, SimAbsent
 from daemon.modem.session.session import TRANSITIONS, Cause, Session, State
+from tests.fakes.each import each
 from tests.fakes.session_with_phone import Shop, pdu, ready
 
 
@@ -16,8 +17,8 @@ def test_every_state_has_a_row() -> None:
     assert set(TRANSITIONS) == set(State)
 
 
-@pytest.mark.parametrize("state", State)
-@pytest.mark.parametrize("cause", Cause)
+@each("state", State)
+@each("cause", Cause)
 def test_a_move_that_is_not_in_the_table_raises_and_changes_nothing(
     state: State, cause: Cause
 ) -> None:

@@ -12,6 +12,7 @@ from daemon.modem.codec.pdu_fields import Direction, StatusReport, Submit
 from daemon.modem.session import at
 from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult, result_of_error
 from daemon.modem.session.session import State
+from tests.fakes.each import each
 from tests.fakes.session_with_phone import Shop, ready
 from tests.fakes.session_with_phone import pdu as received
 
@@ -100,7 +101,7 @@ def test_a_phone_that_hangs_before_the_prompt_leaves_it_unsent() -> None:
     assert send(shop, wait_s=100.0).result is SmsResult.RETRY
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "result"),
     [
         ("+CMS ERROR: 42", SmsResult.RETRY),

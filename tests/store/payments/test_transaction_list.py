@@ -192,7 +192,7 @@ async def test_totals_follow_every_change_of_a_status(tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.file
+@pytest.mark.file  # asks for SQLite's plans
 async def test_no_page_of_a_list_by_status_sorts_or_reads_the_table(tmp_path: Path) -> None:
     path = tmp_path / "momo.db"
     store = new_database.open_store(path, NOW)

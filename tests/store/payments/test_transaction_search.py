@@ -109,7 +109,7 @@ def plan(base: sqlite3.Connection, statement: str) -> list[str]:
     return [line[3] for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")]
 
 
-@pytest.mark.file
+@pytest.mark.file  # asks for SQLite's plans
 async def test_a_search_for_a_whole_name_or_a_reference_reads_indexes_alone(tmp_path: Path) -> None:
     path = tmp_path / "momo.db"
     store = new_database.open_store(path, NOW)
@@ -127,7 +127,7 @@ async def test_a_search_for_a_whole_name_or_a_reference_reads_indexes_alone(tmp_
     base.close()
 
 
-@pytest.mark.file
+@pytest.mark.file  # asks for SQLite's plans
 @pytest.mark.parametrize("search", ["ama", "am"])
 async def test_a_search_for_a_part_reads_what_is_not_indexed_once_and_counts_what_it_found(
     tmp_path: Path, search: str
@@ -153,7 +153,7 @@ async def test_a_search_for_a_part_reads_what_is_not_indexed_once_and_counts_wha
     assert not [line for line in found[:end] if line.startswith("SEARCH p USING INDEX")], found
 
 
-@pytest.mark.file
+@pytest.mark.file  # asks for SQLite's plans
 async def test_a_list_that_is_short_is_walked_through(tmp_path: Path) -> None:
     path = tmp_path / "momo.db"
     store = new_database.open_store(path, NOW)

@@ -17,6 +17,7 @@ from daemon.store.upkeep.operator_sql import (
     SqlRefused,
 )
 from tests.fakes import new_database
+from tests.fakes.each import each
 
 TOKEN = "0f" * 8
 SCRIPTS = Path(__file__).parents[3] / "docs/scripts.md"
@@ -70,7 +71,7 @@ def test_every_column_of_text_is_public_masked_or_hidden(path: str) -> None:
     assert sorted(found) == sorted(stated), "say in operator_sql.py what an operator may see"
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "SELECT account_key FROM shop",

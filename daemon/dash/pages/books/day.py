@@ -11,7 +11,7 @@ from daemon.core.errors import FieldError
 from daemon.core.json_values import Json
 from daemon.core.limits import DAY_US
 from daemon.dash.pages.books import sheet_text
-from daemon.dash.parts import chart, listing
+from daemon.dash.parts import chart, listing, of_branches
 from daemon.dash.parts.listing import Asked, Choice
 from daemon.dash.web.answers import Download, Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
@@ -30,7 +30,8 @@ BARS_MAX: Final = 31
 
 async def show(visit: Visit) -> Shown | Download:
     """Show the sheet of today, or of the days in the address."""
-    asked = listing.ask(visit, CHOICES)
+    names = await of_branches.names_of(visit)
+    asked = listing.ask(visit, (*CHOICES, *of_branches.filters(names)))
     zone = visit.words.zone
     period, by = _period(visit, asked), asked.chosen["group"]
 
@@ -55,6 +56,7 @@ async def show(visit: Visit) -> Shown | Download:
             "bars": _bars(visit, rows, by),
             "kinds": day_sheet.COUNTED,
             "handed": handed,
+            "branch": period.branch or "",
             "when": _when(visit, period),
             "mails_to": _address(visit) if visit.may(Operation.MAIL_REPORT) else "",
         },
@@ -67,11 +69,14 @@ async def mail(visit: Visit) -> Outcome:
     if not _address(visit):
         return Goto("/dash/day", "said_no_mail")
     # The days stand in hidden fields, with the names that they have in the address of the page.
-    days = {name: visit.form[name] for name in ("from", "to") if visit.form.get(name)}
+    days = {name: visit.form[name] for name in ("from", "to", "branch") if visit.form.get(name)}
     visit.query = days
-    period = _period(visit, listing.ask(visit, ()))
+    names = await of_branches.names_of(visit)
+    period = _period(visit, listing.ask(visit, of_branches.filters(names)))
     sheet = await visit.env.store.read(lambda reader: read_sheet(reader, period, shops.get(reader)))
     shop = visit.shop.name if visit.shop is not None else "momo"
+    if period.branch:
+        shop += f" · {period.branch}"
     subject = f"{_when(visit, period)} · {shop}"
     text = "\n".join(sheet_text.lines(visit, sheet["sheets"])) or visit.words("day_nothing")
     await notices.queue_email(visit.env, visit.caller, subject, f"{subject}\n\n{text}\n")
@@ -86,15 +91,15 @@ def _address(visit: Visit) -> str:
 
 def _period(visit: Visit, asked: Asked) -> Period:
     """Return the days that are asked for, today if they make no sense, which is said on the page."""
-    zone = visit.words.zone
+    zone, branch = visit.words.zone, asked.chosen.get("branch") or None
     today = day_sheet.day(visit.words.local(visit.now).date(), zone)
     until = today[1] if asked.until is None else asked.until
     last = day_sheet.day(visit.words.local(until - 1).date(), zone)
     since = last[0] if asked.since is None else asked.since
     if 0 < until - since <= day_sheet.DAYS_MAX * DAY_US:
-        return Period(since, until)
+        return Period(since, until, branch=branch)
     visit.fail(FieldError("", "invalid", visit.words("day_days_wrong", most=day_sheet.DAYS_MAX)))
-    return Period(*today)
+    return Period(*today, branch=branch)
 
 
 def _when(visit: Visit, period: Period) -> str:

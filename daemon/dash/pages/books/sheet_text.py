@@ -1,4 +1,4 @@
-"""The day sheet as plain text, for a mail to the owner, in the words of the person who sends it."""
+"""The day sheet as plain text, for a mail to the owner, in the language of its sender."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""A network's statement against the messages: what is missing on either side, and where to go on.
+"""A network's statement compared with the messages: the entries missing on either side, each with its next step.
 
 A statement never makes an order paid: only a message or a person does.
 """
@@ -55,7 +55,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a comparison found."""
+    """The result of a comparison."""
 
     entries: int
     agree: int
@@ -117,7 +117,7 @@ async def compare(visit: Visit) -> Outcome:
 
 
 def _read(visit: Visit, text: str) -> Statement | None:
-    """Read the statement; on None what is wrong is in `visit.errors`."""
+    """Read the statement; None: the errors are in `visit.errors`."""
     t = visit.words
     if not text.strip() or len(text) > CHARACTERS_MAX:
         visit.fail(FieldError("statement", "invalid", t("statement_none")))

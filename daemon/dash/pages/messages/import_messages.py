@@ -67,7 +67,9 @@ async def backup(visit: Visit) -> Outcome:
     try:
         found = _messages(visit)
     except BackupError as error:
-        visit.fail(FieldError("backup", "invalid", f"{visit.words('backup_wrong')} {error}"))
+        visit.fail(
+            FieldError("backup", "invalid", visit.cite(str(error), visit.words("backup_wrong")))
+        )
         return await _page(visit, 422)
     if not found:
         visit.fail(FieldError("backup", "invalid", visit.words("backup_empty")))

@@ -13,7 +13,6 @@ from daemon.core.json_values import Json
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Endpoint, Payment, Review
 from daemon.core.names import network_name
-from daemon.core.payments.reviews import explain
 from daemon.dash.parts import chart, of_branches
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
@@ -137,7 +136,7 @@ def _needs(visit: Visit, facts: Facts) -> list[Need]:
     found = [
         Need(
             t("need_review"),
-            t.told(explain(review.reason).short),
+            t(f"doubt_short_{review.reason}"),
             minor,
             visit.money(minor, currency) if minor else "",
             f"/dash/review/{review.id}",

@@ -7,7 +7,7 @@ from daemon.core.names import group_digits, national_format, network_of, provide
 from daemon.dash.parts.order import menus
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
-from daemon.dash.web.words import LANGUAGES, Words, load
+from daemon.dash.web.words import LANGUAGES, Sentences, Words, load
 from daemon.runtime.qr import qr_svg
 from daemon.store.lines import payment_methods
 
@@ -25,7 +25,7 @@ async def show(visit: Visit) -> Shown:
     paper = visit.query.get("paper", "")
     words = visit.words
     if language != words.language:
-        words = Words(language, load(language), words.zone)
+        words = Words(language, load(language), words.zone, Sentences(load(LANGUAGES[0])))
     shop = visit.shop.name if visit.shop is not None else "momo"
     steps, network = visit.env.texting.steps, ""
     if method is not None:
@@ -41,7 +41,7 @@ async def show(visit: Visit) -> Shown:
             "number": "" if method is None else _number(method),
             "network": "" if method is None else provider_name(method.provider),
             "first": _first(words, steps.get(network, "")),
-            "choose": menus(visit.env).get(network, ""),
+            "choose": menus(visit.env, words).get(network, ""),
             "qr": "" if method is None else qr_svg(_contact(shop, method)),
         },
     )

@@ -1,6 +1,6 @@
 """The first run: from the owner's password to the first payment that is seen, step by step on one page.
 
-Each step says whether it is done, from what the shop has; nothing is kept about the steps themselves.
+Each step says whether it is done, read from the shop's data; nothing is kept about the steps themselves.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ STEPS: Final = ("shop", "modem", "number", "payment", "endpoint", "poster")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the page reads, in one snapshot."""
+    """The rows of the page, read in one snapshot."""
 
     rows: sim_view.Rows
     latest: Sequence[Listed]

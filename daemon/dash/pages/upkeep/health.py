@@ -69,7 +69,7 @@ async def make_backup(visit: Visit) -> Outcome:
     try:
         made = await flow.create_for(visit.env, visit.caller, visit.machine.places)
     except (BackupBad, OSError) as error:
-        visit.errors[""] = f"{visit.words('backup_failed')} {error}"
+        visit.errors[""] = visit.cite(str(error), visit.words("backup_failed"))
         return await _page(visit)
     return Goto(HERE, "said_backup_findings" if made["findings"] else "said_backup_made")
 
@@ -80,7 +80,7 @@ async def check_backup(visit: Visit) -> Outcome:
     try:
         tried = await flow.drill_for(visit.env, visit.caller, visit.machine.places, name)
     except (BackupBad, OSError) as error:
-        visit.errors[""] = f"{visit.words('backup_bad')} {error}"
+        visit.errors[""] = visit.cite(str(error), visit.words("backup_bad"))
         return await _page(visit)
     return Goto(HERE, "said_backup_findings" if tried["findings"] else "said_backup_checked")
 

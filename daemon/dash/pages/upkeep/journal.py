@@ -9,6 +9,7 @@ from daemon.core.json_values import dump, timestamp
 from daemon.core.model import Event
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice
+from daemon.dash.parts.message_text import actor_name
 from daemon.dash.web.answers import Download, Shown
 from daemon.dash.web.visit import Visit
 from daemon.store import journal
@@ -64,9 +65,17 @@ async def show(visit: Visit) -> Shown | Download:
         {
             "list": listing.page(visit, asked, rows, last),
             "details": _details,
+            "who": lambda actor: actor_name(visit, actor),
+            "what": lambda event: _what(visit, event),
             "names": names,
         },
     )
+
+
+def _what(visit: Visit, event: Event) -> str:
+    """Return an entry in words; its type if there are none."""
+    key = f"event_{event.type.replace('.', '_')}"
+    return visit.words(key) if visit.words.has(key) else event.type
 
 
 def _details(event: Event) -> list[tuple[str, Any]]:

@@ -44,7 +44,7 @@ async def show_list(visit: Visit) -> Shown:
         found = await asyncio.to_thread(_read, visit)
         problem = ""
     except ConfigError as error:
-        found, problem = [], str(error)
+        found, problem = [], visit.cite(str(error))
     sections: dict[str, list[Setting]] = {}
     for one in found:
         sections.setdefault(one.key.partition(".")[0], []).append(one)
@@ -75,7 +75,7 @@ async def change(visit: Visit) -> Outcome:
     try:
         await flow.change(visit.env, visit.caller, visit.machine.places, visit.places["id"], value)
     except (ConfigError, config_edit.CannotEdit, OSError) as error:
-        visit.fail(FieldError("value", "invalid", str(error)))
+        visit.fail(FieldError("value", "invalid", visit.cite(str(error))))
         return await _one(visit, value, default=value is None)
     except config_edit.NoSuchKey as error:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND) from error
@@ -116,7 +116,7 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
             checked = await flow.preview(visit.caller, visit.machine.places, key, given)
             new = _text(checked["value"])
         except (ConfigError, config_edit.CannotEdit) as error:
-            visit.fail(FieldError("value", "invalid", str(error)))
+            visit.fail(FieldError("value", "invalid", visit.cite(str(error))))
     return Shown(
         "upkeep/setting.html",
         {

@@ -269,7 +269,7 @@ def _read(visit: Visit) -> dict[str, Any]:
 
 def _take(visit: Visit, refusal: Refusal) -> None:
     if refusal.code is ErrorCode.URL_NOT_ALLOWED:
-        visit.fail(FieldError("url", "invalid", refusal.message))
+        visit.fail(FieldError("url", "invalid", visit.words.told(refusal.message)))
     elif refusal.code in _IN_THE_FORM:
         visit.refuse(refusal)
     else:

@@ -1,4 +1,4 @@
-"""A rule's filter as rows of a form, `field, operator, value` joined by AND: what most filters are. Others stay JSON."""
+"""A rule's filter as rows of a form, `field, operator, value` joined by AND, as most filters are. Others stay JSON."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

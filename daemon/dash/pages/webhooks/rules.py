@@ -136,7 +136,7 @@ def _filter(visit: Visit, text: str) -> str | None:
         return None
     if isinstance(found, list):
         all_wrong = "; ".join(f"{error.field}: {error.message}" for error in found)
-        visit.fail(FieldError("filter", "invalid", all_wrong))
+        visit.fail(FieldError("filter", "invalid", visit.cite(all_wrong)))
         return None
     return compact
 

@@ -1,0 +1,116 @@
+"""The loop that sends a branch's feed to its hub."""
+
+import asyncio
+import contextlib
+import gzip
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon import wire
+from daemon.flows.branches import outbound
+from daemon.loops.branches.link import HubLinkLoop
+from daemon.runtime.log import Log
+from daemon.store import journal
+from daemon.store.branches import feed
+from daemon.store.engine import Tx
+from daemon.wire import Mode
+from tests.fakes.branches import Chain, add_modems
+from tests.fakes.seed import seed
+from tests.fakes.shop import FakeShop
+from tests.fakes.waiting import until
+
+
+async def test_a_commit_wakes_it_at_a_branch_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    turns = []
+    real = outbound.prepare
+
+    async def counted(*given: Any, **named: Any) -> outbound.Outgoing | None:
+        turns.append(1)
+        return await real(*given, **named)
+
+    monkeypatch.setattr(outbound, "prepare", counted)
+
+    async def commit(topic: str) -> None:
+        def job(tx: Tx) -> None:
+            at = shop.clock.now_us()
+            journal.add(tx, type="password.changed", mode=Mode.LIVE, at=at)
+            tx.wake(topic)
+
+        await shop.env.store.write(job)
+
+    loop = HubLinkLoop(
+        shop.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(io.StringIO())
+    )
+    task = asyncio.create_task(loop.run())
+    await until(lambda: len(turns) == 1)
+    for _ in range(3):
+        await commit(journal.TOPIC)
+    # A shop that joins is told; had the commits before woken the loop, there would be more turns.
+    await commit(feed.TOPIC)
+    await until(lambda: len(turns) > 1)
+    assert len(turns) == 2
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    shop.close()
+
+
+class NarrowHub:
+    """A hub behind a line that carries only small requests; it closes the connection of larger ones."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.refused = 0
+        self.acked = 0
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                length = int(head.partition("content-length:")[2].split("\r\n")[0])
+                if length > self.most:
+                    self.refused += 1
+                    break
+                body = json.loads(gzip.decompress(await reader.readexactly(length)))
+                self.acked = max(self.acked, body["upto"])
+                said = {"acked": self.acked, "commands": [], "want": None, "left": False}
+                text = json.dumps({"data": said | {"pause_ms": 0, "held": False}})
+                writer.write(
+                    f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
+                )
+        writer.close()
+
+
+async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(
+    tmp_path: Path,
+) -> None:
+    chain = await Chain.make(tmp_path, "kumasi")
+    shop = chain["kumasi"].shop
+    hub = NarrowHub(most=24_000)
+    server = await asyncio.start_server(hub.answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    rng = random.Random(seed())
+
+    def job(tx: Tx) -> None:
+        tx.run("UPDATE hub_link SET url = :url", {"url": f"http://127.0.0.1:{port}"})
+        add_modems(tx, [rng.randbytes(200).hex() for _ in range(250)], shop.clock.now_us())
+
+    await shop.env.store.write(job)
+    last = (await shop.env.store.read(feed.bounds))[1]
+    loop = HubLinkLoop(
+        shop.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(io.StringIO())
+    )
+    task = asyncio.create_task(loop.run())
+    await until(lambda: hub.acked >= last)
+    assert hub.refused > 0
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    server.close()
+    chain.close()
