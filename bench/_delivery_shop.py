@@ -100,8 +100,8 @@ class Shop:
             pause(APART_S)
         until(lambda: self.count("payments") == before + count, TIMEOUT_S, "the payments", 0.1)
         query = (
-            "SELECT d.id FROM deliveries d JOIN payments p ON p.id = d.subject "
-            "WHERE d.endpoint_id = ? AND d.bulk = 0 {0} ORDER BY p.seq LIMIT ? OFFSET ?"
+            "SELECT d.id FROM deliveries d JOIN payments p ON p.seq = d.subject "
+            "WHERE d.endpoint_seq = (SELECT seq FROM endpoints WHERE id = ?) AND d.bulk = 0 {0} ORDER BY p.seq LIMIT ? OFFSET ?"
         )
         which = (self.endpoints[0], count, self._live)
         done = query.format("AND d.status = 'delivered'")

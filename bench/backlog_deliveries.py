@@ -34,8 +34,8 @@ def owe(database: str, endpoint_id: str, count: int) -> None:
         changed = {
             "id": "d.id || '-' || n.number",
             "webhook_id": "d.webhook_id || n.number",
-            "endpoint_id": ":endpoint",
-            "subject": "d.subject || '-' || n.number",
+            "endpoint_seq": "(SELECT seq FROM endpoints WHERE id = :endpoint)",
+            "subject": "d.subject + 1000000 * n.number",
             "status": "'pending'",
             "attempt_count": "0",
             "next_attempt_at": ":now",

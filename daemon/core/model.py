@@ -438,7 +438,7 @@ class Delivery:
     webhook_id: str
     endpoint_id: str
     event: str
-    subject: str
+    subject: int
     revision: int
     transaction_id: str
     test: bool

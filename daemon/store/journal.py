@@ -7,7 +7,7 @@ e-mail, desktop and SMS to the owner read it from the journal.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from daemon.core import json_values
 from daemon.core.model import Event
@@ -17,6 +17,7 @@ from daemon.wire import Mode
 
 TOPIC = "events"
 """Woken by every commit that added a journal entry."""
+_OF_TRANSACTION: Final = "transaction_seq = (SELECT seq FROM transactions WHERE id = :id)"
 EVENTS_BATCH = 1_000
 """Entries in one statement; SQLite takes at most 32,766 values."""
 
@@ -130,7 +131,7 @@ def add_notice(
 def has(reader: Reader, kind: str, payment_id: str) -> bool:
     """Return whether there is an entry of this type about a payment; scans the entries of people and notices."""
     return reader.exists(
-        "SELECT 1 FROM events WHERE type = :kind AND payment_id = :id",
+        "SELECT 1 FROM events WHERE type = :kind AND payment_seq = (SELECT seq FROM payments WHERE id = :id)",
         {"kind": kind, "id": payment_id},
     )
 
@@ -148,12 +149,12 @@ def after(
     reader: Reader, seq: int, *, transaction_id: str | None = None, limit: int = 200
 ) -> list[Event]:
     """Return the entries after `seq`, oldest first."""
-    one = "AND transaction_id = :transaction_id " if transaction_id is not None else ""
+    one = f"AND {_OF_TRANSACTION} " if transaction_id is not None else ""
     return load_all(
         Event,
         reader.all(
             f"SELECT {columns(Event)} FROM events WHERE seq > :seq {one}ORDER BY seq LIMIT :limit",
-            {"seq": seq, "transaction_id": transaction_id, "limit": limit},
+            {"seq": seq, "id": transaction_id, "limit": limit},
         ),
     )
 
@@ -172,10 +173,10 @@ def of_transaction(
 ) -> tuple[list[Event], int]:
     """Return one page of a transaction's entries, oldest first, and their total number."""
     total = reader.value(
-        "SELECT COUNT(*) FROM events WHERE transaction_id = :id", {"id": transaction_id}
+        f"SELECT COUNT(*) FROM events WHERE {_OF_TRANSACTION}", {"id": transaction_id}
     )
     rows = reader.all(
-        f"SELECT {columns(Event)} FROM events WHERE transaction_id = :id "
+        f"SELECT {columns(Event)} FROM events WHERE {_OF_TRANSACTION} "
         "ORDER BY seq LIMIT :limit OFFSET :offset",
         {"id": transaction_id, "limit": limit, "offset": offset},
     )
@@ -246,7 +247,9 @@ def _write(tx: Tx, rows: Rows) -> None:
     for start in range(0, len(rows), EVENTS_BATCH):
         piece = rows[start : start + EVENTS_BATCH]
         tx.run(
-            "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, data) "
-            f"VALUES {table(piece)}",
+            "INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_id, endpoint_seq, data) "
+            "SELECT v.column1, v.column2, v.column3, v.column4, (SELECT seq FROM transactions WHERE id = v.column5), "
+            "(SELECT seq FROM payments WHERE id = v.column6), v.column7, "
+            f"(SELECT seq FROM endpoints WHERE id = v.column8), v.column9 FROM (VALUES {table(piece)}) AS v",
             values(piece),
         )

@@ -1,11 +1,12 @@
 """Rows as values of the dataclasses of `core.model`, lists of parameters, and filtered pages of a list."""
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar, get_type_hints
 
+from daemon.core.model import Delivery, Event
 from daemon.store.engine import Reader
 
 Row = tuple[Any, ...]
@@ -13,10 +14,27 @@ T = TypeVar("T")
 _CONVERTERS: dict[type, tuple[tuple[int, Callable[[Any], Any]], ...]] = {}
 
 
+_BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
+    Delivery: {"endpoint_id": "endpoints", "transaction_id": "transactions"},
+    Event: {
+        "transaction_id": "transactions",
+        "payment_id": "payments",
+        "endpoint_id": "endpoints",
+    },
+}
+"""Model -> ids that its table has as the number of the row, and the table of that row."""
+
+
 @functools.cache
 def columns(model: type, prefix: str = "") -> str:
     """Return the column list of a model, in the order that `load` expects, such as `t.seq, t.id`."""
-    return ", ".join(f"{prefix}{field.name}" for field in fields(model))
+    of = _BY_NUMBER.get(model, {})
+    return ", ".join(
+        f"(SELECT id FROM {of[name]} WHERE seq = {prefix}{name.removesuffix('id')}seq)"
+        if name in of
+        else f"{prefix}{name}"
+        for name in (field.name for field in fields(model))
+    )
 
 
 @functools.cache

@@ -149,8 +149,8 @@ def _streaks_are_those_of_the_log(shop: RealShop) -> None:
         "SELECT id, consecutive_failures, auto_paused_at, is_active FROM endpoints WHERE kind = 'endpoint'"
     ):
         log = shop.rows(
-            "SELECT a.counted, a.error_code FROM attempts a JOIN deliveries d ON d.id = a.delivery_id "
-            "WHERE d.endpoint_id = ? AND a.finished_at IS NOT NULL ORDER BY a.finished_at",
+            "SELECT a.counted, a.error_code FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq "
+            "WHERE d.endpoint_seq = (SELECT seq FROM endpoints WHERE id = ?) AND a.finished_at IS NOT NULL ORDER BY a.finished_at",
             (endpoint_id,),
         )
         counted = 0
@@ -162,9 +162,9 @@ def _streaks_are_those_of_the_log(shop: RealShop) -> None:
 def _every_endpoint_is_well(shop: RealShop) -> None:
     found = shop.rows(
         "SELECT consecutive_failures, last_success_at = (SELECT MAX(a.finished_at) FROM attempts a "
-        "JOIN deliveries d ON d.id = a.delivery_id WHERE d.endpoint_id = e.id AND a.status_code = 200), "
+        "JOIN deliveries d ON d.seq = a.delivery_seq WHERE d.endpoint_seq = e.seq AND a.status_code = 200), "
         "last_failure_at = (SELECT MAX(a.finished_at) FROM attempts a "
-        "JOIN deliveries d ON d.id = a.delivery_id WHERE d.endpoint_id = e.id AND a.error_code IS NOT NULL) "
+        "JOIN deliveries d ON d.seq = a.delivery_seq WHERE d.endpoint_seq = e.seq AND a.error_code IS NOT NULL) "
         "FROM endpoints e WHERE kind = 'endpoint'"
     )
     assert found == [(0, 1, 1)] * ENDPOINTS
@@ -186,7 +186,7 @@ def _each_payment_was_taken_or_given_up(
 ) -> None:
     rows = shop.rows(
         "SELECT d.id, d.status, d.response_status_code, d.run, l.reason, l.replayed_at, d.attempt_count, "
-        "(SELECT COUNT(*) FROM attempts a WHERE a.delivery_id = d.id AND a.finished_at IS NOT NULL) "
+        "(SELECT COUNT(*) FROM attempts a WHERE a.delivery_seq = d.seq AND a.finished_at IS NOT NULL) "
         "FROM deliveries d LEFT JOIN dead_letters l ON l.delivery_id = d.id"
     )
     assert len(rows) == payments * ENDPOINTS
@@ -222,7 +222,11 @@ def _every_request_is_an_attempt_on_record(shop: RealShop, receiver: Receiver) -
         for request in receiver.requests
     ]
     assert len(set(came)) == len(came)
-    assert set(came) <= set(shop.rows("SELECT delivery_id, number FROM attempts"))
+    assert set(came) <= set(
+        shop.rows(
+            "SELECT d.id, a.number FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq"
+        )
+    )
 
 
 def _the_journal_tells_each_end_once(shop: RealShop) -> None:

@@ -174,8 +174,8 @@ def _requests_are_verified_once(
     assert shop.rows("SELECT COUNT(*) FROM transactions") == [(len(plan),)]
     journal = shop.rows(
         "SELECT COUNT(*) FROM events WHERE type = 'transaction.verified' "
-        "AND transaction_id IN (SELECT id FROM transactions WHERE origin = 'request') "
-        "GROUP BY transaction_id"
+        "AND transaction_seq IN (SELECT seq FROM transactions WHERE origin = 'request') "
+        "GROUP BY transaction_seq"
     )
     assert journal == [(1,)] * len(requests)
 

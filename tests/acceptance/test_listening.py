@@ -205,7 +205,7 @@ def test_a_broken_receiver_to_practise_with(
 
     def failures() -> list[tuple[Any, ...]]:
         return shop.rows(
-            "SELECT d.status FROM attempts a JOIN deliveries d ON d.id = a.delivery_id WHERE a.error_code = ?",
+            "SELECT d.status FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq WHERE a.error_code = ?",
             (code,),
         )
 
@@ -237,8 +237,8 @@ def test_a_command_and_a_folder_get_what_is_paid(shop: RealShop, tmp_path: Path)
     assert json.loads(file.read_text())["data"]["actual_amount"] == "5.00"
     assert json.loads((tmp_path / "booked").read_text())["data"]["actual_amount"] == "5.00"
     tries = shop.rows(
-        "SELECT a.status_code, a.error_message FROM attempts a JOIN deliveries d ON d.id = a.delivery_id "
-        "JOIN endpoints e ON e.id = d.endpoint_id WHERE e.url LIKE 'exec:%' ORDER BY a.seq"
+        "SELECT a.status_code, a.error_message FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq "
+        "JOIN endpoints e ON e.seq = d.endpoint_seq WHERE e.url LIKE 'exec:%' ORDER BY a.seq"
     )
     assert tries[0] == (500, "the command ended with exit code 75")
     assert tries[-1] == (200, None)

@@ -23,7 +23,7 @@ BOOKS = (
     "SELECT id, state, body FROM messages WHERE body <> '' ORDER BY id",
     "SELECT id, telco_transaction_id, amount_minor, standing FROM payments ORDER BY id",
     "SELECT id, payment_id FROM transactions WHERE origin = 'open' ORDER BY id",
-    "SELECT webhook_id, event, transaction_id FROM deliveries ORDER BY webhook_id",
+    "SELECT webhook_id, event, (SELECT id FROM transactions WHERE seq = transaction_seq) FROM deliveries ORDER BY webhook_id",
 )
 
 

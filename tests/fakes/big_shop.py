@@ -73,9 +73,9 @@ INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, paymen
         'payment_received', 'momo_mtn', 'mtn_1', '{{"amount":"25.00"}}', 1,
         CASE WHEN n.i % 1000 = 997 THEN '["parts_missing"]' ELSE '[]' END,
         CASE WHEN {_PAID} THEN {_PAYMENT} END, n.at, n.at FROM n;
-INSERT INTO sms_parts (sim_key, sha256, pdu, message_id, position, sent_at, storage, slot, received_at)
-    SELECT '{SIM}', CAST(printf('%032x', n.i * 2 + part) AS BLOB), CAST(printf('%0100x', n.i) AS BLOB), {_MESSAGE}, part + 1, n.at, 'SM', part, n.at
-    FROM n, (SELECT 0 AS part UNION ALL SELECT 1) ORDER BY n.i, part;
+INSERT INTO sms_parts (sim_key, sha256, pdu, message_seq, position, sent_at, storage, slot, received_at)
+    SELECT '{SIM}', CAST(printf('%032x', n.i * 2 + part) AS BLOB), CAST(printf('%0100x', n.i) AS BLOB), m.seq, part + 1, n.at, 'SM', part, n.at
+    FROM n JOIN messages m ON m.id = {_MESSAGE}, (SELECT 0 AS part UNION ALL SELECT 1) ORDER BY n.i, part;
 INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, sim_key,
         device_id, slot_index, kind, amount_minor, currency, balance_minor, payer_name, payer_phone, telco_at, stored_at,
         historical, standing)
@@ -102,25 +102,27 @@ INSERT INTO line_balances (message_id, sim_key, provider, payment_method_id, at,
 INSERT INTO reviews (id, mode, reason, state, message_id, details, created_at)
     SELECT {_ID.format("0007")}, 'live', 'balance_break', CASE WHEN n.i > :size - 5000 THEN 'open' ELSE 'rejected' END,
         {_MESSAGE}, '{{}}', n.at FROM n WHERE n.i % 500 = 499;
-INSERT INTO routings (payment_seq, transaction_id, mode, decided_at, claims, decision)
-    SELECT p.seq, {_TRANSACTION}, 'live', p.stored_at, 1, '{{}}' FROM n JOIN payments p ON p.id = {_PAYMENT};
-INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, test, status,
+INSERT INTO routings (payment_seq, transaction_seq, mode, decided_at, claims, decision)
+    SELECT p.seq, t.seq, 'live', p.stored_at, 1, '{{}}'
+    FROM n JOIN payments p ON p.id = {_PAYMENT} JOIN transactions t ON t.id = {_TRANSACTION};
+INSERT INTO deliveries (id, webhook_id, endpoint_seq, event, subject, revision, transaction_seq, test, status,
         attempt_count, run, next_attempt_at, response_status_code, response_body, created_at, delivered_at, failed_at)
-    SELECT {{id}}, {{id}}, '{ENDPOINT}', '{{event}}', {_PAYMENT}, 0, {_TRANSACTION}, 0,
+    SELECT {{id}}, {{id}}, 1, '{{event}}', p.seq, 0, t.seq, 0,
         CASE WHEN n.i >= :size - {WAITING} THEN 'pending' WHEN n.i % 1000 = 7 THEN 'failed' ELSE 'delivered' END, 1, 1,
         CASE WHEN n.i >= :size - {WAITING} THEN :now END, 200, NULL, n.at, n.at,
-        CASE WHEN n.i < :size - {WAITING} AND n.i % 1000 = 7 THEN n.at END FROM n WHERE {_PAID}{{more}};
+        CASE WHEN n.i < :size - {WAITING} AND n.i % 1000 = 7 THEN n.at END
+    FROM n JOIN transactions t ON t.id = {_TRANSACTION} JOIN payments p ON p.id = {_PAYMENT} WHERE {_PAID}{{more}};
 INSERT INTO delivery_bodies (delivery_seq, dictionary, deflated) SELECT seq, 1, x'{_BODY}' FROM deliveries;
-INSERT INTO attempts (delivery_id, run, number, started_at, finished_at, duration_us, status_code, counted)
-    SELECT id, 1, 1, created_at, created_at, 2000, 200, 0 FROM deliveries;
+INSERT INTO attempts (delivery_seq, run, number, started_at, finished_at, duration_us, status_code, counted)
+    SELECT seq, 1, 1, created_at, created_at, 2000, 200, 0 FROM deliveries;
 INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at)
-    SELECT id, id, endpoint_id, 'exhausted', created_at, 0, failed_at FROM deliveries WHERE status = 'failed';
+    SELECT id, id, '{ENDPOINT}', 'exhausted', created_at, 0, failed_at FROM deliveries WHERE status = 'failed';
 INSERT INTO notices (id, cause, kind, urgent, text, next, count, told, first_at, last_at, seen_at)
     SELECT {_ID.format("0008")}, 'cause', 'kind', 0, 'text', '', 1, 1, n.at, n.at,
         CASE WHEN n.i < :size - 5000 THEN n.at END FROM n WHERE n.i % 1000 = 1;
-INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, message_id, data)
-    SELECT 'transaction.verified', 'live', n.at, 'momo', {_TRANSACTION}, {_PAYMENT}, {_MESSAGE}, '{{}}'
-    FROM n WHERE {_PAID};
+INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_id, data)
+    SELECT 'transaction.verified', 'live', n.at, 'momo', t.seq, p.seq, {_MESSAGE}, '{{}}'
+    FROM n JOIN payments p ON p.id = {_PAYMENT} JOIN transactions t ON t.id = {_TRANSACTION} ORDER BY p.seq;
 """
 
 

@@ -222,11 +222,14 @@ class BusyDay:
         for shop in (self.office.hub, one.branch.shop):
             lines += shop.rows("SELECT decider, standing FROM payments WHERE id = ?", (payment_id,))
             for about, value in (
-                ("payment_id", payment_id),
-                ("transaction_id", _id(one.hub_order)),
+                ("payment_seq = (SELECT seq FROM payments WHERE id = ?)", payment_id),
+                (
+                    "transaction_seq = (SELECT seq FROM transactions WHERE id = ?)",
+                    _id(one.hub_order),
+                ),
             ):
                 lines += shop.rows(
-                    f"SELECT seq, at, type, actor, data FROM events WHERE {about} = ? ORDER BY seq",
+                    f"SELECT seq, at, type, actor, data FROM events WHERE {about} ORDER BY seq",
                     (value,),
                 )
         return "\n".join(map(str, lines))
@@ -270,7 +273,8 @@ class BusyDay:
         hub = self.office.hub
         wanted = sorted(row[1] for row in _uses(hub))
         owed = hub.rows(
-            "SELECT subject, webhook_id FROM deliveries WHERE event = 'transaction.completed' ORDER BY subject"
+            "SELECT p.id, d.webhook_id FROM deliveries d JOIN payments p ON p.seq = d.subject "
+            "WHERE d.event = 'transaction.completed' ORDER BY p.id"
         )
         assert [row[0] for row in owed] == wanted
         came = Counter(

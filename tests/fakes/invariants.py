@@ -19,23 +19,23 @@ from tests.fakes import new_database
 OWN: Final[Mapping[str, str]] = {
     # Deliveries are pruned. An endpoint may have become a catch-all, or got its URL, after a payment.
     "only a verified transaction is announced as completed": (
-        "SELECT d.id FROM deliveries d JOIN transactions t ON t.id = d.transaction_id "
+        "SELECT d.id FROM deliveries d JOIN transactions t ON t.seq = d.transaction_seq "
         f"WHERE d.event = 'transaction.completed' AND (t.status NOT IN {ledger_check.VERIFIED} "
-        "OR d.subject <> t.payment_id OR d.created_at <> t.completed_at)"
+        "OR d.subject <> (SELECT seq FROM payments WHERE id = t.payment_id) OR d.created_at <> t.completed_at)"
     ),
     "what is verified is owed to somebody, where anybody takes it": (
         "SELECT t.id, e.id FROM transactions t JOIN endpoints e ON e.mode = t.mode AND e.kind = 'endpoint' "
         "AND e.catch_all = 1 AND e.created_at < t.completed_at AND e.deleted_at IS NULL "
         "WHERE t.origin = 'request' AND t.branch_id IS NULL AND t.payment_id IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM deliveries d "
-        "WHERE d.event = 'transaction.forwarded' AND d.subject = t.payment_id)"
+        "WHERE d.event = 'transaction.forwarded' AND d.subject = (SELECT seq FROM payments WHERE id = t.payment_id))"
     ),
     "one webhook id is one address": (
-        "SELECT d.webhook_id FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id GROUP BY d.webhook_id "
+        "SELECT d.webhook_id FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq GROUP BY d.webhook_id "
         "HAVING COUNT(DISTINCT e.mode || ' ' || e.url_normalised) > 1"
     ),
     "one address, kind and payment is one webhook id": (
-        "SELECT d.subject FROM deliveries d JOIN endpoints e ON e.id = d.endpoint_id "
+        "SELECT d.subject FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq "
         "GROUP BY e.mode, e.url_normalised, d.event, d.subject, d.revision HAVING COUNT(DISTINCT d.webhook_id) > 1"
     ),
     # A clock that was set back releases codes too early.
@@ -45,18 +45,19 @@ OWN: Final[Mapping[str, str]] = {
     ),
     # These scan the whole journal, which is never pruned; too slow for a backup.
     "a request is verified once, and the journal says when": (
-        "SELECT t.id FROM transactions t LEFT JOIN events e ON e.transaction_id = t.id "
-        "AND e.type = 'transaction.verified' AND e.payment_id = t.payment_id AND e.at = t.completed_at "
+        "SELECT t.id FROM transactions t LEFT JOIN events e ON e.transaction_seq = t.seq "
+        "AND e.type = 'transaction.verified' AND e.at = t.completed_at "
+        "AND e.payment_seq = (SELECT seq FROM payments WHERE id = t.payment_id) "
         "WHERE t.origin = 'request' AND t.branch_id IS NULL AND t.payment_id IS NOT NULL GROUP BY t.id HAVING COUNT(e.seq) <> 1"
     ),
     "nothing follows verification but a reversal": (
-        "SELECT e.seq, e.type FROM events v JOIN events e ON e.transaction_id = v.transaction_id AND e.seq > v.seq "
+        "SELECT e.seq, e.type FROM events v JOIN events e ON e.transaction_seq = v.transaction_seq AND e.seq > v.seq "
         "WHERE v.type = 'transaction.verified' AND e.type IN ('transaction.created', 'transaction.cancelled', "
         "'transaction.expired', 'transaction.released', 'transaction.verified')"
     ),
     "a request is cancelled once": (
-        "SELECT transaction_id FROM events WHERE type = 'transaction.cancelled' "
-        "GROUP BY transaction_id HAVING COUNT(*) > 1"
+        "SELECT transaction_seq FROM events WHERE type = 'transaction.cancelled' "
+        "GROUP BY transaction_seq HAVING COUNT(*) > 1"
     ),
     "one key of a caller has one answer": (
         "SELECT scope, key FROM idempotency_keys GROUP BY scope, key HAVING COUNT(*) > 1"

@@ -52,8 +52,8 @@ SMALL_SHOP = (
     ("INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, sender, sent_at, parts_total, parts_seen, body, state, "
     "fields, reasons, payment_id, received_at, created_at) VALUES ('m1', 'live', 0, 's', 'd', 0, 'MobileMoney', 2, 1, 1, 'text', "
     "'payment', '{}', '[]', 'p1', 2, 2)"),
-    ("INSERT INTO sms_parts (sim_key, sha256, pdu, message_id, position, storage, slot, received_at) "
-    "VALUES ('s', x'ff', x'00', 'm1', 1, 'SM', 1, 2)"),
+    ("INSERT INTO sms_parts (sim_key, sha256, pdu, message_seq, position, storage, slot, received_at) "
+    "SELECT 's', x'ff', x'00', seq, 1, 'SM', 1, 2 FROM messages"),
     ("INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, sim_key, "
     "device_id, slot_index, kind, amount_minor, currency, telco_at, stored_at, historical, standing) VALUES ('p1', 'live', "
     "'momo_mtn', '0012', '0012', 'm1', 'pm', 's', 'd', 0, 'received', 2500, 'GHS', 2, 2, 0, 'used')"),
@@ -68,20 +68,20 @@ SMALL_SHOP = (
     "consecutive_failures, created_at, updated_at) VALUES ('e1', 'endpoint', 'live', 'https://a.example/', "
     "'https://a.example/', '', '[]', 1, 0, 1, 0, 1, 1)"),
     "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES ('e1', 'v1.x', 1)",
-    ("INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, test, status, "
-    "attempt_count, run, created_at, delivered_at) VALUES ('dl1', 'w1', 'e1', 'transaction.forwarded', 'p1', 0, 't1', 0, "
+    ("INSERT INTO deliveries (id, webhook_id, endpoint_seq, event, subject, revision, transaction_seq, test, status, "
+    "attempt_count, run, created_at, delivered_at) VALUES ('dl1', 'w1', 1, 'transaction.forwarded', 1, 0, 1, 0, "
     "'delivered', 1, 1, 3, 4)"),
-    ("INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, test, status, "
-    "attempt_count, run, created_at, failed_at) VALUES ('dl2', 'w2', 'e1', 'transaction.completed', 'p1', 0, 't1', 0, "
+    ("INSERT INTO deliveries (id, webhook_id, endpoint_seq, event, subject, revision, transaction_seq, test, status, "
+    "attempt_count, run, created_at, failed_at) VALUES ('dl2', 'w2', 1, 'transaction.completed', 1, 0, 1, 0, "
     "'failed', 1, 1, 3, 5)"),
     # The body is "{}".
     "INSERT INTO delivery_bodies (delivery_seq, dictionary, deflated) SELECT seq, 1, x'abae0500' FROM deliveries",
-    "INSERT INTO attempts (delivery_id, run, number, started_at, finished_at, status_code) VALUES ('dl2', 1, 1, 4, 5, 500)",
+    "INSERT INTO attempts (delivery_seq, run, number, started_at, finished_at, status_code) SELECT seq, 1, 1, 4, 5, 500 FROM deliveries WHERE id = 'dl2'",
     "INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at, attempt_count) VALUES ('x1', 'dl2', 'e1', 'exhausted', 5, 0, 5, 1)",
-    "INSERT INTO events (type, mode, at, actor, transaction_id, data) VALUES ('transaction.created', 'live', 1, 'momo', 't1', '{}')",
+    "INSERT INTO events (type, mode, at, actor, transaction_seq, data) VALUES ('transaction.created', 'live', 1, 'momo', 1, '{}')",
     (
-        "INSERT INTO events (type, mode, at, actor, transaction_id, payment_id, data) VALUES ('transaction.verified', 'live', 2, "
-        "'momo', 't1', 'p1', '{}')"
+        "INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, data) VALUES ('transaction.verified', 'live', 2, "
+        "'momo', 1, 1, '{}')"
     ),
 )  # fmt: skip
 

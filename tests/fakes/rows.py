@@ -195,7 +195,7 @@ def delivery(**changes: Any) -> Delivery:
         "webhook_id": "ocl_0123456789abcdefghijklmn",
         "endpoint_id": ENDPOINT_ID,
         "event": "transaction.forwarded",
-        "subject": PAYMENT_ID,
+        "subject": 5,
         "revision": 0,
         "transaction_id": TRANSACTION_ID,
         "test": False,

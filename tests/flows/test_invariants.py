@@ -29,12 +29,12 @@ COPY_MESSAGE = (
 PAID = "(SELECT id FROM transactions WHERE origin = 'request' AND payment_id IS NOT NULL)"
 OPEN = "(SELECT MIN(id) FROM transactions WHERE status = 'PENDING')"
 AGAIN = (
-    "INSERT INTO events (seq, type, mode, at, actor, transaction_id, payment_id, data) "
-    "SELECT seq + 100, '{type}', mode, at, actor, transaction_id, payment_id, data FROM events WHERE type = 'transaction.verified'"
+    "INSERT INTO events (seq, type, mode, at, actor, transaction_seq, payment_seq, data) "
+    "SELECT seq + 100, '{type}', mode, at, actor, transaction_seq, payment_seq, data FROM events WHERE type = 'transaction.verified'"
 )
 SABOTAGE = {
     "one SMS is stored once": (
-        "INSERT INTO sms_parts SELECT NULL, sim_key, sha256, pdu, pdu_text, message_id, position + 7, sent_at, storage, slot, "
+        "INSERT INTO sms_parts SELECT NULL, sim_key, sha256, pdu, pdu_text, message_seq, position + 7, sent_at, storage, slot, "
         "received_at, synthesised FROM sms_parts LIMIT 1"
     ),
     "a message has as many parts as it counts": "UPDATE messages SET parts_seen = 1",
@@ -60,7 +60,7 @@ SABOTAGE = {
         type="transaction.verified"
     ),
     "only a verified transaction is announced as completed": (
-        f"UPDATE deliveries SET transaction_id = {OPEN} WHERE event = 'transaction.completed'"
+        f"UPDATE deliveries SET transaction_seq = (SELECT seq FROM transactions WHERE id = {OPEN}) WHERE event = 'transaction.completed'"
     ),
     "what is verified is owed to somebody, where anybody takes it": (
         "DELETE FROM deliveries WHERE event = 'transaction.forwarded'"
@@ -68,17 +68,17 @@ SABOTAGE = {
     "one webhook id is one kind of event about one payment": "UPDATE deliveries SET webhook_id = 'ocl_'",
     "one webhook id is one address": (
         "UPDATE deliveries SET webhook_id = 'ocl_'; "
-        "INSERT INTO endpoints SELECT NULL, 'other', kind, mode, url || 'x', url_normalised || 'x', description, events, "
+        "INSERT INTO endpoints SELECT 99, 'other', kind, mode, url || 'x', url_normalised || 'x', description, events, "
         "catch_all, include_raw, is_active, auto_paused_at, last_success_at, last_failure_at, consecutive_failures, "
         "link_failures, created_at, updated_at, deleted_at, backlog_seq FROM endpoints; "
-        "UPDATE deliveries SET endpoint_id = 'other' WHERE event = 'transaction.completed'"
+        "UPDATE deliveries SET endpoint_seq = 99 WHERE event = 'transaction.completed'"
     ),
     "one address, kind and payment is one webhook id": (
-        "INSERT INTO endpoints SELECT NULL, 'twin', kind, mode, url, url_normalised, description, events, catch_all, "
+        "INSERT INTO endpoints SELECT 99, 'twin', kind, mode, url, url_normalised, description, events, catch_all, "
         "include_raw, is_active, auto_paused_at, last_success_at, last_failure_at, consecutive_failures, link_failures, "
         "created_at, updated_at, deleted_at, backlog_seq FROM endpoints; "
-        "INSERT INTO deliveries SELECT NULL, id || 'x', 'ocl_other' || seq, 'twin', event, subject, revision, "
-        "transaction_id, test, status, attempt_count, run, next_attempt_at, leased_until, waiting, extra, "
+        "INSERT INTO deliveries SELECT NULL, id || 'x', 'ocl_other' || seq, 99, event, subject, revision, "
+        "transaction_seq, test, status, attempt_count, run, next_attempt_at, leased_until, waiting, extra, "
         "response_status_code, response_body, error_code, error_message, created_at, delivered_at, failed_at, bulk, tried, "
         "clock_waits FROM deliveries"
     ),
@@ -110,7 +110,7 @@ SABOTAGE = {
     "the stored totals agree with the rows": "UPDATE transaction_counts SET count = count + 1",
     "the stored totals of messages agree with the rows": "UPDATE message_counts SET count = count + 1",
     "the stored totals of deliveries agree with the rows": "UPDATE delivery_counts SET count = count + 1",
-    "nothing names a row that is not there": "UPDATE sms_parts SET message_id = 'nobody' WHERE seq = 1",
+    "nothing names a row that is not there": "UPDATE sms_parts SET message_seq = 999 WHERE seq = 1",
 }
 
 

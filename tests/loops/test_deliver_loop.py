@@ -167,12 +167,16 @@ async def test_a_hanging_endpoint_takes_only_its_own_places(shop: FakeShop) -> N
     loop = DeliverLoop(shop.env, sender, Log(io.StringIO()))
 
     async def quick_done() -> bool:
-        rows = await shop.rows(Delivery, "deliveries", "endpoint_id = 'quick'")
+        rows = await shop.rows(
+            Delivery, "deliveries", "endpoint_seq = (SELECT seq FROM endpoints WHERE id = 'quick')"
+        )
         return all(row.status is DeliveryStatus.DELIVERED for row in rows)
 
     async with at_work(loop):
         await until(quick_done)
-        rows = await shop.rows(Delivery, "deliveries", "endpoint_id = 'slow'")
+        rows = await shop.rows(
+            Delivery, "deliveries", "endpoint_seq = (SELECT seq FROM endpoints WHERE id = 'slow')"
+        )
         leased = sum(row.leased_until is not None for row in rows)
         assert leased == shop.env.config.webhooks.per_endpoint
         never.set()
@@ -257,8 +261,8 @@ async def test_a_worker_that_changes_to_another_endpoint_sends_what_is_leased_fi
     await owe(shop, 40)
     await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
     # An attempt that does not begin is deleted again.
-    await shop.env.store.write(lambda tx: tx.run("CREATE TABLE undone (id TEXT)"))
-    watch = "CREATE TRIGGER watch AFTER DELETE ON attempts BEGIN INSERT INTO undone VALUES (OLD.delivery_id); END"
+    await shop.env.store.write(lambda tx: tx.run("CREATE TABLE undone (seq INTEGER)"))
+    watch = "CREATE TRIGGER watch AFTER DELETE ON attempts BEGIN INSERT INTO undone VALUES (OLD.delivery_seq); END"
     await shop.env.store.write(lambda tx: tx.run(watch))
 
     def answer(_url: str) -> Outcome:
@@ -281,7 +285,7 @@ async def test_the_longest_and_oldest_queues_do_not_keep_all_places(
     for endpoint_id in ("a", "b", "c", "d"):
         await add_endpoint(shop, endpoint_id)
     await owe(shop, 60)
-    older = "UPDATE deliveries SET next_attempt_at = seq WHERE endpoint_id IN ('a', 'b')"
+    older = "UPDATE deliveries SET next_attempt_at = seq WHERE endpoint_seq IN (SELECT seq FROM endpoints WHERE id IN ('a', 'b'))"
     await shop.env.store.write(lambda tx: tx.run(behind) + tx.run(older))
     hosts: list[str] = []
 
@@ -419,7 +423,7 @@ async def test_a_failure_ends_what_was_leased_ahead_and_nothing_else_is_counted(
 @pytest.mark.parametrize(
     "behind",
     [
-        "UPDATE deliveries SET bulk = 1 WHERE endpoint_id = 'e1'",
+        "UPDATE deliveries SET bulk = 1 WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = 'e1')",
         "UPDATE endpoints SET backlog_seq = 99 WHERE id = 'e1'",
     ],
 )

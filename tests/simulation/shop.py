@@ -315,7 +315,7 @@ class Shop:
 
     def _deleted(self, phone: SimulatedPhone, deletion: Deletion) -> None:
         """Check that a message is durable at the moment it leaves its slot."""
-        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).digest()
+        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).digest()[:16]
         with contextlib.closing(sqlite3.connect(self.database)) as file:
             sql = "SELECT count(*) FROM sms_parts WHERE sha256 = ?"
             if not file.execute(sql, (sha256,)).fetchone()[0]:

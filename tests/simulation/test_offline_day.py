@@ -89,13 +89,14 @@ class Day:
         def job(tx: Tx) -> None:
             for endpoint in range(1, self.endpoints + 1):
                 tx.run(
-                    "INSERT INTO deliveries (id, webhook_id, endpoint_id, event, subject, revision, transaction_id, "
-                    "test, status, attempt_count, run, next_attempt_at, created_at) VALUES (:id, :id, :endpoint, "
-                    "'transaction.forwarded', :subject, 0, 't', 0, 'pending', 0, 1, :now, :now)",
+                    "INSERT INTO deliveries (id, webhook_id, endpoint_seq, event, subject, revision, transaction_seq, "
+                    "test, status, attempt_count, run, next_attempt_at, created_at) VALUES (:id, :id, "
+                    "(SELECT seq FROM endpoints WHERE id = :endpoint), "
+                    "'transaction.forwarded', :subject, 0, (SELECT seq FROM transactions WHERE id = 't'), 0, 'pending', 0, 1, :now, :now)",
                     {
                         "id": f"d{number}-{endpoint}",
                         "endpoint": f"e{endpoint}",
-                        "subject": f"p{number}",
+                        "subject": number + 1,
                         "now": now,
                     },
                 )

@@ -372,7 +372,7 @@ class World:
 
     def _deleted(self, phone: SimulatedPhone, deletion: Deletion) -> None:
         """Check that a message is durable at the moment it leaves its slot."""
-        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).digest()
+        sha256 = hashlib.sha256(bytes.fromhex(deletion.pdu)).digest()[:16]
         sql = "SELECT count(*) FROM sms_parts WHERE sha256 = :sha"
         if not self.store.peek(lambda reader: reader.value(sql, {"sha": sha256})):
             self.verdict.too_early.append(f"{phone.name} {deletion}")

@@ -29,11 +29,11 @@ KEPT = (
     "SELECT id, body, state FROM messages",
     "SELECT sha256, pdu FROM sms_parts",
     "SELECT id, status, webhook_id FROM deliveries ORDER BY id",
-    "SELECT delivery_id, status_code FROM attempts",
+    "SELECT delivery_seq, status_code FROM attempts",
     "SELECT id, delivery_id FROM dead_letters",
     "SELECT id, url FROM endpoints",
     "SELECT owner, sealed FROM webhook_secrets",
-    "SELECT type, transaction_id FROM events ORDER BY seq",
+    "SELECT type, transaction_seq FROM events ORDER BY seq",
 )
 KILLED = """
 import os, signal, sqlite3, sys
@@ -153,7 +153,7 @@ def test_a_step_that_fails_half_way_leaves_the_file_as_it_was(path: Path) -> Non
 
 def test_a_step_that_would_leave_rows_without_what_they_name_is_not_taken(path: Path) -> None:
     lossy = (
-        "CREATE TABLE anew (id TEXT NOT NULL UNIQUE) STRICT;\nDROP TABLE transactions;\n"
+        "CREATE TABLE anew (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE) STRICT;\nDROP TABLE transactions;\n"
         "ALTER TABLE anew RENAME TO transactions;\n"
     )
     base = connected(path)

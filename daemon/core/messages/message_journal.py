@@ -77,12 +77,12 @@ _DECODER: Final[msgspec.json.Decoder[Entry]] = msgspec.json.Decoder(Entry)
 
 
 def digest(pdu: str) -> str:
-    """Return the SHA-256 of the PDU's octets, or of its text where it is no hex."""
+    """Return the first 16 octets of the SHA-256 of the PDU's octets, or of its text where it is no hex; in hex."""
     try:
         octets = bytes.fromhex(pdu)
     except ValueError:
         octets = pdu.encode()
-    return hashlib.sha256(octets).hexdigest()
+    return hashlib.sha256(octets).hexdigest()[:32]
 
 
 def journal_key(account_key: bytes) -> bytes:

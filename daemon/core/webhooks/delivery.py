@@ -426,7 +426,7 @@ class Attempt:
     """
 
     seq: int
-    delivery_id: str
+    delivery_seq: int
     run: int
     number: int
     started_at: int

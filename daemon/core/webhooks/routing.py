@@ -71,24 +71,24 @@ class Decision:
     Attributes:
         placed: The payment came to one of the shop's numbers.
         facts: The values of its fields that the rules compare.
-        looked_at: The endpoints considered, each with its `catch_all` and the versions of its rules.
-        claimed: Endpoint id to the version of the rule that claims it; None for a catch-all.
+        looked_at: The endpoints considered by number, each with its `catch_all` and the versions of its rules.
+        claimed: Endpoint's number to the version of the rule that claims it; None for a catch-all.
     """
 
     placed: bool
     facts: Mapping[str, Any]
-    looked_at: tuple[tuple[str, bool, tuple[int, ...]], ...]
-    claimed: Mapping[str, int | None]
+    looked_at: tuple[tuple[int, bool, tuple[int, ...]], ...]
+    claimed: Mapping[int, int | None]
 
     def write(self) -> str:
-        """Return the decision as JSON text for the database."""
+        """Return the decision as JSON text for the database, without what nearly all have in common."""
+        stored: dict[str, Any] = {"looked_at": self.looked_at, "claimed": self.claimed}
+        if not self.placed:
+            stored["placed"] = False
+        if self.facts:
+            stored["facts"] = self.facts
         return json.dumps(
-            {
-                "placed": self.placed,
-                "facts": self.facts,
-                "looked_at": self.looked_at,
-                "claimed": self.claimed,
-            },
+            stored,
             ensure_ascii=False,
             separators=(",", ":"),
         )
@@ -98,10 +98,11 @@ def read_decision(text: str) -> Decision:
     """Parse a stored decision."""
     found = json.loads(text)
     looked_at = tuple(
-        (endpoint_id, catch_all, tuple(rules))
-        for endpoint_id, catch_all, rules in found["looked_at"]
+        (endpoint_seq, catch_all, tuple(rules))
+        for endpoint_seq, catch_all, rules in found["looked_at"]
     )
-    return Decision(found["placed"], found["facts"], looked_at, found["claimed"])
+    claimed = {int(endpoint_seq): rule for endpoint_seq, rule in found["claimed"].items()}
+    return Decision(found.get("placed", True), found.get("facts", {}), looked_at, claimed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +135,11 @@ def route(
         placed,
         shown_values(facts, names),
         tuple(
-            (one.endpoint.id, one.endpoint.catch_all, tuple(rule.seq for rule in one.rules))
+            (one.endpoint.seq, one.endpoint.catch_all, tuple(rule.seq for rule in one.rules))
             for one in receivers
             if one.takes_payments
         ),
-        {claim.endpoint.id: None if claim.rule is None else claim.rule.seq for claim in found},
+        {claim.endpoint.seq: None if claim.rule is None else claim.rule.seq for claim in found},
     )
     return Routed(tuple(found), decision)
 

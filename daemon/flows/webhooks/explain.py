@@ -66,12 +66,12 @@ def _past_receivers(reader: Reader, decision: Decision) -> tuple[list[Receiver],
     seqs = {seq for _, _, versions in decision.looked_at for seq in versions}
     by_seq = routing.rule_versions(reader, seqs)
     receivers, chosen = [], []
-    for endpoint_id, catch_all, versions in decision.looked_at:
-        endpoint = endpoints.at_decision(reader, endpoint_id, catch_all=catch_all)
+    for endpoint_seq, catch_all, versions in decision.looked_at:
+        endpoint = endpoints.at_decision(reader, endpoint_seq, catch_all=catch_all)
         own: list[Rule] = [by_seq[seq] for seq in versions if seq in by_seq]
         receivers.append(Receiver(endpoint, tuple(own)))
-        if endpoint_id in decision.claimed:
-            seq = decision.claimed[endpoint_id]
+        if endpoint_seq in decision.claimed:
+            seq = decision.claimed[endpoint_seq]
             chosen.append(Claim(endpoint, None if seq is None else by_seq.get(seq)))
     return receivers, chosen
 

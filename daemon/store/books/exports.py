@@ -46,7 +46,8 @@ class DeliveryRow:
 
 
 _SENT: Final = ", ".join(
-    "e.url" if name == "url" else f"d.{name}" for name in columns(DeliveryRow).split(", ")
+    {"url": "e.url", "endpoint_id": "e.id", "transaction_id": "t.id"}.get(name, f"d.{name}")
+    for name in columns(DeliveryRow).split(", ")
 )
 
 
@@ -88,8 +89,11 @@ def messages(reader: Reader, part: TablePage) -> list[tuple[Message, str | None]
 
 def deliveries(reader: Reader, part: TablePage) -> list[DeliveryRow]:
     """Return deliveries in order of creation."""
-    source = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
-    rows = _rows(reader, part, _SENT, source, "d", "created_at", by="transaction_id")
+    source = (
+        "deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq "
+        "JOIN transactions t ON t.seq = d.transaction_seq"
+    )
+    rows = _rows(reader, part, _SENT, source, "d", "created_at", by="t.id")
     return [load(DeliveryRow, row) for row in rows]
 
 
@@ -108,7 +112,7 @@ def _rows(  # noqa: PLR0917 -- the parts of one query
     table: str,
     time: str,
     test: str = "1 = 1",
-    by: str = "id",
+    by: str = "",
 ) -> list[tuple[Any, ...]]:
     tests = [f"{table}.seq > :after", test]
     params: dict[str, Any] = {"after": part.after, "limit": part.limit}
@@ -121,7 +125,7 @@ def _rows(  # noqa: PLR0917 -- the parts of one query
         params["until"] = part.until
     if part.ids is not None:
         names = {f"id{place}": one for place, one in enumerate(part.ids)}
-        tests.append(f"{table}.{by} IN ({', '.join(f':{name}' for name in names)})")
+        tests.append(f"{by or table + '.id'} IN ({', '.join(f':{name}' for name in names)})")
         params |= names
     return reader.all(
         f"SELECT {wanted} FROM {source} WHERE {' AND '.join(tests)} ORDER BY {table}.seq LIMIT :limit",

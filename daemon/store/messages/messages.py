@@ -171,7 +171,7 @@ class StoredPart:
     is_open: bool
 
 
-_PART: Final = "p.message_id, p.position, p.pdu, p.pdu_text, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL"
+_PART: Final = "m.id, p.position, p.pdu, p.pdu_text, p.sent_at, p.received_at, m.state = 'incomplete' AND m.body IS NULL"
 
 
 def parts_like(
@@ -204,7 +204,7 @@ def parts_like(
     if sent_at is None:
         near = "TRUE"
     rows = reader.all(
-        f"SELECT * FROM (SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_id = m.id "
+        f"SELECT * FROM (SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_seq = m.seq "
         "WHERE m.sim_key = :sim_key AND m.sender = :sender AND m.reference_width = :width AND m.reference = :reference "
         f"AND m.parts_total = :total AND m.imported = :imported AND {among} AND {near} "
         "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit) part "
@@ -261,7 +261,7 @@ def _through(smsc: str | None, homes: Sequence[str]) -> tuple[str, dict[str, Any
 def stored_parts(reader: Reader, message_id: str) -> list[StoredPart]:
     """Return the parts of a message, in order of position."""
     rows = reader.all(
-        f"SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_id = m.id WHERE m.id = :id "
+        f"SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_seq = m.seq WHERE m.id = :id "
         "ORDER BY p.position, p.seq",
         {"id": message_id},
     )
@@ -322,17 +322,18 @@ def gather_parts(tx: Tx, target: str, members: Sequence[StoredPart], body: str, 
             continue
         both = {"target": target, "other": part.message_id, "position": part.position}
         swap = (
-            "UPDATE sms_parts SET message_id = CASE message_id WHEN :target THEN :other ELSE :target END "
-            "WHERE position = :position AND message_id IN (:target, :other)"
+            "UPDATE sms_parts SET message_seq = "
+            "(SELECT seq FROM messages WHERE id IN (:target, :other) AND seq <> sms_parts.message_seq) "
+            "WHERE position = :position AND message_seq IN (SELECT seq FROM messages WHERE id IN (:target, :other))"
         )
         tx.run(swap, both)
         tx.run(
-            "DELETE FROM messages WHERE id = :other AND NOT EXISTS (SELECT 1 FROM sms_parts WHERE message_id = :other)",
+            "DELETE FROM messages WHERE id = :other AND NOT EXISTS (SELECT 1 FROM sms_parts p WHERE p.message_seq = messages.seq)",
             {"other": part.message_id},
         )
         for message_id in (target, part.message_id):
             tx.run(
-                "UPDATE messages SET parts_seen = (SELECT COUNT(*) FROM sms_parts p WHERE p.message_id = messages.id) "
+                "UPDATE messages SET parts_seen = (SELECT COUNT(*) FROM sms_parts p WHERE p.message_seq = messages.seq) "
                 "WHERE id = :id",
                 {"id": message_id},
             )
@@ -365,7 +366,9 @@ def part_keys(reader: Reader, message_ids: Sequence[str]) -> set[tuple[str, str]
     for start in range(0, len(message_ids), KEYS_MAX):
         batch = message_ids[start : start + KEYS_MAX]
         rows = reader.all(
-            f"SELECT sim_key, sha256 FROM sms_parts WHERE message_id IN ({listed(batch)})", batch
+            "SELECT p.sim_key, p.sha256 FROM messages m JOIN sms_parts p ON p.message_seq = m.seq "
+            f"WHERE m.id IN ({listed(batch)})",
+            batch,
         )
         found.update((row[0], row[1].hex()) for row in rows)
     return found
@@ -374,7 +377,7 @@ def part_keys(reader: Reader, message_ids: Sequence[str]) -> set[tuple[str, str]
 def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
     """Return whether this PDU is part of a complete message of this SIM."""
     return reader.exists(
-        "SELECT 1 FROM sms_parts p JOIN messages m ON m.id = p.message_id "
+        "SELECT 1 FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
         "WHERE p.sim_key = :sim_key AND p.sha256 = :sha256 AND m.state <> 'incomplete'",
         {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
@@ -383,7 +386,8 @@ def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
 def message_of_part(reader: Reader, sim_key: str, sha256: str) -> str | None:
     """Return the id of the SMS that a part belongs to."""
     found: str | None = reader.value(
-        "SELECT message_id FROM sms_parts WHERE sim_key = :sim_key AND sha256 = :sha256",
+        "SELECT m.id FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
+        "WHERE p.sim_key = :sim_key AND p.sha256 = :sha256",
         {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
     return found
@@ -398,8 +402,8 @@ def add_part(tx: Tx, part: dict[str, Any]) -> None:
     """Store one part, with `pdu` as the phone gave it and `sha256` in hex; its `message_id` must exist."""
     octets, text = _as_octets(part["pdu"])
     tx.run(
-        "INSERT INTO sms_parts (sim_key, sha256, pdu, pdu_text, message_id, position, sent_at, storage, slot, received_at, "
-        "synthesised) VALUES (:sim_key, :sha256, :pdu, :text, :message_id, :position, :sent_at, :storage, :slot, "
+        "INSERT INTO sms_parts (sim_key, sha256, pdu, pdu_text, message_seq, position, sent_at, storage, slot, received_at, "
+        "synthesised) VALUES (:sim_key, :sha256, :pdu, :text, (SELECT seq FROM messages WHERE id = :message_id), :position, :sent_at, :storage, :slot, "
         ":received_at, :synthesised)",
         {**part, "sha256": bytes.fromhex(part["sha256"]), "pdu": octets, "text": text},
     )

@@ -160,8 +160,7 @@ CREATE TABLE messages (
     version           INTEGER              -- of the copy: the branch's epoch and the number in its feed
 ) STRICT;
 CREATE INDEX messages_to_assemble ON messages (assemble_at) WHERE assemble_at IS NOT NULL;
-CREATE INDEX messages_by_part_key ON messages (sim_key, sender, reference_width, reference, parts_total, sent_at)
-    WHERE reference IS NOT NULL;
+CREATE INDEX messages_by_part_key ON messages (reference, sent_at) WHERE reference IS NOT NULL;
 CREATE INDEX messages_by_state ON messages (state, seq);
 CREATE INDEX messages_incomplete ON messages (state, sim_key, created_at, received_at, payment_method_id)
     WHERE state = 'incomplete';
@@ -200,10 +199,10 @@ CREATE TABLE message_counts (
 CREATE TABLE sms_parts (
     seq         INTEGER PRIMARY KEY,
     sim_key     TEXT NOT NULL,
-    sha256      BLOB NOT NULL,             -- of the PDU's octets, of an imported part also of a prefix
+    sha256      BLOB NOT NULL,             -- its first 16 octets: of the PDU's octets, of an imported part also of a prefix
     pdu         BLOB,                      -- its octets; NULL once it was erased, or if `pdu_text` has it
     pdu_text    TEXT,                      -- what the phone gave, if it is not the octets in hex with capital letters
-    message_id  TEXT NOT NULL REFERENCES messages (id),
+    message_seq INTEGER NOT NULL REFERENCES messages (seq),
     position    INTEGER NOT NULL CHECK (position >= 1),
     sent_at     INTEGER,
     storage     TEXT NOT NULL,
@@ -212,7 +211,7 @@ CREATE TABLE sms_parts (
     synthesised INTEGER NOT NULL DEFAULT 0 CHECK (synthesised IN (0, 1)),
     UNIQUE (sim_key, sha256)               -- one SMS is stored once (invariant 2)
 ) STRICT;
-CREATE INDEX sms_parts_by_message ON sms_parts (message_id, position);
+CREATE INDEX sms_parts_by_message ON sms_parts (message_seq, position);
 
 -- The balance chain: what each message says about the wallet of its SIM (decisions.md section 4).
 CREATE TABLE line_balances (
@@ -241,8 +240,8 @@ CREATE TABLE line_balances (
     unconfirmed_day   INTEGER,                 -- the day since 1970 on which it paid before its row was confirmed
     told_at           INTEGER                  -- when a notice said that it has been held for long
 ) STRICT;
-CREATE INDEX line_balances_by_time ON line_balances (sim_key, provider, at);
-CREATE INDEX line_balances_by_id ON line_balances (sim_key, provider, telco_id) WHERE telco_id IS NOT NULL;
+CREATE INDEX line_balances_by_time ON line_balances (sim_key, at);
+CREATE INDEX line_balances_by_id ON line_balances (telco_id) WHERE telco_id IS NOT NULL;
 CREATE UNIQUE INDEX line_balances_chain ON line_balances (sim_key, provider, position)
     WHERE standing = 'accepted' AND position IS NOT NULL;
 CREATE INDEX line_balances_open ON line_balances (sim_key, provider, standing, seq)
@@ -769,13 +768,13 @@ CREATE INDEX rules_of_endpoint ON rules (endpoint_id, position, seq) WHERE repla
 
 -- Routing decisions about payments.
 CREATE TABLE routings (
-    seq            INTEGER PRIMARY KEY,
-    payment_seq    INTEGER NOT NULL REFERENCES payments (seq),
-    transaction_id TEXT NOT NULL,          -- at that time
-    mode           TEXT NOT NULL CHECK (mode IN ('live', 'test')),
-    decided_at     INTEGER NOT NULL,
-    claims         INTEGER NOT NULL CHECK (claims >= 0),   -- number of endpoints that claim it
-    decision       TEXT NOT NULL           -- JSON: the endpoints and rules considered, and the claims
+    seq             INTEGER PRIMARY KEY,
+    payment_seq     INTEGER NOT NULL REFERENCES payments (seq),
+    transaction_seq INTEGER NOT NULL,      -- at that time
+    mode            TEXT NOT NULL CHECK (mode IN ('live', 'test')),
+    decided_at      INTEGER NOT NULL,
+    claims          INTEGER NOT NULL CHECK (claims >= 0),  -- number of endpoints that claim it
+    decision        TEXT NOT NULL          -- JSON: the endpoints and rules considered, and the claims (daemon/core/webhooks/routing.py)
 ) STRICT;
 CREATE INDEX routings_by_payment ON routings (payment_seq, seq);
 CREATE INDEX routings_unclaimed ON routings (mode, decided_at) WHERE claims = 0;
@@ -793,11 +792,11 @@ CREATE TABLE deliveries (
     seq                  INTEGER PRIMARY KEY,  -- X-Svc-Sequence
     id                   TEXT NOT NULL UNIQUE,
     webhook_id           TEXT NOT NULL,
-    endpoint_id          TEXT NOT NULL REFERENCES endpoints (id),
+    endpoint_seq         INTEGER NOT NULL REFERENCES endpoints (seq),
     event                TEXT NOT NULL,
-    subject              TEXT NOT NULL,        -- the payment's id, or the transaction's if there is no payment
+    subject              INTEGER NOT NULL CHECK (subject <> 0),  -- the payment's number, or minus the transaction's if there is no payment
     revision             INTEGER NOT NULL CHECK (revision >= 0),
-    transaction_id       TEXT NOT NULL REFERENCES transactions (id),
+    transaction_seq      INTEGER NOT NULL REFERENCES transactions (seq),
     test                 INTEGER NOT NULL CHECK (test IN (0, 1)),
     status               TEXT NOT NULL CHECK (status = 'pending' OR status = 'retrying' OR status = 'delivered' OR
                                               status = 'failed'),
@@ -817,20 +816,20 @@ CREATE TABLE deliveries (
     bulk                 INTEGER NOT NULL DEFAULT 0 CHECK (bulk IN (0, 1)),   -- sent after live deliveries
     tried                INTEGER,              -- seq of the last failed attempt of this run; NULL: none
     clock_waits          INTEGER NOT NULL DEFAULT 0 CHECK (clock_waits >= 0),  -- how often this run waited for the right time
-    UNIQUE (endpoint_id, event, subject, revision),   -- invariant 5
+    UNIQUE (endpoint_seq, event, subject, revision),  -- invariant 5
     CHECK ((status IN ('pending', 'retrying')) = (next_attempt_at IS NOT NULL)),
     CHECK ((status = 'failed') = (failed_at IS NOT NULL))
 ) STRICT;
-CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_id, seq);
-CREATE INDEX deliveries_by_transaction ON deliveries (transaction_id);
-CREATE INDEX deliveries_by_webhook_id ON deliveries (webhook_id);
+CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_seq, seq);
+CREATE INDEX deliveries_by_transaction ON deliveries (transaction_seq);
+CREATE INDEX deliveries_by_webhook_id ON deliveries (SUBSTR(webhook_id, 5, 10));   -- enough to find one
 CREATE INDEX deliveries_by_age ON deliveries (created_at);
 CREATE INDEX deliveries_with_response ON deliveries (created_at) WHERE response_body IS NOT NULL;
-CREATE INDEX deliveries_waiting ON deliveries (endpoint_id, bulk, status, next_attempt_at, seq)
+CREATE INDEX deliveries_waiting ON deliveries (endpoint_seq, bulk, status, next_attempt_at, seq)
     WHERE next_attempt_at IS NOT NULL;
-CREATE INDEX deliveries_tried ON deliveries (endpoint_id, tried, next_attempt_at)
+CREATE INDEX deliveries_tried ON deliveries (endpoint_seq, tried, next_attempt_at)
     WHERE next_attempt_at IS NOT NULL AND tried IS NOT NULL;
-CREATE INDEX deliveries_retrying ON deliveries (endpoint_id, seq) WHERE status = 'retrying';
+CREATE INDEX deliveries_retrying ON deliveries (endpoint_seq, seq) WHERE status = 'retrying';
 CREATE INDEX deliveries_failed ON deliveries (seq) WHERE status = 'failed';
 CREATE INDEX deliveries_rare ON deliveries (event, seq)
     WHERE event NOT IN ('transaction.forwarded', 'transaction.completed');
@@ -838,24 +837,24 @@ CREATE TRIGGER deliveries_counted_in AFTER INSERT ON deliveries
 BEGIN
     INSERT INTO delivery_counts (mode, endpoint, event, status, count)
     SELECT e.mode, CASE e.kind WHEN 'endpoint' THEN e.id ELSE 'implicit' END, NEW.event, NEW.status, 1
-    FROM endpoints e WHERE e.id = NEW.endpoint_id
+    FROM endpoints e WHERE e.seq = NEW.endpoint_seq
     ON CONFLICT (mode, endpoint, event, status) DO UPDATE SET count = delivery_counts.count + 1;
 END;
 CREATE TRIGGER deliveries_counted_over AFTER UPDATE OF status ON deliveries WHEN NEW.status <> OLD.status
 BEGIN
     UPDATE delivery_counts SET count = count - 1
     WHERE event = OLD.event AND status = OLD.status AND (mode, endpoint) =
-        (SELECT e.mode, CASE e.kind WHEN 'endpoint' THEN e.id ELSE 'implicit' END FROM endpoints e WHERE e.id = OLD.endpoint_id);
+        (SELECT e.mode, CASE e.kind WHEN 'endpoint' THEN e.id ELSE 'implicit' END FROM endpoints e WHERE e.seq = OLD.endpoint_seq);
     INSERT INTO delivery_counts (mode, endpoint, event, status, count)
     SELECT e.mode, CASE e.kind WHEN 'endpoint' THEN e.id ELSE 'implicit' END, NEW.event, NEW.status, 1
-    FROM endpoints e WHERE e.id = NEW.endpoint_id
+    FROM endpoints e WHERE e.seq = NEW.endpoint_seq
     ON CONFLICT (mode, endpoint, event, status) DO UPDATE SET count = delivery_counts.count + 1;
 END;
 CREATE TRIGGER deliveries_counted_out AFTER DELETE ON deliveries
 BEGIN
     UPDATE delivery_counts SET count = count - 1
     WHERE event = OLD.event AND status = OLD.status AND (mode, endpoint) =
-        (SELECT e.mode, CASE e.kind WHEN 'endpoint' THEN e.id ELSE 'implicit' END FROM endpoints e WHERE e.id = OLD.endpoint_id);
+        (SELECT e.mode, CASE e.kind WHEN 'endpoint' THEN e.id ELSE 'implicit' END FROM endpoints e WHERE e.seq = OLD.endpoint_seq);
 END;
 
 -- Totals of the deliveries in lists, kept by the triggers above. Implicit endpoints, of which there may be many, share one.
@@ -912,7 +911,7 @@ CREATE TABLE delivery_bodies (
 
 CREATE TABLE attempts (
     seq           INTEGER PRIMARY KEY,
-    delivery_id   TEXT NOT NULL REFERENCES deliveries (id),
+    delivery_seq  INTEGER NOT NULL REFERENCES deliveries (seq),
     run           INTEGER NOT NULL,
     number        INTEGER NOT NULL,            -- within the run
     started_at    INTEGER NOT NULL,
@@ -923,7 +922,7 @@ CREATE TABLE attempts (
     error_message TEXT,
     counted       INTEGER CHECK (counted IN (0, 1))
 ) STRICT;
-CREATE INDEX attempts_by_delivery ON attempts (delivery_id, seq);
+CREATE INDEX attempts_by_delivery ON attempts (delivery_seq, seq);
 CREATE INDEX attempts_by_age ON attempts (started_at);
 
 CREATE TABLE dead_letters (
@@ -970,20 +969,20 @@ CREATE TABLE flushes (
 
 -- Journal and notices
 
--- The journal: append-only.
+-- The journal: append-only. Transactions, payments and endpoints are named by number: they are never deleted.
 CREATE TABLE events (
-    seq            INTEGER PRIMARY KEY,
-    type           TEXT NOT NULL,
-    mode           TEXT NOT NULL,
-    at             INTEGER NOT NULL,
-    actor          TEXT NOT NULL,              -- momo, socket:<uid>, key:<id>, session
-    transaction_id TEXT,
-    payment_id     TEXT,
-    message_id     TEXT,
-    endpoint_id    TEXT,
-    data           TEXT NOT NULL               -- JSON object
+    seq             INTEGER PRIMARY KEY,
+    type            TEXT NOT NULL,
+    mode            TEXT NOT NULL,
+    at              INTEGER NOT NULL,
+    actor           TEXT NOT NULL,             -- momo, socket:<uid>, key:<id>, session
+    transaction_seq INTEGER,
+    payment_seq     INTEGER,
+    message_id      TEXT,
+    endpoint_seq    INTEGER,
+    data            TEXT NOT NULL              -- JSON object
 ) STRICT;
-CREATE INDEX events_by_transaction ON events (transaction_id, seq) WHERE transaction_id IS NOT NULL;
+CREATE INDEX events_by_transaction ON events (transaction_seq, seq) WHERE transaction_seq IS NOT NULL;
 CREATE INDEX events_of_people ON events (seq) WHERE actor <> 'momo';
 CREATE TRIGGER events_never_change BEFORE UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;

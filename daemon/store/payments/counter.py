@@ -9,7 +9,7 @@ def made_by(reader: Reader, actor: str | None, *, since: int, limit: int) -> lis
     rows = reader.all(
         f"SELECT {BOTH} FROM {JOINED} WHERE t.mode = 'live' AND t.origin = 'request' AND t.merged_into IS NULL "
         "AND t.created_at >= :since AND t.created_with = 'session' AND EXISTS (SELECT 1 FROM events e "
-        "WHERE e.transaction_id = t.id AND e.type = 'transaction.created' "
+        "WHERE e.transaction_seq = t.seq AND e.type = 'transaction.created' "
         "AND (e.actor = :actor OR :actor IS NULL AND e.actor LIKE 'user:%')) "
         "ORDER BY t.created_at DESC, t.seq DESC LIMIT :limit",
         {"actor": actor, "since": since, "limit": limit},

@@ -173,9 +173,9 @@ def endpoint_facts(reader: Reader, endpoint_id: str) -> dict[str, Any]:
         return {}
     last = reader.one(
         "SELECT a.status_code, a.error_code FROM "
-        "(SELECT seq, delivery_id, status_code, error_code FROM attempts WHERE seq > "
+        "(SELECT seq, delivery_seq, status_code, error_code FROM attempts WHERE seq > "
         "(SELECT MAX(seq) FROM attempts) - :look_back AND counted = 1) a "
-        "JOIN deliveries d ON d.id = a.delivery_id WHERE d.endpoint_id = :id ORDER BY a.seq DESC LIMIT 1",
+        "JOIN deliveries d ON d.seq = a.delivery_seq WHERE d.endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) ORDER BY a.seq DESC LIMIT 1",
         {"id": endpoint_id, "look_back": ATTEMPTS_SEARCHED},
     ) or (None, None)
     return {

@@ -47,6 +47,8 @@ class Found:
         return tuple(dict.fromkeys((*self.orders, *self.paid)))
 
 
+_THEIRS: Final = "transaction_seq IN (SELECT seq FROM transactions WHERE id IN ({ids}))"
+"""The deliveries of transactions."""
 _OWN: Final = "(phone_number = :number OR expected_payer_phone = :number)"
 _PAYMENTS: Final = (
     "SELECT id FROM payments WHERE payer_phone = :number UNION SELECT p.id FROM payments p JOIN transactions t "
@@ -110,7 +112,7 @@ def still_open(reader: Reader, found: Found, late_since: int) -> dict[str, int]:
         ),
         "webhooks": _count(
             reader,
-            "SELECT COUNT(*) FROM deliveries WHERE transaction_id IN ({ids}) AND next_attempt_at IS NOT NULL",
+            f"SELECT COUNT(*) FROM deliveries WHERE {_THEIRS} AND next_attempt_at IS NOT NULL",
             found.transactions,
         ),
         "sms": _count(
@@ -131,7 +133,7 @@ def counts(reader: Reader, found: Found) -> dict[str, int]:
         "sms": len(found.texts),
         "webhooks": _count(
             reader,
-            "SELECT COUNT(*) FROM deliveries WHERE transaction_id IN ({ids})",
+            f"SELECT COUNT(*) FROM deliveries WHERE {_THEIRS}",
             found.transactions,
         ),
         "reviews": len(found.reviews),
@@ -183,20 +185,23 @@ _ERASURES: Final = (
     ("orders", "DELETE FROM request_names WHERE transaction_id IN ({ids})"),
     ("orders", "DELETE FROM payer_claims WHERE transaction_id IN ({ids})"),
     # The same as when a message is too old to keep: `daemon.store.upkeep.retention`.
-    ("messages", "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_id IN ({ids})"),
+    (
+        "messages",
+        "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_seq IN (SELECT seq FROM messages WHERE id IN ({ids}))",
+    ),
     ("messages", "UPDATE messages SET body = '', fields = '{{}}' WHERE id IN ({ids})"),
     ("texts", "DELETE FROM sms_outbox_parts WHERE sms_id IN ({ids})"),
     ("texts", "UPDATE sms_outbox SET body = '', number = '' WHERE id IN ({ids})"),
     ("approved", "DELETE FROM approved_payers WHERE id IN ({ids})"),
     (
         "transactions",
-        "UPDATE deliveries SET response_body = NULL WHERE transaction_id IN ({ids}) AND response_body IS NOT NULL",
+        f"UPDATE deliveries SET response_body = NULL WHERE {_THEIRS} AND response_body IS NOT NULL",
     ),
     (
         "transactions",
         (
             "UPDATE dead_letters SET last_response_body = NULL WHERE delivery_id IN "
-            "(SELECT id FROM deliveries WHERE transaction_id IN ({ids}))"
+            f"(SELECT id FROM deliveries WHERE {_THEIRS})"
         ),
     ),
 )
@@ -238,9 +243,7 @@ def _rewrite_all(tx: Tx, found: Found) -> None:
     def in_text(text: str) -> str:
         return forget_in_text(text, number)
 
-    seqs = _where(
-        tx, "SELECT seq FROM deliveries WHERE transaction_id IN ({ids})", found.transactions
-    )
+    seqs = _where(tx, f"SELECT seq FROM deliveries WHERE {_THEIRS}", found.transactions)
     for batch in _batches(seqs):
         bodies.rewrite(tx, batch, in_json)
     _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)

@@ -54,12 +54,12 @@ ATTEMPTS: Final = Kind(
     # The next attempt of an open delivery is numbered after its earlier ones.
     "r.finished_at IS NOT NULL AND d.next_attempt_at IS NULL",
     ("DELETE FROM attempts WHERE seq IN ({batch})",),
-    join="JOIN deliveries d ON d.id = r.delivery_id",
+    join="JOIN deliveries d ON d.seq = r.delivery_seq",
 )
 _DELIVERY_OVER: Final = (
     # A delivery that was sent again may have been answered yesterday.
     "r.next_attempt_at IS NULL AND COALESCE(r.failed_at, r.delivered_at) < :before AND NOT EXISTS "
-    "(SELECT 1 FROM attempts a WHERE a.delivery_id = r.id AND a.started_at >= :before)"
+    "(SELECT 1 FROM attempts a WHERE a.delivery_seq = r.seq AND a.started_at >= :before)"
 )
 RESPONSES: Final = Kind(
     "responses",
@@ -82,7 +82,7 @@ DELIVERIES: Final = Kind(
     _DELIVERY_OVER,
     # Rows that refer to a delivery are deleted before it.
     (
-        "DELETE FROM attempts WHERE delivery_id IN (SELECT id FROM deliveries WHERE seq IN ({batch}))",
+        "DELETE FROM attempts WHERE delivery_seq IN ({batch})",
         "DELETE FROM dead_letters WHERE delivery_id IN (SELECT id FROM deliveries WHERE seq IN ({batch}))",
         "DELETE FROM delivery_bodies WHERE delivery_seq IN ({batch})",
         "DELETE FROM deliveries WHERE seq IN ({batch})",
@@ -95,7 +95,7 @@ MESSAGES: Final = Kind(
     "(r.body IS NULL OR r.body <> '') AND COALESCE(r.sent_at, 0) < :before AND r.state <> 'held' "
     "AND NOT EXISTS (SELECT 1 FROM reviews o WHERE o.message_id = r.id AND o.state = 'open')",
     (
-        "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_id IN (SELECT id FROM messages WHERE seq IN ({batch}))",
+        "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_seq IN ({batch})",
         # The payment's own row keeps the data read from the message.
         "UPDATE messages SET body = '', fields = '{{}}' WHERE seq IN ({batch})",
     ),

@@ -98,7 +98,6 @@ def _write_successes(tx: Tx, successes: Sequence[EndedAttempt]) -> None:
         [
             (
                 one.leased.delivery.seq,
-                one.leased.delivery.id,
                 one.leased.delivery.run,
                 one.leased.number,
                 one.outcome.status_code,

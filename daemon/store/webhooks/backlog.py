@@ -17,7 +17,8 @@ from daemon.store.webhooks.deliveries import TOPIC
 
 RESUME_MAX: Final = 1_000
 """Largest queue that is rescheduled at once when its endpoint is resumed; it blocks the writer for about 20 ms."""
-_WAITS: Final = "endpoint_id = :id AND next_attempt_at IS NOT NULL"
+_ENDPOINT: Final = "endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id)"
+_WAITS: Final = f"{_ENDPOINT} AND next_attempt_at IS NOT NULL"
 RELEASE_BATCH: Final = 250
 """Retries rescheduled in one transaction; this blocks the writer for about 10 ms."""
 
@@ -99,7 +100,7 @@ def begin_release(tx: Tx, endpoint_id: str, now: int) -> None:
     tx.run(
         # Due at the time of creation, not now, so that they keep the order of creation.
         "UPDATE deliveries SET next_attempt_at = CASE WHEN created_at < :now THEN created_at ELSE :now END "
-        "WHERE endpoint_id = :id AND bulk IN (0, 1) AND status = 'pending' AND next_attempt_at > :now "
+        f"WHERE {_ENDPOINT} AND bulk IN (0, 1) AND status = 'pending' AND next_attempt_at > :now "
         "AND leased_until IS NULL",
         params,
     )
@@ -122,7 +123,7 @@ def continue_release(tx: Tx, endpoint_id: str, now: int) -> None:
         return
     after, at = state
     found = tx.all(
-        "SELECT seq FROM deliveries WHERE endpoint_id = :id AND status = 'retrying' AND seq > :after "
+        f"SELECT seq FROM deliveries WHERE {_ENDPOINT} AND status = 'retrying' AND seq > :after "
         "AND leased_until IS NULL ORDER BY seq LIMIT :limit",
         {"id": endpoint_id, "after": after, "limit": RELEASE_BATCH},
     )
@@ -194,6 +195,6 @@ def deleted_with_pending(reader: Reader) -> list[str]:
     """Return the deleted endpoints that still have pending deliveries because a crash interrupted the deletion."""
     rows = reader.all(
         "SELECT e.id FROM endpoints e WHERE e.deleted_at IS NOT NULL AND EXISTS "
-        "(SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.id AND d.next_attempt_at IS NOT NULL)"
+        "(SELECT 1 FROM deliveries d WHERE d.endpoint_seq = e.seq AND d.next_attempt_at IS NOT NULL)"
     )
     return [str(row[0]) for row in rows]

@@ -18,7 +18,7 @@ _TO_ENDPOINT = _TO_DELIVERY + len(_DELIVERY_D.split(", "))
 _ALL = f"{_LETTER_L}, {_DELIVERY_D}, {columns(Endpoint, 'e.')}"
 _JOINED = (
     "dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
-    "JOIN endpoints e ON e.id = d.endpoint_id"
+    "JOIN endpoints e ON e.seq = d.endpoint_seq"
 )
 _OPEN = "l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL"
 
@@ -59,11 +59,11 @@ def add_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int
     tx.run(
         "INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at, failing_since, "
         "error_code, error_message, last_status_code, last_response_body, attempt_count, clock_waits, mode) "
-        "SELECT v.column1, d.id, d.endpoint_id, ?, ?, 0, ?, "
-        "(SELECT MIN(a.started_at) FROM attempts a WHERE a.delivery_id = d.id AND a.run = d.run), "
+        "SELECT v.column1, d.id, e.id, ?, ?, 0, ?, "
+        "(SELECT MIN(a.started_at) FROM attempts a WHERE a.delivery_seq = d.seq AND a.run = d.run), "
         "d.error_code, d.error_message, d.response_status_code, d.response_body, d.attempt_count, d.clock_waits, e.mode "
         f"FROM (VALUES {table(letters)}) AS v JOIN deliveries d ON d.id = v.column2 "
-        "JOIN endpoints e ON e.id = d.endpoint_id WHERE TRUE "
+        "JOIN endpoints e ON e.seq = d.endpoint_seq WHERE TRUE "
         "ON CONFLICT (delivery_id) DO UPDATE SET reason = excluded.reason, replayed_at = NULL, resolved_at = NULL, "
         "dismissed_at = NULL, dismissed_by = NULL, notes = NULL, "
         "failed_at = excluded.failed_at, failing_since = excluded.failing_since, "

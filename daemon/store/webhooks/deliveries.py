@@ -1,6 +1,7 @@
 """The outbox: every delivery with its state, and the log of its attempts."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from daemon.core.model import Delivery, Endpoint
@@ -12,7 +13,8 @@ TOPIC = "deliveries"
 """Woken by every commit that made a delivery due."""
 
 _DELIVERY = columns(Delivery)
-_NAMES = [name for name in _DELIVERY.split(", ") if name != "seq"]
+_STORED = {"endpoint_id": "endpoint_seq", "transaction_id": "transaction_seq"}
+_NAMES = [_STORED.get(field.name, field.name) for field in fields(Delivery) if field.name != "seq"]
 
 
 def add(tx: Tx, queued: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -26,7 +28,7 @@ def add(tx: Tx, queued: Sequence[Mapping[str, Any]]) -> set[str]:
     rows = [[delivery.get(name) for name in _NAMES] for delivery in queued]
     added = tx.run(
         f"INSERT INTO deliveries ({', '.join(_NAMES)}) VALUES {table(rows)} "
-        "ON CONFLICT (endpoint_id, event, subject, revision) DO NOTHING",
+        "ON CONFLICT (endpoint_seq, event, subject, revision) DO NOTHING",
         values(rows),
     )
     bodies.add(tx, [(delivery["id"], delivery["body"]) for delivery in queued])
@@ -45,12 +47,12 @@ def get(reader: Reader, delivery_id: str) -> Delivery | None:
     )
 
 
-def was_queued(reader: Reader, endpoint_id: str, event: str, subject: str) -> bool:
+def was_queued(reader: Reader, endpoint_seq: int, event: str, subject: int) -> bool:
     """Return whether an endpoint ever had a delivery of the first event of this kind about a subject."""
     return reader.exists(
-        "SELECT 1 FROM deliveries WHERE endpoint_id = :id AND event = :event "
+        "SELECT 1 FROM deliveries WHERE endpoint_seq = :endpoint AND event = :event "
         "AND subject = :subject AND revision = 0",
-        {"id": endpoint_id, "event": event, "subject": subject},
+        {"endpoint": endpoint_seq, "event": event, "subject": subject},
     )
 
 
@@ -72,7 +74,7 @@ def release_leases(tx: Tx) -> int:
     )
 
 
-_LAST = "(SELECT MAX(seq) FROM attempts WHERE delivery_id = :id AND run = :run)"
+_LAST = "(SELECT MAX(seq) FROM attempts WHERE delivery_seq = :seq AND run = :run)"
 _RECORDED = (
     "status",
     "next_attempt_at",
@@ -98,14 +100,14 @@ def record(
     """
     tx.run(
         f"UPDATE deliveries SET {', '.join(f'{name} = :{name}' for name in _RECORDED)}, "
-        f"leased_until = NULL, extra = 0, tried = {_LAST} WHERE id = :id AND run = :run",
-        {"id": delivery.id, "run": delivery.run, **changes},
+        f"leased_until = NULL, extra = 0, tried = {_LAST} WHERE seq = :seq AND run = :run",
+        {"seq": delivery.seq, "run": delivery.run, **changes},
     )
     tx.run(
         "UPDATE attempts SET finished_at = :finished_at, duration_us = :duration_us, "
         "status_code = :status_code, error_code = :error_code, error_message = :error_message, "
-        "counted = :counted WHERE delivery_id = :id AND run = :run AND number = :number",
-        {"id": delivery.id, "run": delivery.run, "number": number, **attempt},
+        "counted = :counted WHERE delivery_seq = :seq AND run = :run AND number = :number",
+        {"seq": delivery.seq, "run": delivery.run, "number": number, **attempt},
     )
 
 
@@ -117,18 +119,18 @@ def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
     if not unsent:
         return
     # Two statements for all: a worker that gives up its slot may have 64 of them.
-    leases = [(delivery.id, delivery.run, number) for delivery, number in unsent]
+    leases = [(delivery.seq, delivery.run, number) for delivery, number in unsent]
     rows, params = table(leases), values(leases)
     tx.run(
         f"UPDATE deliveries SET leased_until = NULL FROM (VALUES {rows}) AS v "
-        "WHERE deliveries.id = v.column1 AND deliveries.run = v.column2 "
+        "WHERE deliveries.seq = v.column1 AND deliveries.run = v.column2 "
         # A delivery that was failed meanwhile, because its endpoint was deleted, has no lease.
         "AND deliveries.next_attempt_at IS NOT NULL",
         params,
     )
     tx.run(
         f"DELETE FROM attempts WHERE seq IN (SELECT a.seq FROM (VALUES {rows}) AS v JOIN attempts a "
-        "ON a.delivery_id = v.column1 AND a.run = v.column2 AND a.number = v.column3 AND a.finished_at IS NULL)",
+        "ON a.delivery_seq = v.column1 AND a.run = v.column2 AND a.number = v.column3 AND a.finished_at IS NULL)",
         params,
     )
 
@@ -136,24 +138,24 @@ def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
 def record_delivered(tx: Tx, delivered: Sequence[Sequence[Any]], now: int) -> None:
     """Record attempts that were answered with 2xx in a few statements, with the same result as `record` one by one.
 
-    `delivered` has of each, as leased: seq, id, run, the attempt's number, the status code, the response's body, the
+    `delivered` has of each, as leased: seq, run, the attempt's number, the status code, the response's body, the
     duration in microseconds.
     """
     rows = table(delivered)
     params = [now, *values(delivered)]
     tx.run(
         "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, attempt_count = attempt_count + 1, "
-        "response_status_code = v.column5, response_body = v.column6, error_code = NULL, error_message = NULL, "
+        "response_status_code = v.column4, response_body = v.column5, error_code = NULL, error_message = NULL, "
         # The time of the first 2xx is never overwritten.
         "delivered_at = COALESCE(delivered_at, ?), failed_at = NULL, waiting = NULL, leased_until = NULL, "
         f"extra = 0 FROM (VALUES {rows}) AS v "
-        "WHERE deliveries.seq = v.column1 AND deliveries.run = v.column3",
+        "WHERE deliveries.seq = v.column1 AND deliveries.run = v.column2",
         params,
     )
     tx.run(
-        "UPDATE attempts SET finished_at = ?, duration_us = v.column7, status_code = v.column5, counted = 0 "
-        f"FROM (VALUES {rows}) AS v WHERE attempts.delivery_id = v.column2 AND attempts.run = v.column3 "
-        "AND attempts.number = v.column4",
+        "UPDATE attempts SET finished_at = ?, duration_us = v.column6, status_code = v.column4, counted = 0 "
+        f"FROM (VALUES {rows}) AS v WHERE attempts.delivery_seq = v.column1 AND attempts.run = v.column2 "
+        "AND attempts.number = v.column3",
         params,
     )
 
@@ -167,8 +169,14 @@ def return_unsent(
     """
     unfinished = tx.run(
         "UPDATE attempts SET finished_at = :now, error_code = :waiting, counted = 0 "
-        "WHERE delivery_id = :id AND run = :run AND number = :number AND finished_at IS NULL",
-        {"id": delivery.id, "run": delivery.run, "number": number, "waiting": waiting, "now": now},
+        "WHERE delivery_seq = :seq AND run = :run AND number = :number AND finished_at IS NULL",
+        {
+            "seq": delivery.seq,
+            "run": delivery.run,
+            "number": number,
+            "waiting": waiting,
+            "now": now,
+        },
     )
     if not unfinished:
         return
@@ -176,8 +184,8 @@ def return_unsent(
         "UPDATE deliveries SET leased_until = NULL, waiting = :waiting, next_attempt_at = :next_at, "
         f"tried = {_LAST} "
         # A delivery that was failed meanwhile, because its endpoint was deleted, no longer waits.
-        "WHERE id = :id AND run = :run AND next_attempt_at IS NOT NULL",
-        {"id": delivery.id, "run": delivery.run, "waiting": waiting, "next_at": next_at},
+        "WHERE seq = :seq AND run = :run AND next_attempt_at IS NOT NULL",
+        {"seq": delivery.seq, "run": delivery.run, "waiting": waiting, "next_at": next_at},
     )
 
 

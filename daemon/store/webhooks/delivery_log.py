@@ -12,7 +12,7 @@ from daemon.wire import DeliveryStatus, EventKind, Mode
 _DELIVERY_D = columns(Delivery, "d.")
 _WIDTH = len(_DELIVERY_D.split(", "))
 _BOTH = f"{_DELIVERY_D}, {columns(Endpoint, 'e.')}"
-_JOINED = "deliveries d JOIN endpoints e ON e.id = d.endpoint_id"
+_JOINED = "deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq"
 _WAITING = "SELECT seq FROM deliveries WHERE next_attempt_at IS NOT NULL AND status = :status"
 
 _ATTEMPT_US_MAX = 10 * MINUTE_US
@@ -54,7 +54,10 @@ def listed(
     if not wanted.implicit:
         conditions.always("e.kind = 'endpoint'")
     conditions.by("e.mode = :mode", mode=wanted.mode)
-    conditions.by("d.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
+    conditions.by(
+        "d.endpoint_seq = (SELECT seq FROM endpoints WHERE id = :endpoint_id)",
+        endpoint_id=wanted.endpoint_id,
+    )
     conditions.by("d.status = :status", status=wanted.status)
     conditions.by("d.event = :event", event=wanted.event)
     # The conditions of the indexes that hold only such deliveries.
@@ -64,8 +67,15 @@ def listed(
         conditions.always("d.status = 'failed'")
     if wanted.event not in (None, EventKind.FORWARDED, EventKind.COMPLETED):
         conditions.always("d.event NOT IN ('transaction.forwarded', 'transaction.completed')")
-    conditions.by("d.transaction_id = :transaction_id", transaction_id=wanted.transaction_id)
-    conditions.by("d.webhook_id = :webhook_id", webhook_id=wanted.webhook_id)
+    conditions.by(
+        "d.transaction_seq = (SELECT seq FROM transactions WHERE id = :transaction_id)",
+        transaction_id=wanted.transaction_id,
+    )
+    # As written in the index. SQLite would put the value of a bare `d.webhook_id =` in place of the indexed column.
+    conditions.by(
+        "SUBSTR(d.webhook_id, 5, 10) = SUBSTR(:webhook_id, 5, 10) AND SUBSTR(d.webhook_id, 1) = :webhook_id",
+        webhook_id=wanted.webhook_id,
+    )
     conditions.by("d.created_at >= :since", since=wanted.since)
     conditions.by("d.created_at < :until", until=wanted.until)
     behind = Conditions()
@@ -115,7 +125,7 @@ def attempts(
 ) -> tuple[list[Attempt], int]:
     """Return one page of a delivery's attempts, of all its runs, oldest first, and their total number."""
     conditions = Conditions()
-    conditions.by("delivery_id = :id", id=delivery_id)
+    conditions.by("delivery_seq = (SELECT seq FROM deliveries WHERE id = :id)", id=delivery_id)
     rows, total = select_page(
         reader,
         conditions,
@@ -133,11 +143,11 @@ def last_failure(reader: Reader, endpoint: Endpoint) -> Attempt | None:
     if endpoint.last_failure_at is None:
         return None
     row = reader.one(
-        f"SELECT {columns(Attempt, 'a.')} FROM attempts a JOIN deliveries d ON d.id = a.delivery_id "
-        "WHERE a.started_at BETWEEN :since AND :at AND a.finished_at = :at AND d.endpoint_id = :id "
+        f"SELECT {columns(Attempt, 'a.')} FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq "
+        "WHERE a.started_at BETWEEN :since AND :at AND a.finished_at = :at AND d.endpoint_seq = :endpoint "
         "AND a.error_code IS NOT NULL ORDER BY a.started_at DESC, a.seq DESC LIMIT 1",
         {
-            "id": endpoint.id,
+            "endpoint": endpoint.seq,
             "at": endpoint.last_failure_at,
             "since": endpoint.last_failure_at - _ATTEMPT_US_MAX,
         },

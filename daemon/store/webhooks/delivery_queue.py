@@ -13,9 +13,9 @@ from daemon.store.rows import columns, listed, load, load_all, table, values
 _FREE = "{0}.next_attempt_at IS NOT NULL AND ({0}.leased_until IS NULL OR {0}.leased_until <= :now)"
 _SENDS = "e.is_active = 1 AND e.deleted_at IS NULL"
 _QUEUED: Final = (
-    "WITH RECURSIVE queued (id) AS (SELECT MIN(endpoint_id) FROM deliveries WHERE next_attempt_at IS NOT NULL "
-    "UNION ALL SELECT (SELECT MIN(endpoint_id) FROM deliveries WHERE next_attempt_at IS NOT NULL "
-    "AND endpoint_id > queued.id) FROM queued WHERE queued.id IS NOT NULL) "
+    "WITH RECURSIVE queued (seq) AS (SELECT MIN(endpoint_seq) FROM deliveries WHERE next_attempt_at IS NOT NULL "
+    "UNION ALL SELECT (SELECT MIN(endpoint_seq) FROM deliveries WHERE next_attempt_at IS NOT NULL "
+    "AND endpoint_seq > queued.seq) FROM queued WHERE queued.seq IS NOT NULL) "
 )
 """The endpoints with pending deliveries: one index look-up for each, however long their queues are."""
 
@@ -73,7 +73,7 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
     endpoint is read.
     """
     first = (
-        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_id = e.id AND w.bulk = {bulk} AND w.status = '{status}' "
+        "(SELECT w.seq FROM deliveries w WHERE w.endpoint_seq = e.seq AND w.bulk = {bulk} AND w.status = '{status}' "
         f"AND {_FREE.format('w')} {{more}} ORDER BY w.next_attempt_at, w.seq LIMIT 1)"
     )
     firsts = ", ".join(
@@ -81,12 +81,12 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
         for bulk in (0, 1)
         for status, more in (("pending", ""), ("retrying", "AND f.endpoint_id IS NULL"))
     )
-    one = "SELECT :id AS id" if endpoint_id is not None else "SELECT id FROM queued"
+    one = "e.id = :id" if endpoint_id is not None else "e.seq IN (SELECT seq FROM queued)"
     rows = reader.all(
         f"{_QUEUED}SELECT e.id, e.seq, e.url, e.consecutive_failures, e.link_failures, e.last_failure_at, "
         "e.updated_at, e.backlog_seq, f.endpoint_id IS NOT NULL, d.bulk, d.next_attempt_at, d.seq "
         f"FROM endpoints e LEFT JOIN flushes f ON f.endpoint_id = e.id "
-        f"LEFT JOIN deliveries d ON d.seq IN ({firsts}) WHERE {_SENDS} AND e.id IN ({one})",
+        f"LEFT JOIN deliveries d ON d.seq IN ({firsts}) WHERE {_SENDS} AND {one}",
         {"now": now, "id": endpoint_id},
     )
     found: dict[tuple[str, bool | None], Queue] = {}
@@ -127,7 +127,7 @@ def lease_due(tx: Tx, wanted: Sequence[Wanted], *, now: int, until: int) -> list
     if not wanted:
         return []
     due = (
-        "SELECT w.seq, w.next_attempt_at FROM deliveries w WHERE w.endpoint_id = :id{place} AND w.bulk = :bulk{place} "
+        "SELECT w.seq, w.next_attempt_at FROM deliveries w WHERE w.endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id{place}) AND w.bulk = :bulk{place} "
         f"AND w.status = '{{status}}' AND {_FREE.format('w')} AND w.next_attempt_at <= :now"
     )
     settled = "AND NOT EXISTS (SELECT 1 FROM flushes f WHERE f.endpoint_id = :id{place})"
@@ -172,13 +172,13 @@ def begin(tx: Tx, leased: Sequence[Delivery], now: int) -> list[int]:
     if not leased:
         return []
     last = _numbers(tx, leased)
-    numbers = [last[delivery.id, delivery.run] + 1 for delivery in leased]
+    numbers = [last[delivery.seq, delivery.run] + 1 for delivery in leased]
     begun = [
-        (delivery.id, delivery.run, number, now)
+        (delivery.seq, delivery.run, number, now)
         for delivery, number in zip(leased, numbers, strict=True)
     ]
     tx.run(
-        f"INSERT INTO attempts (delivery_id, run, number, started_at) VALUES {table(begun)}",
+        f"INSERT INTO attempts (delivery_seq, run, number, started_at) VALUES {table(begun)}",
         values(begun),
     )
     return numbers
@@ -190,7 +190,7 @@ def probe(reader: Reader, endpoint_id: str, now: int) -> int | None:
     None if none is due. Deliveries without an attempt come first, live before bulk, oldest first. Each query is an
     index look-up, however long the queue is.
     """
-    due = f"d.endpoint_id = :id AND {_FREE.format('d')} AND d.next_attempt_at <= :now"
+    due = f"d.endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND {_FREE.format('d')} AND d.next_attempt_at <= :now"
     params = {"id": endpoint_id, "now": now}
     for bulk in (0, 1):
         seq = reader.value(
@@ -217,17 +217,18 @@ def addresses(reader: Reader) -> list[str]:
         str(row[0])
         for row in reader.all(
             f"SELECT DISTINCT e.url FROM endpoints e WHERE {_SENDS} AND (e.kind = 'endpoint' OR EXISTS "
-            "(SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.id AND d.next_attempt_at IS NOT NULL))"
+            "(SELECT 1 FROM deliveries d WHERE d.endpoint_seq = e.seq AND d.next_attempt_at IS NOT NULL))"
         )
     ]
 
 
-def _numbers(reader: Reader, found: Sequence[Delivery]) -> Counter[tuple[str, int]]:
+def _numbers(reader: Reader, found: Sequence[Delivery]) -> Counter[tuple[int, int]]:
     # Not within RETURNING: SQLite 3.40 would scan the whole attempts table there.
-    ids = [delivery.id for delivery in found]
-    last: Counter[tuple[str, int]] = Counter()
-    for delivery_id, run, number in reader.all(
-        f"SELECT delivery_id, run, number FROM attempts WHERE delivery_id IN ({listed(ids)})", ids
+    seqs = [delivery.seq for delivery in found]
+    last: Counter[tuple[int, int]] = Counter()
+    for seq, run, number in reader.all(
+        f"SELECT delivery_seq, run, number FROM attempts WHERE delivery_seq IN ({listed(seqs)})",
+        seqs,
     ):
-        last[delivery_id, run] = max(last[delivery_id, run], number)
+        last[seq, run] = max(last[seq, run], number)
     return last

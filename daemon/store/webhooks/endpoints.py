@@ -57,9 +57,9 @@ def pause_scheme(tx: Tx, scheme: str) -> int:
     )
 
 
-def at_decision(reader: Reader, endpoint_id: str, *, catch_all: bool) -> Endpoint:
+def at_decision(reader: Reader, endpoint_seq: int, *, catch_all: bool) -> Endpoint:
     """Return the endpoint of an earlier routing decision, deleted or not, with its settings at that time."""
-    row = reader.one(f"SELECT {_ENDPOINT} FROM endpoints WHERE id = :id", {"id": endpoint_id})
+    row = reader.one(f"SELECT {_ENDPOINT} FROM endpoints WHERE seq = :seq", {"seq": endpoint_seq})
     assert row is not None, "endpoints are never removed"
     # Only endpoints that subscribed to payments take part in a decision.
     kept = replace(load(Endpoint, row), catch_all=catch_all)

@@ -24,14 +24,13 @@ from daemon.wire import DeliveryStatus, EventKind, Mode
 
 @dataclass(frozen=True, slots=True)
 class _Event:
-    """An event to queue.
+    """An event to queue, about the payment, or about the transaction if there is no payment.
 
-    `subject` is the payment's id, or the transaction's if there is no payment. `data` makes the data for one endpoint.
-    With `bulk` it goes behind live deliveries.
+    `data` makes the data for one endpoint. With `bulk` it goes behind live deliveries.
     """
 
     kind: EventKind
-    subject: str
+    payment: Payment | None
     transaction: Transaction
     data: Callable[[Endpoint], Json]
     revision: int = 0
@@ -97,12 +96,13 @@ class Outbox:
         self, tx: Tx, endpoint: Endpoint, payments: Sequence[Forwarded], now: int
     ) -> set[str]:
         """Queue payments for one endpoint, behind live deliveries; return the ids of those not queued before."""
-        rows = {}
+        rows = []
+        about = {}
         for facts in payments:
             delivery = self._delivery(endpoint, _forwarded(tx, facts, bulk=True), now)
-            rows[delivery["id"]] = delivery
-        new = deliveries.add(tx, list(rows.values()))
-        return {rows[delivery_id]["subject"] for delivery_id in new}
+            rows.append(delivery)
+            about[delivery["id"]] = facts.payment.id
+        return {about[delivery_id] for delivery_id in deliveries.add(tx, rows)}
 
     def verified(
         self,
@@ -133,7 +133,7 @@ class Outbox:
                 supersedes_reference=supersedes_reference,
             )
 
-        event = _Event(EventKind.COMPLETED, payment.id, transaction, data)
+        event = _Event(EventKind.COMPLETED, payment, transaction, data)
         own = [receiver.endpoint for receiver in among]
         last = () if reconciliation_id is None else claiming
         rows += [
@@ -150,7 +150,7 @@ class Outbox:
         def data(_endpoint: Endpoint) -> Json:
             return core_body.reversed_(transaction, payment, now, reversal)
 
-        return self._notify(tx, EventKind.REVERSED, payment.id, transaction, data, now)
+        return self._notify(tx, EventKind.REVERSED, payment, transaction, data, now)
 
     def expire(self, tx: Tx, transaction: Transaction, now: int) -> int:
         """Queue `transaction.expired` for every endpoint that subscribed to it; return the number of deliveries."""
@@ -158,7 +158,7 @@ class Outbox:
         def data(_endpoint: Endpoint) -> Json:
             return core_body.expired(transaction, now)
 
-        return self._notify(tx, EventKind.EXPIRED, transaction.id, transaction, data, now)
+        return self._notify(tx, EventKind.EXPIRED, None, transaction, data, now)
 
     def review(
         self,
@@ -174,14 +174,13 @@ class Outbox:
 
         `payment` is the held one; None if a held message has made no payment.
         """
-        subject = transaction.id if payment is None else payment.id
 
         def data(_endpoint: Endpoint) -> Json:
             return core_body.review_required(
                 transaction, payment, now, review_id=review_id, reason=reason
             )
 
-        return self._notify(tx, EventKind.REVIEW_REQUIRED, subject, transaction, data, now)
+        return self._notify(tx, EventKind.REVIEW_REQUIRED, payment, transaction, data, now)
 
     def update(
         self,
@@ -204,18 +203,18 @@ class Outbox:
             return core_body.updated(is_now, was)
 
         def was_forwarded(endpoint: Endpoint) -> bool:
-            return deliveries.was_queued(tx, endpoint.id, EventKind.FORWARDED, payment.id)
+            return deliveries.was_queued(tx, endpoint.seq, EventKind.FORWARDED, payment.seq)
 
         # Behind live deliveries: a claim may change a month of payments at once.
         return self._notify(
-            tx, EventKind.UPDATED, payment.id, transaction, data, now, only=was_forwarded, bulk=True
+            tx, EventKind.UPDATED, payment, transaction, data, now, only=was_forwarded, bulk=True
         )
 
     def _notify(
         self,
         tx: Tx,
         kind: EventKind,
-        subject: str,
+        payment: Payment | None,
         transaction: Transaction,
         data: Callable[[Endpoint], Json],
         now: int,
@@ -228,8 +227,9 @@ class Outbox:
         targets = [endpoint for endpoint in subscribed if only(endpoint)]
         if not targets:
             return 0
+        subject = transaction.id if payment is None else payment.id
         revision = deliveries.next_revision(tx, kind, subject)
-        event = _Event(kind, subject, transaction, data, revision, bulk)
+        event = _Event(kind, payment, transaction, data, revision, bulk)
         return self._queue(tx, targets, event, now)
 
     def _implicit(self, tx: Tx, transaction: Transaction, now: int) -> Endpoint | None:
@@ -256,24 +256,25 @@ class Outbox:
 
     def _delivery(self, endpoint: Endpoint, event: _Event, now: int) -> dict[str, Any]:
         """Return a delivery's row for one endpoint, without the columns that are not known yet."""
+        payment, transaction = event.payment, event.transaction
         webhook_id = ids.webhook_id(
             self.account_key,
             endpoint.mode,
             endpoint.url_normalised,
             event.kind,
-            event.subject,
+            transaction.id if payment is None else payment.id,
             event.revision,
         )
-        mode, data = event.transaction.mode, event.data(endpoint)
+        mode, data = transaction.mode, event.data(endpoint)
         body = core_body.payload(event.kind, webhook_id, now, mode, data)
         return {
             "id": ids.time_ordered(self.new_id(), now),
             "webhook_id": webhook_id,
-            "endpoint_id": endpoint.id,
+            "endpoint_seq": endpoint.seq,
             "event": event.kind,
-            "subject": event.subject,
+            "subject": -transaction.seq if payment is None else payment.seq,
             "revision": event.revision,
-            "transaction_id": event.transaction.id,
+            "transaction_seq": transaction.seq,
             "test": mode is Mode.TEST,
             "body": body,
             "status": DeliveryStatus.PENDING,
@@ -296,4 +297,4 @@ def _forwarded(tx: Tx, facts: Forwarded, *, bulk: bool = False) -> _Event:
             raw = tx.value("SELECT body FROM messages WHERE id = :id", {"id": payment.message_id})
         return core_body.forwarded(transaction, payment, facts.method, raw)
 
-    return _Event(EventKind.FORWARDED, payment.id, transaction, data, bulk=bulk)
+    return _Event(EventKind.FORWARDED, payment, transaction, data, bulk=bulk)

@@ -52,8 +52,8 @@ class Candidate:
 
 _WINDOW = (
     "FROM payments p JOIN transactions t ON t.payment_id = p.id "
-    "LEFT JOIN deliveries d ON d.endpoint_id = :endpoint AND d.event = :event "
-    "AND d.subject = p.id AND d.revision = 0 "
+    "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event "
+    "AND d.subject = p.seq AND d.revision = 0 "
 )
 
 
@@ -68,7 +68,7 @@ def _scan(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
             "AND telco_at >= :since AND telco_at < :until) "
             "AND p.seq > :after AND t.rejected = 0 ORDER BY p.seq LIMIT :limit",
             {
-                "endpoint": window.endpoint.id,
+                "endpoint": window.endpoint.seq,
                 "event": EventKind.FORWARDED,
                 "mode": window.endpoint.mode,
                 "since": window.since,
@@ -85,11 +85,11 @@ def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict
         return {}
     rows = reader.all(
         f"SELECT {_PAYMENT_P}, {_TRANSACTION_T}, {columns(Delivery, 'd.')}, "
-        "EXISTS (SELECT 1 FROM deliveries o WHERE o.transaction_id IN (t.id, t.supersedes) "
-        "AND o.endpoint_id <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
+        "EXISTS (SELECT 1 FROM transactions own JOIN deliveries o ON o.transaction_seq = own.seq "
+        "WHERE own.id IN (t.id, t.supersedes) AND o.endpoint_seq <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
         # Literals instead of named parameters, because SQLite looks up each name among all earlier ones; they are ours.
         f"{_WINDOW}WHERE p.seq IN ({', '.join(map(str, seqs))}) AND t.rejected = 0",
-        {"endpoint": endpoint.id, "event": EventKind.FORWARDED},
+        {"endpoint": endpoint.seq, "event": EventKind.FORWARDED},
     )
     return {
         row[0]: Candidate(

@@ -67,8 +67,8 @@ def decide(
     """Decide which of these endpoints get a payment, received by this number, and store the decision."""
     routed = route(among, transaction, payment, method)
     tx.run(
-        "INSERT INTO routings (payment_seq, transaction_id, mode, decided_at, claims, decision) "
-        "VALUES (:payment, :transaction, :mode, :now, :claims, :decision)",
+        "INSERT INTO routings (payment_seq, transaction_seq, mode, decided_at, claims, decision) "
+        "VALUES (:payment, (SELECT seq FROM transactions WHERE id = :transaction), :mode, :now, :claims, :decision)",
         {
             "payment": payment.seq,
             "transaction": transaction.id,
@@ -93,7 +93,8 @@ class StoredDecision:
 def stored_decisions(reader: Reader, payment: Payment) -> list[StoredDecision]:
     """Return the decisions about a payment, oldest first."""
     rows = reader.all(
-        "SELECT transaction_id, decided_at, decision FROM routings WHERE payment_seq = :seq ORDER BY seq",
+        "SELECT t.id, r.decided_at, r.decision FROM routings r JOIN transactions t ON t.seq = r.transaction_seq "
+        "WHERE r.payment_seq = :seq ORDER BY r.seq",
         {"seq": payment.seq},
     )
     return [StoredDecision(row[0], row[1], read_decision(row[2])) for row in rows]
@@ -106,7 +107,8 @@ def count_unclaimed(reader: Reader, mode: Mode, since: int) -> int:
             "SELECT COUNT(DISTINCT r.payment_seq) FROM routings r JOIN payments p ON p.seq = r.payment_seq "
             "JOIN transactions t ON t.payment_id = p.id "
             "WHERE r.mode = :mode AND r.claims = 0 AND r.decided_at >= :since AND NOT EXISTS "
-            "(SELECT 1 FROM deliveries d WHERE d.transaction_id IN (t.id, t.supersedes) AND d.event = :event)",
+            "(SELECT 1 FROM transactions own JOIN deliveries d ON d.transaction_seq = own.seq "
+            "WHERE own.id IN (t.id, t.supersedes) AND d.event = :event)",
             {"mode": mode, "since": since, "event": EventKind.FORWARDED},
         )
     )

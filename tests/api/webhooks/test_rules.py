@@ -34,7 +34,9 @@ async def pay(api: FakeApi, telco_id: str, amount: int = 2500, text: str = "food
 async def forwards(api: FakeApi) -> list[tuple[str, str]]:
     """Return (endpoint, amount) of everything that was forwarded."""
     among = "event = 'transaction.forwarded'"
-    to = await api.shop.values(f"SELECT endpoint_id FROM deliveries WHERE {among} ORDER BY seq")
+    to = await api.shop.values(
+        f"SELECT (SELECT id FROM endpoints WHERE seq = endpoint_seq) FROM deliveries WHERE {among} ORDER BY seq"
+    )
     return [
         (endpoint_id, json.loads(body)["data"]["amount"])
         for endpoint_id, body in zip(to, await api.shop.bodies(among), strict=True)

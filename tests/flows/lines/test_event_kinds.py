@@ -31,7 +31,9 @@ async def endpoint(shop: FakeShop, name: str, *kinds: EventKind, **changes: Any)
 async def sent(shop: FakeShop, kind: EventKind) -> list[tuple[str, Any]]:
     """Return (endpoint, body) of each delivery of this kind."""
     among = f"event = '{kind}'"
-    found = await shop.values(f"SELECT endpoint_id FROM deliveries WHERE {among} ORDER BY seq")
+    found = await shop.values(
+        f"SELECT (SELECT id FROM endpoints WHERE seq = endpoint_seq) FROM deliveries WHERE {among} ORDER BY seq"
+    )
     return [
         (endpoint_id, json.loads(body))
         for endpoint_id, body in zip(found, await shop.bodies(among), strict=True)

@@ -71,7 +71,7 @@ async def facts(shop: FakeShop) -> dict[str, list[Any]]:
             "SELECT id FROM transactions WHERE origin = 'open' ORDER BY id"
         ),
         "webhooks": await shop.values(
-            "SELECT webhook_id, event, transaction_id FROM deliveries ORDER BY webhook_id"
+            "SELECT webhook_id, event, (SELECT id FROM transactions WHERE seq = transaction_seq) FROM deliveries ORDER BY webhook_id"
         ),
         "bodies": sorted(await shop.bodies()),
     }

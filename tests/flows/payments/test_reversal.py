@@ -123,7 +123,9 @@ async def test_a_paid_order_keeps_its_status_and_says_that_its_money_is_gone(
         "currency": "GHS",
         "timestamp": "2026-11-21T08:00:00.000Z",
     }
-    [told] = await shop.values("SELECT transaction_id FROM events WHERE type = 'payment.reversed'")
+    [told] = await shop.values(
+        "SELECT t.id FROM events e JOIN transactions t ON t.seq = e.transaction_seq WHERE e.type = 'payment.reversed'"
+    )
     assert told == request.id
 
 

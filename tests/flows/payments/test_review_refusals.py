@@ -43,7 +43,7 @@ async def test_a_rejected_payment_is_kept_not_forwarded_and_its_order_waits_agai
     assert answer["data"]["request"]["status"] == "PENDING"
     assert await shop.values("SELECT COUNT(*) FROM deliveries") == [0]
     assert [
-        event.type for event in await shop.rows(Event, "events", f"transaction_id = '{request.id}'")
+        event.type for event in await shop.rows(Event, "events", f"transaction_seq = {request.seq}")
     ] == [
         "transaction.created",
         "sms.queued",
@@ -68,7 +68,7 @@ async def test_the_held_order_shows_as_expired_and_the_sweep_tells_of_it_when_it
     assert (await shop.transaction(request.reference)).status == status
     assert await shop.values("SELECT event FROM deliveries") == told
     journal = await shop.values(
-        "SELECT transaction_id FROM events WHERE type = 'transaction.released'"
+        "SELECT t.id FROM events e JOIN transactions t ON t.seq = e.transaction_seq WHERE e.type = 'transaction.released'"
     )
     assert journal == [request.id]
 

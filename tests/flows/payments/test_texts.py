@@ -255,7 +255,7 @@ async def test_what_a_crash_interrupted_is_in_doubt_and_never_sent_again(shop: F
     assert text.status == "unknown"
     shop.clock.advance(600)
     assert (await flows_texts.lease(shop.env, shop.source.sim_key)).outgoing is None
-    told = await shop.rows(Event, "events", f"transaction_id = '{request.id}'")
+    told = await shop.rows(Event, "events", f"transaction_seq = {request.seq}")
     assert [event.type for event in told] == ["transaction.created", "sms.queued", "sms.unknown"]
 
 
@@ -299,7 +299,7 @@ async def test_a_status_report_says_whether_it_arrived_and_is_no_message(tmp_pat
     other = report(outgoing.pdus[0].hex, 41)
     assert other is not None
     await shop.read_pdus([arrived, arrived])
-    told = await shop.rows(Event, "events", f"transaction_id = '{request.id}'")
+    told = await shop.rows(Event, "events", f"transaction_seq = {request.seq}")
     assert [event.type for event in told][-1:] == ["sms.delivered"]
     assert [event.type for event in told].count("sms.delivered") == 1
     assert await shop.values("SELECT COUNT(*) FROM messages") == [0]

@@ -61,8 +61,8 @@ async def settle(shop: FakeShop, *statements: str) -> None:
             "UPDATE deliveries SET status = 'delivered', delivered_at = 1, next_attempt_at = NULL"
         )
         tx.run(
-            "UPDATE deliveries SET response_body = :echo WHERE transaction_id IN "
-            "(SELECT id FROM transactions WHERE phone_number IS NOT NULL)",
+            "UPDATE deliveries SET response_body = :echo WHERE transaction_seq IN "
+            "(SELECT seq FROM transactions WHERE phone_number IS NOT NULL)",
             {"echo": f"thank you {NAME}"},
         )
         tx.run("UPDATE sms_outbox SET status = 'sent', ended_at = 1 WHERE ended_at IS NULL")
@@ -132,7 +132,7 @@ async def test_nothing_of_the_person_stays_and_all_of_the_money_does(shop: FakeS
     assert (first.amount_minor, first.telco_transaction_id) == (2500, "0000012345678901")
     assert (first.payer_name, first.payer_phone, first.reference_text) == (None, None, None)
     assert (other.payer_name, other.payer_phone) == (OTHER_NAME, "+233209000543")
-    (body,) = await shop.bodies(f"transaction_id = '{order.id}' AND event LIKE '%forwarded'")
+    (body,) = await shop.bodies(f"transaction_seq = {order.seq} AND event LIKE '%forwarded'")
     data = json.loads(body)["data"]
     assert (data["amount"], data["payer"]) == ("25.00", {"phone_number": None, "name": None})
     assert (data.get("raw"), data["meta"]) == (None, {})

@@ -156,6 +156,7 @@ async def test_the_twentieth_failure_writes_to_the_owner(shop: FakeShop) -> None
 
 
 async def test_a_paused_endpoint_is_named_with_what_to_type(shop: FakeShop) -> None:
+    await add_endpoint(shop, ENDPOINT)
     await add_event(shop, "endpoint.auto_paused", endpoint_id=ENDPOINT, consecutive_failures=20)
     await told(shop)
     (row,) = await listed(shop)

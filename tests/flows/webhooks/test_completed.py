@@ -25,7 +25,9 @@ async def pay(shop: FakeShop, typed: str | None, telco_id: str = ID) -> None:
 
 async def sent(shop: FakeShop) -> list[tuple[str, str]]:
     """Return (event, receiver) of all deliveries; an implicit endpoint by its URL, another by its ID."""
-    found = await shop.values("SELECT event, endpoint_id FROM deliveries ORDER BY event DESC, seq")
+    found = await shop.values(
+        "SELECT event, (SELECT id FROM endpoints WHERE seq = endpoint_seq) FROM deliveries ORDER BY event DESC, seq"
+    )
     rows: list[Endpoint] = await shop.rows(Endpoint, "endpoints")
     names = {row.id: row.url if row.kind == "implicit" else row.id for row in rows}
     return [(event, names[endpoint_id]) for event, endpoint_id in found]

@@ -51,7 +51,7 @@ async def test_a_matched_payment_is_forwarded_and_completed(shop: FakeShop) -> N
     await shop.read(mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), request.svc_code or "", ID))
     rows = await shop.rows(Delivery, "deliveries")
     assert [row.event for row in rows] == ["transaction.forwarded", "transaction.completed"]
-    assert {row.subject for row in rows} == {(await shop.payments())[0].id}
+    assert {row.subject for row in rows} == {(await shop.payments())[0].seq}
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
 
 

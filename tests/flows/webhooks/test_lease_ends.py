@@ -19,13 +19,15 @@ from tests.fakes.shop import FakeShop
 
 WRITTEN = (
     """SELECT status, next_attempt_at, leased_until, attempt_count, response_status_code, response_body, error_code,
-       error_message, delivered_at, failed_at, waiting, extra FROM deliveries WHERE endpoint_id = :id ORDER BY seq""",
+       error_message, delivered_at, failed_at, waiting, extra FROM deliveries
+       WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) ORDER BY seq""",
     """SELECT a.number, a.finished_at, a.duration_us, a.status_code, a.error_code, a.error_message, a.counted
-       FROM attempts a JOIN deliveries d ON d.id = a.delivery_id WHERE d.endpoint_id = :id ORDER BY d.seq""",
-    "SELECT type, mode, at, transaction_id FROM events WHERE endpoint_id = :id ORDER BY seq",
+       FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq JOIN endpoints e ON e.seq = d.endpoint_seq
+       WHERE e.id = :id ORDER BY d.seq""",
+    "SELECT type, mode, at, transaction_seq FROM events WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) ORDER BY seq",
     """SELECT consecutive_failures, link_failures, last_success_at, last_failure_at FROM endpoints WHERE id = :id""",
     """SELECT reason, attempt_count FROM dead_letters
-       WHERE delivery_id IN (SELECT id FROM deliveries WHERE endpoint_id = :id)""",
+       WHERE delivery_id IN (SELECT d.id FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq WHERE e.id = :id)""",
 )
 """Queries of all rows that the attempts of one endpoint write."""
 

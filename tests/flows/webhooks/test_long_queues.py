@@ -29,7 +29,11 @@ async def arrive(shop: FakeShop, leased: Leased) -> None:
 
 
 async def owed(shop: FakeShop, endpoint_id: str = "e1") -> list[Delivery]:
-    rows = await shop.rows(Delivery, "deliveries", f"endpoint_id = '{endpoint_id}'")
+    rows = await shop.rows(
+        Delivery,
+        "deliveries",
+        f"endpoint_seq = (SELECT seq FROM endpoints WHERE id = '{endpoint_id}')",
+    )
     return [row for row in rows if isinstance(row, Delivery)]
 
 

@@ -73,7 +73,8 @@ class Machine:
                 await endpoints.update(self.shop.env, OWNER, endpoint_id, changes)
             case "bulk":
                 bulk = (
-                    "UPDATE deliveries SET bulk = 1 - bulk WHERE endpoint_id = :id AND seq % 3 = 0"
+                    "UPDATE deliveries SET bulk = 1 - bulk WHERE seq % 3 = 0 "
+                    "AND endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id)"
                 )
                 params = {"id": endpoint_id}
                 await self.shop.env.store.write(lambda tx: tx.run(bulk, params))

@@ -148,7 +148,7 @@ def test_a_step_that_would_leave_rows_without_what_they_name_is_not_taken(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lossy = (
-        "CREATE TABLE anew (\n    id TEXT NOT NULL UNIQUE\n) STRICT;\nDROP TABLE endpoints;\n"
+        "CREATE TABLE anew (\n    seq INTEGER PRIMARY KEY,\n    id TEXT NOT NULL UNIQUE\n) STRICT;\nDROP TABLE endpoints;\n"
         "ALTER TABLE anew RENAME TO endpoints;\n"
     )
     monkeypatch.setattr(migrate, "migrations", lambda: [BASE, Migration(2, "lossy", lossy)])
