@@ -14,6 +14,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
+import msgspec
+
 from daemon.core.errors import MomoError
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ class HubClient:
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        octets = gzip.compress(json.dumps(body, separators=(",", ":")).encode(), compresslevel=6)
+        octets = gzip.compress(msgspec.json.encode(body), compresslevel=6)
         try:
             answer = await self._open().post(
                 self._url + path,

@@ -595,6 +595,8 @@ async def test_a_hub_says_which_branches_are_silent_and_what_was_refused(
         (3, "old", now - 9 * DAY_US),
     ):
         await shop.env.store.write(
-            lambda tx, v=version, w=why, t=at: branches.refuse(tx, "b", fact, v, w, t)  # type: ignore[misc]
+            lambda tx, v=version, w=why, t=at: branches.refuse(
+                tx, "b", fact, v, why=w, now=t, program="1"
+            )  # type: ignore[misc]
         )
     assert "last seven days: 2; the last one: the second" in found(patient, "hub")["hub.refused"][1]

@@ -23,6 +23,8 @@ UNIQUE = {
     "seq",
     # The payments of one number are grouped by name and currency.
     "p.payer_phone, MAX(p.payer_name), p.currency",
+    # The key of the facts that a hub keeps aside, and their own id.
+    "branch_id, version, id",
     # Each transaction has a pair of names once.
     "n.transaction_id",
     # `select_page`; the orders that its callers pass are checked below.

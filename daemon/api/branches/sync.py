@@ -17,7 +17,7 @@ from daemon.flows.branches import sync as sync_flow
 from daemon.flows.branches.sync import SyncAnswer
 from daemon.store.branches import branches
 
-REQUEST_BYTES_MAX: Final = 4 * BYTES_MAX
+REQUEST_BYTES_MAX: Final = 2 * BYTES_MAX
 """One fact may be larger than a batch should be."""
 HELD_S: Final = 25.0
 """How long a request that brings nothing is held open."""

@@ -11,8 +11,10 @@ SUMS: Final = "sums"
 """The kind of row by which a branch compares itself with its hub: number and sum of payments by day."""
 FACTS_MAX: Final = 500
 """Facts in one request."""
-BYTES_MAX: Final = 256 * 1024
+BYTES_MAX: Final = 1024 * 1024
 """Of one request as JSON, except that one fact may be larger."""
+BYTES_FIRST: Final = 256 * 1024
+"""Of the first request, before the width of the line is known."""
 EPOCH: Final = 1 << 40
 """Numbers of a feed in one epoch."""
 EPOCHS: Final = 1 << 22

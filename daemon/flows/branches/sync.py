@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from daemon.core.branches.facts import Fact, SyncRequest
+from daemon.core.branches.facts import EPOCH, Fact, SyncRequest
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.model import Payment, Reversal
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
+from daemon.runtime.system import VERSION
 from daemon.steps import hand_up
 from daemon.store import journal
 from daemon.store.branches import branches, copies
@@ -24,6 +25,8 @@ from daemon.wire import ErrorCode, Mode, ShopRole
 from parsers.masking import describe_error
 
 COMMANDS_MAX: Final = 100
+_AT_ONCE: Final = 500
+"""Kept facts that are read in one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +107,16 @@ def _check(
 
 def _take(tx: Tx, env: Env, branch: Branch, facts: Sequence[Fact], times: Times) -> None:
     """Store facts, and decide the payments that were handed up with them."""
-    copies.store(tx, branch.id, branch.epoch, facts)
-    ids = [fact.id for fact in facts if fact.kind == "payment" and fact.row is not None]
-    for payment in copies.handed_up(tx, branch.id, ids):
+    doubles = copies.store(tx, branch.id, branch.epoch, facts)
+    rows = [(fact.id, fact.row) for fact in facts if fact.kind == "payment" and fact.row]
+    handed = [own for own, row in rows if row.get("decider") == "hub"]
+    for payment in copies.handed_up(tx, branch.id, handed):
         hand_up.decide(tx, env, branch, payment, times)
-    for second, first in copies.doubles(tx, ids):
+    for second, first in copies.doubles(tx, doubles):
         _compare(tx, branch, second, first, times.wall_us)
-    for fact in facts:
-        if fact.kind == "payment" and fact.row is not None and fact.row.get("reversed_at"):
-            _reverse(tx, env, fact.id, times.wall_us)
+    for own, row in rows:
+        if row.get("reversed_at"):
+            _reverse(tx, env, own, times.wall_us)
 
 
 def _reverse(tx: Tx, env: Env, payment_id: str, now: int) -> None:
@@ -270,10 +274,53 @@ async def _one_by_one(
 
 async def _refuse(env: Env, branch: Branch, fact: Fact, why: str, now: int) -> None:
     def job(tx: Tx) -> None:
-        if branches.refuse(tx, branch.id, fact, fact.version(branch.epoch), why, now):
+        if branches.refuse(
+            tx, branch.id, fact, fact.version(branch.epoch), why=why, now=now, program=VERSION
+        ):
             _notify(tx, "fact_refused", branch, now, fact=fact.kind, id=fact.id, why=why)
 
     await env.store.write(job)
+
+
+async def try_again(env: Env, version: str) -> int:
+    """Store the facts that another version of the program refused, if this one can; return their number.
+
+    Each version tries once.
+
+    Raises:
+        Unavailable: Nothing can be written. The rest is tried at the next start.
+    """
+    stored = 0
+    while kept := await env.store.read(
+        lambda reader: branches.refused_by_others(reader, version, _AT_ONCE)
+    ):
+        places = {id(fact): (branch_id, epoch) for branch_id, epoch, fact in kept}
+        for fact in copies.in_order([fact for _branch_id, _epoch, fact in kept]):
+            stored += await _try(env, *places[id(fact)], fact, version)
+    return stored
+
+
+async def _try(env: Env, branch_id: str, epoch: int, fact: Fact, version: str) -> bool:
+    times = env.times()
+    number = epoch * EPOCH + fact.seq
+
+    def job(tx: Tx) -> bool:
+        branch = branches.get(tx, branch_id)
+        assert branch is not None, "a refused fact belongs to a branch"
+        late = copies.is_superseded(tx, branch_id, fact, number)
+        if not late:
+            _take(tx, env, replace(branch, epoch=epoch), [fact], times)
+        branches.forget_refused(tx, branch_id, number)
+        return not late
+
+    try:
+        return await env.store.write(job)
+    except Unavailable:
+        raise
+    except Exception as error:  # noqa: BLE001 -- the reason is kept with the fact
+        why = describe_error(error)
+        await env.store.write(lambda tx: branches.refuse_again(tx, branch_id, number, why, version))
+        return False
 
 
 async def look_for_commands(

@@ -11,14 +11,15 @@ from typing import Any, Final
 
 from daemon import wire
 from daemon.core.branches import pace
-from daemon.core.branches.facts import BYTES_MAX, encode
+from daemon.core.branches.facts import BYTES_FIRST, encode
 from daemon.core.errors import Unavailable
 from daemon.env import Env
-from daemon.flows.branches import join, outbound
+from daemon.flows.branches import join, outbound, sync
 from daemon.flows.branches.outbound import Outgoing
 from daemon.loops.branches.commands import HubCommands
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
+from daemon.runtime.system import VERSION
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
 from daemon.store import journal
 from daemon.store.branches import feed
@@ -45,7 +46,7 @@ class HubLinkLoop:
         self._outcomes: dict[str, Mapping[str, Any]] = {}
         self._stale = False
         self._failures = 0
-        self._size_max = BYTES_MAX
+        self._size_max = BYTES_FIRST
         self._client: tuple[tuple[str, str, str], HubClient] | None = None
 
     async def run(self) -> None:
@@ -57,6 +58,8 @@ class HubLinkLoop:
             store.subscribe(feed.TOPIC, self._changed.set),
         ]
         try:
+            if self._env.place.role is wire.ShopRole.HUB:
+                await sync.try_again(self._env, VERSION)
             while True:
                 await self._wait(await self._turn())
         finally:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.core.branches.facts import Fact
+from daemon.core.branches.facts import EPOCH, Fact
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, load_optional
 
@@ -249,20 +249,53 @@ def answer(
     )
 
 
-def refuse(tx: Tx, branch_id: str, fact: Fact, version: int, why: str, now: int) -> bool:
-    """Keep a fact that cannot be stored; return False if it is kept already."""
+def refuse(
+    tx: Tx, branch_id: str, fact: Fact, version: int, *, why: str, now: int, program: str
+) -> bool:
+    """Keep a fact that this version of the program cannot store; return False if it is kept already."""
     body = {"row": fact.row, "message": fact.message}
     return (
         tx.run(
-            "INSERT INTO facts_refused (branch_id, version, kind, id, why, body, at) "
-            "VALUES (:branch, :version, :kind, :id, :why, :body, :now) ON CONFLICT (branch_id, version) DO NOTHING",
+            "INSERT INTO facts_refused (branch_id, version, kind, id, why, body, at, tried_with) "
+            "VALUES (:branch, :version, :kind, :id, :why, :body, :now, :program) ON CONFLICT (branch_id, version) DO NOTHING",
             {
                 "branch": branch_id, "version": version, "kind": fact.kind, "id": fact.id,
-                "why": why, "body": json.dumps(body), "now": now,
+                "why": why, "body": json.dumps(body), "now": now, "program": program,
             },
         )
         == 1
     )  # fmt: skip
+
+
+def refused_by_others(reader: Reader, program: str, limit: int) -> list[tuple[str, int, Fact]]:
+    """Return kept facts that this version of the program has not tried, each with its branch and epoch, oldest first."""
+    rows = reader.all(
+        "SELECT branch_id, version, kind, id, body FROM facts_refused WHERE tried_with <> :program "
+        "ORDER BY branch_id, version, id LIMIT :limit",
+        {"program": program, "limit": limit},
+    )
+    found = []
+    for branch_id, version, kind, row_id, text in rows:
+        body = json.loads(text)
+        fact = Fact(version % EPOCH, kind, row_id, body["row"], body["message"])
+        found.append((str(branch_id), version // EPOCH, fact))
+    return found
+
+
+def refuse_again(tx: Tx, branch_id: str, version: int, why: str, program: str) -> None:
+    """Record that this version of the program cannot store a kept fact either."""
+    tx.run(
+        "UPDATE facts_refused SET why = :why, tried_with = :program WHERE branch_id = :branch AND version = :version",
+        {"branch": branch_id, "version": version, "why": why, "program": program},
+    )
+
+
+def forget_refused(tx: Tx, branch_id: str, version: int) -> None:
+    """Drop a kept fact that was stored after all."""
+    tx.run(
+        "DELETE FROM facts_refused WHERE branch_id = :branch AND version = :version",
+        {"branch": branch_id, "version": version},
+    )
 
 
 def refused_since(reader: Reader, since: int) -> list[tuple[str, int, str]]:

@@ -1,7 +1,7 @@
 """A hub's copies of the rows of its branches: stored by version, so that a fact that comes twice changes nothing."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from daemon.core.branches.facts import KEYS, MESSAGE, TABLES, Fact
@@ -9,7 +9,7 @@ from daemon.core.branches.row_check import fault_of
 from daemon.core.errors import MomoError
 from daemon.core.model import Payment
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, load_all
+from daemon.store.rows import columns, load_all
 
 _ORDER: Final = ("method", "payment", "transaction", "review", "reversal")
 """Each kind refers only to rows of the kinds before it."""
@@ -50,8 +50,8 @@ class UnreadableRowError(MomoError):
     """A fact has a row that this version cannot read."""
 
 
-def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
-    """Store facts of a branch.
+def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> list[str]:
+    """Store facts of a branch; return the payments among them that another branch, or the hub, has already.
 
     Raises:
         ForeignRowError: One names a row that is not the branch's.
@@ -62,11 +62,13 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
     for fact in facts:
         if fact.row is not None:
             by_kind.setdefault(fact.kind, []).append(fact)
+    doubles = list[str]()
     _store_messages(tx, branch_id, epoch, facts)
     for kind in _ORDER:
         some = by_kind.pop(kind, [])
         if kind == "payment":
             some = _with_doubles(tx, some)
+            doubles = [fact.id for fact in some if fact.row and fact.row["double_of"]]
         elif kind == "transaction":
             _free_payments(tx, some)
         elif kind == "review":
@@ -75,6 +77,7 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
         _upsert(tx, branch_id, name, KEYS.get(kind, "id"), names, _versions(some, epoch))
     for some in by_kind.values():
         _show(tx, branch_id, epoch, some)
+    return doubles
 
 
 def _check(reader: Reader, branch_id: str, facts: Sequence[Fact]) -> None:
@@ -90,12 +93,13 @@ def _check(reader: Reader, branch_id: str, facts: Sequence[Fact]) -> None:
             _note_named(named, "message", fact.message)
     for name, ids in named.items():
         key = KEYS["reversal"] if name == "reversals" else "id"
-        foreign = reader.value(
-            f"SELECT {key} FROM {name} WHERE {key} IN ({listed(ids)}) AND COALESCE(branch_id, '') <> ?",
-            [*sorted(ids), branch_id],
+        foreign = reader.all_among(
+            f"SELECT {key} FROM {name} WHERE {key} IN (members) AND COALESCE(branch_id, '') <> ?",
+            ids,
+            branch_id,
         )
-        if foreign is not None:
-            raise ForeignRowError(f"{name} {foreign} is not a row of this branch")
+        if foreign:
+            raise ForeignRowError(f"{name} {foreign[0][0]} is not a row of this branch")
 
 
 def _note_named(named: dict[str, set[str]], kind: str, row: Mapping[str, Any]) -> None:
@@ -132,15 +136,17 @@ def _upsert(
 
     A newer branch may send more columns, which are left out, and an older one fewer, which keep their default.
     """
-    for given, some in _alike((*names, "double_of"), rows):
+    for columns_sent, some in _alike(rows).items():
+        given = [each for each in (*names, "double_of") if each in columns_sent]
         every = [*given, "branch_id", "version"]
         changed = ", ".join(
             _assignment(name, each) for each in every if each not in (key, "branch_id")
         )
-        tx.run_for_each(
-            f"INSERT INTO {name} ({', '.join(every)}) VALUES ({listed(every)}) "
+        tx.insert_rows(
+            name,
+            every,
+            [[*map(row.__getitem__, given), branch_id, version] for version, row in some],
             f"ON CONFLICT ({key}) DO UPDATE SET {changed} WHERE {name}.version < excluded.version",
-            [[*(row.get(each) for each in given), branch_id, version] for version, row in some],
         )
 
 
@@ -155,13 +161,13 @@ def _assignment(name: str, column: str) -> str:
 
 
 def _alike(
-    names: Sequence[str], rows: Sequence[tuple[int, Mapping[str, Any]]]
-) -> Iterator[tuple[tuple[str, ...], list[tuple[int, Mapping[str, Any]]]]]:
-    """Yield the rows in groups with the same columns."""
+    rows: Sequence[tuple[int, Mapping[str, Any]]],
+) -> dict[tuple[str, ...], list[tuple[int, Mapping[str, Any]]]]:
+    """Return the rows in groups with the same columns."""
     groups: dict[tuple[str, ...], list[tuple[int, Mapping[str, Any]]]] = {}
     for version, row in rows:
-        groups.setdefault(tuple(each for each in names if each in row), []).append((version, row))
-    yield from groups.items()
+        groups.setdefault(tuple(row), []).append((version, row))
+    return groups
 
 
 def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> list[Fact]:
@@ -177,39 +183,48 @@ def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> list[Fact]:
     return found
 
 
-def _network_id(fact: Fact) -> tuple[Any, ...]:
+_NetworkId = tuple[str | None, str | None, str | None]
+"""Mode, provider and the network's ID."""
+
+
+def _network_id(fact: Fact) -> _NetworkId:
     row = fact.row or {}
     return row.get("mode"), row.get("provider"), row.get("telco_transaction_id")
 
 
-def _first_with(tx: Tx, network_ids: Collection[tuple[Any, ...]]) -> dict[tuple[Any, ...], str]:
+def _first_with(tx: Tx, network_ids: Collection[_NetworkId]) -> dict[_NetworkId, str]:
     """Return the payment that counts, by network ID."""
-    wanted = sorted(
-        {telco_id for _mode, _provider, telco_id in network_ids if telco_id is not None}
-    )
-    rows = tx.all(
-        "SELECT mode, provider, telco_transaction_id, id FROM payments "
-        f"WHERE telco_transaction_id IN ({listed(wanted)}) AND double_of IS NULL",
-        wanted,
-    )
-    return {(mode, provider, telco_id): found for mode, provider, telco_id, found in rows}
+    found = dict[_NetworkId, str]()
+    for mode, provider in {(mode, provider) for mode, provider, _telco_id in network_ids}:
+        rows = tx.all_among(
+            "SELECT telco_transaction_id, id FROM payments WHERE telco_transaction_id IN (members) "
+            "AND mode = ? AND provider = ? AND double_of IS NULL",
+            [one[2] for one in network_ids if one[:2] == (mode, provider) and one[2] is not None],
+            mode,
+            provider,
+        )
+        found |= {(mode, provider, telco_id): payment_id for telco_id, payment_id in rows}
+    return found
 
 
 def _free_payments(tx: Tx, facts: Sequence[Fact]) -> None:
     """Take payments from the transactions that had them before: the facts of those may come later."""
-    rows = [(fact.id, fact.row or {}) for fact in facts]
-    paid = [[own, row["payment_id"], own] for own, row in rows if row.get("payment_id")]
-    held = [[row["held_payment_id"], own] for own, row in rows if row.get("held_payment_id")]
-    tx.run_for_each(
-        "UPDATE transactions SET payment_id = NULL, merged_into = ? "
-        "WHERE payment_id = ? AND id <> ? AND origin = 'open'",
-        paid,
-    )
-    tx.run_for_each(
-        "UPDATE transactions SET held_payment_id = NULL "
-        "WHERE held_payment_id = ? AND id <> ? AND branch_id IS NOT NULL",
-        held,
-    )
+    for column, change, condition in (
+        ("payment_id", "payment_id = NULL, merged_into = ?", "origin = 'open'"),
+        ("held_payment_id", "held_payment_id = NULL", "branch_id IS NOT NULL"),
+    ):
+        wanted = {row[column]: fact.id for fact in facts if (row := fact.row or {}).get(column)}
+        if not wanted:
+            continue
+        found = tx.all_among(
+            f"SELECT id, {column} FROM transactions WHERE {column} IN (members) AND {condition}",
+            wanted,
+        )
+        for own, payment_id in found:
+            into = wanted[payment_id]
+            if own != into:
+                merged = [into] if "?" in change else []
+                tx.run(f"UPDATE transactions SET {change} WHERE id = ?", [*merged, own])
 
 
 def _close_others(tx: Tx, branch_id: str, facts: Sequence[Fact]) -> None:
@@ -228,14 +243,15 @@ def _close_others(tx: Tx, branch_id: str, facts: Sequence[Fact]) -> None:
 
 def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
     """Keep facts that are only shown; of an unknown kind too, for the version that knows it."""
-    tx.run_for_each(
-        "INSERT INTO branch_facts (branch_id, kind, id, version, body) VALUES (?, ?, ?, ?, ?) "
-        "ON CONFLICT (branch_id, kind, id) DO UPDATE SET version = excluded.version, body = excluded.body "
-        "WHERE branch_facts.version < excluded.version",
+    tx.insert_rows(
+        "branch_facts",
+        ("branch_id", "kind", "id", "version", "body"),
         [
             [branch_id, fact.kind, fact.id, fact.version(epoch), json.dumps(fact.row)]
             for fact in facts
         ],
+        "ON CONFLICT (branch_id, kind, id) DO UPDATE SET version = excluded.version, body = excluded.body "
+        "WHERE branch_facts.version < excluded.version",
     )
 
 
@@ -245,13 +261,14 @@ def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[Paymen
         return []
     return load_all(
         Payment,
-        reader.all(
-            f"SELECT {columns(Payment, 'p.')} FROM payments p WHERE p.id IN ({listed(ids)}) AND p.branch_id = ? "
+        reader.all_among(
+            f"SELECT {columns(Payment, 'p.')} FROM payments p WHERE p.id IN (members) AND p.branch_id = ? "
             "AND p.decider = 'hub' AND p.double_of IS NULL "
             "AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.branch_id IS NULL) "
             "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open' AND r.branch_id IS NULL) "
             "ORDER BY p.seq",
-            [*ids, branch_id],
+            ids,
+            branch_id,
         ),
     )
 
@@ -260,14 +277,31 @@ def doubles(reader: Reader, ids: Sequence[str]) -> list[tuple[Payment, Payment]]
     """Return those of these payments that are doubles, each with the first one."""
     if not ids:
         return []
-    rows = reader.all(
+    rows = reader.all_among(
         f"SELECT {columns(Payment, 'p.')}, {columns(Payment, 'f.')} FROM payments p JOIN payments f ON f.id = p.double_of "
-        f"WHERE p.id IN ({listed(ids)}) ORDER BY p.seq",
-        list(ids),
+        "WHERE p.id IN (members) ORDER BY p.seq",
+        ids,
     )
     width = len(_PAYMENT.split(", "))
     firsts = load_all(Payment, [row[width:] for row in rows])
     return list(zip(load_all(Payment, [row[:width] for row in rows]), firsts, strict=True))
+
+
+def is_superseded(reader: Reader, branch_id: str, fact: Fact, version: int) -> bool:
+    """Return whether a later state of a row is stored or kept aside: storing this one could take a payment from its holder."""
+    params = {"branch": branch_id, "id": fact.id, "version": version}
+    if reader.exists(
+        "SELECT 1 FROM facts_refused WHERE branch_id = :branch AND kind = :kind AND id = :id AND version > :version",
+        {**params, "kind": fact.kind},
+    ):
+        return True
+    if fact.kind not in TABLES:
+        return False
+    name, key = TABLES[fact.kind][0], KEYS.get(fact.kind, "id")
+    return reader.exists(
+        f"SELECT 1 FROM {name} WHERE branch_id = :branch AND {key} = :id AND version >= :version",
+        params,
+    )
 
 
 def detach_copies(tx: Tx, payment_id: str, into: str) -> None:

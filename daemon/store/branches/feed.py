@@ -3,10 +3,11 @@
 Triggers write it (`daemon/store/feed_triggers.py`).
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import msgspec
 
 from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, TABLES, Fact
 from daemon.store.engine import Reader, Tx
@@ -138,7 +139,7 @@ def batch(reader: Reader, after: int, *, texts: bool, size_max: int = BYTES_MAX)
             for key in _in_order((kind, row_id), rows, seen)
             for row in (rows.get(key),)
         ]
-        more = sum(len(json.dumps((one.row, one.message))) for one in together)
+        more = sum(len(msgspec.json.encode((one.row, one.message))) for one in together)
         if facts and (size + more > size_max or len(facts) + len(together) > FACTS_MAX):
             break
         size += more

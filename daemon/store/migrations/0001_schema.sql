@@ -1111,13 +1111,14 @@ CREATE INDEX branch_commands_by_subject ON branch_commands (subject, seq);
 
 -- Facts that could not be stored; the feed goes on behind them.
 CREATE TABLE facts_refused (
-    branch_id TEXT NOT NULL REFERENCES branches (id),
-    version   INTEGER NOT NULL,
-    kind      TEXT NOT NULL,
-    id        TEXT NOT NULL,
-    why       TEXT NOT NULL,
-    body      TEXT NOT NULL,               -- JSON object
-    at        INTEGER NOT NULL,
+    branch_id  TEXT NOT NULL REFERENCES branches (id),
+    version    INTEGER NOT NULL,
+    kind       TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    why        TEXT NOT NULL,
+    body       TEXT NOT NULL,              -- JSON object
+    at         INTEGER NOT NULL,
+    tried_with TEXT NOT NULL,              -- version of the program that could not store it; another one tries again
     PRIMARY KEY (branch_id, version)
 ) STRICT;
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
+import msgspec
 import psycopg
 from psycopg import adapt, pq, sql
 from psycopg.types.numeric import Int8Dumper
@@ -76,9 +77,25 @@ class Connection:
             return self._raw.execute(self._begin)
         return self._raw.execute(dialect.statement(sql).encode(), params or None)
 
+    def execute_planned(self, sql: str, params: Sequence[Any]) -> psycopg.Cursor[tuple[Any, ...]]:
+        """Run one statement with a plan of its own: one that was made for a small table would read all of a large one."""
+        return self._raw.execute(dialect.statement(sql).encode(), params, prepare=False)
+
     def executemany(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run one statement of the store for each row of values, without waiting for the answer to each."""
         self._raw.cursor().executemany(dialect.statement(sql).encode(), rows)
+
+    def insert_rows(
+        self, table: str, names: Sequence[str], rows: Sequence[Sequence[Any]], conflict: str
+    ) -> None:
+        """Insert rows in one statement: as JSON, which takes a third of the server's time for one statement a row."""
+        columns = ", ".join(names)
+        objects = msgspec.json.encode([dict(zip(names, row, strict=True)) for row in rows])
+        self._raw.execute(
+            f"INSERT INTO {table} ({columns}) SELECT {columns} "
+            f"FROM json_populate_recordset(NULL::{table}, %s) {conflict}".encode(),
+            [objects.decode()],
+        )
 
     def run_as_written(self, sql: str) -> None:
         """Run a statement of the schema, which has no parameters."""

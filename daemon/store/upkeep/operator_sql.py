@@ -100,7 +100,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "endpoints": "id kind mode events",
     "event_revisions": "kind subject",
     "events": "type mode actor message_id",
-    "facts_refused": "branch_id kind id",
+    "facts_refused": "branch_id kind id tried_with",
     "feed": "kind id",
     "flushes": "endpoint_id",
     "gaps_known": "message_id known_by",

@@ -9,6 +9,8 @@ import pytest
 from daemon.core.branches.facts import MESSAGE, TABLES
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
+from daemon.flows.branches import sync
+from daemon.runtime.system import VERSION
 from daemon.store.branches import branches, feed
 from daemon.wire import TransactionStatus
 from tests.fakes import new_database
@@ -56,7 +58,33 @@ async def test_a_value_that_only_a_newer_version_knows_is_kept_aside_and_the_res
             "UnreadableRowError: the transaction's status has a value that this version does not know",
         )
     ]
-    await chain.hub.env.store.write(lambda tx: tx.run("DELETE FROM facts_refused"))
+    assert await sync.try_again(chain.hub.env, VERSION) == 0
+    assert await sync.try_again(chain.hub.env, "98") == 0
+    known = "UPDATE facts_refused SET body = REPLACE(body, 'REFUNDED', 'SUCCESS')"
+    await chain.hub.env.store.write(lambda tx: tx.run(known))
+    assert await sync.try_again(chain.hub.env, "98") == 0, "a version tries once"
+    assert await sync.try_again(chain.hub.env, "99") == 1
+    assert await chain.hub.values("SELECT why FROM facts_refused") == []
+    assert await chain.hub.values("SELECT status FROM transactions") == ["SUCCESS"]
+
+
+async def test_a_refused_row_that_changed_since_is_dropped_and_takes_nothing_from_the_others(
+    chain: Chain,
+) -> None:
+    branch = chain["kumasi"]
+    await branch.pay("food")
+    facts = await branch.facts()
+    (first,) = (fact for fact in facts if fact["kind"] == "transaction")
+    await branch.send(
+        *(
+            {**one, "row": {**one["row"], "status": "REFUNDED"}} if one is first else one
+            for one in facts
+        )
+    )
+    await branch.send(first)
+    assert await sync.try_again(chain.hub.env, "99") == 0
+    assert await chain.hub.values("SELECT why FROM facts_refused") == []
+    assert await chain.hub.values("SELECT status FROM transactions") == ["SUCCESS"]
 
 
 async def test_members_that_an_older_branch_does_not_send_keep_their_default(chain: Chain) -> None:
