@@ -145,9 +145,12 @@ def _reverse(tx: Tx, env: Env, payment_id: str, now: int) -> None:
 
 
 def _compare(tx: Tx, branch: Branch, second: Payment, first: Payment, now: int) -> None:
-    """Tell people about a payment that two branches have, unless it is the same one."""
+    """Tell people about a payment that two branches have, unless it is the same one: of the same SIM, with the same amount.
+
+    The thief of a branch's key could name the ID of a payment before the branch that reads it.
+    """
     used = [_is_used(tx, each) for each in (first, second)]
-    same = (second.amount_minor, second.currency) == (first.amount_minor, first.currency)
+    same = _what(first) == _what(second)
     if same and not all(used):
         return
     kind = "paid_twice" if all(used) else "id_conflict"
@@ -170,6 +173,10 @@ def _compare(tx: Tx, branch: Branch, second: Payment, first: Payment, now: int) 
                 by="momo",
                 now=now,
             )
+
+
+def _what(payment: Payment) -> tuple[str, str, int]:
+    return payment.sim_key, payment.currency, payment.amount_minor
 
 
 def _is_used(tx: Tx, payment: Payment) -> bool:

@@ -217,6 +217,10 @@ async def test_a_branch_cannot_touch_the_rows_of_another(chain: Chain) -> None:
 async def test_one_network_id_of_two_branches_is_one_payment(chain: Chain) -> None:
     await pay(chain, "kumasi", "food", balance=92_500)
     await pay(chain, "tamale", "food", balance=92_500)
+    sim = (await chain["kumasi"].payment(ID)).sim_key  # it moved to the other branch
+    await chain["tamale"].shop.env.store.write(
+        lambda tx: tx.run("UPDATE payments SET sim_key = :sim", {"sim": sim})
+    )
     await chain["kumasi"].settle()
     await chain["tamale"].settle()
     rows = await chain.hub.values(
@@ -224,6 +228,19 @@ async def test_one_network_id_of_two_branches_is_one_payment(chain: Chain) -> No
     )
     assert rows == [(2, 1)]
     assert await notices(chain.hub) == []
+
+
+async def test_a_network_id_that_another_branch_names_first_is_told_though_the_amounts_agree(
+    chain: Chain,
+) -> None:
+    for name in ("kumasi", "tamale"):
+        await pay(chain, name, "food", balance=92_500)
+        await chain[name].settle()
+    rows = await chain.hub.values(
+        "SELECT COUNT(*), SUM(CASE WHEN double_of IS NULL THEN 1 ELSE 0 END) FROM payments"
+    )
+    assert rows == [(2, 1)]
+    assert await notices(chain.hub) == ["notice.id_conflict"]
 
 
 async def test_a_payment_that_paid_at_two_branches_is_told_to_all(chain: Chain) -> None:
