@@ -13,14 +13,18 @@ import pytest
 from daemon import wire
 from tests.fakes import postgresql
 from tests.fakes.busy_day import BusyDay
+from tests.fakes.far_server import FarServer
 from tests.fakes.head_office import HeadOffice
 from tests.fakes.measured import MEASURED
 from tests.fakes.real_shop import SOON_S, RealShop, pause, wait_until
 from tests.fakes.seed import seed
 from tests.fakes.server_pair import ServerPair
+from tests.fakes.slow_line import SlowLine
 from tests.fakes.tiers import share
 
 CALLERS = 4
+CUT_OFF_S = 25.0
+"""Until a call is refused: TCP gives up after 11 s (`daemon.store.postgresql.server.DEFAULTS`), and a busy machine."""
 
 pytestmark = [
     pytest.mark.slow,
@@ -134,6 +138,41 @@ def test_doctor_names_a_lost_standby_and_of_two_daemons_one_writes_after_a_lost_
         assert found["svc_code"] == made["data"]["svc_code"]
         assert writer.rows("SELECT COUNT(*) FROM transactions") == [(1,)]
         assert writer.request("9.00")
+
+
+@pytest.mark.timeout(300)
+def test_a_server_that_the_network_cuts_off_is_noticed_in_bounded_time_and_used_again(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    order = {"amount": "25.00", "phone_number": "0244123456"}
+    with (
+        SlowLine(random.Random(seed())) as line,
+        FarServer(line, postgresql.cluster()) as server,
+        RealShop(tmp_path / "hub", url=server.near_url) as hub,
+    ):
+        hub.write_settings({"store": {"url": server.url}})
+        hub.start(arguments=["--no-modem"], prefix=line.enter(0))
+        hub.request("25.00")
+
+        line.cut()
+        cut_s = now_s()
+        status, answer = hub.api("POST", wire.Path.INITIALIZE, order)
+        refused_s = now_s() - cut_s
+        assert (status, answer["error"]["code"]) == (503, "UNAVAILABLE")
+        assert refused_s < CUT_OFF_S
+        wait_until(lambda: _states(hub) == {"degraded"}, SOON_S, "it is degraded")
+        again_s = now_s()
+        assert hub.api("POST", wire.Path.INITIALIZE, order)[0] == 503
+        assert now_s() - again_s < 2, "nothing waits for the server any more"
+
+        line.heal()
+        healed_s = now_s()
+        wait_until(lambda: _states(hub) == {"ok"}, 60, "the hub writes again")
+        again_s = now_s() - healed_s
+        hub.request("25.00")
+        record_property(MEASURED, f"refused after {refused_s:.1f} s, writes {again_s:.1f} s after")
+        assert hub.rows("SELECT COUNT(*) FROM transactions") == [(2,)], "none of the refused calls"
+        hub.stop()
 
 
 def _states(*hubs: RealShop) -> set[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes import postgresql
 from tests.fakes.busy_day import BusyDay
 from tests.fakes.head_office import QUIET_S, HeadOffice
 from tests.fakes.real_shop import pause, wait_until
@@ -62,14 +63,18 @@ IN_SHORT = ("half-closed", "lossy", "only to the hub")
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-def test_the_branch_works_on_over_any_line_and_all_arrives_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
+def test_the_branch_works_on_over_any_line_and_all_arrives_once(
+    engine: str, tmp_path: Path
+) -> None:
+    url = postgresql.cluster().new_database() if engine == "postgresql" else ""
     rng = random.Random(seed())
     each = share(60)
     faults = FAULTS if LONG else {name: FAULTS[name] for name in IN_SHORT}
     with (
         SlowLine(rng) as line,
         HeadOffice(
-            tmp_path, names=("kumasi",), address=f"{line.address(HUB)}:8443", scheme="https",
+            tmp_path, url=url, names=("kumasi",), address=f"{line.address(HUB)}:8443", scheme="https",
             hub_prefix=line.enter(HUB), branch_prefix=line.enter(BRANCH),
         ) as office,
     ):  # fmt: skip
