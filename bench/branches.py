@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -126,12 +126,13 @@ class Feeder:
             text = mtn(
                 2_500,
                 "KOFI ANTWI BADU",
-                100_000,
+                100_000 + 2_500 * index,
                 reference,
                 telco_id,
                 concatenation=index,
                 width=16,
-                sent_at=_now(),
+                # Many messages of one second are slow to judge.
+                sent_at=_now() - timedelta(seconds=len(references) - index),
             )
             await shop.read(text)
         first = await outbound.prepare(shop.env, {}, stale=False)
