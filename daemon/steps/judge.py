@@ -197,12 +197,7 @@ def _act_on_new(context: Context, chain: Chain, line: Line, entry: Entry, arriva
     """Store the entry of the message that comes in; let it pay, or hold it with a review."""
     claims = isinstance(arrival.reading, Claimed)
     passed = _passed(context, chain, entry) if claims else None
-    balances.add(
-        context.tx,
-        chain,
-        passed or entry,
-        payment_method_id=arrival.message.payment_method_id,
-    )
+    balances.add(context.tx, chain, passed or entry)
     _notify_gap(context, entry)
     if not isinstance(arrival.reading, Claimed):
         return

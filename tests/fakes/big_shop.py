@@ -94,9 +94,9 @@ INSERT INTO transactions (id, mode, origin, status, svc_code, expected_minor, cu
     SELECT {_ID.format("0006")}, 'live', 'request', CASE WHEN n.i < :size - 5 * {WAITING} THEN 'EXPIRED' ELSE 'PENDING' END,
         'A7K2M9', 2500, 'GHS', n.phone, n.title, 'order-' || n.i, '{{}}', 0, 'secret', n.at, :now + 3600000000, 0, 0
     FROM n WHERE {_UNPAID};
-INSERT INTO line_balances (message_id, sim_key, provider, payment_method_id, at, stored_at, telco_id, pays, effects,
+INSERT INTO line_balances (message_id, sim_key, provider, at, stored_at, telco_id, pays, effects,
         after_minor, smsc, home, doubts, standing, why, position, gap_minor)
-    SELECT {_MESSAGE}, '{SIM}', 'momo_mtn', '{LINE}', n.at, n.at, 90000000000 + n.i || '', 1, '[2500]', n.i * 2500,
+    SELECT {_MESSAGE}, '{SIM}', 'momo_mtn', n.at, n.at, 90000000000 + n.i || '', 1, '[2500]', n.i * 2500,
         '+233244500000', 1, '[]', CASE WHEN {_PAID} THEN 'accepted' ELSE 'held' END, 'joins',
         CASE WHEN {_PAID} THEN n.i * 1024 END, CASE WHEN n.i % 5000 = 2 THEN 700 ELSE 0 END FROM n;
 INSERT INTO reviews (id, mode, reason, state, message_id, details, created_at)

@@ -45,4 +45,4 @@ def begin_chain(tx: Tx, sim_key: str, provider: str, balance_minor: int, at: int
         why=Why.TEST_PAYMENT,
         position=0,
     )
-    balances.add(tx, Chain(sim_key, provider), entry, payment_method_id=None)
+    balances.add(tx, Chain(sim_key, provider), entry)

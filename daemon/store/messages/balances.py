@@ -233,18 +233,17 @@ def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
     return None if row is None else ChainRecord(Chain(*row[-2:]), _entry(row))
 
 
-def add(tx: Tx, chain: Chain, entry: Entry, *, payment_method_id: str | None) -> None:
+def add(tx: Tx, chain: Chain, entry: Entry) -> None:
     """Store an entry that was judged."""
     tx.run(
-        "INSERT INTO line_balances (message_id, sim_key, provider, payment_method_id, at, stored_at, telco_id, pays, "
+        "INSERT INTO line_balances (message_id, sim_key, provider, at, stored_at, telco_id, pays, "
         "effects, after_minor, smsc, home, doubts, standing, why, row_key, position, gap_left_minor, gap_left_at, "
         "gap_minor, unconfirmed_day) "
-        "VALUES (:message_id, :sim_key, :provider, :payment_method_id, :at, :stored_at, :telco_id, :pays, "
+        "VALUES (:message_id, :sim_key, :provider, :at, :stored_at, :telco_id, :pays, "
         ":effects, :after_minor, :smsc, :home, :doubts, :standing, :why, :row_key, :position, :gap_left_minor, "
         ":gap_left_at, :gap_minor, :unconfirmed_day)",
         chain.params(
             message_id=entry.key,
-            payment_method_id=payment_method_id,
             at=entry.at,
             stored_at=entry.stored_at,
             telco_id=entry.telco_id,

@@ -219,7 +219,6 @@ CREATE TABLE line_balances (
     message_id        TEXT NOT NULL UNIQUE REFERENCES messages (id),
     sim_key           TEXT NOT NULL,           -- a chain is keyed by (sim_key, provider): the wallet moves with its SIM
     provider          TEXT NOT NULL,
-    payment_method_id TEXT,
     at                INTEGER NOT NULL,        -- SMSC time, else when stored
     stored_at         INTEGER NOT NULL,
     telco_id          TEXT,                    -- trimmed, upper case

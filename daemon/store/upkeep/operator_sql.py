@@ -107,7 +107,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "hub_commands": "id kind subject",
     "hub_link": "branch_id name url spki decides problem",
     "idempotency_keys": "scope",
-    "line_balances": "message_id sim_key provider payment_method_id telco_id effects smsc doubts standing why",
+    "line_balances": "message_id sim_key provider telco_id effects smsc doubts standing why",
     "locked_sims": "device_id owner wants",
     "message_counts": "line state",
     "messages": "id mode sim_key device_id payment_method_id sender_type smsc state kind provider wording reasons payment_id "
