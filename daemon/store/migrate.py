@@ -17,6 +17,8 @@ from daemon.core.upkeep.self_check import RETRY_AFTER_S
 from daemon.wire import FaultCause
 
 _FILE: Final = re.compile(r"^(\d{4})_(\w+)\.sql$", re.ASCII)
+_NUMBERED: Final = re.compile(r"^(\s*CREATE INDEX [^;]+), seq\)", re.ASCII)
+"""An index that ends in the row's number. In SQLite every index does, and would have it twice."""
 
 _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -189,7 +191,7 @@ def migrate(
             connection.execute(_RECORD)
             dangling = _dangling(connection) if "DROP TABLE" in step.sql else None
             for statement in _statements(step.sql):
-                connection.execute(statement)
+                connection.execute(_NUMBERED.sub(r"\1)", statement))
             if dangling is not None:
                 _check_references(connection, step, dangling)
             connection.execute(RECORD_STEP, record_of(step, now_us))

@@ -110,7 +110,7 @@ async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queu
     base.close()
     assert {line for _, line in plans if "deliveries_tried" in line or "_retrying" in line} == {
         "SEARCH d USING INDEX deliveries_tried (endpoint_seq=? AND tried>?)",
-        "SEARCH deliveries USING INDEX deliveries_retrying (endpoint_seq=? AND seq>?)",
+        "SEARCH deliveries USING INDEX deliveries_retrying (endpoint_seq=? AND rowid>?)",
     }
     scanned = ("SCAN d", "SCAN w", "SCAN deliveries", "USE TEMP")
     assert [plan for plan in plans if plan[1].startswith(scanned)] == []
