@@ -1,8 +1,9 @@
 """Worker pool over the outbox: sends due deliveries, and new ones at once.
 
 The loop works in turns. A turn records the attempts that ended since the last turn and leases the next due deliveries,
-in one commit; then the new attempts start, and only then the results are logged. A worker sends the leased deliveries
-of its endpoint's queue (`delivery_lanes`), so a fast receiver does not wait for a commit between two posts.
+in one commit; then the new attempts start, and only then the results are logged. Between two turns, the commit that
+queues deliveries also leases them. A worker sends the leased deliveries of its endpoint's queue (`delivery_lanes`), so a
+fast receiver does not wait for a commit between two posts.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from daemon.sender.connect import HostProbe
 from daemon.sender.targets import Target
 from daemon.store.webhooks import deliveries, endpoints
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import NO_PREFETCH, Due, Prefetch
+from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
 from daemon.wire import DeliveryStatus
 from parsers.masking import describe_error
 
@@ -123,9 +124,7 @@ class DeliverLoop:
                 self._env.heartbeat(WORKER)
                 wait_s = await self._turn()
                 self._env.heartbeat(WORKER, wait_s)
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(wait_s):
-                        await self._wake.wait()
+                await self._wait(wait_s)
         finally:
             unsubscribe()
             forget()
@@ -150,8 +149,32 @@ class DeliverLoop:
         if self._recording is not None:
             self._recording.cancel()
         with contextlib.suppress(Unavailable):
-            await self._write(0, NO_PREFETCH)
+            await self._write(NO_WORKERS)
         await self._sender.aclose()
+
+    async def _wait(self, wait_s: float) -> None:
+        """Wait until there is something to do; meanwhile the first commit that queues deliveries also leases them."""
+        leasing = deliver.lease_when_queued(self._env, self._free_workers())
+        leasing.add_done_callback(self._leased)
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._wake.wait()
+        finally:
+            is_over = deliver.do_not_lease(self._env)
+        if not is_over:
+            await asyncio.wait([leasing])  # the next turn must know these attempts
+
+    def _leased(self, leasing: asyncio.Future[Due]) -> None:
+        if leasing.cancelled() or leasing.exception() is not None:
+            return  # a turn follows, and reports it
+        due = leasing.result()
+        if self._stopping:
+            self._unsent += due.leased
+            return
+        self._start(due)
+        if due.next_at is not None:
+            self._wake.set()
 
     async def _turn(self) -> float:
         """Record ended attempts, start due ones, and return the time to sleep in seconds."""
@@ -162,12 +185,8 @@ class DeliverLoop:
                 self._returned = False
                 self._log.info("deliver.link_is_back")
             await deliver.release_when_time_is_known(self._env)
-            free = self._workers - len(self._running)
-            ahead = self._queues.ahead(self._busy(), self._going_on())
-            # Without the key no attempt can be made, so nothing is leased.
-            if self._stopping or await self._still_locked():
-                free, ahead = 0, NO_PREFETCH
-            due = await self._write(free, ahead)
+            await self._look_for_key()
+            due = await self._write(self._free_workers())
         except Unavailable as error:
             self._log.warning("deliver.unavailable", why=error.why)
             return float(error.retry_after_s)
@@ -184,13 +203,25 @@ class DeliverLoop:
         wait_s = (due.next_at - self._env.clock.now_us()) / SECOND_US
         return min(max(wait_s, 0.05), REREAD_S)
 
-    async def _still_locked(self) -> bool:
+    async def _look_for_key(self) -> None:
         if self._locked and not await self._is_locked():
             await deliver.release_locked(self._env)
             self._locked = False
-        return self._locked
 
-    async def _write(self, free: int, ahead: Prefetch) -> Due | None:
+    def _free_workers(self) -> Workers:
+        if self._stopping or self._locked:
+            return NO_WORKERS  # without the key no attempt can be made
+        return Workers(
+            limit=self._workers - len(self._running),
+            per_endpoint=self._per_endpoint,
+            running=self._busy(),
+            backlog=self._behind(in_bulk=False),
+            served=dict(self._served),
+            held=self._link.is_held(),
+            ahead=self._queues.ahead(self._busy(), self._going_on()),
+        )
+
+    async def _write(self, workers: Workers) -> Due | None:
         """Record ended attempts and lease due deliveries, in one commit; None after an unexpected exception.
 
         Raises:
@@ -199,18 +230,7 @@ class DeliverLoop:
         ended, self._ended = self._ended, []
         unsent, self._unsent = self._unsent, []
         try:
-            written = await deliver.turn(
-                self._env,
-                ended=ended,
-                unsent=unsent,
-                limit=free,
-                per_endpoint=self._per_endpoint,
-                running=self._busy(),
-                backlog=self._behind(in_bulk=False),
-                served=self._served,
-                held=self._link.is_held(),
-                ahead=ahead,
-            )
+            written = await deliver.turn(self._env, ended=ended, unsent=unsent, workers=workers)
         except Unavailable:
             self._ended[:0] = ended
             self._unsent[:0] = unsent

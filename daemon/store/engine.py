@@ -233,6 +233,8 @@ class Store:
         self.version = 0
         self._writer: Any = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._waiting: dict[str, _Job] = {}
+        """The job of each topic that waits for a commit which wakes it (`write_with_next`)."""
         self._closed = False
         self._listeners: list[tuple[str, asyncio.AbstractEventLoop, Callable[[], None]]] = []
         self._reader_connections: list[Any] = []
@@ -383,6 +385,21 @@ class Store:
         self._jobs.put(_Job(job, loop, future))
         return await future
 
+    def write_with_next(self, topic: str, job: Callable[[Tx], T]) -> "asyncio.Future[T]":
+        """Run `job` at the end of the next commit that wakes `topic`, in its transaction; return its result to be.
+
+        Its success stands for the wake, so the topic's subscribers are not called. It waits for any time; a topic has one
+        such job, and `take_back` ends its wait.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._waiting[topic] = _Job(job, loop, future)
+        return future
+
+    def take_back(self, topic: str) -> bool:
+        """End the wait of this topic's job; False if a commit has begun it, so that its result has come or will come."""
+        return self._waiting.pop(topic, None) is not None
+
     async def read(self, job: Callable[[Reader], T]) -> T:
         """Run `job` on a read-only connection, in one snapshot, and return its result.
 
@@ -502,6 +519,7 @@ class Store:
                 run_job(
                     connection, job, last, shared, alone=len(group) == 1, database=self._database
                 )
+            self._run_waiting(connection, group, last, shared)
             if connection.in_transaction:
                 _write_last(connection, last)
                 connection.execute("COMMIT")
@@ -519,6 +537,22 @@ class Store:
             for job in group:
                 job.error = job.error or refused
                 job.topics.clear()
+
+    def _run_waiting(
+        self, connection: Any, group: list[_Job], last: _Last, shared: _Shared
+    ) -> None:
+        """Run the jobs that wait for a topic which a job of this commit wakes; they join the group."""
+        if not self._waiting:
+            return
+        for topic in set[str]().union(*(job.topics for job in group)):
+            waiting = self._waiting.pop(topic, None)
+            if waiting is None:
+                continue
+            group.append(waiting)
+            run_job(connection, waiting, last, shared, alone=False, database=self._database)
+            if waiting.error is None:
+                for job in group:
+                    job.topics.discard(topic)
 
     def _noted(self, error: Exception) -> Exception:
         """Return the error for the callers; remember it if the disk or the file is the cause."""

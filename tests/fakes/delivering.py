@@ -6,7 +6,7 @@ from daemon.env import Env
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import attempts
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import NO_PREFETCH, Due, IsSuspended, Prefetch
+from daemon.store.webhooks.leasing import NO_PREFETCH, Due, IsSuspended, Prefetch, Workers
 
 
 async def lease(
@@ -18,11 +18,9 @@ async def lease(
     held: IsSuspended = lambda _url: False,
     ahead: Prefetch = NO_PREFETCH,
 ) -> Due:
-    """Lease the deliveries that are due now, oldest first; arguments as for `deliver.turn`."""
-    written = await deliver.turn(
-        env, limit=limit, per_endpoint=per_endpoint, running=running, held=held, ahead=ahead
-    )
-    return written.due
+    """Lease the deliveries that are due now, oldest first; arguments as for `Workers`."""
+    workers = Workers(limit, per_endpoint, running, held=held, ahead=ahead)
+    return (await deliver.turn(env, workers=workers)).due
 
 
 async def record_outcome(

@@ -19,7 +19,7 @@ from daemon.runtime.config import Config, Webhooks
 from daemon.runtime.log import Log
 from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.attempts import EndedAttempt
-from daemon.store.webhooks.leasing import NO_PREFETCH
+from daemon.store.webhooks.leasing import NO_WORKERS
 from daemon.wire import DeliveryStatus
 from tests.fakes import outbox
 from tests.fakes.receipts import mtn
@@ -494,6 +494,6 @@ async def test_what_did_not_begin_is_due_again_also_when_something_else_cannot_b
         EndedAttempt(poison, broken, outbox.LINK, outbox.POLICY, shop.clock.now_us(), 0.5)
     ]
     loop._unsent = [good]
-    await loop._write(0, NO_PREFETCH)
+    await loop._write(NO_WORKERS)
     leases = [row.leased_until is None for row in await shop.rows(Delivery, "deliveries")]
     assert leases == [False, True]

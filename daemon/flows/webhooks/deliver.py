@@ -4,11 +4,10 @@ A crash between two of these steps is safe: the lease expires (or is released at
 again under the same `webhook_id`: at least once (decisions.md section 7).
 """
 
+import asyncio
 import functools
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from daemon.core.access.rate_limit import is_loopback_address
@@ -17,7 +16,6 @@ from daemon.core.model import Endpoint
 from daemon.core.upkeep.clock_check import Times
 from daemon.core.upkeep.clock_wait import clock_wait_us, difference
 from daemon.core.webhooks.delivery import AttemptResult, Decision, Outcome, classify
-from daemon.core.webhooks.fair_queue import QueueKey, Running
 from daemon.core.webhooks.signing import AttemptMetadata, headers
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
@@ -25,14 +23,7 @@ from daemon.sender.targets import Target
 from daemon.store.engine import Tx
 from daemon.store.webhooks import attempts, backlog, deliveries, delivery_queue, secrets
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import (
-    NO_PREFETCH,
-    NOTHING_DUE,
-    Due,
-    IsSuspended,
-    LeaseRound,
-    Prefetch,
-)
+from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
 from daemon.wire import Mode
 
 
@@ -47,52 +38,48 @@ class TurnResult:
     due: Due
 
 
-async def turn(  # noqa: PLR0913 -- one commit does it all
+async def turn(
     env: Env,
     *,
     ended: Sequence[EndedAttempt] = (),
     unsent: Sequence[Leased] = (),
-    limit: int = 0,
-    per_endpoint: int = 0,
-    running: Running = MappingProxyType({}),
-    backlog: int = 0,
-    served: Mapping[QueueKey, int] = MappingProxyType({}),
-    held: IsSuspended = lambda _url: False,
-    ahead: Prefetch = NO_PREFETCH,
+    workers: Workers = NO_WORKERS,
 ) -> TurnResult:
     """Record the outcomes of attempts and lease the due deliveries, in one commit, because webhooks wait for it.
-
-    Bulk resends and the backlog of an outage or a pause come after live deliveries and use only a part of the workers
-    (`core.webhooks.fair_queue`). A failing endpoint gets one delivery at a time as a probe.
 
     Args:
         env: The environment.
         ended: Attempts that have ended, in that order.
         unsent: Leased deliveries that were not started: they become due as if never leased.
-        limit: Number of free workers.
-        per_endpoint: Limit of simultaneous attempts to one endpoint.
-        running: Attempts that are running.
-        backlog: How many of these, other than bulk, are of a backlog.
-        served: When each queue was last served: the higher the number the later.
-        held: Whether nothing may be sent to an address now.
-        ahead: How many deliveries are leased at once (prefetch).
+        workers: What may be leased.
 
     Raises:
         Unavailable: Nothing was written.
     """
     now = env.clock.now_us()
-    workers = limit + sum(running.values())
-    choice = LeaseRound(
-        now, limit, per_endpoint, workers, Counter(running), held, ahead, backlog, dict(served)
-    )
     back = [(leased.delivery, leased.number) for leased in unsent]
 
     def job(tx: Tx) -> TurnResult:
         decisions = attempts.record_all(tx, ended, env.new_id)
         deliveries.undo_leases(tx, back)
-        return TurnResult(decisions, choice.lease(tx) if limit or ahead.more else NOTHING_DUE)
+        return TurnResult(decisions, workers.lease(tx, now))
 
     return await env.store.write(job)
+
+
+def lease_when_queued(env: Env, workers: Workers) -> "asyncio.Future[Due]":
+    """Lease due deliveries in the next commit that queues some, so that a payment's webhooks wait for no commit of their own.
+
+    `do_not_lease` ends the wait for it.
+    """
+    return env.store.write_with_next(
+        deliveries.TOPIC, lambda tx: workers.lease(tx, env.clock.now_us())
+    )
+
+
+def do_not_lease(env: Env) -> bool:
+    """End the wait of `lease_when_queued`; False if a commit has begun to lease, so that its result will come."""
+    return env.store.take_back(deliveries.TOPIC)
 
 
 async def attempt(

@@ -11,6 +11,7 @@ from daemon.core.webhooks.fair_queue import (
     WORKERS_PER_PROBE,
     QueueKey,
     QueuesAtLimit,
+    Running,
     mark_served,
     probe_at,
     queues_at_limit,
@@ -61,8 +62,54 @@ NO_PREFETCH: Final = Prefetch()
 """No prefetch: each attempt leases one delivery."""
 
 
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """What the workers do and may begin; without arguments, nothing is leased.
+
+    Attributes:
+        limit: Number of free workers.
+        per_endpoint: Limit of simultaneous attempts to one endpoint.
+        running: Attempts that are running.
+        backlog: How many of these, other than bulk, are of a backlog.
+        served: When each queue was last served: the higher the number the later.
+        held: Whether nothing may be sent to an address now.
+        ahead: How many deliveries are leased at once (prefetch).
+    """
+
+    limit: int = 0
+    per_endpoint: int = 0
+    running: Running = field(default_factory=dict)
+    backlog: int = 0
+    served: Mapping[QueueKey, int] = field(default_factory=dict)
+    held: IsSuspended = lambda _url: False
+    ahead: Prefetch = NO_PREFETCH
+
+    def lease(self, tx: Tx, now: int) -> Due:
+        """Lease what is sent next, and record the start of each attempt.
+
+        Bulk resends and the backlog of an outage or a pause come after live deliveries and use only a part of the workers
+        (`core.webhooks.fair_queue`). A failing endpoint gets one delivery at a time as a probe.
+        """
+        if not (self.limit or self.ahead.more):
+            return NOTHING_DUE
+        return _LeaseRound(
+            now,
+            self.limit,
+            self.per_endpoint,
+            self.limit + sum(self.running.values()),
+            Counter(self.running),
+            self.held,
+            self.ahead,
+            self.backlog,
+            dict(self.served),
+        ).lease(tx)
+
+
+NO_WORKERS: Final = Workers()
+
+
 @dataclass(slots=True)
-class LeaseRound:
+class _LeaseRound:
     """One round of leasing, inside its database transaction."""
 
     now: int
@@ -72,8 +119,8 @@ class LeaseRound:
     running: Counter[QueueKey]
     held: IsSuspended
     ahead: Prefetch
-    backlog: int = 0
-    served: dict[QueueKey, int] = field(default_factory=dict)
+    backlog: int
+    served: dict[QueueKey, int]
     found: list[Delivery] = field(default_factory=list)
     places: list[QueueKey] = field(default_factory=list)
 

@@ -7,6 +7,7 @@ from daemon.core.webhooks.delivery import DeliveryError, Link
 from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as flows_endpoints
 from daemon.flows.webhooks.endpoints import Changes
+from daemon.store.webhooks.leasing import Workers
 from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, fail, lease, lease_one, outcome, owe
 from tests.fakes.sender import FakeSender, answered
@@ -53,7 +54,7 @@ async def test_what_is_live_always_finds_a_place_beside_backlogs(shop: FakeShop)
     busy = {("e1", False): 2}
 
     async def found() -> list[str]:
-        written = await deliver.turn(shop.env, limit=2, per_endpoint=2, running=busy, backlog=2)
+        written = await deliver.turn(shop.env, workers=Workers(2, 2, busy, backlog=2))
         return [one.endpoint.id for one in written.due.leased]
 
     assert await found() == []
