@@ -146,8 +146,6 @@ class DeliverLoop:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
         self._unsent += self._queues.drop_all()
-        if self._recording is not None:
-            self._recording.cancel()
         with contextlib.suppress(Unavailable):
             await self._write(NO_WORKERS)
         await self._sender.aclose()
@@ -227,6 +225,9 @@ class DeliverLoop:
         Raises:
             Unavailable: The database cannot be written now; the ended attempts are kept for the next turn.
         """
+        if self._recording is not None:
+            self._recording.cancel()
+            self._recording = None
         ended, self._ended = self._ended, []
         unsent, self._unsent = self._unsent, []
         try:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 import json
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,10 @@ from daemon.core.webhooks.fair_queue import LivePriority
 from daemon.loops.deliveries import DeliverLoop
 from daemon.runtime.config import Config, Webhooks
 from daemon.runtime.log import Log
+from daemon.store.engine import Tx
 from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.attempts import EndedAttempt
-from daemon.store.webhooks.leasing import NO_WORKERS
+from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
 from daemon.wire import DeliveryStatus
 from tests.fakes import outbox
 from tests.fakes.receipts import mtn
@@ -97,6 +99,49 @@ async def test_a_new_delivery_goes_out_at_once(shop: FakeShop) -> None:
 
         await until(done)
         assert len(posts) == 1
+
+
+async def test_the_commit_that_queues_a_delivery_also_leases_it(shop: FakeShop) -> None:
+    await add_endpoint(shop, "e1")
+    sender = FakeSender(lambda url: answered(200), [])
+    sender.gate = asyncio.Event()
+    async with at_work(DeliverLoop(shop.env, sender, Log(io.StringIO()))):
+        await asyncio.sleep(0.1)  # its first turn
+        before = shop.env.store.version
+        await owe(shop, 1)
+        (row,) = await shop.rows(Delivery, "deliveries")
+        assert row.leased_until is not None
+        assert shop.env.store.version == before + 1
+        sender.gate.set()
+        await all_delivered(shop)
+
+
+async def test_what_a_commit_leases_during_a_stop_is_returned(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    real = Workers.lease
+
+    def lease(workers: Workers, tx: Tx, now: int) -> Due:
+        due = real(workers, tx, now)
+        if due.leased:
+            begun.set()
+            go_on.wait(10)
+        return due
+
+    monkeypatch.setattr(Workers, "lease", lease)
+    await add_endpoint(shop, "e1")
+    async with running(shop, lambda url: answered(200)) as (loop, posts):
+        await asyncio.sleep(0.1)  # its first turn
+        reading = asyncio.create_task(owe(shop, 1))
+        await asyncio.to_thread(begun.wait, 10)
+        stopping = asyncio.create_task(loop.stop())
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(reading, stopping)
+    (row,) = await shop.rows(Delivery, "deliveries")
+    begun_attempts = await shop.values("SELECT COUNT(*) FROM attempts")
+    assert (posts, row.leased_until, begun_attempts) == ([], None, [0])
 
 
 async def test_a_retry_is_made_when_it_is_due_and_not_at_the_next_look(tmp_path: Path) -> None:

@@ -235,6 +235,72 @@ async def test_a_rolled_back_job_wakes_nobody(path: str) -> None:
     store.close()
 
 
+async def test_a_job_that_waits_for_a_topic_runs_in_the_commit_that_wakes_it(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+    woken: list[str] = []
+    store.subscribe("a", lambda: woken.append("a"))
+
+    def wake(tx: Tx) -> None:
+        add_code(tx, "first")
+        tx.wake("a")
+
+    def follow(tx: Tx) -> int:
+        add_code(tx, "second")
+        return int(tx.value("SELECT COUNT(*) FROM idempotency_keys"))
+
+    followed = store.write_with_next("a", follow)
+    await store.write(lambda tx: tx.wake("b"))
+    assert not followed.done()
+    before = store.version
+    await store.write(wake)
+    assert (followed.result(), store.version - before, codes(path)) == (2, 1, ["first", "second"])
+    assert woken == []  # the job stood for the subscribers
+    await store.write(lambda tx: tx.wake("a"))
+    assert (woken, count(path)) == (["a"], 2)  # it runs once
+    store.close()
+
+
+async def test_a_waiting_job_that_fails_leaves_the_commit_as_it_would_be_without_it(
+    path: str,
+) -> None:
+    store = Store.open(path, now_us=NOW)
+    woken: list[str] = []
+    store.subscribe("a", lambda: woken.append("a"))
+
+    def fail(tx: Tx) -> None:
+        add_code(tx, "never")
+        last(tx, "never")
+        raise LookupError
+
+    def wake(tx: Tx) -> None:
+        add_code(tx, "first")
+        tx.wake("a")
+
+    failed = store.write_with_next("a", fail)
+    await store.write(wake)
+    assert isinstance(failed.exception(), LookupError)
+    assert (codes(path), woken) == (["first"], ["a"])
+    store.close()
+
+
+async def test_a_waiting_job_does_not_run_for_a_job_that_is_rolled_back(path: str) -> None:
+    store = Store.open(path, now_us=NOW)
+
+    def fail(tx: Tx) -> None:
+        tx.wake("a")
+        raise LookupError
+
+    waiting = store.write_with_next("a", lambda tx: add_code(tx, "waiting"))
+    with pytest.raises(LookupError):
+        await store.write(fail)
+    assert not waiting.done()
+    assert store.take_back("a")
+    await store.write(lambda tx: tx.wake("a"))
+    assert not store.take_back("a")
+    assert (waiting.done(), count(path)) == (False, 0)
+    store.close()
+
+
 async def test_the_journal_cannot_be_changed(path: str) -> None:
     store = Store.open(path, now_us=NOW)
     await store.write(

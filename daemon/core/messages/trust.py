@@ -4,6 +4,7 @@ The rules are checked before a payment row is made. They return reasons, not boo
 failed. A forged sender name passes rule 1; the doubts find other mistakes that a forgery makes.
 """
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -101,6 +102,7 @@ def is_home(smsc: str | None, homes: Collection[str]) -> bool:
     )
 
 
+@functools.lru_cache(maxsize=256)
 def _digits(smsc: str | None) -> str | None:
     digits = "".join(c for c in smsc or "" if c.isdigit())
     return digits if len(digits) > VARYING_DIGITS else None

@@ -213,7 +213,9 @@ class _LeaseRound:
             self._take_due(tx, {key: 1})
             self._add_attempt(key)
             self.backlog += first.is_behind and not first.bulk
-            self._refresh(tx, ready, key)
+            # At its limit the next delivery is not asked for.
+            if self._limits().allow(key, is_behind=False):
+                self._refresh(tx, ready, key)
         return None
 
     def _limits(self) -> QueuesAtLimit:
