@@ -99,7 +99,7 @@ def table(rows: Sequence[Sequence[Any]]) -> str:
     next turn. The placeholders have no names: SQLite looks up each name among all earlier ones, which for 50 rows of 7
     takes longer than writing them.
     """
-    return ", ".join(f"({listed(row)})" for row in rows)
+    return _table(len(rows), len(rows[0]))
 
 
 def values(rows: Sequence[Sequence[Any]]) -> list[Any]:
@@ -112,7 +112,17 @@ def listed(members: Collection[Any]) -> str:
 
     Nothing is IN (NULL); PostgreSQL does not take an empty list.
     """
-    return ", ".join("?" * len(members)) or "NULL"
+    return _listed(len(members))
+
+
+@functools.lru_cache(maxsize=256)
+def _listed(count: int) -> str:
+    return ", ".join("?" * count) or "NULL"
+
+
+@functools.lru_cache(maxsize=256)
+def _table(count: int, width: int) -> str:
+    return ", ".join([f"({_listed(width)})"] * count)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,6 @@ Circuit breaker (decisions.md section 7): after 3 failures in a row, first attem
 retries. The failure count and the time of the last failure are stored with the endpoint, so a restart changes nothing.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -71,16 +70,16 @@ def queues_at_limit(
     backlog may use all attempts of its endpoint: live deliveries there come after it, oldest first. `backlog` is how
     many of the running attempts, other than bulk, are of a backlog.
     """
-    totals: Counter[str] = Counter()
-    bulk: Counter[str] = Counter()
-    for (endpoint_id, is_bulk), count in running.items():
-        totals[endpoint_id] += count
-        bulk[endpoint_id] += count * is_bulk
     share = max(1, per_endpoint // 2)
+    totals, in_bulk = dict[str, int](), dict[str, int]()
+    for (endpoint_id, is_bulk), count in running.items():
+        totals[endpoint_id] = totals.get(endpoint_id, 0) + count
+        if is_bulk:
+            in_bulk[endpoint_id] = count
     return QueuesAtLimit(
-        tuple(key for key, count in totals.items() if count >= per_endpoint),
-        tuple(key for key, count in bulk.items() if count >= share),
-        bulk.total() + backlog >= bulk_worker_limit(workers),
+        tuple([key for key, count in totals.items() if count >= per_endpoint]),
+        tuple([key for key, count in in_bulk.items() if count >= share]),
+        sum(in_bulk.values()) + backlog >= bulk_worker_limit(workers),
     )
 
 

@@ -1,5 +1,6 @@
 """The queue of due deliveries: the next delivery of each endpoint, probes, leases."""
 
+import functools
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -72,6 +73,18 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
     are down or paused, cost nothing. Deliveries with a lease beyond `now` are left out. With `endpoint_id` only this
     endpoint is read.
     """
+    found: dict[tuple[str, bool | None], Queue] = {}
+    for row in reader.all(_queues(endpoint_id is None), {"now": now, "id": endpoint_id}):
+        queue = load(Queue, row)
+        other = found.setdefault((queue.endpoint_id, queue.bulk), queue)
+        # First attempts and retries of the same kind: take the one due first.
+        if queue.bulk is not None and queue.place < other.place:
+            found[queue.endpoint_id, queue.bulk] = queue
+    return list(found.values())
+
+
+@functools.cache
+def _queues(of_all: bool) -> str:  # noqa: FBT001 -- the two statements of `queues`
     first = (
         "(SELECT w.seq FROM deliveries w WHERE w.endpoint_seq = e.seq AND w.bulk = {bulk} AND w.status = '{status}' "
         f"AND {_FREE.format('w')} {{more}} ORDER BY w.next_attempt_at, w.seq LIMIT 1)"
@@ -81,22 +94,13 @@ def queues(reader: Reader, now: int, endpoint_id: str | None = None) -> list[Que
         for bulk in (0, 1)
         for status, more in (("pending", ""), ("retrying", "AND f.endpoint_id IS NULL"))
     )
-    one = "e.id = :id" if endpoint_id is not None else "e.seq IN (SELECT seq FROM queued)"
-    rows = reader.all(
+    which = "e.seq IN (SELECT seq FROM queued)" if of_all else "e.id = :id"
+    return (
         f"{_QUEUED}SELECT e.id, e.seq, e.url, e.consecutive_failures, e.link_failures, e.last_failure_at, "
         "e.updated_at, e.backlog_seq, f.endpoint_id IS NOT NULL, d.bulk, d.next_attempt_at, d.seq "
         f"FROM endpoints e LEFT JOIN flushes f ON f.endpoint_id = e.id "
-        f"LEFT JOIN deliveries d ON d.seq IN ({firsts}) WHERE {_SENDS} AND {one}",
-        {"now": now, "id": endpoint_id},
+        f"LEFT JOIN deliveries d ON d.seq IN ({firsts}) WHERE {_SENDS} AND {which}"
     )
-    found: dict[tuple[str, bool | None], Queue] = {}
-    for row in rows:
-        queue = load(Queue, row)
-        other = found.setdefault((queue.endpoint_id, queue.bulk), queue)
-        # First attempts and retries of the same kind: take the one due first.
-        if queue.bulk is not None and queue.place < other.place:
-            found[queue.endpoint_id, queue.bulk] = queue
-    return list(found.values())
 
 
 def endpoints(reader: Reader, ids: Collection[str]) -> list[Endpoint]:
@@ -126,19 +130,6 @@ def lease_due(tx: Tx, wanted: Sequence[Wanted], *, now: int, until: int) -> list
     """
     if not wanted:
         return []
-    due = (
-        "SELECT w.seq, w.next_attempt_at FROM deliveries w WHERE w.endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id{place}) AND w.bulk = :bulk{place} "
-        f"AND w.status = '{{status}}' AND {_FREE.format('w')} AND w.next_attempt_at <= :now"
-    )
-    settled = "AND NOT EXISTS (SELECT 1 FROM flushes f WHERE f.endpoint_id = :id{place})"
-    # One statement for all: after each statement another thread may run, and the writer waits for its next turn. First
-    # attempts and retries are merged in index order, so a long queue is neither scanned nor sorted.
-    which = " UNION ALL ".join(
-        f"SELECT seq FROM ({due.format(place=place, status='pending')} "
-        f"UNION ALL {due.format(place=place, status='retrying')} {settled.format(place=place)} "
-        f"ORDER BY next_attempt_at, seq LIMIT :limit{place}) part"
-        for place in range(len(wanted))
-    )
     params: dict[str, Any] = {"now": now, "until": until}
     for place, one in enumerate(wanted):
         params |= {
@@ -146,7 +137,24 @@ def lease_due(tx: Tx, wanted: Sequence[Wanted], *, now: int, until: int) -> list
             f"bulk{place}": one.bulk,
             f"limit{place}": one.limit,
         }
-    return _lease(tx, which, params)
+    return _lease(tx, _due(len(wanted)), params)
+
+
+@functools.lru_cache(maxsize=64)
+def _due(count: int) -> str:
+    due = (
+        "SELECT w.seq, w.next_attempt_at FROM deliveries w WHERE w.endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id{place}) AND w.bulk = :bulk{place} "
+        f"AND w.status = '{{status}}' AND {_FREE.format('w')} AND w.next_attempt_at <= :now"
+    )
+    settled = "AND NOT EXISTS (SELECT 1 FROM flushes f WHERE f.endpoint_id = :id{place})"
+    # One statement for all: after each statement another thread may run, and the writer waits for its next turn. First
+    # attempts and retries are merged in index order, so a long queue is neither scanned nor sorted.
+    return " UNION ALL ".join(
+        f"SELECT seq FROM ({due.format(place=place, status='pending')} "
+        f"UNION ALL {due.format(place=place, status='retrying')} {settled.format(place=place)} "
+        f"ORDER BY next_attempt_at, seq LIMIT :limit{place}) part"
+        for place in range(count)
+    )
 
 
 def lease_probe(tx: Tx, endpoint_id: str, *, now: int, until: int) -> Delivery | None:

@@ -194,7 +194,7 @@ class _LeaseRound:
 
     def _lease_rest(self, tx: Tx, ready: dict[QueueKey, Queue]) -> int | None:
         while len(self.places) < self.limit:
-            # One attempt at a time, so that a long queue of one endpoint cannot take the others' turns.
+            # One attempt at a time, so that a long queue of one endpoint cannot take the others' turns, unless nobody waits.
             limits = self._limits()
             first = min(
                 (
@@ -210,9 +210,12 @@ class _LeaseRound:
             if not self._is_due(first):
                 return first.next_at
             key = first.endpoint_id, bool(first.bulk)
-            self._take_due(tx, {key: 1})
-            self._add_attempt(key)
-            self.backlog += first.is_behind and not first.bulk
+            is_alone = len(ready) == 1 and not first.is_behind
+            found = self._take_due(tx, {key: self._free_places(key) if is_alone else 1})
+            assert found, "its first delivery is due"
+            for one in found:
+                self._add_attempt(key)
+                self.backlog += one.seq <= first.backlog_seq and not first.bulk
             # At its limit the next delivery is not asked for.
             if self._limits().allow(key, is_behind=False):
                 self._refresh(tx, ready, key)
@@ -268,9 +271,16 @@ class _LeaseRound:
             if (queue.endpoint_id, queue.bulk) == key:
                 ready[key] = queue
 
-    def _take_due(self, tx: Tx, counts: Mapping[QueueKey, int]) -> None:
+    def _free_places(self, key: QueueKey) -> int:
+        """Return how many places a live queue may take."""
+        taken = sum(self.running[key[0], bulk] for bulk in (False, True))
+        return min(self.limit - len(self.places), self.per_endpoint - taken)
+
+    def _take_due(self, tx: Tx, counts: Mapping[QueueKey, int]) -> list[Delivery]:
         wanted = [Wanted(endpoint_id, bulk, count) for (endpoint_id, bulk), count in counts.items()]
-        self.found += delivery_queue.lease_due(tx, wanted, now=self.now, until=self.now + LEASE_US)
+        found = delivery_queue.lease_due(tx, wanted, now=self.now, until=self.now + LEASE_US)
+        self.found += found
+        return found
 
     def _add_attempt(self, key: QueueKey) -> None:
         self.places.append(key)
