@@ -105,26 +105,41 @@ def _take_back(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
     return replace(payment, decider="branch", standing="open")
 
 
-def decide(tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times) -> None:
-    """Match a payment that a branch handed up to this hub; one that pays nothing here goes back, unless it was claimed."""
+def decide(
+    tx: Tx, env: Env, branch: Branch, payment: Payment, times: Times, *, referred: bool
+) -> None:
+    """Match a payment that a branch handed up to this hub; one that pays nothing here goes back, unless it was claimed.
+
+    Args:
+        tx: The database transaction.
+        env: The environment of the hub.
+        branch: The branch that read the payment.
+        payment: The hub's copy.
+        times: Now.
+        referred: A transaction, a review or a command refers to the payment.
+    """
     now = times.wall_us
-    if branches.open_command(tx, "release", payment.id) is not None:
+    if referred and branches.open_command(tx, "release", payment.id) is not None:
         payments.set_decider(tx, payment.id, "branch", "review")
         return
     decision = _match(tx, env, payment, times)
-    wanted = branch.decides == NOTHING or branches.last_command(tx, "claim", payment.id) is not None
+    wanted = branch.decides == NOTHING or (
+        referred and branches.last_command(tx, "claim", payment.id) is not None
+    )
     if isinstance(decision, matching.Unmatched) and not wanted:
         release(tx, env, payment, by="momo", now=now)
         return
     if isinstance(decision, matching.Unmatched) or payment.reversed_at is not None:
         _keep(tx, env, payment, now)
     elif isinstance(decision, matching.Verify):
-        copies.detach_copies(tx, payment.id, decision.transaction.id)
+        if referred:
+            copies.detach_copies(tx, payment.id, decision.transaction.id)
         how = settle.Settlement(
             decision.verdict,
             decision.matched_by,
             decision.late,
             payer_known_by=decision.payer_known_by,
+            referred=referred,
         )
         settle.verify(tx, env.outbox, decision.transaction, payment, how, now)
     else:

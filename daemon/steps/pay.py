@@ -124,6 +124,7 @@ def _carry_out(
             decision.late,
             payer_known_by=decision.payer_known_by,
             fresh=fresh,
+            referred=not fresh,
             method=method,
         )
         settle.verify(tx, outbox, decision.transaction, payment, how, now)

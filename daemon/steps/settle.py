@@ -28,7 +28,8 @@ class Settlement:
     Attributes:
         reconciliation_id: Set if an operator reconciled it.
         payer_known_by: How the expected payer was recognised, from `daemon.core.payments.matching.Verify`.
-        fresh: The payment was stored by this job: no other row refers to it, and its message is recorded afterwards.
+        fresh: The payment was stored by this job: its message is recorded afterwards.
+        referred: Another row may refer to the payment.
         method: The number that received the payment, if it was read already.
     """
 
@@ -39,6 +40,7 @@ class Settlement:
     reconciliation_id: str | None = None
     payer_known_by: str | None = None
     fresh: bool = False
+    referred: bool = True
     method: PaymentMethod | None = None
 
 
@@ -142,7 +144,7 @@ def _detach(
     """Free a payment from its holder, a transaction held for it and its reviews; return the holder, if any."""
     if transaction.held_payment_id is not None and transaction.held_payment_id != payment.id:
         reviews.change_reason(tx, transaction.held_payment_id, ReviewReason.EXTRA_PAYMENT)
-    if how.fresh:
+    if not how.referred:
         return None
     return detach_payment(tx, payment, transaction.id, actor=how.actor, now=now)
 
@@ -316,6 +318,7 @@ class Holding:
     rejected: bool = False
     matched_by: str = "none"
     fresh: bool = False
+    referred: bool = True
     method: PaymentMethod | None = None
 
 

@@ -110,8 +110,8 @@ def _take(tx: Tx, env: Env, branch: Branch, facts: Sequence[Fact], times: Times)
     doubles = copies.store(tx, branch.id, branch.epoch, facts)
     rows = [(fact.id, fact.row) for fact in facts if fact.kind == "payment" and fact.row]
     handed = [own for own, row in rows if row.get("decider") == "hub"]
-    for payment in copies.handed_up(tx, branch.id, handed):
-        hand_up.decide(tx, env, branch, payment, times)
+    for payment, referred in copies.handed_up(tx, branch.id, handed):
+        hand_up.decide(tx, env, branch, payment, times, referred=referred)
     for second, first in copies.doubles(tx, doubles):
         _compare(tx, branch, second, first, times.wall_us)
     for own, row in rows:

@@ -9,7 +9,7 @@ from daemon.core.branches.row_check import fault_of
 from daemon.core.errors import MomoError
 from daemon.core.model import Payment
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all
+from daemon.store.rows import columns, load, load_all
 
 _ORDER: Final = ("method", "payment", "transaction", "review", "reversal")
 """Each kind refers only to rows of the kinds before it."""
@@ -40,6 +40,15 @@ def in_order(facts: Sequence[Fact]) -> list[Fact]:
     """Return facts so that each row comes after the rows that it refers to."""
     known = {kind: place for place, kind in enumerate(_ORDER)}
     return sorted(facts, key=lambda fact: known.get(fact.kind, len(known)))
+
+
+_REFERRED: Final = (
+    "EXISTS (SELECT 1 FROM transactions o WHERE o.payment_id = p.id) "
+    "OR EXISTS (SELECT 1 FROM transactions o WHERE o.held_payment_id = p.id) "
+    "OR EXISTS (SELECT 1 FROM reviews o WHERE o.payment_id = p.id) "
+    "OR EXISTS (SELECT 1 FROM branch_commands o WHERE o.subject = p.id)"
+)
+"""Whether a transaction, a review or a command refers to a payment."""
 
 
 class ForeignRowError(MomoError):
@@ -255,22 +264,20 @@ def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
     )
 
 
-def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[Payment]:
-    """Return those of these payments that the hub decides, and has not decided."""
+def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[tuple[Payment, bool]]:
+    """Return those of these payments that the hub decides, and has not decided, each with whether another row refers to it."""
     if not ids:
         return []
-    return load_all(
-        Payment,
-        reader.all_among(
-            f"SELECT {columns(Payment, 'p.')} FROM payments p WHERE p.id IN (members) AND p.branch_id = ? "
-            "AND p.decider = 'hub' AND p.double_of IS NULL "
-            "AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.branch_id IS NULL) "
-            "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open' AND r.branch_id IS NULL) "
-            "ORDER BY p.seq",
-            ids,
-            branch_id,
-        ),
+    rows = reader.all_among(
+        f"SELECT {columns(Payment, 'p.')}, {_REFERRED} FROM payments p WHERE p.id IN (members) AND p.branch_id = ? "
+        "AND p.decider = 'hub' AND p.double_of IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.branch_id IS NULL) "
+        "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open' AND r.branch_id IS NULL) "
+        "ORDER BY p.seq",
+        ids,
+        branch_id,
     )
+    return [(load(Payment, row[:-1]), bool(row[-1])) for row in rows]
 
 
 def doubles(reader: Reader, ids: Sequence[str]) -> list[tuple[Payment, Payment]]:
