@@ -169,6 +169,8 @@ class Service:
     inflight: InFlight = field(default_factory=InFlight)
     test_sends: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(4))
     """Limits simultaneous test sends: each may wait as long as a webhook, and real webhooks need the bandwidth."""
+    behind: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
+    """Limits the long requests of branches that are behind, so that what has just happened at another waits for two at most."""
     refused_posts: Rates = field(default_factory=lambda: Rates(2, 20))
     """Posts of Android phones with a wrong signature, by address: 20 at once, then 2 a minute; more are 429, not 401."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
