@@ -1,0 +1,51 @@
+"""Branches that are behind send long requests; what has just happened at another branch does not wait for all of them."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import httpx
+
+from daemon import wire
+from daemon.api.branches.sync import LIVE_FACTS
+from tests.api.branches.test_held_requests import EMPTY
+from tests.fakes.api import FakeApi, running
+
+BEHIND = ("bole", "ejura", "nsawam", "techiman", "wa")
+
+
+async def joined(hub: FakeApi, name: str) -> httpx.AsyncClient:
+    made = await hub.local.post(wire.Path.LOCAL_HUB_INVITES, json={"name": name})
+    word = {"word": made.json()["data"]["word"]}
+    key = (await hub.live.post(wire.Path.BRANCH_JOIN, json=word)).json()["data"]["key"]
+    return await hub.client(key)
+
+
+def request(facts: int) -> dict[str, object]:
+    """Return a request with facts of a kind that this hub does not know and keeps."""
+    made = [{"seq": n, "kind": "later", "id": f"id-{n}", "row": {}} for n in range(1, facts + 1)]
+    return EMPTY | {"upto": facts, "facts": made}
+
+
+async def test_a_short_request_is_not_answered_after_all_long_ones(tmp_path: Path) -> None:
+    async with running(tmp_path) as hub:
+        await hub.local.post(wire.Path.LOCAL_HUB, json={})
+        clients = {name: await joined(hub, name) for name in (*BEHIND, "kumasi")}
+        answered: list[str] = []
+
+        async def send(name: str) -> None:
+            body = request(1 if name == "kumasi" else LIVE_FACTS + 1)
+            answer = await clients[name].post(wire.Path.BRANCH_SYNC, json=body)
+            assert answer.status_code == 200, answer.text
+            answered.append(name)
+
+        gate = threading.Event()
+        busy = asyncio.create_task(hub.shop.env.store.write(lambda _tx: gate.wait(10)))
+        long = [asyncio.create_task(send(name)) for name in BEHIND]
+        await asyncio.sleep(0.3)  # all of them have come
+        short = asyncio.create_task(send("kumasi"))
+        await asyncio.sleep(0.1)
+        gate.set()
+        await asyncio.gather(busy, short, *long)
+        assert answered[-1] != "kumasi"
+        assert answered.index("kumasi") <= 3
