@@ -203,11 +203,17 @@ def _page(
     falling = asked.wanted.falling
     order = "DESC" if falling is not backwards else "ASC"
     shown = "DESC" if falling else "ASC"
+    params = {**asked.params, "limit": limit, "offset": offset}
+    each = ""
+    if reader.is_postgresql:
+        # It merges parts that are in order themselves; else it sorts all their rows.
+        each = f"ORDER BY key {order}, seq {order} LIMIT :reach"
+        params["reach"] = limit + offset
     rows = reader.all(
-        f"SELECT {BOTH} FROM ({_keys(asked, order)} LIMIT :limit OFFSET :offset) k "
+        f"SELECT {BOTH} FROM ({_keys(asked, order, each)} LIMIT :limit OFFSET :offset) k "
         "JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
         f"ORDER BY k.key {shown}, k.seq {shown}",
-        {**asked.params, "limit": limit, "offset": offset},
+        params,
     )
     return [found_in(row) for row in rows]
 
@@ -267,10 +273,15 @@ def _parameters(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _keys(asked: _Asked, order: str) -> str:
-    """Return the query of the list's keys, in order: one part for each index range, merged by the database."""
-    parts = " UNION ALL ".join(_parts(asked))
-    return f"{parts} ORDER BY key {order}, seq {order}"
+def _keys(asked: _Asked, order: str, each: str = "") -> str:
+    """Return the query of the list's keys, in order: one part for each index range, merged by the database.
+
+    `each` is the order and the limit of each part.
+    """
+    parts = _parts(asked)
+    if each:
+        parts = (f"SELECT * FROM ({part} {each}) part" for part in parts)
+    return f"{' UNION ALL '.join(parts)} ORDER BY key {order}, seq {order}"
 
 
 def _place(reader: Reader, wanted: TransactionFilter) -> dict[str, Any] | None:
