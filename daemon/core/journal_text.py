@@ -94,8 +94,8 @@ SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
         "sends again; orders that were made here meanwhile are gone."
     ),
     "id_conflict": lambda facts: (
-        f"The branch {facts.get('branch')} has a payment {facts.get('telco_transaction_id')} that another branch, or this hub, "
-        "sent first, with another amount or from another SIM. Only the first one counts: compare both with the wallets."
+        f"The branch {facts.get('branch')} has a payment {facts.get('telco_transaction_id')} that another branch has with "
+        "another amount or from another SIM. Only the first one counts."
     ),
     "paid_twice": lambda facts: (
         f"The payment {facts.get('telco_transaction_id')} paid an order at two branches: one of them has no money."
