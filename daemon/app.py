@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon import wire
 from daemon.api import routes
@@ -76,8 +77,7 @@ FIND_DAMAGE_S: Final = 20.0
 EXTEND_EVERY_S: Final = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """`momo daemon run` (cli.md, contract).
 
     Attributes:

@@ -3,7 +3,8 @@
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from daemon.core.access.keys import KeyUse
 from daemon.core.access.one_time_links import OneTimeLinks
@@ -31,8 +32,7 @@ from daemon.store.engine import Store
 from daemon.store.webhooks.outbox import Outbox
 
 
-@dataclass(slots=True)
-class Env:
+class Env(Struct):
     """The environment of one running shop.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from daemon import wire
 from daemon.core.errors import MomoError, Unavailable
@@ -46,8 +47,7 @@ class StartError(MomoError):
         super().__init__(message)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenHome:
+class OpenHome(Struct, frozen=True):
     """The locked folder of a shop, with its settings and secrets; the database is not open."""
 
     places: wire.Places
@@ -56,8 +56,7 @@ class OpenHome:
     lock: HomeLock
 
 
-@dataclass(frozen=True, slots=True)
-class OpenShop:
+class OpenShop(Struct, frozen=True):
     """An open shop, for `setup`: its locked folder, settings, database and secrets."""
 
     config: Config

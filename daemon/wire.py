@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+VERSION: Final = "0.1.0"
+"""The version of momo, as in pyproject.toml: reading it from the installed package would cost memory and time at each start."""
+
 PROTOCOL: Final = "1"
 """Protocol version on the Unix socket; both sides send it, and a difference gives one warning."""
 

@@ -25,9 +25,8 @@ from daemon.core.errors import Refusal
 from daemon.core.json_values import dump
 from daemon.core.payments import checkout
 from daemon.env import Env
-from daemon.runtime.system import VERSION
 from daemon.sender.connect import SystemResolver
-from daemon.wire import ErrorCode, Path
+from daemon.wire import VERSION, ErrorCode, Path
 from daemon.wire import Scope as Key
 
 DASHBOARD = "/dash"

@@ -5,8 +5,9 @@ import base64
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
+
+import msgspec
 
 from daemon import wire
 from daemon.commands.output import print_json
@@ -73,5 +74,5 @@ def verify_command(_options: argparse.Namespace, _places: wire.Places) -> int:
     now_us = SystemClock().now_us() if at is None else at * SECOND_US
     body = base64.b64decode(given["body"])
     found = signature_check.check(given["headers"], body, given["secrets"], now_us)
-    print_json({"success": True, "data": {"valid": found.valid, **asdict(found)}})
+    print_json({"success": True, "data": {"valid": found.valid, **msgspec.to_builtins(found)}})
     return EXIT_OK

@@ -19,8 +19,9 @@ from daemon.open_shop import (
     refuse_on_server,
     store_url,
 )
-from daemon.runtime.system import VERSION, SystemClock
+from daemon.runtime.system import SystemClock
 from daemon.store.upkeep import inspect
+from daemon.wire import VERSION
 from parsers.times import from_us
 
 

@@ -5,8 +5,9 @@ MomoError
 +-- Unavailable      the service cannot serve now (disk full, database damaged); 503 with `Retry-After` and `cause`
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.error_table import ERRORS
 from daemon.wire import ErrorCode, FaultCause
@@ -77,8 +78,7 @@ def only_unavailable(error: BaseException) -> bool:
     return isinstance(error, Unavailable)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(Struct, frozen=True):
     """One entry of `details` of a VALIDATION_ERROR."""
 
     field: str

@@ -1,16 +1,14 @@
 """Validated inputs of the flows (parse at the edge, trust inside), and their answers."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from daemon.core import json_values
-from daemon.core.fast_init import fast_init
 from daemon.wire import TrustLevel
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class InitializeRequest:
+class InitializeRequest(Struct, frozen=True):
     """A valid `POST /v1/transactions/initialize` (interface.md, decisions.md section 2).
 
     Phones are E.164, the amount is minor units of `currency`, `meta` is compact JSON text of an object,
@@ -35,8 +33,7 @@ class InitializeRequest:
     replaces: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileRequest:
+class ReconcileRequest(Struct, frozen=True):
     """A valid `POST /v1/transactions/{reference}/reconcile`.
 
     `transaction_id` is as the caller wrote it, trimmed; `provider` is canonical, such as `momo_mtn`.
@@ -48,8 +45,7 @@ class ReconcileRequest:
     provider: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Idempotency:
+class Idempotency(Struct, frozen=True):
     """An idempotency key with the fingerprint of its call (decisions.md section 2, Idempotency).
 
     Attributes:
@@ -63,8 +59,7 @@ class Idempotency:
     fingerprint: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallMeta:
+class CallMeta(Struct, frozen=True):
     """Metadata of a call that changes something.
 
     Attributes:
@@ -83,8 +78,7 @@ class CallMeta:
         return {"request_id": self.request_id, **warnings}
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A finished HTTP answer; its body is stored and sent byte for byte.
 
     Attributes:
@@ -96,8 +90,7 @@ class Answer:
     replayed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPart:
+class ReadPart(Struct, frozen=True):
     """One part of a message as a phone listed it: its slot and its PDU in hex.
 
     Attributes:
@@ -111,8 +104,7 @@ class ReadPart:
     synthesised: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PhoneIdentity:
+class PhoneIdentity(Struct, frozen=True):
     """Identity of a phone and of the SIM in it, as the phone reports it; None for values that it does not report.
 
     `network` is the SIM's network as the settings name it, for a phone that does not report the IMSI.
@@ -129,8 +121,7 @@ class PhoneIdentity:
     network: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Origin of messages: the SIM in one slot of one phone.
 
     Attributes:
@@ -147,8 +138,8 @@ class Source:
     device_id: str
     slot_index: int
     test: bool = False
-    network: str | None = field(default=None, compare=False)
-    since: int = field(default=0, compare=False)
+    network: str | None = None
+    since: int = 0
     name: str | None = None
     level: TrustLevel = TrustLevel.FULL
     history: bool = False

@@ -1,12 +1,11 @@
-"""The database rows as values: one frozen dataclass per table, with the names and order of its columns.
+"""The database rows as values: one frozen struct per table, with the names and order of its columns.
 
 Times are microseconds since 1970 in UTC, money is minor units, and JSON stays the stored text until it is rendered. Only
 the store makes these from rows and builds SQL from them.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
-from daemon.core.fast_init import fast_init
 from daemon.core.ids import reference_of
 from daemon.wire import (
     DeliveryStatus,
@@ -19,8 +18,7 @@ from daemon.wire import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Shop:
+class Shop(Struct, frozen=True):
     """The one shop of this database."""
 
     name: str
@@ -31,9 +29,7 @@ class Shop:
     role: ShopRole = ShopRole.ALONE
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class ApiKey:
+class ApiKey(Struct, frozen=True):
     """An API key as stored: its SHA-256, never the key itself."""
 
     seq: int
@@ -51,9 +47,7 @@ class ApiKey:
     last_used_from: str | None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """A user of the shop. `totp_sealed` is None while the second factor is off."""
 
     seq: int
@@ -73,9 +67,7 @@ class User:
         return bool(self.password_hash)
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class BrowserSession:
+class BrowserSession(Struct, frozen=True):
     """A browser that is logged in to the dashboard; `address` and `browser` say where it was opened."""
 
     seq: int
@@ -90,9 +82,7 @@ class BrowserSession:
     language: str | None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A phone: one modem, known by its IMEI."""
 
     device_id: str
@@ -107,9 +97,7 @@ class Device:
     forgotten_at: int | None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Sim:
+class Sim(Struct, frozen=True):
     """A SIM and the slot in which it was last seen.
 
     The last three are the states with a notice to the owner: since when it cannot receive, since when it is unused, and
@@ -133,9 +121,7 @@ class Sim:
     served_by: str | None = None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class PaymentMethod:
+class PaymentMethod(Struct, frozen=True):
     """A merchant number; with a SIM it is a line."""
 
     seq: int
@@ -155,9 +141,7 @@ class PaymentMethod:
     branch_id: str | None = None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One SMS, complete or with missing parts (`state` incomplete, `body` None).
 
     Attributes:
@@ -199,9 +183,7 @@ class Message:
     synthesised: bool = False
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(Struct, frozen=True):
     """Money received, read from one trusted message.
 
     Attributes:
@@ -259,9 +241,7 @@ class Payment:
         return self.payer_phone if self.payer_proven else None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     """A payment request and its outcome, or the holder of a payment that belongs to no payment request."""
 
     seq: int
@@ -306,9 +286,7 @@ class Transaction:
         return reference_of(self.id)
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversal(Struct, frozen=True):
     """A payment that the network took back; `amount_minor` is None if its message names no amount."""
 
     seq: int
@@ -321,9 +299,7 @@ class Reversal:
     created_at: int
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Reconciliation:
+class Reconciliation(Struct, frozen=True):
     """An operator's match of a payment to a transaction."""
 
     seq: int
@@ -336,9 +312,7 @@ class Reconciliation:
     created_at: int
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """A held message or payment that an operator must decide."""
 
     seq: int
@@ -357,9 +331,7 @@ class Review:
     branch_id: str | None = None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class ApprovedPayer:
+class ApprovedPayer(Struct, frozen=True):
     """A name that an operator approved for a number: a receipt with that name and no number counts as from that number."""
 
     seq: int
@@ -375,9 +347,7 @@ class ApprovedPayer:
     revoked_at: int | None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """A webhook receiver, made by the shop (`endpoint`) or by the `webhook_url` of a transaction (`implicit`).
 
     Attributes:
@@ -406,9 +376,7 @@ class Endpoint:
     backlog_seq: int
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One version of a routing rule; `seq` identifies the version and `id` the rule.
 
     Attributes:
@@ -428,9 +396,7 @@ class Rule:
     replaced_at: int | None
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """One event for one endpoint, with the state of its attempts."""
 
     seq: int
@@ -460,9 +426,7 @@ class Delivery:
     clock_waits: int = 0
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One journal event."""
 
     seq: int
@@ -477,9 +441,7 @@ class Event:
     data: str
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class NoticeRow:
+class NoticeRow(Struct, frozen=True):
     """A notice: one cause in one hour.
 
     Attributes:

@@ -6,12 +6,12 @@ form, flow; an action writes only after all checks have passed.
 
 import asyncio
 import traceback
-from dataclasses import replace
 from datetime import tzinfo
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode
 
+from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from daemon.core.access import browser_sessions

@@ -6,17 +6,17 @@ import json
 import queue
 import ssl
 import threading
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core.limits import SECOND_US
 from daemon.core.webhooks.signature_check import check
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """One received webhook."""
 
     event: str

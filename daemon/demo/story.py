@@ -5,10 +5,10 @@ import queue
 import shutil
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
 from rich.console import Console
 from rich.panel import Panel
 
@@ -31,8 +31,7 @@ WAIT_S: Final = 60.0
 """Two polls: a phone that does not announce messages is polled every 30 s."""
 
 
-@dataclass(frozen=True, slots=True)
-class DemoOptions:
+class DemoOptions(Struct, frozen=True):
     """The options of `momo demo`."""
 
     keep: bool = False

@@ -4,14 +4,16 @@ Also here, for several areas: the shop's database, opened or a skipped check wit
 (systemd units of the user and the system, launchd agents).
 """
 
+import dataclasses
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from daemon.core.lines.modem_health import Problem
 from daemon.core.upkeep.keep_awake import AwakeStatus
@@ -35,7 +37,7 @@ class Status(StrEnum):
     """Not checked; `detail` is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Check:
     """The result of one check.
 
@@ -48,7 +50,7 @@ class Check:
     status: Status
     detail: str
     fix: str = ""
-    remedy: Callable[[], str] | None = field(default=None, compare=False)
+    remedy: Callable[[], str] | None = dataclasses.field(default=None, compare=False)
     ms: int = 0
 
     @property
@@ -57,8 +59,7 @@ class Check:
         return self.id.partition(".")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Phone:
+class Phone(Struct, frozen=True):
     """A modem as reported by the daemon: its name, port, state and troubles."""
 
     name: str
@@ -67,16 +68,14 @@ class Phone:
     troubles: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(Struct, frozen=True):
     """The user that opens the ports."""
 
     uid: int
     groups: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """The state of a running daemon.
 
     Its version may be older than that of the installed program. `clock_doubt` is why it does not trust the clock, empty
@@ -102,8 +101,7 @@ def _resolves(host: str) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(Struct, frozen=True):
     """The machine and the shop to check.
 
     Attributes:
@@ -121,7 +119,7 @@ class System:
     root: Path
     user: User
     phones: tuple[Phone, ...] | None = None
-    pid: int | None = field(default=None)
+    pid: int | None = None
     places: Places | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     store_url: str = ""

@@ -32,7 +32,6 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -156,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     options = _parser().parse_args(arguments)
     family = FAMILIES[options.family]
-    told = {field.name: getattr(options, field.name) for field in fields(Identity)}
+    told = {name: getattr(options, name) for name in Identity.__struct_fields__}
     identity = family.identity(**{name: text for name, text in told.items() if text is not None})
     try:
         spare = Sim.from_data(json.loads(options.second_sim)) if options.second_sim else None
@@ -282,8 +281,8 @@ def _parser() -> argparse.ArgumentParser:
         "--second-sim", metavar="JSON", help='a SIM in the second slot, such as {"iccid": "89..."}'
     )
     parser.add_argument("--back-s", type=_seconds, default=BACK_S, help="how long a restart takes")
-    for field in fields(Identity):
-        parser.add_argument(f"--{field.name.replace('_', '-')}", help="default: the family's value")
+    for name in Identity.__struct_fields__:
+        parser.add_argument(f"--{name.replace('_', '-')}", help="default: the family's value")
     return parser
 
 

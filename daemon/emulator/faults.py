@@ -1,8 +1,9 @@
 """Faults that can be injected into the emulated phone, its logs, and its end of the serial line with simulated loss."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.emulator.sim import validated_pdu
 
@@ -14,8 +15,7 @@ _CANCEL: Final = 0x1B
 _SEND: Final = 0x1A
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One `+CMTI`; `offset` is the position of its end in the stream of all bytes sent.
 
     For an unstored message that was sent as `+CMT`, `storage` is empty and `index` -1.
@@ -27,8 +27,7 @@ class Notice:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Struct, frozen=True):
     """One SMS that the phone sent."""
 
     pdu: str
@@ -37,8 +36,7 @@ class Sent:
     at_ns: int
 
 
-@dataclass(slots=True)
-class Faults:
+class Faults(Struct):
     """Active faults of the phone. All fields may be changed at any time."""
 
     silent: bool = False
@@ -117,9 +115,9 @@ class Faults:
             setattr(self, name, value)
 
     def _value(self, name: str, value: object) -> object:
-        now = getattr(self, name, None) if name in self.__slots__ else None
+        now = getattr(self, name, None) if name in self.__struct_fields__ else None
         if now is None:
-            raise ValueError(f"no fault {name!r}; there are {', '.join(self.__slots__)}")
+            raise ValueError(f"no fault {name!r}; there are {', '.join(self.__struct_fields__)}")
         if isinstance(now, bytes) and isinstance(value, str):
             value = bytes.fromhex(value)
         if type(value) is not type(now) or (isinstance(value, int) and value < 0):
@@ -163,7 +161,7 @@ PRESETS: Final[Mapping[str, Mapping[str, object]]] = {
 def healthy_fields() -> dict[str, object]:
     """Return the changes that clear all faults."""
     healthy = Faults()
-    return {name: getattr(healthy, name) for name in Faults.__slots__}
+    return {name: getattr(healthy, name) for name in Faults.__struct_fields__}
 
 
 def read_fault(text: str) -> Mapping[str, object]:
@@ -177,7 +175,7 @@ def read_fault(text: str) -> Mapping[str, object]:
     if text == "none":
         return healthy_fields()
     name, equals, value = text.partition("=")
-    now = getattr(Faults(), name, None) if name in Faults.__slots__ else None
+    now = getattr(Faults(), name, None) if name in Faults.__struct_fields__ else None
     if now is None or not equals:
         known = ", ".join((*EVENTS, *PRESETS, "none"))
         raise ValueError(f"no fault {text!r}; there are {known}, and FIELD=VALUE")

@@ -1,8 +1,9 @@
 """Message commands of the emulated phone in PDU mode (3GPP TS 27.005 clause 3)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.emulator.command_lines import Handler, Refusal, number, split_arguments
 from daemon.emulator.quirks import Family
@@ -31,8 +32,7 @@ WEB: Final = "WEB"
 WEB_CAPACITY: Final = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion:
+class Deletion(Struct, frozen=True):
     """One message deleted by `AT+CMGD`."""
 
     storage: str

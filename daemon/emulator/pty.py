@@ -20,9 +20,11 @@ import time
 import tty
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.sim import Sim
@@ -42,8 +44,7 @@ _TICK_NS: Final = 1_000_000
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Announced:
+class Announced(Struct, frozen=True):
     """One `+CMTI` that was sent.
 
     `written_ns` (`time.monotonic_ns`) is just before the write that contained its last byte. For a

@@ -5,16 +5,16 @@ another row. Sources: [I] an issue in a similar project, [S] the source code of 
 [P] a manual; values without a source are the commonest behaviour of 3GPP TS 27.005.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.emulator.sim import Identity
 
 Answers = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """Departures of a make from the standard."""
 
     name: str = "generic"

@@ -7,9 +7,10 @@ wait for it at the network. A storage has numbered slots (3GPP TS 27.005 clause 
 import heapq
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
+
+from msgspec import Struct, field
 
 CAPACITY_MAX: Final = 65_535
 """More than any phone has; enough for the backlogs that benchmarks read."""
@@ -28,13 +29,12 @@ class Status(IntEnum):
     SENT = 3
 
 
-@dataclass(slots=True)
-class Slot:
+class Slot(Struct):
     """One stored message; `length` counts the octets after the SMSC, as `+CMGL:` gives it."""
 
     pdu: str
     status: Status
-    length: int = field(init=False)
+    length: int = 0
 
     def __post_init__(self) -> None:
         """Compute the length once, since a list of thousands needs it at once."""
@@ -109,8 +109,7 @@ class Storage:
         self._free = [index for index in self.indexes() if index not in self.slots]
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Identity of the phone and its SIM. The defaults have correct check digits."""
 
     imei: str = "004401000000014"
@@ -126,8 +125,7 @@ class Identity:
     operator_code: str = "62001"
 
 
-@dataclass(slots=True)
-class Sim:
+class Sim(Struct):
     """A SIM card. It must not be in two phones at once; this is not checked."""
 
     iccid: str

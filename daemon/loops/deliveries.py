@@ -9,8 +9,9 @@ fast receiver does not wait for a commit between two posts.
 import asyncio
 import contextlib
 from collections import Counter
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
@@ -51,8 +52,7 @@ STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than the time limit of an attempt."""
 
 
-@dataclass(slots=True)
-class WorkerState:
+class WorkerState(Struct):
     """The queue that one worker serves.
 
     `is_behind` means that the current delivery has lower priority than live ones. `is_ending` means that the worker sends

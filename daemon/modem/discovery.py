@@ -7,9 +7,10 @@ commands; a table names it, from ModemManager's udev rules and gammu's issues.
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.modem.quirks import PortRole
 
@@ -74,8 +75,7 @@ _PARENTS_MAX: Final = 5
 """From a tty's device to its USB device it is one step (ttyACM) or two (ttyUSB)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Port:
+class _Port(Struct, frozen=True):
     name: str
     device: str
     vendor: str
@@ -238,8 +238,7 @@ def role_of(path: str) -> PortRole:
     return PortFinder().role(path)
 
 
-@dataclass(frozen=True, slots=True)
-class UsbInterface:
+class UsbInterface(Struct, frozen=True):
     """One interface; `kind` is its class and subclass, `driver` is empty when none is bound."""
 
     number: str
@@ -249,8 +248,7 @@ class UsbInterface:
     networks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UsbDevice:
+class UsbDevice(Struct, frozen=True):
     """One device; `place` is its bus and port, such as `1-1.4`."""
 
     place: str

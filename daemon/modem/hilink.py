@@ -9,10 +9,11 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from huawei_lte_api.Connection import Connection
@@ -66,8 +67,7 @@ class HiLinkError(Exception):
         self.fault = fault
 
 
-@dataclass(frozen=True, slots=True)
-class StickMessage:
+class StickMessage(Struct, frozen=True):
     """One received message as the stick lists it.
 
     Attributes:
@@ -85,8 +85,7 @@ class StickMessage:
     date: str
 
 
-@dataclass(frozen=True, slots=True)
-class StickIdentity:
+class StickIdentity(Struct, frozen=True):
     """Identity of the stick and its SIM; None for values that the stick does not report."""
 
     imei: str | None
@@ -95,8 +94,7 @@ class StickIdentity:
     model: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class StickHealth:
+class StickHealth(Struct, frozen=True):
     """State of the stick's SIM and network; None for values that the stick does not report.
 
     Attributes:

@@ -12,12 +12,12 @@ import os
 import stat
 import termios
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Protocol
 
 import serial
+from msgspec import Struct
 
 from daemon.modem.session.events import Event, Hung, StoredPart
 from daemon.runtime.locks import MODEM_MANAGER, holders, running
@@ -50,8 +50,7 @@ class PortError(Exception):
         self.next_step = next_step
 
 
-@dataclass(frozen=True, slots=True)
-class PortGone:
+class PortGone(Struct, frozen=True):
     """The device disappeared while it was open."""
 
     why: str
@@ -60,8 +59,7 @@ class PortGone:
         return self.why
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """We closed the port ourselves."""
 
     def __str__(self) -> str:

@@ -10,9 +10,10 @@ manual, `project#n` is an issue there. `[K]` is general knowledge that was not c
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 STANDARD_URCS: Final = (
     "+CREG", "+CGREG", "+CEREG", "+CSQ", "+CPIN", "+CIEV", "+CUSD", "+CDSI", "+CTZV", "+CTZE",
@@ -46,8 +47,7 @@ class PortRole(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """One make. The defaults follow the standard.
 
     Attributes:

@@ -4,10 +4,10 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
+from msgspec import Struct
 from starlette.types import Receive, Send
 
 from daemon.core.payments import checkout
@@ -30,8 +30,7 @@ _CLAIMING: Final = frozenset({Screen.WAITING, Screen.CHECKING, Screen.EXPIRED})
 _HOST: Final = re.compile(r"(.*?)(?::[0-9]+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class PageRequest:
+class PageRequest(Struct, frozen=True):
     """A visitor's request.
 
     `slug` is the page's name in the address, `accepts` the Accept-Language header.
@@ -42,8 +41,7 @@ class PageRequest:
     accepts: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedPage:
+class RenderedPage(Struct, frozen=True):
     """A rendered page.
 
     `html` is the part that changes with the state, and `version` its hash. A browser without JavaScript reloads after

@@ -1,19 +1,19 @@
 """The settings in `config.toml`, loaded and checked once, at start. An unknown key is an error, not a silent default.
 
-The dataclasses define all settings and their defaults; a test compares them with `docs/configuration.md`. `_RULES` has the
+The structs define all settings and their defaults; a test compares them with `docs/configuration.md`. `_RULES` has the
 conditions on values beyond their types.
 """
 
-import difflib
 import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin, get_type_hints
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from daemon.core.errors import MomoError
 from daemon.core.limits import LOGO_BYTES_MAX
@@ -55,8 +55,7 @@ class ConfigError(MomoError):
     """`config.toml` is not valid; the text names the file, the line and the nearest known key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Http:
+class Http(Struct, frozen=True):
     """Addresses and TLS of the API and the checkout page."""
 
     bind: str = DEFAULT_HTTP
@@ -67,15 +66,13 @@ class Http:
     cors_origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
+class StoreSettings(Struct, frozen=True):
     """Where the shop's data is: in a file of its folder, or in a database on a PostgreSQL server."""
 
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Webhooks:
+class Webhooks(Struct, frozen=True):
     """Sending of webhooks (decisions.md section 7)."""
 
     allow_private_hosts: tuple[str, ...] = ()
@@ -91,8 +88,7 @@ class Webhooks:
     default_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Modems:
+class Modems(Struct, frozen=True):
     """Reading of modems."""
 
     poll_s: float = 30.0
@@ -103,8 +99,7 @@ class Modems:
     ports: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Rate and connection limits. 0 switches a rate limit off."""
 
     live_per_min: int = 600
@@ -115,8 +110,7 @@ class Limits:
     connections: int = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Smtp:
+class Smtp(Struct, frozen=True):
     """The mail server for notices by e-mail; its password is in the secret store."""
 
     host: str = ""
@@ -127,23 +121,20 @@ class Smtp:
     starttls: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Notices:
+class Notices(Struct, frozen=True):
     """Notices to the owner other than e-mail."""
 
     desktop: bool = False
     sms_to: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCollections:
+class OpenCollections(Struct, frozen=True):
     """Webhooks for every payment, with or without a transaction of the shop."""
 
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Transactions:
+class Transactions(Struct, frozen=True):
     """Rules of transactions (decisions.md section 2)."""
 
     late_policy: str = "accept"
@@ -151,8 +142,7 @@ class Transactions:
     public_sms: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Sms:
+class Sms(Struct, frozen=True):
     """Texts of the SMS to customers."""
 
     code_text: str = CODE_TEXT
@@ -163,8 +153,7 @@ class Sms:
     reports: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pages:
+class Pages(Struct, frozen=True):
     """The checkout page (docs/checkout.md)."""
 
     languages: tuple[str, ...] = ("en",)
@@ -179,16 +168,14 @@ class Pages:
     menu_at: str = MENUS["at"]
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(Struct, frozen=True):
     """Strictness of the checks of messages (decisions.md section 4)."""
 
     balance_check: str = "review"
     unconfirmed_limit: str | int = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """Days to keep data other than payments (decisions.md section 10)."""
 
     attempts_days: int = 60
@@ -196,52 +183,45 @@ class Retention:
     messages_days: int = 396
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Struct, frozen=True):
     """Second places for backups (`also_to`) and for the message journal (`messages_to`)."""
 
     also_to: str = ""
     messages_to: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Power:
+class Power(Struct, frozen=True):
     """Keep the machine awake while the daemon runs: `off` (it may sleep), `plugged`, `always` (on battery too)."""
 
     keep_awake: str = OFF
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """Other users of this machine with access to the socket."""
 
     socket_users: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(Struct, frozen=True):
     """Hosts that are contacted to test the Internet connection."""
 
     probe_hosts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Hub:
+class Hub(Struct, frozen=True):
     """The settings of a branch: whether it sends texts to its hub, and how it checks the hub's certificate."""
 
     send_texts: bool = False
     ca_file: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Secrets:
+class Secrets(Struct, frozen=True):
     """Place of a new master key: `auto`, `keyring` or `file`. An existing key stays where it is."""
 
     store: str = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Struct, frozen=True):
     """All settings, with the defaults specified in cli.md."""
 
     http: Http = field(default_factory=Http)
@@ -509,10 +489,10 @@ Values = dict[str, dict[str, Any]]
 """Section -> field -> value, for the values that a file sets; `sources` has one field, its list."""
 
 
-def sections() -> dict[str, type]:
+def sections() -> dict[str, type[Any]]:
     """Return the sections with plain keys, without `[[sources]]`, in the order of docs/configuration.md."""
     hints = get_type_hints(Config)
-    return {entry.name: hints[entry.name] for entry in fields(Config) if entry.name != SOURCES}
+    return {name: hints[name] for name in Config.__struct_fields__ if name != SOURCES}
 
 
 def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> Config:
@@ -668,10 +648,12 @@ class _File:
             raise self._error(f"{SOURCES}.{key}" if key else SOURCES, why)
         return tuple(found)
 
-    def _section(self, kind: type, section: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    def _section(
+        self, kind: type[Struct], section: str, table: Mapping[str, Any]
+    ) -> dict[str, Any]:
         hints = get_type_hints(kind)
         # `from` is a Python keyword, so its field is `from_`.
-        known = {entry.name.removesuffix("_"): entry.name for entry in fields(kind)}
+        known = {name.removesuffix("_"): name for name in kind.__struct_fields__}
         found = {}
         for key, value in table.items():
             name = f"{section}.{key}"
@@ -701,6 +683,8 @@ class _File:
         return value
 
     def _unknown(self, what: str, key: str, name: str, known: list[str]) -> ConfigError:
+        import difflib  # noqa: PLC0415 -- only for a misspelled key
+
         near = difflib.get_close_matches(key, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
         return self._error(name, f"unknown {what} {key}; {hint}")

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from daemon.runtime.private_files import open_own
-from daemon.runtime.system import VERSION
-from daemon.wire import Places
+from daemon.wire import VERSION, Places
 from parsers.masking import describe_traceback
 
 KEPT: Final = 10

@@ -7,9 +7,10 @@ import contextlib
 import errno
 import fcntl
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.errors import MomoError
 from daemon.runtime.private_files import open_own
@@ -65,8 +66,7 @@ class HomeLock:
             self._fd = None
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """A program, by its process number and name."""
 
     pid: int

@@ -12,9 +12,10 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, Self, TextIO, cast
+
+from msgspec import Struct
 
 from daemon.runtime.private_files import open_own
 from parsers.masking import mask_value
@@ -211,8 +212,7 @@ class LogFile:
         self._open()
 
 
-@dataclass(frozen=True, slots=True)
-class LogFilter:
+class LogFilter(Struct, frozen=True):
     """A filter of log lines.
 
     `since` is ISO 8601 in UTC, `level` the lowest level, `component` the part of the event's name before the dot; empty

@@ -6,17 +6,17 @@ import re
 import socket
 import struct
 import sys
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import Final
+
+from msgspec import Struct
 
 _SIOCGIFADDR: Final = 0x8915
 """ioctl(2) that returns the IPv4 address of an interface (netdevice(7))."""
 _LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
-@dataclass(frozen=True, slots=True)
-class MachineNames:
+class MachineNames(Struct, frozen=True):
     """Names and addresses of this machine in the local network.
 
     `host` is its name without a domain, empty if it has none that DNS allows. `addresses` are its IPv4 addresses without

@@ -12,10 +12,11 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from daemon.core.messages import message_journal as core
 from daemon.core.messages.message_journal import Erased, Key, Record
@@ -34,8 +35,7 @@ _TAIL_BYTES: Final = 65_536
 """Compared to check whether a copy is the beginning of its original."""
 
 
-@dataclass(slots=True)
-class SecondFolder:
+class SecondFolder(Struct):
     """The state of the second folder.
 
     Attributes:
@@ -49,8 +49,7 @@ class SecondFolder:
     away: bool = False
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """The file that is appended to."""
 
     fd: int
@@ -60,8 +59,7 @@ class _Open:
     """Device and inode."""
 
 
-@dataclass(slots=True)
-class MessageJournal:
+class MessageJournal(Struct):
     """The message journal of one shop.
 
     Attributes:

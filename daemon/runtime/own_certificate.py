@@ -13,11 +13,13 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from daemon.core.errors import MomoError
 from daemon.runtime.disk import sync
@@ -60,8 +62,7 @@ class NameRefused(CertificateError):
     """A name or address cannot be in the certificate; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Facts of the server certificate.
 
     `given` are the names that were asked for, `names` all names and addresses that it covers. The times are seconds

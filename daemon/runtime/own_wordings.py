@@ -4,9 +4,10 @@ A bad file stops neither the daemon nor the other files; `momo status` and `momo
 files counts once. The files are small and few, so all of them are read again when one changes.
 """
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from parsers.own import FILE_CHARACTERS_MAX, LoadedFile, Problem, load_wordings
 from parsers.wording import Wording
@@ -15,16 +16,14 @@ FOLDER: Final = "templates"
 FILES_MAX: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateFile:
+class TemplateFile(Struct, frozen=True):
     """One file and its contents."""
 
     name: str
     loaded: LoadedFile
 
 
-@dataclass(slots=True)
-class OwnWordings:
+class OwnWordings(Struct):
     """The loaded wordings; `read_again` replaces them all.
 
     `wordings` has the valid wordings, each name once; `files` has every file, including bad ones.

@@ -1,9 +1,9 @@
 """Headers and body of a page's response, and the body of a form: headers that keep it private, and a compressed body."""
 
 import gzip
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from starlette.types import Receive, Scope, Send
 
 Header = tuple[bytes, bytes]
@@ -24,8 +24,7 @@ PRIVATE: Final[tuple[Header, ...]] = (
 STRICT_TRANSPORT: Final[Header] = (b"strict-transport-security", b"max-age=31536000")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A response; `headers` come after `base`, those of every response. `zipped` is the body if it is compressed already."""
 
     status: int

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 from zoneinfo import available_timezones
+
+from msgspec import Struct
 
 from daemon.wire import SourceKind, TrustLevel
 
@@ -20,8 +21,7 @@ LEVELS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSettings:
+class SourceSettings(Struct, frozen=True):
     """One source. Which keys a kind takes is in `KEYS`.
 
     Attributes:

@@ -4,14 +4,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     import asyncio
-
-VERSION: Final = version("momo-shop")
 
 _ID_BYTES: Final = 16
 _POOL_BYTES: Final = 2_048

@@ -9,9 +9,10 @@ connections, and the resolver is passed in.
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.webhooks.signing import LOCAL_SCHEMES
 
@@ -141,8 +142,7 @@ def canonical_host(host: str) -> str:
     return host.lower() if address is None else str(address)
 
 
-@dataclass(frozen=True, slots=True)
-class AddressPolicy:
+class AddressPolicy(Struct, frozen=True):
     """`[webhooks] allow_private_hosts, allow_private_cidrs`: settings of the daemon, not changeable by the API."""
 
     allow_private_hosts: frozenset[str] = frozenset()

@@ -6,8 +6,9 @@ webhooks stay in the outbox, as for every endpoint.
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
 
@@ -15,8 +16,7 @@ LISTEN_SCHEME: Final = "listen:"
 """`listen:<endpoint's id>`: the address of a live receiver's endpoint."""
 
 
-@dataclass(frozen=True, slots=True)
-class Posted:
+class Posted(Struct, frozen=True):
     """One attempt in progress at a listener.
 
     `number` identifies the attempt within the listener.
@@ -27,8 +27,7 @@ class Posted:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """Result of an attempt from a listener: a status, or the reason why there was none."""
 
     status_code: int | None
@@ -37,8 +36,7 @@ class Report:
     error_message: str | None
 
 
-@dataclass(slots=True)
-class Listener:
+class Listener(Struct):
     """One connected `momo listen`.
 
     `wake` is set when an attempt was posted.

@@ -19,10 +19,11 @@ import os
 import signal
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
 from daemon.core.webhooks.signing import STANDARD_ID_HEADER
@@ -53,8 +54,7 @@ class LocalKind(StrEnum):
     """A folder: one file for each event."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalTarget:
+class LocalTarget(Struct, frozen=True):
     """A parsed local address."""
 
     kind: LocalKind

@@ -9,8 +9,9 @@ import math
 import select
 import socket
 import ssl
-from dataclasses import dataclass
 from typing import Final, cast
+
+from msgspec import Struct
 
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.runtime.system import Clock, SystemClock
@@ -32,8 +33,7 @@ class NetworkError(Exception):
         super().__init__(message)
 
 
-@dataclass(slots=True)
-class Trace:
+class Trace(Struct):
     """Time limit of one attempt, and its network events, filled in as they happen."""
 
     deadline: float = math.inf

@@ -3,8 +3,9 @@
 An approval confirms a payer's name for a number, or that a suggestion was right.
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.errors import Refusal
@@ -93,8 +94,7 @@ def _id_already_used(tx: Tx, payment: Payment, transaction: Transaction | None) 
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedPayment:
+class ApprovedPayment(Struct, frozen=True):
     """An operator's approval of a payment for a transaction.
 
     Attributes:

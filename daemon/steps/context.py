@@ -1,8 +1,10 @@
 """The state of one intake: its database transaction, time, SIM and line; a complete message; the result of processing it."""
 
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from daemon.core.inputs import Source
 from daemon.core.messages.trust import SHIPPED, is_history
@@ -17,8 +19,7 @@ from daemon.wire import MessageState, Mode
 from parsers.times import to_us
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The state of one intake.
 
     Attributes:
@@ -103,8 +104,7 @@ INTERNAL_ERRORS: Final = (AssertionError, LookupError, TypeError, ValueError, Ar
 """Exceptions that a bug in momo raises. Disk errors are not among them: the message is not their cause."""
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedMessage:
+class JoinedMessage(Struct, frozen=True):
     """A complete message.
 
     Attributes:
@@ -122,8 +122,7 @@ class JoinedMessage:
     ambiguous: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredMessage:
+class StoredMessage(Struct, frozen=True, kw_only=True):
     """A complete message, either new or held earlier and judged again.
 
     Attributes:
@@ -190,8 +189,7 @@ class StoredMessage:
         return self.stored_at if self.sent_at is None else self.sent_at
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """The result of processing a message, filled in step by step."""
 
     state: MessageState

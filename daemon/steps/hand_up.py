@@ -3,8 +3,9 @@
 A payment has one decider at a time, named in its row at the branch that read it. The branch alone changes it.
 """
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from daemon.core import ids
 from daemon.core.branches.place import NOTHING

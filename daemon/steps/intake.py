@@ -4,7 +4,9 @@ A message that causes an internal error is stored raw and shown as unparsed: it 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.upkeep.clock_check import Times
@@ -18,8 +20,7 @@ from daemon.wire import MessageState
 from parsers.masking import describe_error
 
 
-@dataclass(frozen=True, slots=True)
-class Ingested:
+class Ingested(Struct, frozen=True):
     """Result of one call, for the log.
 
     Attributes:

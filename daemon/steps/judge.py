@@ -13,8 +13,10 @@ Test messages skip all of this.
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.messages.balance import BalanceCheck, Line
@@ -63,8 +65,7 @@ _SAME_ID_MAX: Final = 5
 Claimed = readings.Payment | readings.Reversal
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """The message that comes in now."""
 
     message: StoredMessage
@@ -499,8 +500,7 @@ def _occupies(entry: Entry, after: int | None) -> bool:
     return entry.standing is Standing.ACCEPTED or entry.after == after
 
 
-@dataclass(frozen=True, slots=True)
-class _FirstClaim:
+class _FirstClaim(Struct, frozen=True):
     """The claim of an earlier message, and the key of that message."""
 
     claim: Claim

@@ -1,7 +1,8 @@
 """Count and check the attempts with a password or a second factor, and set a password."""
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core.access import second_factor
 from daemon.core.errors import Refusal, Unavailable, invalid
@@ -19,8 +20,7 @@ SEED_PURPOSE = "totp-seed"
 """Purpose under which the seed of a second factor is sealed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """An attempt that was counted: its counter, the caller's name for the journal, and how many are left after it."""
 
     who: str

@@ -5,8 +5,9 @@ with a chain entry had a known sender: only the doubt about its wording is remov
 """
 
 import json
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from daemon.core.model import Message, Review
 from daemon.core.upkeep.clock_check import Times

@@ -4,8 +4,9 @@ Each function runs inside the caller's write transaction, so that the state, the
 rows are one commit (decisions.md section 2).
 """
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core import ids, limits
 from daemon.core.errors import Refusal
@@ -21,8 +22,7 @@ from daemon.store.webhooks.outbox import Outbox
 from daemon.wire import ErrorCode, Mode, ReviewReason
 
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
+class Settlement(Struct, frozen=True):
     """How a transaction was verified.
 
     Attributes:
@@ -169,8 +169,7 @@ def detach_payment(
     return holder
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorDecision:
+class OperatorDecision(Struct, frozen=True):
     """An operator's decision that a payment pays a transaction.
 
     Attributes:
@@ -306,8 +305,7 @@ def release(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
+class Holding(Struct, frozen=True):
     """How an unmatched payment gets its holder.
 
     Attributes:

@@ -5,8 +5,9 @@ that claims a position is kept, and an assembly with rivals waits for a minute (
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.inputs import ReadPart
@@ -35,16 +36,14 @@ DECODED_MAX: Final = 256
 _decoded: dict[str, Deliver] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Struct, frozen=True):
     """A part that the codec cannot read, stored as its own message so that the operator can look at it."""
 
     message_id: str
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A stored part of a message that lacks parts, or that waits for rival parts."""
 
     message_id: str

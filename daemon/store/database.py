@@ -1,7 +1,8 @@
 """The store's interface to a database: connections, the meaning of its errors, and the state of its file or server."""
 
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from daemon.core.errors import MomoError
 
@@ -63,8 +64,7 @@ class NotCopied(MomoError):
     """Nothing was copied to a server; the text is the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class Copied:
+class Copied(Struct, frozen=True):
     """The result of a copy: the number of rows, of payments, and the payments' sum in minor units."""
 
     rows: int

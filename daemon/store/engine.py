@@ -14,8 +14,9 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeAlias, TypeVar
+
+from msgspec import Struct, field
 
 from daemon.core.errors import Refusal, Unavailable
 from daemon.store import feed_triggers
@@ -195,8 +196,7 @@ _Shared = dict[Callable[[Reader], Any], tuple[tuple[str, ...], Any]]
 _Connections: TypeAlias = "queue.SimpleQueue[Any]"
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct):
     work: Callable[[Tx], Any]
     loop: asyncio.AbstractEventLoop
     future: "asyncio.Future[Any]"

@@ -7,8 +7,9 @@ a wall clock that is set ahead does not let a call run twice.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, TypeVar
+
+from msgspec.structs import replace
 
 from daemon.core.access.browser_sessions import FORMS
 from daemon.core.errors import Refusal, Unavailable

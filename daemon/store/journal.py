@@ -5,9 +5,10 @@ e-mail, desktop and SMS to the owner read it from the journal.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.model import Event
@@ -22,8 +23,7 @@ EVENTS_BATCH = 1_000
 """Entries in one statement; SQLite takes at most 32,766 values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One entry to append; `data` holds no names, bodies or secrets that other rows do not already keep."""
 
     type: str
@@ -183,8 +183,7 @@ def of_transaction(
     return load_all(Event, rows), int(total)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalFilter:
+class JournalFilter(Struct, frozen=True, kw_only=True):
     """The filters of the list; None filters nothing.
 
     Attributes:

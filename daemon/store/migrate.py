@@ -8,9 +8,10 @@ import hashlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.errors import MomoError, Unavailable
 from daemon.core.upkeep.self_check import RETRY_AFTER_S
@@ -67,8 +68,7 @@ Query = Callable[[str], list[tuple[Any, ...]]]
 """Runs a SELECT and returns all rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     """One step of the schema."""
 
     version: int

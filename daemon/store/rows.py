@@ -1,16 +1,17 @@
-"""Rows as values of the dataclasses of `core.model`, lists of parameters, and filtered pages of a list."""
+"""Rows as values of the structs of `core.model`, lists of parameters, and filtered pages of a list."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Final, TypeVar, get_type_hints
+
+from msgspec import Struct, field
 
 from daemon.core.model import Delivery, Event
 from daemon.store.engine import Reader
 
 Row = tuple[Any, ...]
-T = TypeVar("T")
+T = TypeVar("T", bound=Struct)
 _CONVERTERS: dict[type, tuple[tuple[int, Callable[[Any], Any]], ...]] = {}
 
 
@@ -26,21 +27,21 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
 
 
 @functools.cache
-def columns(model: type, prefix: str = "") -> str:
+def columns(model: type[Struct], prefix: str = "") -> str:
     """Return the column list of a model, in the order that `load` expects, such as `t.seq, t.id`."""
     of = _BY_NUMBER.get(model, {})
     return ", ".join(
         f"(SELECT id FROM {of[name]} WHERE seq = {prefix}{name.removesuffix('id')}seq)"
         if name in of
         else f"{prefix}{name}"
-        for name in (field.name for field in fields(model))
+        for name in model.__struct_fields__
     )
 
 
 @functools.cache
-def insertion(table: str, model: type, *defaults: str) -> str:
+def insertion(table: str, model: type[Struct], *defaults: str) -> str:
     """Return the INSERT of a row with every column of a model but `seq` and those that keep their default."""
-    names = [field.name for field in fields(model) if field.name not in ("seq", *defaults)]
+    names = [name for name in model.__struct_fields__ if name not in ("seq", *defaults)]
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})"
 
 
@@ -63,13 +64,13 @@ def load_all(model: type[T], rows: Sequence[Sequence[Any]]) -> list[T]:
     return [load(model, row) for row in rows]
 
 
-def _converters(model: type) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+def _converters(model: type[Struct]) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
     known = _CONVERTERS.get(model)
     if known is None:
         hints = get_type_hints(model)
         found: list[tuple[int, Callable[[Any], Any]]] = []
-        for index, field in enumerate(fields(model)):
-            parts = getattr(hints[field.name], "__args__", (hints[field.name],))
+        for index, name in enumerate(model.__struct_fields__):
+            parts = getattr(hints[name], "__args__", (hints[name],))
             found += [(index, _converter(part)) for part in parts if _is_converted(part)]
         known = _CONVERTERS[model] = tuple(found)
     return known
@@ -125,8 +126,7 @@ def _table(count: int, width: int) -> str:
     return ", ".join([f"({_listed(width)})"] * count)
 
 
-@dataclass(slots=True)
-class Conditions:
+class Conditions(Struct):
     """The conditions of a list, all of which must hold, and their parameters."""
 
     tests: list[str] = field(default_factory=list)

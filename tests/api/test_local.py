@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from daemon.modem.codec.pdu_encode import encode_deliver
-from daemon.runtime.system import VERSION
 from daemon.store.migrate import migrations
+from daemon.wire import VERSION
 from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn

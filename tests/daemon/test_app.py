@@ -1,10 +1,10 @@
 """Flags of `daemon run` and their effect on the settings."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon import wire
 from daemon.api.http.listeners import Listeners

@@ -4,7 +4,6 @@ import asyncio
 import io
 import ssl
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric import ec
+from msgspec.structs import replace
 
 from daemon.api.http.listeners import ListenError, split_address
 from daemon.loops.certificate import CertificateLoop

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import ssl
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from msgspec.structs import replace
 from playwright.async_api import async_playwright
 
 from daemon.runtime import own_certificate

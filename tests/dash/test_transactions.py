@@ -1,6 +1,6 @@
 """Transactions in the dashboard: open ones first; match, cancel, replace and send again, by role."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from daemon.core.payments.payer_texts import TextKind
 from daemon.wire import Role

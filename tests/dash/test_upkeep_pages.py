@@ -1,9 +1,9 @@
 """The books and the upkeep in the browser: day sheet, health and backups, journal, settings."""
 
 import re
-from dataclasses import fields
 
 import pytest
+from msgspec.structs import fields
 
 from daemon.dash.web.words import load
 from daemon.flows.upkeep import notices

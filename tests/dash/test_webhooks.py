@@ -1,7 +1,6 @@
 """Webhooks in the browser: endpoints and their secrets, rules, deliveries sent again, dead letters, replay."""
 
 import asyncio
-import dataclasses
 import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 import pytest_asyncio
+from msgspec import structs
 from playwright.async_api import Browser
 
 from daemon.core.webhooks import diagnosis
@@ -176,7 +176,7 @@ async def beside(tmp_path: Path, receiver: Receiver) -> AsyncIterator[FakeApi]:
     settings = Webhooks(
         allow_private_hosts=("localhost",), ca_file=str(receiver.ca_file), timeout_s=5.0
     )
-    config = dataclasses.replace(Config(), webhooks=settings)
+    config = structs.replace(Config(), webhooks=settings)
     async with running(tmp_path / "beside", config) as made:
         made.resolver.names["localhost"] = ["127.0.0.1"]
         yield made

@@ -6,10 +6,10 @@ import socket
 import sqlite3
 import tarfile
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon import wire
 from daemon.core.branches.facts import Fact

@@ -1,11 +1,11 @@
 """Findings of the doctor about the certificate of the API."""
 
 import datetime
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trustme
+from msgspec.structs import replace
 
 from daemon import wire
 from daemon.core.limits import SECOND_US

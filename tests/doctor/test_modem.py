@@ -2,10 +2,10 @@
 
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import Level, Problem
 from daemon.doctor.checks import Phone, System, User, report
@@ -26,7 +26,7 @@ def machine(tmp_path: Path) -> Machine:
 
 def found(machine: Machine, **changes: object) -> Found:
     """Return id -> (status, detail, fix) of the checks that failed or warn, or of all checks if none does."""
-    patient = replace(System(machine.root, ROOT_USER), **changes)  # type: ignore[arg-type]  # fields by name
+    patient = replace(System(machine.root, ROOT_USER), **changes)  # fields by name
     return {
         check.id: (check.status.value, check.detail, check.fix)
         for check in run_checks(patient, ["modem"])

@@ -5,8 +5,9 @@ Names, numbers and IDs are invented; IDs have the length and size of late 2026.
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
 
 from daemon.modem.codec.pdu_encode import encode_deliver
 
@@ -30,8 +31,7 @@ _FAMILY = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(Struct, frozen=True):
     """One receipt: its text, and the parts that the network delivers."""
 
     sender: str
@@ -196,8 +196,7 @@ def telecel_receipts(
         )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Wallet:
+class _Wallet(Struct):
     """A wallet, the last ID of its network and the time of its last receipt; all of them rise."""
 
     balance_minor: int

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind

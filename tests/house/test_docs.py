@@ -2,9 +2,10 @@
 
 import re
 import tomllib
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import fields
 
 from daemon.core.webhooks.delivery import TRANSITIONS
 from daemon.error_table import ERRORS

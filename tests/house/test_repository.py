@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from daemon.wire import VERSION
+
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ("requirements/runtime.txt", "requirements/dev.txt")
 MACHINE = re.compile(
@@ -103,3 +105,8 @@ def test_make_says_what_each_target_is_for() -> None:
     text = (ROOT / "Makefile").read_text()
     for target in ("demo", "check", "test", "test-slow", "bench", "constraints", "clean"):
         assert re.search(rf"^{target}:.*## \S", text, re.MULTILINE), target
+
+
+def test_the_program_names_the_version_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["version"] == VERSION

@@ -6,11 +6,11 @@ import io
 import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import Outcome

@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 import io
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import find_problems
 from daemon.env import Env

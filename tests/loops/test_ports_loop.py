@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 import io
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.pty import PhonePort

@@ -3,11 +3,11 @@
 import asyncio
 import io
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.pty import PhonePort

@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
+from msgspec.structs import replace
 from playwright.async_api import Browser, Error, Route
 
 from daemon.core.lines.modem_health import ModemHealth

@@ -4,9 +4,9 @@ import asyncio
 import inspect
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
 from daemon.core.webhooks.delivery import DeliveryError, Outcome

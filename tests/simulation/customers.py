@@ -5,9 +5,11 @@ import contextlib
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec.structs import replace
 
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency, InitializeRequest

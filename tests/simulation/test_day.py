@@ -7,10 +7,10 @@ each, to show that the simulation detects it.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.messages import message_journal

@@ -5,8 +5,9 @@ records the caller of an export at the first page, and at every page with the te
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
@@ -30,8 +31,7 @@ SEQ_MAX: Final = 1 << 62
 Rows = list[tuple[int, Json]]
 
 
-@dataclass(frozen=True, slots=True)
-class ExportQuery:
+class ExportQuery(Struct, frozen=True):
     """The part of a table to export, and its form."""
 
     part: TablePage

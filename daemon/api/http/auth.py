@@ -8,10 +8,10 @@ import asyncio
 import hmac
 import pwd
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from starlette.types import Scope as AsgiScope
 
 from daemon.api.http.body import header

@@ -18,7 +18,6 @@ from daemon.core import json_values
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.ids import request_id as make_request_id
 from daemon.core.limits import SECOND_US
-from daemon.runtime.system import VERSION
 from daemon.store import shop
 from daemon.wire import (
     API_VERSION,
@@ -28,6 +27,7 @@ from daemon.wire import (
     REQUEST_ID_HEADER,
     SOCKET_HOST,
     TIMEZONE_HEADER,
+    VERSION,
     VERSION_HEADER,
     ErrorCode,
 )

@@ -7,9 +7,9 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct, field
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
@@ -24,8 +24,7 @@ unread data resets it, and the client would lose the answer (RFC 9112, section 9
 _CREDENTIALS: Final = struct.Struct("3i")
 
 
-@dataclass(slots=True)
-class Limits:
+class Limits(Struct):
     """State shared by all connections of one server.
 
     Attributes:

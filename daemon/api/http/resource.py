@@ -1,9 +1,10 @@
 """The application and its routes: each path with its methods, their handlers and the required scopes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl
 
+from msgspec import Struct
+from msgspec.structs import replace
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -17,8 +18,7 @@ from daemon.wire import ErrorCode
 from daemon.wire import Scope as KeyScope
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """The handler of one method of a path.
 
     Attributes:

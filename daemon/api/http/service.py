@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from msgspec import Struct, field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.http.body import header
@@ -29,8 +29,7 @@ NO_STORE: Final = (b"cache-control", b"no-store")
 _AT_ONCE: Final = nullcontext()
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """A complete response."""
 
     status: int
@@ -92,8 +91,7 @@ async def no_modem_answers(_device_id: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks:
+class Hooks(Struct, frozen=True):
     """Functions and objects that the composition root provides.
 
     Attributes:
@@ -158,8 +156,7 @@ class InFlight:
             done.set()
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """The state of one running API."""
 
     env: Env
@@ -177,8 +174,7 @@ class Service:
     """Set when the listeners begin to close; open streams end then."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One authorized call of one operation."""
 
     service: Service

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
 
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object

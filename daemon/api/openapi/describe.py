@@ -10,16 +10,16 @@ handler's docstring. Every answer in `tests/api` is validated against the result
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from daemon.api.http.fields import Fields, Query
 from daemon.api.http.service import Handler
 from daemon.wire import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class OperationDescription:
+class OperationDescription(Struct, frozen=True):
     """The description of one operation.
 
     Attributes:

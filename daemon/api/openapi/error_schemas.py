@@ -4,8 +4,9 @@ They stand both inside `error` and at the top of the body.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from daemon.api.openapi.json_schema import (
     Schema,
@@ -31,8 +32,7 @@ from daemon.error_table import ERRORS
 from daemon.wire import DeliveryStatus, ErrorCode, FaultCause, Path, Scope, TransactionStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Extras:
+class Extras(Struct, frozen=True):
     """The extra fields of one code: `always` present, and `sometimes` present."""
 
     always: Mapping[str, Schema] = field(default_factory=dict)

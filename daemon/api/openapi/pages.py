@@ -11,10 +11,12 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.api.http.envelope import host_of
 from daemon.api.http.resource import Routes
@@ -22,8 +24,7 @@ from daemon.api.http.service import Call, Reply
 from daemon.api.openapi.json_schema import SCHEMAS_PATH, example
 from daemon.core.json_values import dump
 from daemon.error_table import ERRORS
-from daemon.runtime.system import VERSION
-from daemon.wire import Path
+from daemon.wire import VERSION, Path
 
 _HTML: Final = b"text/html; charset=utf-8"
 _ADDRESS: Final = "http://address.invalid"
@@ -105,8 +106,7 @@ def _html(text: str, style: str) -> Reply:
     return Reply(200, text.encode(), headers, _HTML)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One member of a body or answer, or one parameter."""
 
     name: str

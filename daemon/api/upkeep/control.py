@@ -20,8 +20,7 @@ from daemon.core.lines.modem_health import Level, Problem
 from daemon.flows.upkeep.setup import SetupRequest, set_up
 from daemon.runtime import log
 from daemon.runtime.log import LEVELS, LINES_MAX, LogFilter
-from daemon.runtime.system import VERSION
-from daemon.wire import places
+from daemon.wire import VERSION, places
 
 LINES: Final = 200
 _TEXT_CHARACTERS_MAX: Final = 2000

@@ -7,9 +7,11 @@ the same port to the internet, and a shop's sales are confidential. The library 
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from daemon.api.http.body import header
 from daemon.api.http.envelope import host_of
@@ -21,19 +23,17 @@ from daemon.core.lines import modem_health
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.upkeep.clock_check import Witness
 from daemon.env import Env
-from daemon.runtime.system import VERSION
 from daemon.steps.line_status import line_status
 from daemon.store.engine import Reader
 from daemon.store.upkeep import backup, inspect
 from daemon.store.webhooks import backlog
-from daemon.wire import ErrorCode
+from daemon.wire import VERSION, ErrorCode
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _FORWARDED: Final = (b"forwarded", b"x-forwarded-for", b"cf-connecting-ip")
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(Struct, frozen=True):
     """The values of one call."""
 
     conditions: Sequence[ModemHealth]

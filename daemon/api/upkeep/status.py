@@ -22,7 +22,6 @@ from daemon.core.upkeep.self_check import DatabaseState
 from daemon.core.webhooks import endpoint_json
 from daemon.env import Env
 from daemon.runtime.config import Http, is_inside
-from daemon.runtime.system import VERSION
 from daemon.steps.line_status import line_status
 from daemon.store import shop
 from daemon.store.books import day_sheet
@@ -30,7 +29,7 @@ from daemon.store.engine import Reader
 from daemon.store.messages import messages
 from daemon.store.upkeep import backup, inspect, notices
 from daemon.store.webhooks import backlog, endpoints
-from daemon.wire import TransactionStatus
+from daemon.wire import VERSION, TransactionStatus
 from parsers.money import render
 from parsers.times import from_us, to_us
 

@@ -3,8 +3,9 @@
 An empty list proves that the endpoint has every payment of the window.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object
@@ -34,8 +35,7 @@ REPLAY_FIELDS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class GapQuery:
+class GapQuery(Struct, frozen=True):
     """The query: a time window of an endpoint, in microseconds."""
 
     endpoint_id: str

@@ -1,7 +1,8 @@
 """The rules of endpoints (decisions.md section 5): list, create, update, delete, try; explain the routing of a payment."""
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.api.http.body import compact, read_object
 from daemon.api.http.fields import Fields, ignored, read_uuid
@@ -160,8 +161,7 @@ async def delete(call: Call) -> Reply:
     return Reply(200, rule_json.deleted(warnings))
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """The body of a trial.
 
     Attributes:

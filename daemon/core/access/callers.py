@@ -4,9 +4,10 @@ import hashlib
 import re
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.access.sessions import Session
 from daemon.core.ids import BASE62, base62
@@ -44,8 +45,7 @@ class CallerKind(StrEnum):
     BROWSER = "browser"
 
 
-@dataclass(frozen=True, slots=True)
-class KeyParts:
+class KeyParts(Struct, frozen=True):
     """The parts of a well-formed key with a correct checksum. Only the database knows whether it exists."""
 
     mode: Mode
@@ -54,8 +54,7 @@ class KeyParts:
     """Prefix and last four characters, for lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """A caller of the API.
 
     Attributes:

@@ -4,9 +4,10 @@ The bucket counts microseconds of refill time as integers, not fractions of call
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import MINUTE_US, SECOND_US
 
@@ -44,8 +45,7 @@ def caller_address(peer: str, headers: Iterable[tuple[bytes, bytes]], header: by
         return peer
 
 
-@dataclass(frozen=True, slots=True)
-class RateLimitResult:
+class RateLimitResult(Struct, frozen=True):
     """Result of the rate limit for one call.
 
     Attributes:

@@ -4,8 +4,9 @@ A token names no user: the owner is the only role. Tokens are not stored. A toke
 daemon stores the ids of those), or with the key that signed it; a new password replaces that key.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import SECOND_US, SESSION_US
 
@@ -15,8 +16,7 @@ _AUDIENCE: Final = "momo"
 _SUBJECT: Final = "owner"
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(Struct, frozen=True):
     """A valid token: its id (`jti`), and its expiry in microseconds."""
 
     id: str

@@ -6,10 +6,11 @@ about these. It uses no payments, so a payment without money in the wallet, or m
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from datetime import date, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.json_values import Json, timestamp
 from daemon.core.names import network_name, network_of
@@ -34,8 +35,7 @@ DAYS_MAX: Final = 400
 """Longest period of one sheet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """The payments of one wallet, currency and kind, added up.
 
     `apart_minor` is the expected minus the received amount; `late` is how many came after their transaction had
@@ -53,8 +53,7 @@ class Sums:
     late: int
 
 
-@dataclass(frozen=True, slots=True)
-class Wallet:
+class Wallet(Struct, frozen=True):
     """The balances of one wallet over the period, from its messages; minor units.
 
     Attributes:
@@ -83,8 +82,7 @@ class Wallet:
         return self.closing - self.opening + self.out - self.other_in + self.fees
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """The number on a wallet in its display form; None where it has none."""
 
     payment_method_id: str
@@ -92,8 +90,7 @@ class Line:
     account_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A part of a period with a constant offset from UTC; microseconds."""
 
     since: int
@@ -221,12 +218,11 @@ def _together(wallets: Sequence[Wallet | None]) -> Wallet | None:
     known_wallets = [wallet for wallet in wallets if wallet is not None]
     if len(known_wallets) < len(wallets) or not known_wallets:
         return None
-    amounts = [field.name for field in fields(Wallet)][2:]
+    amounts = Wallet.__struct_fields__[2:]
     return Wallet("", "", *(sum(getattr(one, name) for one in known_wallets) for name in amounts))
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(Struct, frozen=True):
     """The money received within one hour or day."""
 
     at: int

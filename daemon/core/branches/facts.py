@@ -1,8 +1,9 @@
 """The facts that a branch sends to its hub: rows as they are now, in the order of its feed. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.errors import FieldError, invalid
 from daemon.core.model import Message, Payment, PaymentMethod, Reversal, Review, Transaction
@@ -23,11 +24,11 @@ _BELOW: Final = {"epoch": EPOCHS, "turn": 1 << 62, "after": EPOCH, "upto": EPOCH
 _NOT_SENT: Final = {"seq", "branch_id", "double_of"}
 
 
-def _names(model: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(model) if field.name not in _NOT_SENT)
+def _names(model: type[Struct]) -> tuple[str, ...]:
+    return tuple(name for name in model.__struct_fields__ if name not in _NOT_SENT)
 
 
-MODELS: Final[Mapping[str, type]] = {
+MODELS: Final[Mapping[str, type[Struct]]] = {
     "method": PaymentMethod,
     "message": Message,
     "payment": Payment,
@@ -50,8 +51,7 @@ KEYS: Final = {"reversal": "message_id"}
 """The column that a fact of this kind is known by; others have `id`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One row of a branch.
 
     Attributes:
@@ -71,8 +71,7 @@ class Fact:
         return epoch * EPOCH + self.seq
 
 
-@dataclass(frozen=True, slots=True)
-class SyncRequest:
+class SyncRequest(Struct, frozen=True):
     """One request of a branch.
 
     Attributes:

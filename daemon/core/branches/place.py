@@ -1,7 +1,8 @@
 """The role of a shop (alone, a branch or a hub), and which payments a branch hands up to its hub. Pure."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.payments import matching
 from daemon.wire import ShopRole
@@ -11,8 +12,7 @@ NOTHING: Final = "nothing"
 """`decides` of a branch that only receives payments."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The role of this shop; `decides` is `nothing` for a branch that takes no orders, else `all`."""
 
     role: ShopRole

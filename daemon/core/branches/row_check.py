@@ -6,7 +6,6 @@ rows a second, so the rules of each column are worked out once.
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from enum import Enum
 from typing import Any, Final, get_type_hints
 
@@ -45,7 +44,7 @@ def fault_of(kind: str, row: Mapping[str, Any]) -> str:
 @functools.cache
 def _rules(kind: str) -> tuple[_Rule, ...]:
     hints = get_type_hints(MODELS[kind])
-    return tuple(_rule(field.name, hints[field.name]) for field in fields(MODELS[kind]))
+    return tuple(_rule(name, hints[name]) for name in MODELS[kind].__struct_fields__)
 
 
 def _rule(name: str, hint: Any) -> _Rule:

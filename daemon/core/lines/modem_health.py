@@ -5,11 +5,11 @@ A problem has a stable id, a level, a sentence and a next step. `momo modems`, `
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from daemon.core.fast_init import fast_init
+from msgspec import Struct
+
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import MINUTE_US
 from daemon.wire import SourceKind, TrustLevel
@@ -31,8 +31,7 @@ class Level(StrEnum):
     """It works now, but may stop soon."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One problem; `id` never changes, `fix` is the step or command that solves it."""
 
     id: str
@@ -41,9 +40,7 @@ class Problem:
     fix: str
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class ModemHealth:
+class ModemHealth(Struct, frozen=True):
     """Reported state of a port and the phone on it.
 
     Attributes:

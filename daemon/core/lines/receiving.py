@@ -5,8 +5,10 @@ problems of `modem_health`, so that `momo lines`, `momo status`, `momo doctor mo
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US
 from daemon.core.lines.modem_health import (
@@ -44,8 +46,7 @@ _NAMES: Final = (
 """Parts of the operator names that modems report (`AT+COPS?`), with the network's short name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One SIM that is not ignored, in a phone that was not forgotten.
 
     Attributes:

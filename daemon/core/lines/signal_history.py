@@ -5,8 +5,9 @@ It is kept in memory; each hour that has ended is stored, so that a restart lose
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from daemon.core.limits import HOUR_US, MINUTE_US
 
@@ -15,8 +16,7 @@ SLOT_US: Final = 10 * MINUTE_US
 HOURS: Final = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Hour:
+class Hour(Struct, frozen=True):
     """The lowest and highest signal of one hour, 0 to 31 of `AT+CSQ`; None while nothing was measured."""
 
     at: int
@@ -24,8 +24,7 @@ class Hour:
     highest: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class StoredHour:
+class StoredHour(Struct, frozen=True):
     """The lowest and highest signal of one modem in one hour, which begins at `at`."""
 
     device_id: str
@@ -34,8 +33,7 @@ class StoredHour:
     highest: int
 
 
-@dataclass(slots=True)
-class SignalHistory:
+class SignalHistory(Struct):
     """The measured signals, in slots of ten minutes: start, lowest and highest, oldest first.
 
     Attributes:

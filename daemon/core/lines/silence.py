@@ -10,8 +10,10 @@ weight, and a busy hour that was never empty has much weight.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 
@@ -39,8 +41,7 @@ LONGEST_MESSAGES_MIN: Final = 50
 (with its nights and days off) and this many messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rhythm:
+class Rhythm(Struct, frozen=True):
     """Message statistics of one SIM. Times are microseconds UTC, weeks are `local hour // 168`.
 
     Attributes:
@@ -63,8 +64,7 @@ class Rhythm:
     silent_since: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Silence:
+class Silence(Struct, frozen=True):
     """Evaluation of a silence.
 
     Attributes:

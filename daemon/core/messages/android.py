@@ -9,10 +9,11 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import Any, Final, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from daemon.core.errors import MomoError
 from daemon.core.limits import MINUTE_US, SECOND_US
@@ -63,8 +64,7 @@ class NotAPost(MomoError):
     """A signed body does not have the form that the app documents; the text says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class AppMessage:
+class AppMessage(Struct, frozen=True):
     """One SMS as the app reports it.
 
     Attributes:
@@ -80,8 +80,7 @@ class AppMessage:
     sent_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class AppPost:
+class AppPost(Struct, frozen=True):
     """A post that was read; `messages` is empty unless it is about messages, the oldest first."""
 
     kind: PostKind

@@ -10,10 +10,12 @@ message is in no row: it changes nothing for other messages.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations, product
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
@@ -45,8 +47,7 @@ class BalanceCheck(StrEnum):
     OFF = "off"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A row of messages that join each other beside the chain."""
 
     entries: tuple[Entry, ...]
@@ -62,8 +63,7 @@ class Row:
         return self.entries[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
+class _Chain(Struct, frozen=True):
     """The end of the chain, the time of its latest message, and its messages with a gap before them."""
 
     end: Entry | None
@@ -71,8 +71,7 @@ class _Chain:
     gaps: list[Entry]
 
 
-@dataclass(frozen=True, slots=True)
-class _Join:
+class _Join(Struct, frozen=True):
     """How a message joins a balance: through these messages without a balance; `sole` when in one way only."""
 
     through: tuple[Entry, ...] = ()

@@ -6,10 +6,11 @@ Two messages join when the *after* of one is the *before* of the other. `daemon.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from parsers import reading as readings
 from parsers.money import read_money
@@ -58,8 +59,7 @@ class Why(StrEnum):
     CONTRADICTED = "contradicted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(Struct, frozen=True, kw_only=True):
     """One message of a line from the network's own sender, as an entry of the chain. Times are microseconds.
 
     Attributes:
@@ -123,8 +123,7 @@ class Entry:
         return bool(self.gap_minor) and self.gap_left is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Absence:
+class Absence(Struct, frozen=True):
     """A time without a modem, microseconds; `until` is None while it lasts."""
 
     since: int

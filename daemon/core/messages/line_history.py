@@ -1,8 +1,9 @@
 """The history of a line: its usual traffic, the times without a modem, and the money that no message accounts for. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 from daemon.core.messages.balance_chain import Absence, Entry, Standing
@@ -48,8 +49,7 @@ def usual_receipts(times: Sequence[int], since: int, until: int, now: int) -> fl
     return counted / days
 
 
-@dataclass(frozen=True, slots=True)
-class Unaccounted:
+class Unaccounted(Struct, frozen=True):
     """The amount of a line's money that no message accounts for.
 
     Attributes:

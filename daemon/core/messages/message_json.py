@@ -1,10 +1,10 @@
 """A message and its balance chain as JSON. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.json_values import Json, amount_or_none, timestamp, timestamp_or_none
 from daemon.core.messages.balance_chain import Entry, Why, in_order
@@ -35,8 +35,7 @@ _EXPLANATIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ChainPosition:
+class ChainPosition(Struct, frozen=True):
     """The position of a message in its chain.
 
     Attributes:

@@ -5,9 +5,10 @@ They go through the same codec, wordings and rules as a message from a phone, in
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from msgspec import Struct, field
 
 from daemon.core.ids import device_id_of
 from parsers.money import render
@@ -45,16 +46,14 @@ class Cycle:
         return (self._first + next(self._turned)) % self._limit
 
 
-@dataclass(frozen=True, slots=True)
-class Cycles:
+class Cycles(Struct, frozen=True):
     """The counters that make each made-up receipt unique."""
 
     telco_ids: Cycle = field(default_factory=lambda: Cycle(TELCO_IDS))
     references: Cycle = field(default_factory=lambda: Cycle(REFERENCES))
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxPayment:
+class SandboxPayment(Struct, frozen=True):
     """One made-up payment.
 
     Attributes:

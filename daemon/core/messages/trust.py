@@ -6,9 +6,10 @@ failed. A forged sender name passes rule 1; the doubts find other mistakes that 
 
 import functools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import DAY_US, HISTORY_US, MINUTE_US
 from daemon.core.messages.balance_chain import Entry, Standing, id_number
@@ -41,8 +42,7 @@ ID_SEEN_MAX: Final = 9
 """The ID clock needs at least a few messages, and the nearest in time are enough."""
 
 
-@dataclass(frozen=True, slots=True)
-class SenderEvidence:
+class SenderEvidence(Struct, frozen=True):
     """Facts about one message.
 
     Attributes:
@@ -126,8 +126,7 @@ class IdReuse(StrEnum):
     """Another claim about the same transaction: review `id_conflict`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A message's claim about a transaction.
 
     Attributes:
@@ -177,8 +176,7 @@ A message with one of these never continues the balance chain.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """The facts that the doubts are judged by.
 
     Attributes:

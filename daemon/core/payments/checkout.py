@@ -7,9 +7,10 @@ no number or name in full. A doubtful payment is never called received.
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import LINES_AWAY_US, RECEIPT_SHOWN_US, SECOND_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
@@ -77,8 +78,7 @@ _PAID: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ShownLine:
+class ShownLine(Struct, frozen=True):
     """A number of the shop.
 
     Attributes:
@@ -93,8 +93,7 @@ class ShownLine:
     receives: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The facts for one page.
 
     Attributes:
@@ -111,8 +110,7 @@ class Facts:
     lines: tuple[ShownLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentSteps:
+class PaymentSteps(Struct, frozen=True):
     """The instructions for paying from one network.
 
     Attributes:
@@ -138,8 +136,7 @@ class PaymentSteps:
     merchant_code: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """The values of one page. Amounts are texts such as `12.50`.
 
     Attributes:
@@ -312,8 +309,7 @@ def _instructions(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ReturnAddress:
+class ReturnAddress(Struct, frozen=True):
     """The address with the reference in it, and the host to show."""
 
     url: str

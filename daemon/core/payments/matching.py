@@ -13,7 +13,8 @@ The received amount is compared with the expected one last (interface.md, States
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core.limits import LATE_WINDOW_US, PAYMENT_BEFORE_TRANSACTION_US
 from daemon.core.model import Payment, Transaction
@@ -29,8 +30,7 @@ _MOVING = frozenset(
 """Doubts that move an open transaction to MANUAL_REVIEW."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The outcome of a payment for a transaction.
 
     Attributes:
@@ -54,8 +54,7 @@ def compare_amounts(received_minor: int, expected_minor: int) -> Verdict:
     return Verdict(TransactionStatus.OVERPAID, difference, "overpaid")
 
 
-@dataclass(frozen=True, slots=True)
-class Verify:
+class Verify(Struct, frozen=True):
     """The payment pays this transaction; no operator is needed.
 
     `payer_known_by` is `name` or `approval` if the transaction expects a payer and the receipt carries no number.
@@ -68,8 +67,7 @@ class Verify:
     payer_known_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """An operator must decide. `moves`: the transaction goes to MANUAL_REVIEW meanwhile."""
 
     reason: ReviewReason
@@ -77,8 +75,7 @@ class Hold:
     moves: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Unmatched:
+class Unmatched(Struct, frozen=True):
     """The payment belongs to no transaction; `why` is for the log. `rejected` keeps it from being forwarded."""
 
     why: str

@@ -1,10 +1,11 @@
 """SMS to payers: templates, choice of the sending line, retries (decisions.md section 2)."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from string import Formatter
 from typing import Final
+
+from msgspec import Struct, field
 
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.names import national_format
@@ -54,8 +55,7 @@ _NEEDED: Final[Mapping[TextKind, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Texting:
+class Texting(Struct, frozen=True):
     """The shop's settings for SMS to payers.
 
     Attributes:
@@ -97,8 +97,7 @@ def template_error(kind: TextKind, text: str) -> str:
     return f"must contain {' and '.join(missing)}" if missing else ""
 
 
-@dataclass(frozen=True, slots=True)
-class TextLine:
+class TextLine(Struct, frozen=True):
     """A line that is ready to send: a merchant number on a SIM in a connected phone."""
 
     sim_seq: int

@@ -1,9 +1,9 @@
 """JSON objects of reviews with their evidence, and of approved payers. Pure."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.json_values import Json, payer_members, timestamp, timestamp_or_none
 from daemon.core.messages.balance_chain import Standing
@@ -27,8 +27,7 @@ from parsers.reading import Kind
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewEvidence:
+class ReviewEvidence(Struct, frozen=True):
     """A review and the rows that belong to it.
 
     Attributes:

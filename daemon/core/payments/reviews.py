@@ -5,10 +5,11 @@ text differently.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.messages.balance_chain import Entry, Standing, Why
 from daemon.core.model import Message
@@ -45,8 +46,7 @@ _DOUBTS: Final = {
 """Doubts about a message of the right sender (`daemon.core.messages.trust`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Texts for the operator.
 
     Attributes:

@@ -8,9 +8,10 @@ or words of the name, together with exactly the amount.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import DAY_US, LATE_WINDOW_US, PAYMENT_BEFORE_TRANSACTION_US
 from daemon.core.model import Payment, Transaction
@@ -86,8 +87,7 @@ _POINTS: Final[Mapping[SuggestionReason, int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """A transaction that a payment may have been meant for; `reasons` has the strongest first."""
 
     request: Transaction

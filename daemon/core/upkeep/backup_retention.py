@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.errors import MomoError
 
@@ -16,8 +17,7 @@ class RetentionInvalid(MomoError):
     """The text is not a valid retention rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Retention:
+class Retention(Struct, frozen=True):
     """A retention rule: the number of days, weeks and months that keep their newest copy."""
 
     days: int

@@ -17,12 +17,11 @@ off for any time. Then use a lower bound of the time: the last known time plus t
 import json
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from statistics import median_low
 from typing import Any, Final
 
-from daemon.core.fast_init import fast_init
+from msgspec import Struct
+
 from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
 
 AGREES_US: Final = 10 * MINUTE_US
@@ -58,8 +57,7 @@ _NAMES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(Struct, frozen=True):
     """The reason not to trust the clock.
 
     `why` is one sentence for the operator. The clock is `ahead_us` of the witness, negative when it is behind; None if
@@ -70,17 +68,14 @@ class Doubt:
     ahead_us: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Misdated:
+class Misdated(Struct, frozen=True):
     """A transaction dated by a wrong clock, and the difference from that clock to the right one."""
 
     transaction_id: str
     by_us: int
 
 
-@fast_init
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(Struct, frozen=True):
     """The time at one moment, as far as it is known. A flow reads it once, at its start.
 
     Attributes:
@@ -333,7 +328,7 @@ def _agreed(ahead_us: Sequence[int]) -> int | None:
         default=[],
     )
     enough = len(agreeing) >= HOSTS_MIN and 2 * len(agreeing) > len(ahead_us)
-    return median_low(agreeing) if enough else None
+    return sorted(agreeing)[(len(agreeing) - 1) // 2] if enough else None
 
 
 def _extrapolate(witness: tuple[int, float], boot_s: float) -> int:

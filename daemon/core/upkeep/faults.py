@@ -1,8 +1,9 @@
 """Present faults of the shop, kept in memory because notices must work while the database cannot be written. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.json_values import Json, timestamp
 from daemon.core.limits import HOUR_US, MINUTE_US
@@ -14,8 +15,7 @@ NOTICE_AFTER_US: Final = MINUTE_US
 NOTICE_AGAIN_US: Final = 4 * HOUR_US
 
 
-@dataclass(slots=True)
-class Fault:
+class Fault(Struct):
     """One present fault.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Whether the machine is kept awake while the shop is served (`[power] keep_awake`). Pure."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 OFF: Final = "off"
 PLUGGED: Final = "plugged"
@@ -23,8 +24,7 @@ class AwakeState(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(slots=True)
-class AwakeStatus:
+class AwakeStatus(Struct):
     """The state shown by `momo status` and the doctor. `why` is the system's reason if it did not grant the full request."""
 
     hold: AwakeState = AwakeState.OFF

@@ -5,8 +5,9 @@ gives one notice too. So a night without a network gives three messages in the m
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.journal_text import SENTENCES
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
@@ -52,8 +53,7 @@ def _last(facts: Facts) -> str:
     return f" Its last answer was {status_code}: {means}. {mend}."
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """How one type of journal event becomes a notice.
 
     Attributes:
@@ -79,8 +79,7 @@ class Rule:
     changed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EventNotice:
+class EventNotice(Struct, frozen=True):
     """The notice made from one journal event."""
 
     cause: str

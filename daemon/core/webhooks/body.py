@@ -1,6 +1,5 @@
 """Bodies of webhooks, stored once and sent byte for byte, and the made-up payment of a test send (decisions.md section 5)."""
 
-from dataclasses import fields
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -195,7 +194,7 @@ def sample_forwarded_body(webhook_id: str, now_us: int, *, include_raw: bool) ->
 
 def _row(model: type[Row], **known: Any) -> Row:
     """Return a row with the given columns; all others are None."""
-    values: dict[str, Any] = {column.name: known.get(column.name) for column in fields(model)}
+    values: dict[str, Any] = {name: known.get(name) for name in model.__struct_fields__}
     return model(**values)
 
 

@@ -9,10 +9,11 @@ our own connection was down, or an extra one by the flush after an outage, does 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.wire import DeliveryStatus
@@ -129,8 +130,7 @@ class DeliveryError(StrEnum):
     PROTOCOL_ERROR = "protocol_error"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The outcome of one POST, made by `daemon.sender`, which raises for no network failure."""
 
     status_code: int | None
@@ -167,8 +167,7 @@ class AttemptResult(StrEnum):
     PROTOCOL_ERROR = "protocol_error"
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """`[webhooks] retry_schedule_s, jitter, retry_4xx`."""
 
     schedule_s: tuple[float, ...] = SCHEDULE_S
@@ -182,8 +181,7 @@ class RetryPolicy:
         assert 0 <= self.jitter < 1
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """The state of our own connection when the attempt ended."""
 
     other_host_answered: bool
@@ -192,8 +190,7 @@ class Link:
     """There is another host that could have answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryFacts:
+class DeliveryFacts(Struct, frozen=True):
     """The delivery and its endpoint as they were when the attempt ended."""
 
     status: DeliveryStatus
@@ -208,8 +205,7 @@ class DeliveryFacts:
     """The endpoint's uncounted failures since its last 2xx; they decide about the flush when the connection returns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The result of an attempt, which the flow stores."""
 
     event: DeliveryEvent
@@ -417,8 +413,7 @@ def _failure_event(
     return DeliveryEvent.FAILED_FOR_NOW
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """One POST of one run of a delivery; times are microseconds.
 
     `number` counts within its run, from 1. `finished_at` is None while it is in flight, and for ever if a crash
@@ -438,8 +433,7 @@ class Attempt:
     counted: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(Struct, frozen=True):
     """A delivery that failed for good, with the reason; times are microseconds.
 
     `created_at` is of its first failure, `failed_at` of the latest. `replayed_at` is None when it waits for an

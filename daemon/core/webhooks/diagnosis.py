@@ -4,9 +4,10 @@ Dead letters of one endpoint with the same `cause` share one fault, so a hundred
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.json_values import timestamp
 from daemon.core.model import Endpoint
@@ -18,8 +19,7 @@ from daemon.core.webhooks.delivery import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """The explanation for the operator.
 
     `cause` is one word for programs; new ones may be added. `text` has three sentences: the failure, since when it
@@ -30,8 +30,7 @@ class Diagnosis:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
+class _Cause(Struct, frozen=True):
     word: str
     means: str
     """The meaning of the answer; placed after a colon."""

@@ -10,8 +10,9 @@ retries. The failure count and the time of the last failure are stored with the 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import SECOND_US
 from daemon.core.webhooks.delivery import STREAK_MIN
@@ -34,8 +35,7 @@ FLUSH_GAP_US: Final = SECOND_US // 5
 """Gap between the retries of one endpoint after an outage (5/s); first attempts are not limited."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueuesAtLimit:
+class QueuesAtLimit(Struct, frozen=True):
     """The queues that have reached their limit.
 
     `endpoints` are at their limit of attempts, `bulk` of bulk attempts. With `behind` no bulk or backlog delivery may

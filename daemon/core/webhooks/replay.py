@@ -1,8 +1,9 @@
 """Decision for each payment of a replayed time window: send it or skip it. Pure (decisions.md section 7)."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.json_values import cursor, cursor_parts
 from daemon.core.limits import DAY_US
@@ -66,8 +67,7 @@ def decide_replay(
     return next((decision for applies, decision in answers if applies), ReplayDecision.NEW)
 
 
-@dataclass(frozen=True, slots=True)
-class Cursor:
+class Cursor(Struct, frozen=True):
     """Position in a replayed window: the next page starts after the payment `after`."""
 
     endpoint_id: str

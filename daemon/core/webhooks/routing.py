@@ -7,9 +7,10 @@ goes to catch-alls only. A payment that no endpoint takes is kept, counted, and 
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core.model import Endpoint, Payment, PaymentMethod, Rule, Transaction
 from daemon.core.webhooks.rule_fields import Facts, PaymentFacts, ShownFacts, show
@@ -17,8 +18,7 @@ from daemon.core.webhooks.rules import stored_filter
 from daemon.wire import EventKind
 
 
-@dataclass(frozen=True, slots=True)
-class Receiver:
+class Receiver(Struct, frozen=True):
     """An endpoint and its rules in their order, including disabled ones."""
 
     endpoint: Endpoint
@@ -30,8 +30,7 @@ class Receiver:
         return subscribes_to(self.endpoint, EventKind.FORWARDED)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """An endpoint that gets a payment: by a rule, or with `rule` None as a catch-all."""
 
     endpoint: Endpoint
@@ -64,8 +63,7 @@ def claiming_rule(rules: Sequence[Rule], facts: Facts) -> Rule | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """A routing decision with all its inputs.
 
     Attributes:
@@ -105,8 +103,7 @@ def read_decision(text: str) -> Decision:
     return Decision(found.get("placed", True), found.get("facts", {}), looked_at, claimed)
 
 
-@dataclass(frozen=True, slots=True)
-class Routed:
+class Routed(Struct, frozen=True):
     """The claims of a payment and the decision to store."""
 
     claims: tuple[Claim, ...]

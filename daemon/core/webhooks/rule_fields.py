@@ -8,9 +8,10 @@ result.
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from daemon.core.json_values import payer_members, timestamp
 from daemon.core.limits import MILLISECOND_US
@@ -34,8 +35,7 @@ _PHONE_START: Final = re.compile(r"\+[0-9]*", re.ASCII)
 _DIGITS: Final = re.compile(r"\+?[0-9]*", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """How the values of a field are read and compared.
 
     Attributes:
@@ -156,14 +156,13 @@ FREE: Final = Kind(
 """A member of `meta`: compared as text, so that 4 and "4" are the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentFacts:
+class PaymentFacts(Struct, frozen=True):
     """The facts of a verified payment, as in its payload."""
 
     transaction: Transaction
     payment: Payment
     method: PaymentMethod | None
-    _known: dict[str, Value] = field(default_factory=dict, init=False, compare=False)
+    _known: dict[str, Value] = field(default_factory=dict)
 
     def value(self, name: str) -> Value:
         """Return the raw value of a field, cached because many rules use the same one."""
@@ -177,8 +176,7 @@ class PaymentFacts:
         return _member(_meta(self.transaction.meta), name.removeprefix(META).split("."))
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A member of `data`: its kind, and the function that returns its raw value."""
 
     kind: Kind

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
+from msgspec import Struct
+
 from daemon.core.errors import FieldError
 from daemon.core.limits import FILTER_BYTES_MAX, FILTER_DEPTH_MAX
 from daemon.core.webhooks.rule_fields import (
@@ -90,8 +92,7 @@ class Clause:
         yield self
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """Conditions joined by AND or OR; without parts an AND holds and an OR does not."""
 
     parts: tuple["Node", ...]
@@ -107,8 +108,7 @@ class Parts:
             yield from part.clauses()
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     """NOT: the part does not hold."""
 
     part: "Node"
@@ -125,8 +125,7 @@ class Not:
 Node = Clause | Parts | Not
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """A parsed filter.
 
     `names` are the fields that it compares.
@@ -139,8 +138,7 @@ class Filter:
 NEVER: Final = Filter(Parts((), any), frozenset())
 
 
-@dataclass(frozen=True, slots=True)
-class ClauseResult:
+class ClauseResult(Struct, frozen=True):
     """Result of one clause alone, without the conditions around it."""
 
     clause: Clause

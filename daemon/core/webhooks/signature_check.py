@@ -8,8 +8,9 @@ signature valid is reported.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import SECOND_US
 from daemon.core.webhooks.signing import (
@@ -29,8 +30,7 @@ _STAMP: Final = re.compile(r"[0-9]{1,15}", re.ASCII)
 _HEX: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class MatchingSecret:
+class MatchingSecret(Struct, frozen=True):
     """A secret that signed the webhook.
 
     `scheme` is the header with its signature, `secret` its position among the given secrets, from 1.
@@ -40,8 +40,7 @@ class MatchingSecret:
     secret: int
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """Result of the verification.
 
     `fits` has the valid secrets by header. `timestamp` is `t`, in Unix seconds, None if it is missing; `age_s` is
@@ -61,8 +60,7 @@ class Verification:
         return bool(self.fits) and self.fresh
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     stripe: Mapping[str, tuple[str | None, tuple[str, ...]]]
     webhook_id: str | None
     stamp: str | None

@@ -11,8 +11,9 @@ import hmac
 import ipaddress
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the prefix of secrets, not one
 SECRET_BYTES: Final = 32
@@ -147,8 +148,7 @@ def _remove_dots(path: str) -> str:
     return "/" + "/".join(kept)
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptMetadata:
+class AttemptMetadata(Struct, frozen=True):
     """Metadata of one attempt in the headers.
 
     `attempt` counts within its run, from 1. `sequence` rises from delivery to delivery; 0 for a test send. `replay`

@@ -4,16 +4,16 @@ Beside each chart stands its table, which is its text.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 HEIGHT: Final = 100
 STEP: Final = 24
 """Width of a bar and the space beside it, in units of the picture."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """One bar: `x`, `y`, `height` in units of the picture; `label` below, `text` its value in words."""
 
     x: int
@@ -24,8 +24,7 @@ class Bar:
     now: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Struct, frozen=True):
     """A chart of bars."""
 
     width: int

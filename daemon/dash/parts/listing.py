@@ -3,10 +3,11 @@
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final, Generic, TypeVar
 from urllib.parse import urlencode
+
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation, require
 from daemon.core.books import day_sheet
@@ -21,8 +22,7 @@ _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A filter or an order with fixed options; the words are `<name>` and `<name>_<option>`; "" is every row.
 
     Attributes:
@@ -35,8 +35,7 @@ class Choice:
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """The query of a list, read from the address.
 
     Attributes:
@@ -63,8 +62,7 @@ class Asked:
         return CSV_ROWS_MAX if self.as_csv else PER_PAGE
 
 
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[Row]):
+class Listing(Struct, Generic[Row], frozen=True):
     """One page of a list for the template.
 
     Attributes:

@@ -1,8 +1,9 @@
 """One transaction for a page: the facts of its checkout page, its state in one word, its time left, its QR code."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.access.roles import READERS
 from daemon.core.errors import Refusal
@@ -46,8 +47,7 @@ TONES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """One transaction of a customer.
 
     Attributes:

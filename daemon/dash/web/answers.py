@@ -1,12 +1,12 @@
 """Results of a page or an action: a page to show, an address to go to, or a file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+
+class Shown(Struct, frozen=True):
     """A page to show.
 
     Attributes:
@@ -24,8 +24,7 @@ class Shown:
     cookie: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Goto:
+class Goto(Struct, frozen=True):
     """Go to a page of the dashboard with GET.
 
     Attributes:
@@ -39,8 +38,7 @@ class Goto:
     cookie: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """A file, such as a CSV of a list."""
 
     name: str
@@ -48,8 +46,7 @@ class Download:
     content_type: str = "text/csv; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The part of a page that changes, filled already, and the same compressed."""
 
     body: bytes

@@ -2,10 +2,11 @@
 
 import functools
 import hashlib
-from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, Final, Self
+
+from msgspec import Struct
 
 from daemon.dash.web.words import LANGUAGES, Sentences, load
 
@@ -30,8 +31,7 @@ def _templates(folder: Traversable, within: str = "") -> dict[str, str]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class StaticFile:
+class StaticFile(Struct, frozen=True):
     """A file that never changes under its name."""
 
     body: bytes

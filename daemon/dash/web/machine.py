@@ -1,8 +1,9 @@
 """Dependencies of the dashboard besides the environment."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.sender.address_guard import Resolver
@@ -22,8 +23,7 @@ async def no_modem_answers(_device_id: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(Struct, frozen=True):
     """Dependencies besides the environment, provided by the composition root.
 
     Attributes:

@@ -8,9 +8,9 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 from starlette.types import Receive, Send
 
 from daemon.core.access import browser_sessions
@@ -52,8 +52,7 @@ _KINDS: Final = (
 _MONEY: Final = frozenset({"transaction.verified", "payment.walk_in", "review.opened"})
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """One event for tabs: its number, the kind of pages that it changes, the words' key and the payment of its sentence."""
 
     number: int

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from daemon.core.access.roles import ALLOWED, Operation
 from daemon.dash.web.answers import Outcome, PageAnswer
@@ -15,8 +16,7 @@ Act = Callable[[Visit], Awaitable[Outcome]]
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page.
 
     Attributes:
@@ -45,8 +45,7 @@ class Page:
     shared: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """One thing that a form does.
 
     Attributes:

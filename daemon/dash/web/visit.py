@@ -1,10 +1,10 @@
 """One request of one user: the argument of the handlers of pages and actions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from markupsafe import Markup, escape
+from msgspec import Struct, field
 from starlette.types import Scope
 
 from daemon.core.access import browser_sessions
@@ -21,8 +21,7 @@ from daemon.wire import Role
 from parsers.money import render
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedIn:
+class LoggedIn(Struct, frozen=True):
     """The user, the browser session, and the caller that flows are called with."""
 
     user: User
@@ -30,8 +29,7 @@ class LoggedIn:
     caller: Caller
 
 
-@dataclass(slots=True)
-class Visit:
+class Visit(Struct):
     """One request.
 
     Attributes:

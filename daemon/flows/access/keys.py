@@ -1,8 +1,9 @@
 """Create, rotate and revoke API keys (decisions.md section 8); store their last uses once a minute, not with each call."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
@@ -18,8 +19,7 @@ from daemon.store.engine import Tx
 from daemon.wire import ErrorCode, Mode, Scope
 
 
-@dataclass(frozen=True, slots=True)
-class NewKey:
+class NewKey(Struct, frozen=True):
     """Properties of a new key.
 
     Attributes:

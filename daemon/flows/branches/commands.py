@@ -4,8 +4,9 @@ The outcome of a command is stored with its effect. A command that comes again i
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from daemon.core.model import Payment
 from daemon.env import Env

@@ -1,9 +1,10 @@
 """Join a hub as a branch, leave it, and take rows back from it after a restore."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -12,12 +13,11 @@ from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
 from daemon.env import Env
-from daemon.runtime.system import VERSION
 from daemon.store import journal
 from daemon.store.branches import feed, link, restored
 from daemon.store.branches.link import KEY_PURPOSE, HubLink
 from daemon.store.engine import Reader, Tx
-from daemon.wire import ErrorCode, Mode, Path, ShopRole
+from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
 
 PAGE: Final = 500
 RECENT_DAYS: Final = 31
@@ -53,8 +53,7 @@ async def preview(env: Env) -> dict[str, Any]:
     return await env.store.read(look)
 
 
-@dataclass(frozen=True, slots=True)
-class Invitation:
+class Invitation(Struct, frozen=True):
     """An invitation: the hub's address, the word, and the beginning of the hash of the hub's key, if it named one."""
 
     url: str

@@ -1,21 +1,20 @@
 """The requests of a branch to its hub, and the handling of the answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core.branches.facts import BYTES_MAX, SyncRequest
 from daemon.env import Env
-from daemon.runtime.system import VERSION
 from daemon.store import journal
 from daemon.store.branches import feed, link
 from daemon.store.branches.link import KEY_PURPOSE, HubLink
 from daemon.store.engine import Tx
-from daemon.wire import Mode
+from daemon.wire import VERSION, Mode
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """The next request, where it goes, and the key; `size` is the bytes of its facts as JSON."""
 
     link: HubLink

@@ -6,22 +6,23 @@ comes twice changes nothing.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.branches.facts import EPOCH, Fact, SyncRequest
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.model import Payment, Reversal
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.runtime.system import VERSION
 from daemon.steps import hand_up
 from daemon.store import journal
 from daemon.store.branches import branches, copies
 from daemon.store.branches.branches import Branch
 from daemon.store.engine import Tx
 from daemon.store.payments import payments, transactions
-from daemon.wire import ErrorCode, Mode, ShopRole
+from daemon.wire import VERSION, ErrorCode, Mode, ShopRole
 from parsers.masking import describe_error
 
 COMMANDS_MAX: Final = 100
@@ -29,8 +30,7 @@ _AT_ONCE: Final = 500
 """Kept facts that are read in one go."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncAnswer:
+class SyncAnswer(Struct, frozen=True):
     """The answer to a branch.
 
     Attributes:

@@ -1,8 +1,9 @@
 """The key with which the app of an Android source signs its posts, sealed."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.errors import FieldError, Unavailable, invalid
@@ -18,8 +19,7 @@ PURPOSE: Final = "android-source"
 _KEY_BYTES: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(Struct, frozen=True):
     """A secret as stored; equal values are the same secret."""
 
     text: str

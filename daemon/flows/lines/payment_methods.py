@@ -4,8 +4,9 @@ Unplaced payments are those that came to a SIM before it had a number (interface
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
@@ -29,16 +30,14 @@ from daemon.wire import ErrorCode, EventKind, Mode, Scope
 from parsers.phone import NETWORK_NAMES, network_of_number
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """A SIM slot of a phone."""
 
     device_id: str
     slot_index: int
 
 
-@dataclass(frozen=True, slots=True)
-class NewMethod:
+class NewMethod(Struct, frozen=True):
     """A valid `POST /v1/payment-methods`: the provider is canonical, the number E.164."""
 
     provider: str
@@ -109,8 +108,7 @@ def _other_network(number: str, provider: str) -> list[str]:
     return [f"{fact}: unless it was ported, check the provider."]
 
 
-@dataclass(frozen=True, slots=True)
-class MethodChanges:
+class MethodChanges(Struct, frozen=True):
     """A valid `PATCH /v1/payment-methods/{id}`.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Notices to the owner when a line cannot receive, is unused, or is served by a foreign network, and when that has ended."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.lines import receiving
@@ -21,8 +22,7 @@ RECEIVING: Final = "line.receiving"
 NOT_WATCHED: Final = "line.not_watched"
 
 
-@dataclass(slots=True)
-class Watch:
+class Watch(Struct):
     """The memory of this process.
 
     It is not stored: after a restart a line has its two minutes again, because the modem has to start again too.
@@ -43,8 +43,7 @@ class Watch:
         return now_s - self.since.setdefault((sim, name), now_s) >= TOLD_AFTER_S
 
 
-@dataclass(frozen=True, slots=True)
-class LineChange:
+class LineChange(Struct, frozen=True):
     """One event of a line, and the columns of its SIM that remember it."""
 
     event: str

@@ -1,9 +1,11 @@
 """Update the message statistics of each SIM once a minute, and detect SIMs that have become silent."""
 
-from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Final
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.limits import MINUTE_US, SECOND_US
 from daemon.core.lines import silence
@@ -20,8 +22,7 @@ BATCH: Final = 2_000
 """Messages counted at a time; the rest is counted in the next minute."""
 
 
-@dataclass(frozen=True, slots=True)
-class SilenceChange:
+class SilenceChange(Struct, frozen=True):
     """A SIM that became silent or received a message again.
 
     Attributes:
@@ -34,8 +35,7 @@ class SilenceChange:
     quiet_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     cursor: int
     changed: tuple[Rhythm, ...]
     turns: tuple[SilenceChange, ...]

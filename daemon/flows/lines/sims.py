@@ -5,8 +5,9 @@ a SIM. A PIN that has unlocked the SIM is used again after each power-on.
 """
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.access.callers import Caller
@@ -30,8 +31,7 @@ SLOT: Final = 0
 """A session reads only the slot of the active SIM."""
 
 
-@dataclass(frozen=True, slots=True)
-class LockedSim:
+class LockedSim(Struct, frozen=True):
     """A locked SIM.
 
     Attributes:
@@ -121,8 +121,7 @@ async def record_pin_refused(env: Env, device_id: str, owner: str) -> None:
     await env.store.write(job)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPin:
+class StoredPin(Struct, frozen=True):
     """The slot of a stored PIN; `wants` is the code that the SIM asks for now, None if it is unlocked."""
 
     device: Device

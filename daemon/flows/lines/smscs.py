@@ -1,6 +1,6 @@
 """The SMSCs of a SIM, the owner's test payment, and trust in one message (decisions.md section 4)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -24,8 +24,7 @@ TEST_PAYMENT_US = HOUR_US
 """A test payment is expected for this long."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestPayment:
+class TestPayment(Struct, frozen=True):
     """The payment that the owner is to make; the amount in minor units, the time in microseconds."""
 
     amount_minor: int
@@ -33,8 +32,7 @@ class TestPayment:
     expires_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class SimSmscs:
+class SimSmscs(Struct, frozen=True):
     """The SMSCs of a SIM, whether its balance chain has begun, and the test payment that is expected."""
 
     sim: Sim

@@ -8,10 +8,12 @@ no private messages. A repeated message is stored once. One call is one write tr
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -52,8 +54,7 @@ class ImportResult(StrEnum):
     """Not a possible SMS, or the codec cannot read it: not stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One message of the file: a PDU as stored in a phone, or its sender, text and time.
 
     Attributes:
@@ -68,8 +69,7 @@ class Entry:
     pdu: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedEntry:
+class ImportedEntry(Struct, frozen=True):
     """Result for one entry, with the `state` of a stored message or the reason (`why`) for one that was not stored."""
 
     fate: ImportResult

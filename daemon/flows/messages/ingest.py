@@ -10,8 +10,9 @@ untrusted. A message that still cannot be parsed is left unchanged, so another r
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import ReadPart, Source
@@ -112,8 +113,7 @@ def _is_status_report(part: ReadPart) -> bool:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class ReparseSelection:
+class ReparseSelection(Struct, frozen=True):
     """Selection of the messages.
 
     Attributes:
@@ -127,8 +127,7 @@ class ReparseSelection:
     dry_run: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Reparsed:
+class Reparsed(Struct, frozen=True):
     """Result of one call.
 
     Attributes:

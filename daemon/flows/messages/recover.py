@@ -5,9 +5,11 @@ one transaction, so a killed recovery goes on at the next start.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.messages.message_journal import Record
@@ -22,8 +24,7 @@ from daemon.wire import MessageState, Mode, TrustLevel
 _PAID: Final = frozenset({MessageState.PAYMENT, MessageState.HISTORICAL})
 
 
-@dataclass(slots=True)
-class Recovered:
+class Recovered(Struct):
     """The recovered messages: the number of complete ones, and how many of them are payments."""
 
     messages: int = 0

@@ -1,7 +1,8 @@
 """Simulated payments of the sandbox (decisions.md section 8): the SMS that the network would send."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
@@ -22,8 +23,7 @@ from daemon.wire import ErrorCode, Mode, TransactionStatus
 EXPIRED_BEFORE_US: Final = 10 * SECOND_US
 
 
-@dataclass(frozen=True, slots=True)
-class SimulateRequest:
+class SimulateRequest(Struct, frozen=True):
     """Description of the payment.
 
     Attributes:
@@ -51,8 +51,7 @@ class SimulateRequest:
     sent_at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedSms:
+class SimulatedSms(Struct, frozen=True):
     """One SMS, ready for the intake.
 
     Attributes:

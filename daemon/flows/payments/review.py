@@ -1,8 +1,9 @@
 """Approve and reject reviews (decisions.md section 4, Reviews)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from daemon.core import ids, json_values
 from daemon.core.access.callers import Caller
@@ -35,8 +36,7 @@ from daemon.wire import ErrorCode, Mode, ReviewReason
 from parsers.reading import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """Inputs of an approval.
 
     Attributes:
@@ -232,8 +232,7 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
     return _raised(await env.store.write(job))
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
+class _Held(Struct, frozen=True):
     """A held message that has not become a payment, and the context of its SIM."""
 
     message: Message
@@ -336,8 +335,7 @@ def _journal(tx: Tx, review_id: str, outcome: Transaction | None, payment: Payme
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Decided:
+class _Decided(Struct, frozen=True):
     """The result of a decision: the transaction and payment it concerns, and how many other messages it settled."""
 
     transaction: Transaction | None

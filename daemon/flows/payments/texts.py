@@ -4,9 +4,10 @@ After a crash between these steps it is unknown whether the SMS left the phone. 
 again: a payer without it still has the payment page, but repeated SMS are spam.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -72,8 +73,7 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
     return await env.store.write(job)
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """The next SMS of a SIM.
 
     Attributes:

@@ -9,10 +9,11 @@ import contextlib
 import shutil
 import tempfile
 import time
-from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require

@@ -1,7 +1,8 @@
 """Check of the free disk space once a minute; one journal event when a level begins or ends."""
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core.upkeep.disk_space import SpaceStep
 from daemon.core.upkeep.notice_rules import disk_cause
@@ -13,8 +14,7 @@ from daemon.store.upkeep import notices
 from daemon.wire import Mode
 
 
-@dataclass(frozen=True, slots=True)
-class LevelChange:
+class LevelChange(Struct, frozen=True):
     """A change of the level.
 
     `worse` says that a level began; else one has ended.

@@ -8,8 +8,9 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -37,8 +38,7 @@ NETWORK_TIMES_COMPARED: Final = 200
 """Newest messages compared, so that one wrong network time does not confirm our clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """Result of one round, or of a dry run.
 
     `counts` has the number of rows by kind; with `more` there is more to delete. `doubt` is why nothing was deleted:
@@ -126,8 +126,7 @@ def _doubt(env: Env, reader: Reader, times: Times) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
+class Forgotten(Struct, frozen=True):
     """Rows that were, or would be, erased.
 
     `counts` and `still_open` have the number of rows by kind; if any is still in use, nothing is erased. `mark` is a

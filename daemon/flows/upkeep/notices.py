@@ -9,10 +9,11 @@ import functools
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -43,8 +44,7 @@ MAIL = "email"
 SMTP_PURPOSE = "smtp-password"
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Struct, frozen=True):
     """Result of reading a part of the journal.
 
     `cursor` is the last event read; with `more` others can be read at once. `news` messages were queued.
@@ -164,8 +164,7 @@ async def record_try(env: Env, send: Send, error: str | None) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(Struct, frozen=True):
     """A message to the owner: its subject line, its body and the time of the event."""
 
     line: str

@@ -5,9 +5,10 @@ A damaged database stores no payments until a backup is restored (docs/decisions
 
 import asyncio
 import threading
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+from msgspec import Struct, field
 
 from daemon.core.errors import Unavailable
 from daemon.core.upkeep.self_check import CAUSE, DatabaseState
@@ -24,8 +25,7 @@ _STATES: Final = {
 """The notice of each result."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """Result of one check: `what` lists the findings, `whole` is True if all indexes were checked."""
 
     found: DatabaseState

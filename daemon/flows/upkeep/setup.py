@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.access.callers import KEY_SCOPES, KeyKind, hash_key, make_key, parse_key
 from daemon.core.errors import FieldError, invalid
@@ -29,8 +30,7 @@ OWNER_NAME: Final = "owner"
 DEFAULT_TIMEZONE: Final = "Africa/Accra"
 
 
-@dataclass(frozen=True, slots=True)
-class SetupRequest:
+class SetupRequest(Struct, frozen=True):
     """Data of the new shop; all of it is optional if the shop exists already.
 
     With `check` nothing is changed; only the missing steps are reported. With `in_browser` the owner chooses name and
@@ -45,8 +45,7 @@ class SetupRequest:
     in_browser: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Standing:
+class _Standing(Struct, frozen=True):
     shop: Shop | None
     has_password: bool
     has_keys: bool
@@ -54,8 +53,7 @@ class _Standing:
     phones: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Made:
+class _Made(Struct):
     shop: Shop | None = None
     owner: dict[str, Any] | None = None
     api_key: str | None = None

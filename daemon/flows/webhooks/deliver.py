@@ -7,8 +7,10 @@ again under the same `webhook_id`: at least once (decisions.md section 7).
 import asyncio
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.access.rate_limit import is_loopback_address
 from daemon.core.limits import MINUTE_US, SECOND_US
@@ -27,8 +29,7 @@ from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
 from daemon.wire import Mode
 
 
-@dataclass(frozen=True, slots=True)
-class TurnResult:
+class TurnResult(Struct, frozen=True):
     """Result of one turn.
 
     There is one decision for each attempt that had ended; `due` is to be sent now.

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
@@ -35,8 +36,7 @@ DELIVERIES_BATCH: Final = 100
 """Deliveries of a deleted endpoint that are given up in one database transaction; payments wait for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewEndpoint:
+class NewEndpoint(Struct, frozen=True):
     """A valid `POST /v1/open-collections/endpoints`; its URL has been checked.
 
     Attributes:
@@ -144,8 +144,7 @@ def _add(tx: Tx, endpoint_id: str, new: NewEndpoint, now: int) -> Endpoint:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """A valid `PUT /v1/open-collections/endpoints/{id}`: None means unchanged. A new URL has been checked."""
 
     url: str | None = None
@@ -156,8 +155,7 @@ class Changes:
     include_raw: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Struct, frozen=True):
     """The changed endpoint.
 
     `queued` is the number of deliveries queued by a resume, None if it was not resumed; `warnings` are about settings
@@ -200,7 +198,7 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -
             at=now,
             actor=caller.name,
             endpoint_id=endpoint_id,
-            data={"changed": [name for name in changes.__slots__ if _given(changes, name)]},
+            data={"changed": [name for name in changes.__struct_fields__ if _given(changes, name)]},
         )
         warnings = []
         if any(_given(changes, name) for name in ("url", "catch_all", "events")):

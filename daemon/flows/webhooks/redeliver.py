@@ -4,7 +4,8 @@ Up to a hundred dead letters are replayed at once (decisions.md section 7). Sign
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
@@ -155,8 +156,7 @@ def _requeue(
     return after
 
 
-@dataclass(frozen=True, slots=True)
-class Signed:
+class Signed(Struct, frozen=True):
     """A delivery with signatures that receivers accept for five minutes."""
 
     url: str

@@ -8,7 +8,8 @@ first ones queued, and a repeated call queues the others.
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
@@ -30,8 +31,7 @@ PAYMENTS_BATCH = 50
 REPLAY_PAUSED = "The endpoint is paused: queued deliveries wait until it is resumed."
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayRequest:
+class ReplayRequest(Struct, frozen=True):
     """A valid `POST /v1/open-collections/replay`; times are microseconds.
 
     `after` is from the cursor: only payments after this one.
@@ -46,8 +46,7 @@ class ReplayRequest:
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Result of scanning the window.
 
     `send` has the payments to queue, oldest first, each with its decision, and `counts` their number by decision;

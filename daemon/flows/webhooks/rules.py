@@ -1,6 +1,6 @@
 """Create, change and delete the routing rules of endpoints (decisions.md section 5)."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
@@ -18,8 +18,7 @@ from daemon.store.webhooks import endpoints, routing
 from daemon.wire import ErrorCode
 
 
-@dataclass(frozen=True, slots=True)
-class RuleChange:
+class RuleChange(Struct, frozen=True):
     """Values of a new or changed rule; None means the present value, or the default of a new rule.
 
     `filter` is compact JSON, checked by `core.webhooks.rules`.

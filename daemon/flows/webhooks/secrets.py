@@ -4,7 +4,8 @@ The account password must have been checked before (decisions.md sections 6 and 
 """
 
 import asyncio
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -19,8 +20,7 @@ from daemon.store.webhooks import endpoints, secrets
 from daemon.wire import ErrorCode, Mode
 
 
-@dataclass(frozen=True, slots=True)
-class RevealedSecret:
+class RevealedSecret(Struct, frozen=True):
     """An unsealed secret, and the time until which an older one also signs; None if none does."""
 
     secret: str

@@ -1,6 +1,6 @@
 """Post one made-up payment to an endpoint at once, in the same way as real ones, and return its answer. It is not recorded."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.access.callers import Caller
@@ -22,8 +22,7 @@ from daemon.store.webhooks import secrets as store_secrets
 from daemon.wire import EventKind
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """The answer of an endpoint to a test.
 
     Attributes:

@@ -19,10 +19,10 @@ from daemon.flows.branches.outbound import Outgoing
 from daemon.loops.branches.commands import HubCommands
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
-from daemon.runtime.system import VERSION
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
 from daemon.store import journal
 from daemon.store.branches import feed
+from daemon.wire import VERSION
 
 WORKER: Final = "hub"
 HELD_S: Final = 40.0

@@ -7,9 +7,10 @@ marks them as durable in the session. A port that disappears or hangs is opened 
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+
+from msgspec import Struct, field
 
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
@@ -69,8 +70,7 @@ class Simulated(Protocol):
         """Handle that these PDUs were read and are durable."""
 
 
-@dataclass(slots=True)
-class PhoneState:
+class PhoneState(Struct):
     """State of one port for `status`."""
 
     port: str

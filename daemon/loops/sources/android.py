@@ -8,10 +8,11 @@ password are known. Repeated messages change nothing: the same message always gi
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from daemon.core.access.rate_limit import Rates
 from daemon.core.errors import Unavailable
@@ -55,8 +56,7 @@ REFUSED_US: Final = DAY_US
 """How long refused posts are a warning."""
 
 
-@dataclass(slots=True)
-class _Refused:
+class _Refused(Struct):
     count: int = 0
     at_us: int | None = None
 

@@ -6,8 +6,10 @@ A source may delete a message only after `store` has returned True.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
@@ -47,8 +49,7 @@ async def store_identity(env: Env, log: Log, phone: PhoneIdentity) -> Source:
             await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
 
 
-@dataclass(slots=True)
-class SourceState:
+class SourceState(Struct):
     """The state of a source that is no AT modem; `health` has the last values that it read."""
 
     state: str = "opening"

@@ -11,8 +11,10 @@ break a surrogate pair that the sender cut in two.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.modem.codec.pdu import text_of
 from daemon.modem.codec.pdu_fields import Coding, Deliver, Message
@@ -24,8 +26,7 @@ NEARER_US_MIN = 30 * 1_000_000
 """Of parts that claim one position, the nearest in SMSC time counts if it is nearer by this."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartKey:
+class PartKey(Struct, frozen=True):
     """Values that all parts of one message share.
 
     The total is included: senders reuse a reference at once for a message of another length. The SMSC is not: parts of one
@@ -39,8 +40,7 @@ class PartKey:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """Values of one part that `place` compares: position, SMSC time, user data octets."""
 
     position: int
@@ -48,8 +48,7 @@ class Part:
     user_data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Assembly:
+class Assembly(Struct, frozen=True):
     """The parts that form one message, in order of position.
 
     Attributes:

@@ -7,8 +7,9 @@ the standard cannot carry. Clauses are of 3GPP TS 23.040.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from daemon.modem.codec import gsm7
 from daemon.modem.codec.pdu_fields import (
@@ -30,16 +31,14 @@ _NO_MORE_MESSAGES = 0x04  # TP-MMS, clause 9.2.3.2
 _RELATIVE_VALIDITY = 0x10  # TP-VPF, clause 9.2.3.3
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitPdu:
+class SubmitPdu(Struct, frozen=True):
     """One message to send: `AT+CMGS=<tpdu_length>`, then `hex`, which begins with the SMSC."""
 
     hex: str
     tpdu_length: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(Struct, frozen=True):
     """User data of one part: length octet, then the octets; `header` is True when they begin with a header."""
 
     octets: bytes

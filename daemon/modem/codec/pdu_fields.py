@@ -5,10 +5,11 @@ Writers raise ValueError for values that the field cannot hold. Clauses are of 3
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
 from functools import lru_cache
+
+from msgspec import Struct
 
 from daemon.modem.codec import gsm7
 
@@ -34,16 +35,14 @@ class Coding(StrEnum):
     OCTETS = "8bit"
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """One information element of a user data header, clause 9.2.3.24."""
 
     id: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Concat:
+class Concat(Struct, frozen=True):
     """Place of a part in its message, clauses 9.2.3.24.1 and 9.2.3.24.8.
 
     `width` is the size of the reference in bits, 8 or 16: equal numbers of different width are
@@ -56,8 +55,7 @@ class Concat:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
+class Ports(Struct, frozen=True):
     """Application ports, clauses 9.2.3.24.3 and 9.2.3.24.4."""
 
     destination: int
@@ -282,8 +280,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Body:
+class _Body(Struct, frozen=True, kw_only=True):
     """Common fields of received and sent messages.
 
     Attributes:
@@ -323,8 +320,7 @@ class _Body:
     message_class: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deliver(_Body):
+class Deliver(_Body, frozen=True, kw_only=True):
     """SMS-DELIVER, a received message (clause 9.2.2.1).
 
     `sender` is a name as sent or a number, with `+` if international; `sent_at` is the service
@@ -336,8 +332,7 @@ class Deliver(_Body):
     sent_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submit(_Body):
+class Submit(_Body, frozen=True, kw_only=True):
     """SMS-SUBMIT, a message sent or kept to be sent (clause 9.2.2.2).
 
     `reference` is TP-MR; `validity` holds the octets of TP-VP, b"" when there are none.
@@ -350,8 +345,7 @@ class Submit(_Body):
     validity: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatusReport:
+class StatusReport(Struct, frozen=True, kw_only=True):
     """SMS-STATUS-REPORT: the delivery result of a sent message (clause 9.2.2.3).
 
     `reference` is the number from `+CMGS:`. Match by it first: some modems garble the recipient.
@@ -375,8 +369,7 @@ class StatusReport:
         return Outcome.TRYING if self.status < 0x40 else Outcome.FAILED
 
 
-@dataclass(frozen=True, slots=True)
-class Garbled:
+class Garbled(Struct, frozen=True):
     """A line that is not a readable PDU: `why` is the reason, `raw` the line as given."""
 
     why: str

@@ -6,10 +6,11 @@ other lines in the middle of an answer. Bytes are decoded as latin-1, in which e
 """
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.modem.quirks import URCS
 from parsers.times import to_us
@@ -86,8 +87,7 @@ class ErrorKind(StrEnum):
     CMS = "cms"
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(Struct, frozen=True):
     """An error of the phone: its number, or None and its words (`AT+CMEE=2`)."""
 
     kind: ErrorKind
@@ -252,8 +252,7 @@ def fields(line: str) -> list[str]:
         rest = rest[comma + 1 :]
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Struct, frozen=True):
     """Header before a PDU in `+CMGL`, `+CMGR`, `+CMT` and `+CDS`; index -1 means no slot."""
 
     index: int
@@ -301,8 +300,7 @@ def cmti(line: str) -> tuple[str, int] | None:
     return None if found is None else (found[1], int(found[2]))
 
 
-@dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(Struct, frozen=True):
     """Used and total slots of a storage; the name is empty where the answer omits it."""
 
     storage: str

@@ -1,13 +1,13 @@
 """One command of an AT session and its answer."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.modem.session import at
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """One command.
 
     `text` has no line end. `prefix` begins the answer lines; empty accepts every line that is not a known notice.
@@ -27,8 +27,7 @@ class Command:
         return self.text.partition("=")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """Lines and result of an answer; neither `ok` nor an error means that no answer came."""
 
     ok: bool

@@ -6,12 +6,13 @@ Plain data without logic. The terms are those of 3GPP TS 27.005 and 27.007.
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from msgspec import Struct
+
 from daemon.modem.quirks import PortRole
 from daemon.modem.session.send import SmsEnded, SmsPartSent
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
+class SessionSettings(Struct, frozen=True):
     """Settings of a session.
 
     Attributes:
@@ -36,8 +37,7 @@ class SessionSettings:
     restart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
+class StoredPart(Struct, frozen=True):
     """One received SMS, or one part of it, in a slot of the phone.
 
     Attributes:
@@ -73,8 +73,7 @@ class Registration(StrEnum):
         return self in {Registration.HOME, Registration.ROAMING}
 
 
-@dataclass(frozen=True, slots=True)
-class Identified:
+class Identified(Struct, frozen=True):
     """Identity of the phone and its SIM; comes before any `PartsRead`, and again after a restart.
 
     Unknown values are None. `own_number` is present on few SIMs.
@@ -92,8 +91,7 @@ class Identified:
     """SIM slot in use; the messages are from that SIM."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """The phone is set up: notices are enabled if possible, and the first sweep follows.
 
     `notices` is False when the phone accepted no form of `AT+CNMI`; then only polling finds messages. `storages` are
@@ -104,22 +102,19 @@ class Ready:
     storages: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PartsRead:
+class PartsRead(Struct, frozen=True):
     """Messages that were read and are still on the phone: store them, then call `stored`."""
 
     parts: tuple[StoredPart, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Freed:
+class Freed(Struct, frozen=True):
     """The slot of a stored part is empty now."""
 
     part: StoredPart
 
 
-@dataclass(frozen=True, slots=True)
-class KeptOnPhone:
+class KeptOnPhone(Struct, frozen=True):
     """A slot was not emptied; its content is handed out again by a later sweep.
 
     For a message that could not be read at all `part.pdu` is empty.
@@ -129,8 +124,7 @@ class KeptOnPhone:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """Health of the phone.
 
     `signal` is 0 to 31 of `AT+CSQ` (-113 dBm + 2 dB each). `operator` is the network's name or number. `used` and
@@ -146,15 +140,13 @@ class Health:
     storages: tuple[tuple[str, int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkClock:
+class NetworkClock(Struct, frozen=True):
     """The phone's clock, which the network sets; microseconds since 1970. A phone without time from it gives any year."""
 
     at_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class Watermark:
+class Watermark(Struct, frozen=True):
     """A storage has become nearly full, or is no longer nearly full.
 
     A full storage accepts no more messages: the network keeps them for a while and then drops them.
@@ -183,22 +175,19 @@ class PinNeeded:
     model: str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class PinRefused:
+class PinRefused(Struct, frozen=True):
     """The offered PIN was entered and refused; `why` is the phone's error text."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class SimAbsent:
+class SimAbsent(Struct, frozen=True):
     """There is no SIM, or it does not work; the session retries until there is one."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class HiLink:
+class HiLink(Struct, frozen=True):
     """Messages go to the stick's web page, out of reach of AT commands; `why` is the evidence.
 
     If a message is read afterwards, this was wrong.
@@ -207,8 +196,7 @@ class HiLink:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Hung:
+class Hung(Struct, frozen=True):
     """The session is over: close the port and open it again.
 
     If it is `silent`, a restart of the phone may help. If it never `answered` before, this may not be a command port. If
@@ -232,8 +220,7 @@ class Note(StrEnum):
     MODEM = "modem"
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(Struct, frozen=True):
     """A line, error or modem that is in no table, reported once each; the session continues.
 
     An unsolicited line may contain a message's text, so it must not be logged as it is.

@@ -9,8 +9,9 @@ Periodic questions are in `health`, the state of the storages in `storages`.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from daemon.modem.session import at
 from daemon.modem.session.command import Answer, Command

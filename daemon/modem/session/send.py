@@ -5,9 +5,10 @@ command at most. No message is sent twice: if the answer does not show whether t
 as UNKNOWN, and the caller must not send it again.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.modem.codec.pdu_encode import SubmitPdu
 from daemon.modem.session import at
@@ -38,8 +39,7 @@ class SmsResult(StrEnum):
     """A part may have left the phone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """One message to send; `first` is the index of the first unsent part, from 0."""
 
     id: str
@@ -47,8 +47,7 @@ class Outgoing:
     first: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SmsPartSent:
+class SmsPartSent(Struct, frozen=True):
     """The network accepted one part; `reference` (TP-MR) is the number that a status report will use, if known."""
 
     id: str
@@ -56,8 +55,7 @@ class SmsPartSent:
     reference: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class SmsEnded:
+class SmsEnded(Struct, frozen=True):
     """Sending of a message has ended; `why` is a short readable reason, empty when it was sent."""
 
     id: str

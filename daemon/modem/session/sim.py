@@ -9,8 +9,10 @@ unless that was done in the last seconds: changing a SIM takes longer.
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.modem.quirks import Family
 from daemon.modem.session import at
@@ -31,15 +33,13 @@ SIM_PIN: Final = "SIM PIN"
 _OPEN: Final = ("", "READY")
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Pause of the start script."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class TakePin:
+class TakePin(Struct, frozen=True):
     """Request for the PIN that was offered for this SIM or phone; answered once."""
 
     iccid: str | None
@@ -113,8 +113,7 @@ def _tries_left(family: Family) -> Generator[_Step, Answer, int | None]:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class SimQuery:
+class SimQuery(Struct, frozen=True):
     """Command that identifies the SIM of this phone, and the answer at the start: the ICCID, else the IMSI."""
 
     ask: Command

@@ -6,8 +6,9 @@ required; every other command may fail.
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.modem.quirks import (
     DIRECT,
@@ -39,8 +40,7 @@ _IMEI: Final = ("AT+CGSN", "AT+CGSN=1", "AT+GSN")
 _STORAGES: Final = GENERIC.storages
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """Result of the start script.
 
     Attributes:

@@ -1,9 +1,10 @@
 """The sheet of a day or period, read from the database."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import tzinfo
 from typing import Final
+
+from msgspec.structs import replace
 
 from daemon.core.books import day_sheet
 from daemon.core.books.day_sheet import Bucket, Kind, Sums, Wallet

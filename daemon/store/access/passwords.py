@@ -5,8 +5,9 @@ dashboard sessions until a new password replaces it.
 """
 
 import ipaddress
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.access.sessions import Session
 from daemon.core.limits import PASSWORD_ATTEMPTS_MAX, PASSWORD_WINDOW_US
@@ -22,8 +23,7 @@ TOPIC = "session_keys"
 """Woken by every commit that changed the key or ended a session, so that caches are read again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """Whether the password may be checked.
 
     Attributes:

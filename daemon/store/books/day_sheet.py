@@ -6,8 +6,9 @@ same order; a message in no chain uses the payment's own time. A wallet is a SIM
 """
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.books.day_sheet import Bucket, Kind, Line, Sums, Wallet
 from daemon.core.model import Payment, Transaction
@@ -57,8 +58,7 @@ FROM (
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(Struct, frozen=True):
     """A period in microseconds, the end excluded, the mode, and at a hub the name of a branch; None: all of them."""
 
     since: int
@@ -72,8 +72,7 @@ class Period:
         return {"since": self.since, "until": self.until, "mode": self.mode, **of, **more}
 
 
-@dataclass(frozen=True, slots=True)
-class Recent:
+class Recent(Struct, frozen=True):
     """One of the newest payments, as the watch screen shows it."""
 
     payment: Payment
@@ -246,8 +245,7 @@ def recent(reader: Reader, mode: Mode, limit: int, branch: str | None = None) ->
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Today:
+class Today(Struct, frozen=True):
     """The totals of the current live day.
 
     `verified` has by (status, currency) the number of transactions, and the sum received for them.

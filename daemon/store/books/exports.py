@@ -1,8 +1,9 @@
 """Whole tables in the order in which they were written, page by page; each page starts where the previous one ended."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.model import Event, Message, Payment, Transaction
 from daemon.store.engine import Reader
@@ -10,8 +11,7 @@ from daemon.store.payments.transaction_list import BOTH, JOINED, Found, found_in
 from daemon.store.rows import columns, load, load_optional
 
 
-@dataclass(frozen=True, slots=True)
-class TablePage:
+class TablePage(Struct, frozen=True):
     """The part of a table to read; None filters nothing.
 
     `after` is the sequence number of the last row that was read; `until` is excluded. With `ids` only these are read,
@@ -25,8 +25,7 @@ class TablePage:
     ids: Sequence[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryRow:
+class DeliveryRow(Struct, frozen=True):
     """A delivery, without its body."""
 
     seq: int

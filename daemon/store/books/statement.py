@@ -1,8 +1,9 @@
 """Stored data about the network IDs on a statement: payments, held messages, and claims of customers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
@@ -11,8 +12,7 @@ from daemon.store.rows import listed
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
 
 
-@dataclass(frozen=True, slots=True)
-class StatementPayment:
+class StatementPayment(Struct, frozen=True):
     """A payment with this ID.
 
     `line` is the number that received it; `transaction_id` None pays none.
@@ -27,8 +27,7 @@ class StatementPayment:
     origin: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class UnlistedPayment:
+class UnlistedPayment(Struct, frozen=True):
     """A payment of the time of a statement, which may be missing there; `line` is the number that received it."""
 
     payment_id: str
@@ -39,8 +38,7 @@ class UnlistedPayment:
     line: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class HeldMessage:
+class HeldMessage(Struct, frozen=True):
     """A message with this ID that made no payment (yet), and its open review."""
 
     telco_id: str

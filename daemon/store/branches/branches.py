@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core.branches.facts import EPOCH, Fact
 from daemon.store.engine import Reader, Tx
@@ -13,8 +14,7 @@ TOPIC = "branch_commands"
 """Woken by a new command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """A branch; see the table `branches`."""
 
     seq: int
@@ -34,8 +34,7 @@ class Branch:
     created_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """Something that the hub asks of a branch; `body` and `outcome` are JSON objects."""
 
     seq: int

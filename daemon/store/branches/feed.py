@@ -4,10 +4,11 @@ Triggers write it (`daemon/store/feed_triggers.py`).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, TABLES, Fact
 from daemon.store.engine import Reader, Tx
@@ -89,8 +90,7 @@ def first_entry(reader: Reader, kind: str, row_id: str, after: int) -> int | Non
     return seq
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """The facts of one request.
 
     Attributes:

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core.branches.place import Place
 from daemon.store.engine import Reader, Tx
@@ -16,8 +17,7 @@ DECIDED = "decided"
 """The kind of a command that only reports the hub's decision about a payment."""
 
 
-@dataclass(frozen=True, slots=True)
-class HubLink:
+class HubLink(Struct, frozen=True):
     """The link; see the table `hub_link`."""
 
     branch_id: str

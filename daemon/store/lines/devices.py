@@ -1,8 +1,10 @@
 """Modems and SIMs, present and past. The modem loop writes them from the devices' own answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.inputs import Source
 from daemon.core.model import Device, PaymentMethod, Sim
@@ -95,8 +97,7 @@ WITHOUT_SIM: Final = "no-sim:"
 NO_DEVICE: Final = "00000000-0000-0000-0000-000000000000"
 
 
-@dataclass(frozen=True, slots=True)
-class Receiver:
+class Receiver(Struct, frozen=True):
     """A SIM that receives a message, the number on it, its own home SMSCs, and whether a test payment is expected on it."""
 
     sim: Sim
@@ -116,7 +117,7 @@ def receiver(reader: Reader, key: str) -> Receiver | None:
     )
     if not rows:
         return _without_sim(reader, key)
-    row, width = rows[0], len(fields(Sim))
+    row, width = rows[0], len(Sim.__struct_fields__)
     return Receiver(
         load(Sim, row[:width]),
         load_optional(PaymentMethod, row[width:-2] if row[width] is not None else None),

@@ -1,6 +1,6 @@
 """Sealed SIM PINs with the outcome of their last try, and the SIMs that are locked now."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_optional
@@ -9,8 +9,7 @@ PURPOSE = "sim-pin:"
 """Prefix of the purpose of the sealed bytes, before the owner."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(Struct, frozen=True):
     """A stored PIN; `outcome` is `opened`, `wrong`, or None if the result of the last try is unknown."""
 
     owner: str
@@ -24,8 +23,7 @@ class Pin:
         return self.tried_at is None or self.outcome == "opened"
 
 
-@dataclass(frozen=True, slots=True)
-class Locked:
+class Locked(Struct, frozen=True):
     """A SIM that asks for a code; `owner` is the owner of the PIN that would unlock it, if known."""
 
     device_id: str

@@ -1,13 +1,12 @@
 """State of the `[[sources]]` that post to momo: the times of their posts, and refused posts."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load, load_optional
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceRow(Struct, frozen=True):
     """One source.
 
     Attributes:

@@ -6,10 +6,10 @@ the existing chain. `daemon.core.messages.balance` decides about entries; this m
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.limits import DAY_US
 from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
@@ -78,8 +78,7 @@ _FLOOD: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Struct, frozen=True):
     """The key of a chain."""
 
     sim_key: str
@@ -90,8 +89,7 @@ class Chain:
         return {"sim_key": self.sim_key, "provider": self.provider, **more}
 
 
-@dataclass(frozen=True, slots=True)
-class ChainRecord:
+class ChainRecord(Struct, frozen=True):
     """An entry and the chain that it is in."""
 
     chain: Chain
@@ -103,8 +101,7 @@ def tail(reader: Reader, chain: Chain) -> list[Entry]:
     return [_entry(row) for row in reader.all(_TAIL, chain.params())]
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     """Stored rows related to an incoming message: the end of its chain (`tail`), and the rows with its transaction ID.
 
     Attributes:
@@ -358,8 +355,7 @@ def mark_noticed(tx: Tx, message_id: str, now: int) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownSmsc:
+class KnownSmsc(Struct, frozen=True):
     """An SMSC of a SIM, why it is known, the message that showed it, and since when."""
 
     smsc: str

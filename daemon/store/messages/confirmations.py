@@ -1,14 +1,13 @@
 """Wordings and senders that the shop confirmed with one genuine message."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all
 from daemon.wire import Mode
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmed:
+class Confirmed(Struct, frozen=True):
     """One confirmation.
 
     Attributes:

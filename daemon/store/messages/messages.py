@@ -5,8 +5,9 @@ When the owner has had a notice about missing parts, `reasons` of the message ho
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from daemon.core.messages.trust import VARYING_DIGITS
 from daemon.core.model import Message
@@ -41,8 +42,7 @@ PARTS_MISSING = "parts_missing"
 _PARTS_MISSING = f'["{PARTS_MISSING}"]'
 
 
-@dataclass(frozen=True, slots=True)
-class MessageFilter:
+class MessageFilter(Struct, frozen=True):
     """The filters of a list of SMS.
 
     Attributes:
@@ -159,8 +159,7 @@ def unparsed(reader: Reader, ids: Sequence[str], *, after: int, limit: int) -> l
     return load_all(Message, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPart:
+class StoredPart(Struct, frozen=True):
     """One stored part of a long message; times are microseconds, `is_open` while its message lacks parts."""
 
     message_id: str

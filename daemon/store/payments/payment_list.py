@@ -1,7 +1,8 @@
 """The list of payments for a person: newest first or by amount, filtered and searched, page after page without a count."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.model import Payment, Transaction
 from daemon.store.engine import Reader
@@ -40,8 +41,7 @@ _SOURCE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PaymentFilter:
+class PaymentFilter(Struct, frozen=True):
     """The filters of the list; None filters nothing.
 
     Attributes:
@@ -65,8 +65,7 @@ class PaymentFilter:
     branch: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """One payment with its transaction, whether its balance is in doubt, and the number that received it."""
 
     payment: Payment

@@ -4,8 +4,10 @@ A reversal may come before its payment, so `add` looks for one.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.model import ApprovedPayer, Payment, Reversal, Transaction
 from daemon.store import journal
@@ -144,8 +146,7 @@ def last_of_line(reader: Reader, payment_method_id: str) -> Payment | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class UnplacedSum:
+class UnplacedSum(Struct, frozen=True):
     """The payments of one SIM, network and currency without a number; `first` and `last` are storage times."""
 
     sim_key: str

@@ -8,8 +8,9 @@ cursor are read one by one (docs/decisions/0014-search-exact-identifiers-in-inde
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import listed
@@ -40,8 +41,7 @@ _TABLES: Final = (("transactions", 0, _text(OF_TRANSACTION)), ("payments", 1, _t
 """Each table with the number that is added to twice a row's number for its number in the index, and its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Indexed:
+class Indexed(Struct, frozen=True):
     """The rows that the index covers: those up to these numbers.
 
     Attributes:

@@ -4,8 +4,9 @@ The commit that queues an SMS checks the limits.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
 
 from daemon.core import limits
 from daemon.core.model import Payment, Transaction
@@ -45,8 +46,7 @@ NOTICE_VALID_US: Final = 12 * limits.HOUR_US
 """A notice that could not be sent by then is outdated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """One SMS of the outbox.
 
     Attributes:

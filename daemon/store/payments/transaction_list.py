@@ -9,8 +9,10 @@ holder with a payment that was matched to a transaction is in no list.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.model import Event, Payment, Transaction
 from daemon.store.engine import Reader
@@ -37,8 +39,7 @@ _WALKED_MAX: Final = 2_000
 """So many rows of a list are read in 20 ms."""
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionFilter:
+class TransactionFilter(Struct, frozen=True):
     """The filters of a list of transactions; None filters nothing.
 
     Attributes:
@@ -88,8 +89,7 @@ class TransactionFilter:
         return ("request", "open") if self.origin == "all" else (self.origin,)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """A filter, the condition of a search, and the parameters of both."""
 
     wanted: TransactionFilter

@@ -5,8 +5,9 @@ The reasons are in docs/decisions/0014-search-exact-identifiers-in-indexes-and-t
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.store.payments import search_index
 from daemon.store.payments.search_index import Indexed
@@ -32,8 +33,7 @@ _DASHES: Final = (8, 12, 16, 20)
 _BEHIND_HEX: Final = "g"
 
 
-@dataclass(frozen=True, slots=True)
-class SeqQuery:
+class SeqQuery(Struct, frozen=True):
     """A query of the `seq` of the matching transactions, and its parameters.
 
     Attributes:
@@ -45,8 +45,7 @@ class SeqQuery:
     rows: Sequence[tuple[str, str]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RowCondition:
+class RowCondition(Struct, frozen=True):
     """A condition on each transaction `t` of a list, or its payment `p`, and its parameters."""
 
     test: str

@@ -11,10 +11,11 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.errors import MomoError
 from daemon.runtime.disk import sync
@@ -47,8 +48,7 @@ class DiskFull(BackupBad):
     """The disk has no space for a copy, or only the reserve that payments need; no copy is left behind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One backup in the folder.
 
     `before_upgrade`: It was made before a change of the schema; it is never deleted automatically.
@@ -74,8 +74,7 @@ class Entry:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Struct, frozen=True):
     """A copy that was verified.
 
     `schema` is its number of migrations, `rows` the number of rows by table, `newest_us` the time of the newest journal

@@ -6,10 +6,11 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.errors import MomoError, Unavailable
 from daemon.store import migrate
@@ -31,8 +32,7 @@ class Unreadable(MomoError):
     """The file cannot be read as a shop's database; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sim:
+class Sim(Struct, frozen=True):
     """A SIM that is in a phone, its network, and whether it has a line and is silent."""
 
     device: str
@@ -42,8 +42,7 @@ class Sim:
     silent: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PaidText:
+class PaidText(Struct, frozen=True):
     """A payment with the text of its message."""
 
     seq: int

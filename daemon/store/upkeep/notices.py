@@ -1,7 +1,8 @@
 """Notices to the owner, by cause and hour, and the messages sent about them."""
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.model import NoticeRow
 from daemon.core.upkeep.notice_rules import REPEAT_US, EventNotice
@@ -12,8 +13,7 @@ ATTEMPTS_SEARCHED: Final = 500
 """Newest attempts, of all endpoints, to search for the endpoint's last failure: it has just failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
+class Send(Struct, frozen=True):
     """One message to the owner, over one channel."""
 
     seq: int

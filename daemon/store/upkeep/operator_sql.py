@@ -12,10 +12,10 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
+from msgspec import Struct, field
 from sqlite_utils import Database
 
 from daemon.core.errors import MomoError
@@ -169,8 +169,7 @@ class SqlRefused(MomoError):
     """The query was refused, or took too long; the text says why."""
 
 
-@dataclass(slots=True)
-class PhoneMask:
+class PhoneMask(Struct):
     """Masks phone numbers: `024 *** 4567`. Different numbers stay different, as `024 *** 4567 #2`, so that groups stay true."""
 
     _known: dict[str, list[str]] = field(default_factory=dict)
@@ -192,8 +191,7 @@ class PhoneMask:
         return short if place == 1 else f"{short} #{place}"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The result of a query: the names of the columns, the rows, and whether there are more."""
 
     columns: list[str]

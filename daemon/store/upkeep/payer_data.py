@@ -4,8 +4,9 @@ The rows stay, for the books and for the keys that prevent duplicates; the perso
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.upkeep.erasure import forget_in_json, forget_in_text, search_digits
 from daemon.store.engine import Reader, Tx
@@ -17,8 +18,7 @@ BATCH: Final = 500
 """Ids in one statement."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """The rows about one payer, by id.
 
     Attributes:
@@ -141,8 +141,7 @@ def counts(reader: Reader, found: Found) -> dict[str, int]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class SentText:
+class SentText(Struct, frozen=True):
     """An SMS that the shop sent to the payer."""
 
     kind: str

@@ -5,8 +5,9 @@ behind must not make data look old: a row written after one that is kept is not 
 the database.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
 
@@ -14,8 +15,7 @@ _NEVER: Final = 2**63 - 1
 _BEGAN: Final = "SELECT MIN(applied_at) FROM schema_migrations"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """One kind of data that is pruned.
 
     Attributes:

@@ -1,7 +1,9 @@
 """Record the result of a delivery attempt: on the delivery, its endpoint, the attempt log and the journal."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.webhooks.delivery import (
@@ -25,8 +27,7 @@ from daemon.store.webhooks import backlog, dead_letters, deliveries, endpoints
 from daemon.wire import DeliveryStatus
 
 
-@dataclass(frozen=True, slots=True)
-class Leased:
+class Leased(Struct, frozen=True):
     """A leased delivery with the attempt that was recorded as started."""
 
     delivery: Delivery
@@ -41,8 +42,7 @@ class Leased:
         return self.delivery.bulk or self.delivery.seq <= self.endpoint.backlog_seq
 
 
-@dataclass(frozen=True, slots=True)
-class EndedAttempt:
+class EndedAttempt(Struct, frozen=True):
     """A finished attempt, with everything needed to decide about its delivery."""
 
     leased: Leased

@@ -1,7 +1,8 @@
 """Dead letters: one per failed delivery, with its error, until an operator sends it again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, DeadLetter
@@ -26,8 +27,7 @@ Found = tuple[DeadLetter, Delivery, Endpoint, bytes]
 """A dead letter, its delivery as it is now, and the delivery's endpoint and body."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeadLetterFilter:
+class DeadLetterFilter(Struct, frozen=True):
     """The filters of the list; None filters nothing.
 
     Attributes:
@@ -163,8 +163,7 @@ def listed(
     return _found(reader, rows), total
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """The common values of the dead letters of one fault.
 
     Attributes:
@@ -180,8 +179,7 @@ class Kind:
     clock: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """The open dead letters of one kind: their number, the oldest failure, and the newest with its endpoint."""
 
     kind: Kind

@@ -1,7 +1,6 @@
 """The outbox: every delivery with its state, and the log of its attempts."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from daemon.core.model import Delivery, Endpoint
@@ -14,7 +13,7 @@ TOPIC = "deliveries"
 
 _DELIVERY = columns(Delivery)
 _STORED = {"endpoint_id": "endpoint_seq", "transaction_id": "transaction_seq"}
-_NAMES = [_STORED.get(field.name, field.name) for field in fields(Delivery) if field.name != "seq"]
+_NAMES = [_STORED.get(name, name) for name in Delivery.__struct_fields__ if name != "seq"]
 
 
 def add(tx: Tx, queued: Sequence[Mapping[str, Any]]) -> set[str]:

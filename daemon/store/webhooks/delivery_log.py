@@ -1,6 +1,6 @@
 """The delivery log for the API and the commands: filtered pages of deliveries, one delivery, its attempts."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from daemon.core.limits import MINUTE_US
 from daemon.core.model import Delivery, Endpoint
@@ -22,8 +22,7 @@ Logged = tuple[Delivery, Endpoint]
 """A delivery and its endpoint."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryFilter:
+class DeliveryFilter(Struct, frozen=True):
     """The filters of the delivery log; None filters nothing.
 
     Attributes:

@@ -3,8 +3,9 @@
 import functools
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.webhooks.fair_queue import is_breaker_open
@@ -21,8 +22,7 @@ _QUEUED: Final = (
 """The endpoints with pending deliveries: one index look-up for each, however long their queues are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(Struct, frozen=True):
     """An endpoint with pending deliveries, and its first one of one kind (live or bulk resend).
 
     Attributes:
@@ -111,8 +111,7 @@ def endpoints(reader: Reader, ids: Collection[str]) -> list[Endpoint]:
     return load_all(Endpoint, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """How many due deliveries of one kind to lease for one endpoint."""
 
     endpoint_id: str

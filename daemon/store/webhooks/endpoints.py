@@ -1,8 +1,9 @@
 """The shop's webhook endpoints. Implicit ones, made by transactions, are in the same table but not listed here."""
 
 import json
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from daemon.core.model import Endpoint
 from daemon.store.engine import Reader, Tx

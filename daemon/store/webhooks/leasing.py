@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from daemon.core.limits import LEASE_US
 from daemon.core.model import Delivery
@@ -26,8 +27,7 @@ IsSuspended = Callable[[str], bool]
 """Returns whether sending to an address is suspended because our own link is down."""
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """The deliveries to send now, and when to look again.
 
     Attributes:
@@ -43,8 +43,7 @@ class Due:
     next_at: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Prefetch:
+class Prefetch(Struct, frozen=True):
     """How many deliveries of an endpoint are leased at once (prefetch).
 
     `pace` is for a new attempt with its own delivery, by endpoint, one where it is not named; `more` for running attempts
@@ -62,8 +61,7 @@ NO_PREFETCH: Final = Prefetch()
 """No prefetch: each attempt leases one delivery."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workers:
+class Workers(Struct, frozen=True):
     """What the workers do and may begin; without arguments, nothing is leased.
 
     Attributes:
@@ -108,8 +106,7 @@ class Workers:
 NO_WORKERS: Final = Workers()
 
 
-@dataclass(slots=True)
-class _LeaseRound:
+class _LeaseRound(Struct):
     """One round of leasing, inside its database transaction."""
 
     now: int

@@ -6,8 +6,9 @@ prevents duplicates.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.json_values import Json
@@ -22,8 +23,7 @@ from daemon.store.webhooks import routing as store_routing
 from daemon.wire import DeliveryStatus, EventKind, Mode
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(Struct, frozen=True):
     """An event to queue, about the payment, or about the transaction if there is no payment.
 
     `data` makes the data for one endpoint. With `bulk` it goes behind live deliveries.
@@ -37,8 +37,7 @@ class _Event:
     bulk: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarded:
+class Forwarded(Struct, frozen=True):
     """A payment to forward, its transaction, and the number that received it (`routings.method_of`)."""
 
     transaction: Transaction
@@ -46,8 +45,7 @@ class Forwarded:
     method: PaymentMethod | None
 
 
-@dataclass(frozen=True, slots=True)
-class Outbox:
+class Outbox(Struct, frozen=True):
     """The settings for queueing webhooks.
 
     `account_key` is the key of the HMAC that makes webhook ids, so that one payment to one URL always has the same id.

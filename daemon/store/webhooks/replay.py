@@ -1,7 +1,8 @@
 """The payments of a time window from the view of one endpoint, in payment order, for a replay."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core.model import Delivery, Endpoint, Payment, Transaction
 from daemon.core.webhooks import routing
@@ -22,8 +23,7 @@ _TO_TRANSACTION = len(_PAYMENT_P.split(", "))
 _TO_DELIVERY = _TO_TRANSACTION + len(_TRANSACTION_T.split(", "))
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The payments to go through.
 
     Only payments of the endpoint's mode count, by storage or network time in [`since`, `until`), that come after the
@@ -36,8 +36,7 @@ class Window:
     after: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A verified payment of the window.
 
     `delivery` is the endpoint's own, None if there is none; `elsewhere` says that another endpoint, deleted or not, has

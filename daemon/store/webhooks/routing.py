@@ -4,11 +4,12 @@ Rules are kept in versions: changed and deleted ones stay, because earlier decis
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
+
+from msgspec import Struct
 
 from daemon.core.model import Endpoint, Payment, PaymentMethod, Rule, Transaction
 from daemon.core.webhooks.routing import Decision, Receiver, Routed, read_decision, route
@@ -81,8 +82,7 @@ def decide(
     return routed
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDecision:
+class StoredDecision(Struct, frozen=True):
     """A stored decision; `transaction_id` is the transaction that the payment paid then."""
 
     transaction_id: str

@@ -4,7 +4,7 @@ import os
 from importlib import import_module
 from typing import Annotated, Any, Final
 
-from daemon.wire import PROTOCOL, Path
+from daemon.wire import PROTOCOL, VERSION, Path
 from momo_cli.errors import usage
 from momo_cli.frame import topics
 from momo_cli.frame.command import command
@@ -151,7 +151,7 @@ def version(client: Client) -> Answer:
     """
     daemon = client.find(Path.LOCAL_STATUS) if client.alive() else None
     row = {
-        "version": _own_version(),
+        "version": VERSION,
         "protocol": PROTOCOL,
         "daemon": at(daemon, "version"),
         "schema": at(daemon, "db.schema"),
@@ -161,13 +161,3 @@ def version(client: Client) -> Answer:
     runs = f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"
     line = f"momo {row['version']} ({', '.join([runs, *facts])})"
     return Answer(*made(row), lines=[line], plain=line)
-
-
-def _own_version() -> str:
-    """Return the version of the installed program."""
-    from importlib import metadata  # noqa: PLC0415  # slow, and only this command needs it
-
-    try:
-        return metadata.version("momo-shop")
-    except metadata.PackageNotFoundError:
-        return "unknown (not installed)"

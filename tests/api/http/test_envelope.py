@@ -10,8 +10,8 @@ import pytest
 
 from daemon.core.errors import Unavailable
 from daemon.runtime.config import Config, Http
-from daemon.runtime.system import VERSION
 from daemon.store.engine import Store
+from daemon.wire import VERSION
 from tests.fakes.api import REQUEST_ID, FakeApi, running
 from tests.fakes.each import each
 

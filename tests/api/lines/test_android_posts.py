@@ -5,13 +5,13 @@ import io
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import find_problems
 from daemon.flows.lines import android_sources

@@ -1,9 +1,9 @@
 """Modems on the Unix socket: their health, their names, and a test on request."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.store.lines import devices, sms_rhythms

@@ -1,7 +1,8 @@
 """POST /local/v1/sims/pin, and phones that show no message in the line status."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import ModemHealth
 from tests.fakes.api import FakeApi

@@ -1,9 +1,9 @@
 """Dead letters over HTTP: many at once, and every refusal."""
 
-import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from daemon.runtime.config import Config, OpenCollections
 from daemon.wire import Mode, Scope
@@ -101,7 +101,7 @@ async def test_all_four_need_their_scope(api: FakeApi) -> None:
 
 
 async def test_replays_are_refused_while_open_collections_are_off(tmp_path: Path) -> None:
-    config = dataclasses.replace(Config(), open_collections=OpenCollections(enabled=False))
+    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
     async with running(tmp_path, config) as api:
         for answer in (
             await again(api, NOBODY),

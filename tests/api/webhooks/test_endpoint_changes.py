@@ -1,11 +1,11 @@
 """Webhook endpoints over HTTP: change, pause, resume, delete."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 
 from daemon.runtime.config import Config, OpenCollections
 from tests.fakes.api import FakeApi, running
@@ -126,7 +126,7 @@ async def test_a_test_key_changes_sandbox_endpoints_only(api: FakeApi) -> None:
 
 
 async def test_both_are_refused_while_open_collections_are_off(tmp_path: Path) -> None:
-    config = dataclasses.replace(Config(), open_collections=OpenCollections(enabled=False))
+    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
     async with running(tmp_path, config) as api:
         path = f"{PATH}/00000000-0000-4000-8000-000000000000"
         for answer in (await api.live.put(path, json={}), await api.live.delete(path)):

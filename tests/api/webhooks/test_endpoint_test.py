@@ -1,6 +1,5 @@
 """Test sends over HTTP to a real receiver over TLS: made-up data, signed like real events, and not in the delivery log."""
 
-import dataclasses
 import json
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import standardwebhooks
+from msgspec import structs
 
 from daemon.runtime.config import Config, OpenCollections, Webhooks
 from daemon.wire import Mode, Scope
@@ -32,7 +32,7 @@ async def api(tmp_path: Path, receiver: Receiver) -> AsyncIterator[FakeApi]:
     settings = Webhooks(
         allow_private_hosts=("localhost",), ca_file=str(receiver.ca_file), timeout_s=1.0
     )
-    async with running(tmp_path, dataclasses.replace(Config(), webhooks=settings)) as made:
+    async with running(tmp_path, structs.replace(Config(), webhooks=settings)) as made:
         made.resolver.names["localhost"] = ["127.0.0.1"]
         yield made
 
@@ -161,7 +161,7 @@ async def test_an_unknown_or_deleted_endpoint(api: FakeApi, receiver: Receiver) 
 async def test_it_needs_its_scope_and_open_collections(api: FakeApi, tmp_path: Path) -> None:
     client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_READ))
     assert code(await send(client, NOBODY)) == (403, "INSUFFICIENT_SCOPE")
-    config = dataclasses.replace(Config(), open_collections=OpenCollections(enabled=False))
+    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
     (tmp_path / "off").mkdir()
     async with running(tmp_path / "off", config) as off:
         assert code(await send(off.live, NOBODY)) == (403, "OPEN_COLLECTIONS_DISABLED")

@@ -1,13 +1,13 @@
 """Webhook endpoints over HTTP: create, list, get."""
 
 import asyncio
-import dataclasses
 import re
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 
 from daemon.core.json_values import timestamp
 from daemon.flows.lines import modems
@@ -132,7 +132,7 @@ async def test_an_address_that_may_not_be_called_is_refused_with_its_reason(
 
 
 async def test_a_host_that_the_settings_allow_may_be_private(tmp_path: Path) -> None:
-    config = dataclasses.replace(Config(), webhooks=Webhooks(allow_private_hosts=("localhost",)))
+    config = structs.replace(Config(), webhooks=Webhooks(allow_private_hosts=("localhost",)))
     async with running(tmp_path, config) as api:
         api.resolver.names["localhost"] = ["127.0.0.1"]
         assert (await post(api.live, {"url": "https://localhost:9443/"})).status_code == 201
@@ -207,7 +207,7 @@ async def test_there_are_at_most_50(api: FakeApi) -> None:
 
 
 async def test_switched_off_open_collections_refuse(tmp_path: Path) -> None:
-    config = dataclasses.replace(Config(), open_collections=OpenCollections(enabled=False))
+    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
     async with running(tmp_path, config) as api:
         assert code(await post(api.live, {"url": URL})) == (403, "OPEN_COLLECTIONS_DISABLED")
 

@@ -1,11 +1,11 @@
 """One delivery over HTTP: show it, show its attempts, redeliver it. Every pair of the table in decisions.md section 7."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 
 from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome, RetryPolicy
 from daemon.runtime.config import Config, OpenCollections
@@ -255,7 +255,7 @@ async def test_the_same_key_queues_once_and_answers_the_same(api: FakeApi) -> No
 async def test_redeliver_is_refused_while_open_collections_are_off_and_reading_is_not(
     tmp_path: Path,
 ) -> None:
-    config = dataclasses.replace(Config(), open_collections=OpenCollections(enabled=False))
+    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
     async with running(tmp_path, config) as api:
         assert code(await again(api.live, NOBODY)) == (403, "OPEN_COLLECTIONS_DISABLED")
         assert (await api.live.get(PATH)).status_code == 200

@@ -1,12 +1,12 @@
 """Replay over HTTP: interface.md's row, the additions of decisions.md section 7, and every refusal."""
 
-import dataclasses
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from msgspec import structs
 
 from daemon.runtime.config import Config, OpenCollections
 from daemon.wire import Mode, Scope
@@ -301,7 +301,7 @@ async def test_an_unknown_field_is_warned_of(api: FakeApi) -> None:
 async def test_it_needs_its_scope_and_open_collections(api: FakeApi, tmp_path: Path) -> None:
     client = await api.client(await api.key(Mode.LIVE, Scope.TRANSACTIONS_WRITE))
     assert code(await replay(client, NOBODY)) == (403, "INSUFFICIENT_SCOPE")
-    config = dataclasses.replace(Config(), open_collections=OpenCollections(enabled=False))
+    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
     other = tmp_path / "off"
     other.mkdir()
     async with running(other, config) as off:

@@ -1,6 +1,5 @@
 """Reveal and rotate secrets over HTTP: permissions, rate limits, and the overlap of old and new secrets."""
 
-import dataclasses
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from argon2 import PasswordHasher
+from msgspec import structs
 
 from daemon.core.access.callers import KeyKind
 from daemon.runtime.config import Config, OpenCollections
@@ -242,7 +242,7 @@ async def test_an_unknown_or_deleted_endpoint_costs_no_attempt(api: FakeApi) -> 
 async def test_endpoints_secrets_are_refused_while_open_collections_are_off_and_the_accounts_not(
     tmp_path: Path,
 ) -> None:
-    config = dataclasses.replace(Config(), open_collections=OpenCollections(enabled=False))
+    config = structs.replace(Config(), open_collections=OpenCollections(enabled=False))
     async with running(tmp_path, config) as off:
         await prepare(off)
         for verb in ("secret", "rotate-secret"):

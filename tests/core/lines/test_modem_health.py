@@ -1,8 +1,7 @@
 """Health of a modem: its description, and its troubles with the next step."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.limits import MINUTE_US
 from daemon.core.lines import modem_health

@@ -1,9 +1,9 @@
 """Whether each line can receive messages now, with the reason if it cannot."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US
 from daemon.core.lines import receiving

@@ -1,11 +1,11 @@
 """The rules of the balance chain: messages that continue it, rows that wait beside it, and the events that settle a row."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 from daemon.core.messages.balance import Line

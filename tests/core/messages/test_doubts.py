@@ -1,13 +1,13 @@
 """Doubts about a message with the network's sender name (decisions.md section 4, sms-formats (d))."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.messages.balance_chain import Entry, Standing
@@ -42,7 +42,7 @@ def seen(days_ago: int, telco_id: int | str, **changes: object) -> Entry:
         key=f"{telco_id}", seq=1, at=at, stored_at=at, telco_id=f"{telco_id}", pays=True,
         effects=(500,), after=10_000, standing=Standing.ACCEPTED,
     )  # fmt: skip
-    return replace(plain, **changes)  # type: ignore[arg-type]  # fields by name
+    return replace(plain, **changes)  # fields by name
 
 
 WEEK = [seen(days, NOW_ID - 67_000_000 * days) for days in range(1, 8)]

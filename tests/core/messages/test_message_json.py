@@ -1,6 +1,6 @@
 """A message as JSON, with its neighbours on the line."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from daemon.core.messages.balance_chain import Entry, Standing, Why
 from daemon.core.messages.message_json import ChainPosition, balance_chain
@@ -12,7 +12,7 @@ def entry(number: int, effect: int, after: int | None, **changes: object) -> Ent
         key=f"m{number}", seq=number, at=AT, stored_at=AT, telco_id=f"{number}", pays=True, effects=(effect,),
         after=after, standing=Standing.ACCEPTED, gap_minor=0,
     )  # fmt: skip
-    return replace(plain, **changes)  # type: ignore[arg-type]  # fields by name
+    return replace(plain, **changes)  # fields by name
 
 
 def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> None:

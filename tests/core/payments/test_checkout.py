@@ -1,10 +1,10 @@
 """Content of the checkout page, decided by pure functions."""
 
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.limits import LINES_AWAY_US, RECEIPT_SHOWN_US
 from daemon.core.names import group_digits, mask_number, short_name

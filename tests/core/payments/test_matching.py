@@ -1,8 +1,7 @@
 """Effects of a trusted payment on a transaction: every row of decisions.md section 2."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US, LATE_WINDOW_US, MINUTE_US
 from daemon.core.model import Payment, Transaction
@@ -23,7 +22,7 @@ def request(**changes: object) -> Transaction:
         payment_id=None, held_payment_id=None, matched_by=None, processing_at=None, completed_at=None,
         late=False, rejected=False, merged_into=None, supersedes=None, reversed_at=None,
     )  # fmt: skip
-    return replace(plain, **changes)  # type: ignore[arg-type]  # fields by name
+    return replace(plain, **changes)  # fields by name
 
 
 def payment(**changes: object) -> Payment:
@@ -34,7 +33,7 @@ def payment(**changes: object) -> Payment:
         balance_minor=10000, payer_name="KOFI", payer_phone=None, payer_proven=True, reference_text="K7M2QX",
         telco_at=NOW - MINUTE_US, stored_at=NOW, historical=False, standing="open", reversed_at=None,
     )  # fmt: skip
-    return replace(plain, **changes)  # type: ignore[arg-type]  # fields by name
+    return replace(plain, **changes)  # fields by name
 
 
 def decide(

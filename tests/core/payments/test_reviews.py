@@ -1,8 +1,7 @@
 """Events that release a held message without a decision."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.messages.balance_chain import Standing, Why
 from daemon.core.payments.reviews import by_itself

@@ -1,11 +1,11 @@
 """Suggestions: every typing error of one character finds its code, the likeliest transaction comes first, and the work is bounded."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US, LATE_WINDOW_US, MINUTE_US
 from daemon.core.model import Payment, Transaction

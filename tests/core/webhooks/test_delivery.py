@@ -1,10 +1,9 @@
 """The result of an attempt: delivered, retried, or a dead letter."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import (
     SCHEDULE_S,

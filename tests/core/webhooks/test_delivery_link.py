@@ -1,8 +1,7 @@
 """The result of an attempt that did not reach its host: a fault of our own connection, or of the receiver."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import (
     Decision,

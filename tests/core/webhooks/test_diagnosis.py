@@ -1,8 +1,7 @@
 """The diagnosis of a dead letter: cause and next step in plain words."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import DeadLetter, DeadLetterReason, DeliveryError
 from daemon.core.webhooks.diagnosis import diagnose

@@ -10,9 +10,8 @@ from daemon.core.branches.facts import MESSAGE, TABLES
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import sync
-from daemon.runtime.system import VERSION
 from daemon.store.branches import branches, feed
-from daemon.wire import TransactionStatus
+from daemon.wire import VERSION, TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, Wire
 from tests.fakes.shop import OWNER

@@ -23,7 +23,7 @@ async def endpoint(shop: FakeShop, name: str, *kinds: EventKind, **changes: Any)
         **changes,
     )
     defaults = ("seq", "link_failures", "backlog_seq")
-    row = {name: getattr(made, name) for name in made.__slots__ if name not in defaults}
+    row = {name: getattr(made, name) for name in made.__struct_fields__ if name not in defaults}
     await shop.env.store.write(lambda tx: endpoints.add(tx, row))
     return made.id
 

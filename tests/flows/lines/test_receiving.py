@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Event
@@ -186,5 +186,5 @@ def shop_name(text: str) -> str:
 
 
 def event(kind: str) -> Event:
-    given = dict.fromkeys(Event.__dataclass_fields__)
+    given = dict.fromkeys(Event.__struct_fields__)
     return Event(**(given | {"type": kind, "mode": Mode.LIVE}))  # type: ignore[arg-type]  # the rest is not read

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.lines import silence

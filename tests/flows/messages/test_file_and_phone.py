@@ -4,7 +4,6 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from daemon.core.inputs import CallMeta
 from daemon.core.limits import SECOND_US

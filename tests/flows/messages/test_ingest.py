@@ -284,7 +284,7 @@ async def test_a_receipt_of_a_replaced_request_goes_to_no_other(shop: FakeShop) 
 
 
 async def test_telco_ids_are_compared_without_case_and_kept_as_read(shop: FakeShop) -> None:
-    await shop.read(replace(paid("x")))
+    await shop.read(paid("x"))
     payment = (await shop.payments())[0]
     assert (payment.telco_transaction_id, payment.telco_id_as_read) == (ID, ID)
 

@@ -1,6 +1,6 @@
 """Simulated receipts are unique: many in one second are as many payments, for any random numbers."""
 
-import dataclasses
+from msgspec import structs
 
 from daemon.core.messages import sandbox
 from daemon.core.messages.sandbox import Cycle
@@ -30,7 +30,7 @@ async def payments(shop: FakeShop) -> list[str]:
 async def test_receipts_of_one_second_that_differ_in_nothing_are_as_many_payments(
     shop: FakeShop,
 ) -> None:
-    shop.env = dataclasses.replace(shop.env, entropy=LoadedDice())
+    shop.env = structs.replace(shop.env, entropy=LoadedDice())
     for receipt in await made(shop, 20):
         await ingest(shop.env, receipt.source, receipt.parts)
     assert len(set(await payments(shop))) == 20
@@ -45,7 +45,7 @@ async def test_no_part_of_thousands_in_one_second_is_like_another(shop: FakeShop
 async def test_an_id_of_a_run_before_does_not_come_again(shop: FakeShop) -> None:
     dice = LoadedDice()
     for _run in range(2):
-        shop.env = dataclasses.replace(shop.env, entropy=dice, sandbox_cycles=sandbox.Cycles())
+        shop.env = structs.replace(shop.env, entropy=dice, sandbox_cycles=sandbox.Cycles())
         (receipt,) = await made(shop, 1)
         # The network's clock continues after the last second, so only the references begin anew.
         await ingest(shop.env, receipt.source, receipt.parts)

@@ -2,13 +2,14 @@
 
 import asyncio
 import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from daemon.core.inputs import Answer, Idempotency
 from daemon.core.limits import DAY_US, SECOND_US

@@ -1,10 +1,10 @@
 """SMS to payers: recipients, texts, retries, and at most one send of each."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.inputs import CallMeta, InitializeRequest, PhoneIdentity

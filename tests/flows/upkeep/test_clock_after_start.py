@@ -1,9 +1,9 @@
 """After a start there is no witness against a clock that is ahead: until one comes, no transaction expires and no work is lost."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.inputs import Answer, Idempotency
 from daemon.core.limits import DAY_US, SECOND_US

@@ -1,9 +1,9 @@
 """Low disk space: the owner gets a notice, new transactions stop before payments do, and the state recovers by itself."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.errors import Unavailable
 from daemon.core.upkeep.disk_space import BALLAST_BYTES, SpaceStep

@@ -1,9 +1,9 @@
 """Prune old rows in small batches; payments, the journal and unfinished deliveries stay."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.inputs import CallMeta
 from daemon.core.limits import DAY_US

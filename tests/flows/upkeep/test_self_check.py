@@ -1,10 +1,10 @@
 """The daily check of the database: notices about findings and about their end."""
 
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.api.upkeep import status
 from daemon.core.errors import Unavailable

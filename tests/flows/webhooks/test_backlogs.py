@@ -1,7 +1,8 @@
 """The backlog of an outage or a pause is sent after the live deliveries of other endpoints, oldest first."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import DeliveryError, Link
 from daemon.flows.webhooks import deliver

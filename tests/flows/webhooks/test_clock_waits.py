@@ -1,8 +1,7 @@
 """After a 4xx that a wrong clock may have caused, a delivery waits and is signed again; the 4xx is final after 24 hours."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.model import Delivery, Endpoint

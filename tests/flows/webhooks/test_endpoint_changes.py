@@ -1,9 +1,9 @@
 """Pause, resume and delete endpoints with waiting and running deliveries."""
 
-import dataclasses
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome
@@ -67,8 +67,8 @@ async def test_an_implicit_endpoint_is_never_paused(shop: FakeShop) -> None:
     await shop.env.store.write(
         lambda tx: tx.run("UPDATE endpoints SET kind = 'implicit', consecutive_failures = 19")
     )
-    implicit = dataclasses.replace(leased.endpoint, kind="implicit")
-    await finish(shop, dataclasses.replace(leased, endpoint=implicit), outcome(500))
+    implicit = structs.replace(leased.endpoint, kind="implicit")
+    await finish(shop, structs.replace(leased, endpoint=implicit), outcome(500))
     row = await endpoint(shop)
     assert (row.is_active, row.auto_paused_at, row.consecutive_failures) == (True, None, 20)
 

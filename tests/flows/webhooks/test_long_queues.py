@@ -1,12 +1,12 @@
 """A long queue at the end of an outage: no payment waits for it, and no delivery of it is lost."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from daemon.core.model import Delivery
 from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
@@ -101,7 +101,7 @@ async def test_a_stop_between_two_pieces_loses_nothing(ended: FakeShop) -> None:
     path = ended.env.store.path
     ended.env.store.close()
     ended.clock.advance(60)
-    ended.env = dataclasses.replace(ended.env, store=Store.open(path, now_us=ended.clock.now_us()))
+    ended.env = structs.replace(ended.env, store=Store.open(path, now_us=ended.clock.now_us()))
     for _ in range(2):
         await delivering.lease(ended.env, limit=1, per_endpoint=0, running={})
     assert await flushing(ended) == []

@@ -228,10 +228,11 @@ GSMMODEM_GROUP = "gsmmodem-coding-group"
 def compare(count: int, seed: int = 1) -> set[str]:
     """Compare this many PDUs with both peers; return the names of all departures found."""
     met = set[str]()
+    kinds: dict[object, type] = {DELIVER: Deliver, SUBMIT: Submit}
     for case in generate(seed, count):
         ours = decode(case.pdu)
         assert not isinstance(ours, Garbled), (case, ours)
-        assert {DELIVER: Deliver, SUBMIT: Submit}.get(case.kind, StatusReport) is type(ours)
+        assert kinds.get(case.kind, StatusReport) is type(ours)
         met |= against_gsmmodem(case, ours) | against_smspdudecoder(case, ours)
     return met
 

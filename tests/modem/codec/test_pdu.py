@@ -79,7 +79,11 @@ def test_a_vector_reads_as_published(vector: dict[str, Any]) -> None:
     value = decode(vector["pdu"], tpdu_length=vector["tpdu_octets"])
     expected = dict(vector["expect"])
     role = expected.pop("sender_role")
-    kinds = {"originator": Deliver, "destination": Submit, "recipient": StatusReport}
+    kinds: dict[str, type] = {
+        "originator": Deliver,
+        "destination": Submit,
+        "recipient": StatusReport,
+    }
     assert isinstance(value, kinds[role])
     said = described(value)
     # Clause 6.2.1.1 does not define an escape at the very end: it may show as a space or not at all.

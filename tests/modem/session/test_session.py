@@ -1,8 +1,7 @@
 """A modem session: its transition table, and a device with two SIMs."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES

@@ -1,8 +1,7 @@
 """Health: phones that hang, reboot, are replaced, or have no network."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES

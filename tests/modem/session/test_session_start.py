@@ -1,8 +1,7 @@
 """How a session starts: a phone of any make, found as it was left, is identified, set up and read."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.emulator.command_lines import Refusal
 from daemon.emulator.phone import Phone

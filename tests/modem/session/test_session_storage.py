@@ -1,8 +1,7 @@
 """The fill level of storages, and messages without a slot."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from daemon.emulator.phone import Phone
 from daemon.emulator.quirks import FAMILIES

@@ -6,9 +6,11 @@ off and without the writing thread.
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
+
+from msgspec.structs import asdict
 
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind

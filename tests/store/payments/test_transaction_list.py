@@ -3,12 +3,13 @@
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from daemon.store.engine import Store, Tx
 from daemon.store.payments.transaction_list import TransactionFilter, transactions

@@ -3,11 +3,11 @@
 import itertools
 import sqlite3
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.model import Payment, Transaction
 from daemon.store.engine import Reader, Tx

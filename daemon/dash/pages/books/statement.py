@@ -7,9 +7,10 @@ import csv
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation, require
 from daemon.core.books.statement import Finding
@@ -36,8 +37,7 @@ SHOWN_MAX: Final = 500
 _PAYMENTS: Final = "/dash/payments"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One difference: an entry that the messages do not tell alike, or a payment that is not on the statement.
 
     `at` is the time as text; `listed` and `told` are the amounts of the statement and of the message; `href` is where
@@ -53,8 +53,7 @@ class Difference:
     line: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """The result of a comparison."""
 
     entries: int

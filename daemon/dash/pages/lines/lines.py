@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal
@@ -48,8 +49,7 @@ _AGAIN: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Data of the page of one SIM besides its view."""
 
     chain: Sequence[Entry]

@@ -1,7 +1,8 @@
 """The state of each SIM: the database's rows, the present state of its modem, and whether it receives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from daemon.core.lines import modem_health, receiving, silence
 from daemon.core.lines.modem_health import ModemHealth, Problem
@@ -18,8 +19,7 @@ from daemon.store.messages import balances
 from daemon.wire import Mode
 
 
-@dataclass(frozen=True, slots=True)
-class SimView:
+class SimView(Struct, frozen=True):
     """One SIM slot.
 
     Attributes:
@@ -71,8 +71,7 @@ class SimView:
         return None if self.health is None else modem_health.dbm(self.health.signal)
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """The rows that the views are made of."""
 
     devices: Sequence[Device]

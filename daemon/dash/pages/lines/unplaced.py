@@ -1,11 +1,11 @@
 """Unplaced: payments that came to a SIM without a number, and claiming them for the number that it has now."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import Refusal
@@ -25,8 +25,7 @@ from daemon.wire import ErrorCode, Mode
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """Payments of one SIM and network.
 
     Attributes:

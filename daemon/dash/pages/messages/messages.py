@@ -1,9 +1,9 @@
 """The received SMS: the list, one message with its fields, reading again, and confirming a wording."""
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal
@@ -45,8 +45,7 @@ _FIELDS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """One message and its related rows.
 
     Attributes:

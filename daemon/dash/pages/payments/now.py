@@ -1,11 +1,11 @@
 """Now: the money of today, open tasks for an operator, the lines and webhooks, and the latest payments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.access.roles import READERS, Operation
 from daemon.core.books import day_sheet
@@ -36,8 +36,7 @@ OPENS_AT: Final = 7
 _fields = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """Something that needs a person: a sentence, why, the money at stake, and where to go."""
 
     what: str
@@ -48,8 +47,7 @@ class Need:
     action: str
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Data of the page, from one snapshot."""
 
     sheets: Sequence[Json]

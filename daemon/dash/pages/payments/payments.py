@@ -1,8 +1,9 @@
 """The list of payments, and one payment with its evidence: the SMS, the balances, the match, the journal, the webhooks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
@@ -42,8 +43,7 @@ JOURNAL_MAX: Final = 100
 DELIVERIES_MAX: Final = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """Everything about one payment."""
 
     about: Listed

@@ -1,10 +1,10 @@
 """The card of one review: the doubt, the transaction beside the payment, the differences, the effects of each decision."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Transaction
@@ -42,8 +42,7 @@ _DOUBTS: Final = frozenset(
 """Doubts about a message of the right sender."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paid:
+class Paid(Struct, frozen=True):
     """The fields of the message or the payment, as plain values; None for a field that it does not have."""
 
     amount_minor: int | None
@@ -56,8 +55,7 @@ class Paid:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """One line of the comparison: its name, both values, a sentence about them, and whether they fit."""
 
     what: str
@@ -67,8 +65,7 @@ class Difference:
     tone: str
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """A transaction that an approval may pay; `value` is the value in the form, `why` the reason for the offer."""
 
     value: str
@@ -76,8 +73,7 @@ class Option:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(Struct, frozen=True):
     """One review as it is shown.
 
     Attributes:

@@ -1,10 +1,10 @@
 """Till: ask for an amount, then show code, number and QR code until it is paid; the same for a screen that customers see."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
@@ -36,8 +36,7 @@ CURRENCY: Final = "GHS"
 PAPERS: Final = ("80", "58", "a4")
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Struct, frozen=True):
     """The form as it was typed."""
 
     amount: str = ""

@@ -1,10 +1,10 @@
 """The list of transactions, open ones first, and one transaction with its events and actions."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
@@ -43,8 +43,7 @@ OPEN_SHOWN: Final = 20
 JOURNAL_MAX: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One row of the list: the transaction, its state, and for an open one the time left in words."""
 
     transaction: Transaction
@@ -52,8 +51,7 @@ class Row:
     left: str
 
 
-@dataclass(frozen=True, slots=True)
-class _About:
+class _About(Struct, frozen=True):
     """Everything about one transaction."""
 
     facts: Facts

@@ -4,8 +4,9 @@ Each step says whether it is done, read from the shop's data; nothing is kept ab
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.names import SHOP_NAME_FOR_NOW, network_name, provider_name
@@ -28,8 +29,7 @@ HERE: Final = "/dash/first"
 STEPS: Final = ("shop", "modem", "number", "payment", "endpoint", "poster")
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """The rows of the page, read in one snapshot."""
 
     rows: sim_view.Rows

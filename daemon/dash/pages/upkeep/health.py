@@ -5,9 +5,10 @@ A restore is left to the terminal: the daemon must stand still for it.
 
 import asyncio
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.lines.modem_health import find_problems
 from daemon.dash.web.answers import Goto, Outcome, Shown
@@ -15,17 +16,16 @@ from daemon.dash.web.visit import Visit
 from daemon.doctor.checks import Check, Phone, Running, Status, System
 from daemon.doctor.run import run_checks, this_user
 from daemon.flows.upkeep import backups as flow
-from daemon.runtime.system import VERSION
 from daemon.store.upkeep import backup, inspect
 from daemon.store.upkeep.backup import BackupBad
+from daemon.wire import VERSION
 
 HERE: Final = "/dash/health"
 BACKUPS_SHOWN: Final = 20
 _ORDER: Final = (Status.FAIL, Status.WARN, Status.SKIP, Status.OK)
 
 
-@dataclass(frozen=True, slots=True)
-class Backups:
+class Backups(Struct, frozen=True):
     """The newest backups of the shop, and how many there are."""
 
     newest: list[backup.Entry]

@@ -3,8 +3,9 @@
 import asyncio
 import json
 import os
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.access.roles import MANAGERS, OWNER, Operation
 from daemon.core.errors import FieldError, Refusal
@@ -22,8 +23,7 @@ PASSWORD_CHARACTERS_MAX: Final = 1024
 VALUE_CHARACTERS_MAX: Final = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """One setting as shown: texts of its values, and whether its change waits for a restart."""
 
     key: str

@@ -1,8 +1,9 @@
 """The list of webhook endpoints, and one endpoint: its state, its last answers, its rules, and all that is done with it."""
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
@@ -53,8 +54,7 @@ async def show_list(visit: Visit) -> Shown:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """Everything about one endpoint."""
 
     waiting: int

@@ -1,8 +1,9 @@
 """A rule's filter as rows of a form, `field, operator, value` joined by AND, as most filters are. Others stay JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from daemon.core.webhooks.rules import OPERATORS
 
@@ -13,8 +14,7 @@ _LISTS: Final = ("$in", "$nin")
 _EXIST: Final = "$exist"
 
 
-@dataclass(frozen=True, slots=True)
-class FilterRow:
+class FilterRow(Struct, frozen=True):
     """One comparison; all three are text as it is typed, empty in a row that is not used."""
 
     field: str = ""

@@ -1,10 +1,11 @@
 """The payments of a time window that an endpoint has not received: count them, list them, send them, see how far it is."""
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 from urllib.parse import urlencode
+
+from msgspec import Struct
 
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.json_values import timestamp
@@ -32,8 +33,7 @@ LISTED_MAX: Final = 50
 _MISSING: Final = frozenset({*SENT, ReplayDecision.IN_FLIGHT})
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """The window that the address or the form asks for.
 
     Attributes:
@@ -45,8 +45,7 @@ class Wanted:
     request: ReplayRequest | None
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """The payments of a window from the view of an endpoint.
 
     Attributes:
