@@ -25,6 +25,8 @@ UNIQUE = {
     "p.payer_phone, MAX(p.payer_name), p.currency",
     # The key of the facts that a hub keeps aside, and their own id.
     "branch_id, version, id",
+    # The key of the facts that are only shown.
+    "branch_id, kind, id",
     # Each transaction has a pair of names once.
     "n.transaction_id",
     # `select_page`; the orders that its callers pass are checked below.

@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core.branches.facts import EPOCH, Fact, SyncRequest
+from daemon.core.branches.facts import EPOCH, TABLES, Fact, SyncRequest
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.model import Payment, Reversal
 from daemon.core.upkeep.clock_check import Times
@@ -290,14 +290,18 @@ async def _refuse(env: Env, branch: Branch, fact: Fact, why: str, now: int) -> N
 
 
 async def try_again(env: Env, version: str) -> int:
-    """Store the facts that another version of the program refused, if this one can; return their number.
+    """Store the facts that another version of the program refused or did not know, if this one can; return their number.
 
     Each version tries once.
 
     Raises:
         Unavailable: Nothing can be written. The rest is tried at the next start.
     """
-    stored = 0
+    stored, now = 0, env.times().wall_us
+    while await env.store.write(
+        lambda tx: branches.take_known_kinds(tx, tuple(TABLES), now, _AT_ONCE)
+    ):
+        pass
     while kept := await env.store.read(
         lambda reader: branches.refused_by_others(reader, version, _AT_ONCE)
     ):

@@ -1,14 +1,14 @@
 """The branches of a hub: their names and keys, how far they have sent, and the hub's commands to them."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from daemon.core.branches.facts import EPOCH, Fact
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all, load_optional
+from daemon.store.rows import columns, listed, load_all, load_optional
 
 TOPIC = "branch_commands"
 """Woken by a new command."""
@@ -279,6 +279,26 @@ def refused_by_others(reader: Reader, program: str, limit: int) -> list[tuple[st
         fact = Fact(version % EPOCH, kind, row_id, body["row"], body["message"])
         found.append((str(branch_id), version // EPOCH, fact))
     return found
+
+
+def take_known_kinds(tx: Tx, kinds: Sequence[str], now: int, limit: int) -> int:
+    """Move facts of kinds that this version has a table for to the refused ones, which are tried next; return their number.
+
+    An older version kept them among the facts that are only shown, because it did not know their kind.
+    """
+    rows = tx.all(
+        "SELECT branch_id, kind, id, version, body, message FROM branch_facts "
+        f"WHERE kind IN ({listed(kinds)}) ORDER BY branch_id, kind, id LIMIT ?",
+        [*kinds, limit],
+    )
+    for branch_id, kind, row_id, version, row, message in rows:
+        fact = Fact(version % EPOCH, kind, row_id, json.loads(row), json.loads(message or "null"))
+        refuse(tx, branch_id, fact, version, why="its kind was not known", now=now, program="")
+        tx.run(
+            "DELETE FROM branch_facts WHERE branch_id = :branch AND kind = :kind AND id = :id",
+            {"branch": branch_id, "kind": kind, "id": row_id},
+        )
+    return len(rows)
 
 
 def refuse_again(tx: Tx, branch_id: str, version: int, why: str, program: str) -> None:

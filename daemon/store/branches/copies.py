@@ -251,15 +251,22 @@ def _close_others(tx: Tx, branch_id: str, facts: Sequence[Fact]) -> None:
 
 
 def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
-    """Keep facts that are only shown; of an unknown kind too, for the version that knows it."""
+    """Keep facts that are only shown; of an unknown kind too, for the version that knows it (`branches.take_known_kinds`)."""
     tx.insert_rows(
         "branch_facts",
-        ("branch_id", "kind", "id", "version", "body"),
+        ("branch_id", "kind", "id", "version", "body", "message"),
         [
-            [branch_id, fact.kind, fact.id, fact.version(epoch), json.dumps(fact.row)]
+            [
+                branch_id,
+                fact.kind,
+                fact.id,
+                fact.version(epoch),
+                json.dumps(fact.row),
+                None if fact.message is None else json.dumps(fact.message),
+            ]
             for fact in facts
         ],
-        "ON CONFLICT (branch_id, kind, id) DO UPDATE SET version = excluded.version, body = excluded.body "
+        "ON CONFLICT (branch_id, kind, id) DO UPDATE SET version = excluded.version, body = excluded.body, message = excluded.message "
         "WHERE branch_facts.version < excluded.version",
     )
 

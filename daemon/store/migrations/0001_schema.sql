@@ -1127,6 +1127,7 @@ CREATE TABLE branch_facts (
     kind      TEXT NOT NULL,
     id        TEXT NOT NULL,
     version   INTEGER NOT NULL,
-    body      TEXT NOT NULL,               -- JSON object
+    body      TEXT NOT NULL,               -- JSON object, or null: the row is gone
+    message   TEXT,                        -- JSON object: the message that came with the row
     PRIMARY KEY (branch_id, kind, id)
 ) STRICT;

@@ -33,7 +33,7 @@ _BATCH: Final = 1_000
 HIDDEN: Final[Mapping[str, str]] = {
     "api_keys": "sha256",
     "branch_commands": "body outcome",  # JSON with names and numbers
-    "branch_facts": "body",
+    "branch_facts": "body message",
     "branches": "invite_sha256",
     "browser_sessions": "id sha256",
     "delivery_bodies": "deflated",  # of webhooks: names and numbers that cannot be masked inside

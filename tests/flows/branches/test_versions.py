@@ -67,6 +67,29 @@ async def test_a_value_that_only_a_newer_version_knows_is_kept_aside_and_the_res
     assert await chain.hub.values("SELECT status FROM transactions") == ["SUCCESS"]
 
 
+async def test_rows_of_a_kind_that_only_a_newer_version_knows_are_kept_and_read_after_the_upgrade(
+    chain: Chain,
+) -> None:
+    branch = chain["kumasi"]
+    await branch.pay("food")
+    older = {fact["kind"]: f"{fact['kind']}_of_99" for fact in await branch.facts()}
+    await branch.send(*({**one, "kind": older[one["kind"]]} for one in await branch.facts()))
+    assert await chain.hub.values("SELECT id FROM payments") == []
+    assert await sync.try_again(chain.hub.env, "98") == 0, "it does not know them either"
+    for kind, told in older.items():
+        await chain.hub.env.store.write(
+            lambda tx, names=(kind, told): tx.run(  # type: ignore[misc]
+                "UPDATE branch_facts SET kind = ? WHERE kind = ?", list(names)
+            )
+        )
+    assert await sync.try_again(chain.hub.env, "99") > 0
+    assert (await chain.hub_payment(FIRST_ID)).amount_minor == 2500
+    assert await chain.hub.values("SELECT status FROM transactions") == ["SUCCESS"]
+    assert await chain.hub.values("SELECT why FROM facts_refused") == []
+    kept = await chain.hub.values("SELECT kind FROM branch_facts")
+    assert not TABLES.keys() & set(kept)
+
+
 async def test_a_refused_row_that_changed_since_is_dropped_and_takes_nothing_from_the_others(
     chain: Chain,
 ) -> None:
