@@ -280,6 +280,21 @@ async def catch_up(folder: Path, hub: Hub, number: int, payments: int) -> float:
     return payments / took_s
 
 
+def octets_of_copies(hub: Hub, work: Callable[[], object]) -> float:
+    """Return how many bytes the hub's database grows by for each payment that some work brings."""
+
+    def size() -> tuple[int, int]:
+        hub.seen.execute("VACUUM")
+        row = hub.seen.execute("SELECT pg_database_size(current_database())").fetchone()
+        assert row is not None
+        return int(row[0]), hub.count()
+
+    before, known = size()
+    work()
+    after, count = size()
+    return (after - before) / (count - known)
+
+
 async def decided(folder: Path, hub: Hub, number: int, payments: int) -> float:
     """Return the payments a second that the hub decides, each for an order with two webhooks owed."""
     codes = [hub.shop.request("25.00")["svc_code"] for _ in range(payments)]
@@ -343,6 +358,9 @@ def feed_rows(folder: Path, options: argparse.Namespace) -> list[Row]:
             rates.append(asyncio.run(catch_up(folder, hub, turn, options.payments)))
             orders.append(asyncio.run(decided(folder, hub, 500 + turn, options.payments // 5)))
             progress(f"feeds, turn {turn + 1} of {options.turns}")
+        octets = octets_of_copies(
+            hub, lambda: asyncio.run(catch_up(folder, hub, 400, 4 * options.payments))
+        )
         progress(f"{options.branches} branches")
         day_s, delays = asyncio.run(all_at_once(folder, hub, options.branches, options.day))
     shares = [a / b for a, b in zip(rates, floors, strict=True)]
@@ -353,6 +371,7 @@ def feed_rows(folder: Path, options: argparse.Namespace) -> list[Row]:
             "at least 5,000", median(rates) >= 5_000),
         Row("  against three bare statements a batch", f"{median(shares):.2f} times", spread(shares, digits=2),
             "at least 0.4 times", median(shares) >= 0.4),
+        Row("bytes of the hub's database for each copied payment", f"{octets:,.0f}", "", "at most 1,500", octets <= 1_500),
         Row("handed-up payments decided, two webhooks owed each, a second", f"{median(orders):,.0f}",
             spread(orders, digits=0), "at least 150", median(orders) >= 150),
         Row(f"{options.branches} branches, {options.day} payments each, all at once", f"{day_s:.1f} s", "",
@@ -443,6 +462,11 @@ def link_rows(folder: Path, options: argparse.Namespace) -> list[Row]:
         lan = delays_of(branch, hub)
         rows.append(lag_row("loopback", lan, 0.5))
         progress("idle")
+        for _ in range(
+            2 * SINGLE
+        ):  # as many as the branch had, because memory grows with the first ones
+            alone.phone.deliver(alone.daemon.payments.next("food").pdus)
+            pause(0.1)
         rows += idle_rows(alone, branch, line)
         far = stack.enter_context(new_place(folder, "far", hub.ca_file))
         slow = DelayedLink(int(hub.address.rpartition(":")[2]), 0.15)
