@@ -23,7 +23,7 @@ GOAL_RATIO = 0.6
 GOAL_GROWTH_MS = 20.0
 LIVE = 12
 WARM_UP = 3
-OVERTAKE_S = 12.0
+OVERTAKE_S = 30.0
 """The replay during which live payments come in must last this long."""
 
 
