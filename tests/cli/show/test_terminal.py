@@ -3,10 +3,8 @@
 import io
 import os
 import pty
-import resource
 import select
 import signal
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -198,23 +196,3 @@ def test_defect_is_written_down_without_locals(api: FakeApi, shop: Shop) -> None
     assert "momo_cli/commands/lines/lines.py:" in text
     assert "canary-value" not in text
     assert b"momo doctor --bundle" in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("lines")
-def test_help_costs_little_more_than_typer_and_lines_at_most_twice_as_much(shop: Shop) -> None:
-    def cost(*argv: str) -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            [sys.executable, *argv], env=shop.environ, cwd=ROOT, stdout=subprocess.PIPE, check=True
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    momo = ("-m", "momo_cli")
-    rows = [
-        (cost("-c", "import typer"), cost(*momo, "--help"), cost(*momo, "lines")) for _ in range(11)
-    ]
-    typer, asked, ours = (statistics.median(column) for column in zip(*rows, strict=True))
-    assert asked <= 1.3 * typer
-    assert ours <= 2 * typer
