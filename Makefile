@@ -61,14 +61,11 @@ check: $(DEV) ## Check format, lint, types, layers and dependencies
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/deptry .
 
-# A process that hangs in C code, where no time limit of Python ends it, shows its threads and ends.
-HUNG = -o faulthandler_exit_on_timeout=true -o
-
 test: $(DEV) ## Run the quick tests (under three minutes on two cores)
-	$(BIN)/python -m pytest -m "not slow" -n 3 --dist worksteal $(HUNG) faulthandler_timeout=300
+	$(BIN)/python -m pytest -m "not slow" -n 3 --dist worksteal -o faulthandler_timeout=300
 
 test-slow: $(DEV) ## Run a tenth of the seeds, kills and combinations
-	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal $(HUNG) faulthandler_timeout=2000
+	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal -o faulthandler_timeout=2000
 
 test-again: $(DEV) ## Run the tests that failed last once more, one after the other
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
