@@ -462,9 +462,8 @@ def link_rows(folder: Path, options: argparse.Namespace) -> list[Row]:
         lan = delays_of(branch, hub)
         rows.append(lag_row("loopback", lan, 0.5))
         progress("idle")
-        for _ in range(
-            2 * SINGLE
-        ):  # as many as the branch had, because memory grows with the first ones
+        # As many payments as the branch had, because memory grows with the first ones.
+        for _ in range(2 * SINGLE):
             alone.phone.deliver(alone.daemon.payments.next("food").pdus)
             pause(0.1)
         rows += idle_rows(alone, branch, line)
