@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from daemon import wire
+from daemon.core.errors import Unavailable
 from daemon.flows.branches import outbound
 from daemon.loops.branches.link import HubLinkLoop
 from daemon.runtime.log import Log
@@ -113,4 +114,39 @@ async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     server.close()
+    chain.close()
+
+
+async def test_a_hub_that_cannot_write_at_its_start_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = await Chain.make(tmp_path, "kumasi")
+    branch, store = chain["kumasi"], chain.hub.env.store
+    await branch.pay("food")
+    await branch.send(*({**one, "kind": f"{one['kind']}_of_99"} for one in await branch.facts()))
+    await store.write(
+        lambda tx: tx.run("UPDATE branch_facts SET kind = REPLACE(kind, '_of_99', '')")
+    )
+    refused, turns = list[object](), list[float]()
+
+    async def refuse(job: object) -> None:
+        refused.append(job)
+        raise Unavailable("the disk is full")
+
+    async def turn(_self: HubLinkLoop) -> float:
+        turns.append(0.0)
+        return 600.0
+
+    monkeypatch.setattr(store, "write", refuse)
+    monkeypatch.setattr(HubLinkLoop, "_turn", turn)
+    loop = HubLinkLoop(
+        chain.hub.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(io.StringIO())
+    )
+    task = asyncio.create_task(loop.run())
+    await until(lambda: len(turns) == 1 or task.done())
+    assert len(refused) == 1
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    monkeypatch.undo()
     chain.close()

@@ -298,10 +298,10 @@ async def try_again(env: Env, version: str) -> int:
         Unavailable: Nothing can be written. The rest is tried at the next start.
     """
     stored, now = 0, env.times().wall_us
-    while await env.store.write(
-        lambda tx: branches.take_known_kinds(tx, tuple(TABLES), now, _AT_ONCE)
+    while shown := await env.store.read(
+        lambda reader: branches.of_kinds(reader, tuple(TABLES), _AT_ONCE)
     ):
-        pass
+        await env.store.write(lambda tx, some=shown: branches.refuse_unknown(tx, some, now))  # type: ignore[misc]
     while kept := await env.store.read(
         lambda reader: branches.refused_by_others(reader, version, _AT_ONCE)
     ):

@@ -59,7 +59,8 @@ class HubLinkLoop:
         ]
         try:
             if self._env.place.role is wire.ShopRole.HUB:
-                await sync.try_again(self._env, VERSION)
+                with contextlib.suppress(Unavailable):  # the next start tries the rest
+                    await sync.try_again(self._env, VERSION)
             while True:
                 await self._wait(await self._turn())
         finally:

@@ -281,24 +281,34 @@ def refused_by_others(reader: Reader, program: str, limit: int) -> list[tuple[st
     return found
 
 
-def take_known_kinds(tx: Tx, kinds: Sequence[str], now: int, limit: int) -> int:
-    """Move facts of kinds that this version has a table for to the refused ones, which are tried next; return their number.
+def of_kinds(reader: Reader, kinds: Sequence[str], limit: int) -> list[tuple[str, int, Fact]]:
+    """Return facts of these kinds that are only shown, because an older version did not know the kind.
 
-    An older version kept them among the facts that are only shown, because it did not know their kind.
+    Each has its branch and version.
     """
-    rows = tx.all(
-        "SELECT branch_id, kind, id, version, body, message FROM branch_facts "
+    rows = reader.all(
+        "SELECT branch_id, version, kind, id, body, message FROM branch_facts "
         f"WHERE kind IN ({listed(kinds)}) ORDER BY branch_id, kind, id LIMIT ?",
         [*kinds, limit],
     )
-    for branch_id, kind, row_id, version, row, message in rows:
-        fact = Fact(version % EPOCH, kind, row_id, json.loads(row), json.loads(message or "null"))
-        refuse(tx, branch_id, fact, version, why="its kind was not known", now=now, program="")
-        tx.run(
-            "DELETE FROM branch_facts WHERE branch_id = :branch AND kind = :kind AND id = :id",
-            {"branch": branch_id, "kind": kind, "id": row_id},
+    return [
+        (
+            branch_id,
+            version,
+            Fact(version % EPOCH, kind, row_id, json.loads(row), json.loads(message or "null")),
         )
-    return len(rows)
+        for branch_id, version, kind, row_id, row, message in rows
+    ]
+
+
+def refuse_unknown(tx: Tx, facts: Sequence[tuple[str, int, Fact]], now: int) -> None:
+    """Move facts that are only shown to the refused ones, which each version of the program tries once."""
+    for branch_id, version, fact in facts:
+        refuse(tx, branch_id, fact, version, why="its kind was not known", now=now, program="")
+    tx.run_for_each(
+        "DELETE FROM branch_facts WHERE branch_id = ? AND kind = ? AND id = ?",
+        [[branch_id, fact.kind, fact.id] for branch_id, _version, fact in facts],
+    )
 
 
 def refuse_again(tx: Tx, branch_id: str, version: int, why: str, program: str) -> None:

@@ -251,7 +251,7 @@ def _close_others(tx: Tx, branch_id: str, facts: Sequence[Fact]) -> None:
 
 
 def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
-    """Keep facts that are only shown; of an unknown kind too, for the version that knows it (`branches.take_known_kinds`)."""
+    """Keep facts that are only shown; of an unknown kind too, for the version that knows it (`branches.of_kinds`)."""
     tx.insert_rows(
         "branch_facts",
         ("branch_id", "kind", "id", "version", "body", "message"),
