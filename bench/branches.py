@@ -96,6 +96,7 @@ class Feeder:
     shop: FakeShop
     client: HubClient
     name: str
+    requests: outbound.Requests
 
     @classmethod
     async def make(
@@ -135,14 +136,16 @@ class Feeder:
                 sent_at=_now() - timedelta(seconds=len(references) - index),
             )
             await shop.read(text)
-        first = await outbound.prepare(shop.env, {}, stale=False)
+        requests = outbound.Requests(shop.env)
+        first = await requests.next({}, stale=False)
+        await requests.close()
         assert first is not None, "it has joined"
-        return cls(shop, HubClient(hub.url, "", first.key, hub.ca_file), name)
+        return cls(shop, HubClient(hub.url, "", first.key, hub.ca_file), name, requests)
 
     async def send_all(self) -> None:
         """Send the feed to its end, request after request, as the loop of a branch does."""
         while True:
-            outgoing = await outbound.prepare(self.shop.env, {}, stale=False)
+            outgoing = await self.requests.next({}, stale=False)
             assert outgoing is not None, "it has joined"
             if outgoing.is_empty:
                 return

@@ -82,6 +82,8 @@ class FakeBranch:
         self.wire = Wire(hub)
         self.outcomes: dict[str, Any] = {}
         self.stale = False
+        self.requests = outbound.Requests(shop.env)
+        self.size_max = facts.BYTES_MAX
         self._carry_out = HubCommands(shop.env, wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"))
 
     @property
@@ -113,7 +115,7 @@ class FakeBranch:
             HubRefusalError: The hub refused it.
             Lost: The link lost it.
         """
-        outgoing = await outbound.prepare(self.shop.env, self.outcomes, stale=self.stale)
+        outgoing = await self.requests.next(self.outcomes, stale=self.stale, size_max=self.size_max)
         assert outgoing is not None, "this shop is a branch"
         self.last_body = facts.encode(outgoing.request)
         if lose_request:

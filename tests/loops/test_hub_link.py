@@ -31,13 +31,13 @@ async def test_a_commit_wakes_it_at_a_branch_only(
 ) -> None:
     shop = await FakeShop.make(tmp_path)
     turns = []
-    real = outbound.prepare
+    real = outbound.Requests.next
 
     async def counted(*given: Any, **named: Any) -> outbound.Outgoing | None:
         turns.append(1)
         return await real(*given, **named)
 
-    monkeypatch.setattr(outbound, "prepare", counted)
+    monkeypatch.setattr(outbound.Requests, "next", counted)
 
     async def commit(topic: str) -> None:
         def job(tx: Tx) -> None:

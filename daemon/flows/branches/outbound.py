@@ -1,5 +1,6 @@
 """The requests of a branch to its hub, and the handling of the answers."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,12 +16,20 @@ from daemon.wire import VERSION, Mode
 
 
 class Outgoing(Struct, frozen=True):
-    """The next request, where it goes, and the key; `size` is the bytes of its facts as JSON."""
+    """A request to the hub.
+
+    Attributes:
+        link: Where it goes.
+        key: The branch's API key.
+        size: Bytes of its facts as JSON.
+        more: The feed goes on behind it.
+    """
 
     link: HubLink
     key: str
     request: SyncRequest
     size: int
+    more: bool
 
     @property
     def is_empty(self) -> bool:
@@ -29,57 +38,110 @@ class Outgoing(Struct, frozen=True):
         return not (r.facts or r.outcomes or r.stale) and r.upto == r.after
 
 
-async def prepare(
+class Requests:
+    """The requests of a branch, one at a time.
+
+    While one is on its way and the feed goes on behind it, the next one is prepared. It is sent only if the hub takes the one
+    before it as a whole and asks for nothing else.
+    """
+
+    def __init__(self, env: Env) -> None:
+        self._env = env
+        self._ahead: asyncio.Task[Outgoing | None] | None = None
+
+    async def next(
+        self,
+        outcomes: Mapping[str, Mapping[str, Any]],
+        *,
+        stale: bool,
+        size_max: int = BYTES_MAX,
+    ) -> Outgoing | None:
+        """Return the next request, recorded as sent; None if this shop is not a branch.
+
+        Args:
+            outcomes: By the id of a command, its outcome.
+            stale: The hub answered the last request with BRANCH_STALE.
+            size_max: Bytes of its facts as JSON.
+
+        Raises:
+            Unavailable: Nothing can be written.
+            SecretsLocked: The key cannot be read.
+        """
+        ahead, self._ahead = self._ahead, None
+        made = None if ahead is None else await ahead
+        # Rows that were read before a command was carried out must not follow its outcome.
+        if made is None or outcomes or stale or not await self._is_next(made.request):
+            made = await _prepare(self._env, outcomes, stale=stale, size_max=size_max)
+        if made is not None and made.more:
+            self._ahead = asyncio.create_task(
+                _prepare(self._env, {}, stale=False, size_max=size_max, after=made.request.upto)
+            )
+        return made
+
+    async def _is_next(self, request: SyncRequest) -> bool:
+        """Return whether the hub has what comes before a request, and this is still the same branch."""
+        found = await self._env.store.look(link.get)
+        return found is not None and (found.epoch, found.turn, found.acked_seq) == (
+            request.epoch,
+            request.turn,
+            request.after,
+        )
+
+    async def close(self) -> None:
+        """Forget the request that was prepared ahead."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            ahead.cancel()
+            await asyncio.gather(ahead, return_exceptions=True)
+
+
+async def _prepare(
     env: Env,
     outcomes: Mapping[str, Mapping[str, Any]],
     *,
     stale: bool,
-    size_max: int = BYTES_MAX,
+    size_max: int,
+    after: int | None = None,
 ) -> Outgoing | None:
-    """Return the next request, recorded as sent; None if this shop is not a branch.
+    """Return the request with the facts behind `after`, or behind what the hub has acknowledged.
 
-    Args:
-        env: The shop.
-        outcomes: By the id of a command, its outcome.
-        stale: The hub answered the last request with BRANCH_STALE.
-        size_max: Bytes of its facts as JSON.
-
-    Raises:
-        Unavailable: Nothing can be written.
-        SecretsLocked: The key cannot be read.
+    Its number, and how far the hub may know the feed, are recorded in the transaction that reads the facts. Rows that change
+    later are treated as rows that the hub may know, so it does not matter when it is sent, or whether.
     """
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> tuple[HubLink, SyncRequest, int] | None:
+    def job(tx: Tx) -> tuple[HubLink, SyncRequest, int, bool] | None:
         found = link.get(tx)
         if found is None:
             return None
         texts = env.config.hub.send_texts
-        some = feed.batch(tx, found.acked_seq, texts=texts, size_max=size_max)
+        begin = found.acked_seq if after is None else after
+        some = feed.batch(tx, begin, texts=texts, size_max=size_max)
         turn = found.turn + 1
         link.begin_turn(tx, turn, some.sent)
         request = SyncRequest(
-            found.epoch, turn, found.acked_seq, some.upto, some.facts, outcomes, stale, VERSION, now
+            found.epoch, turn, begin, some.upto, some.facts, outcomes, stale, VERSION, now
         )
-        return found, request, some.size
+        return found, request, some.size, some.upto < feed.bounds(tx)[1]
 
     made = await env.store.write(job)
     if made is None:
         return None
     key = env.vault.unseal(made[0].key_sealed, KEY_PURPOSE).decode()
-    return Outgoing(made[0], key, made[1], made[2])
+    return Outgoing(made[0], key, *made[1:])
 
 
 async def take_answer(env: Env, sent: Outgoing, answer: Mapping[str, Any]) -> bool:
     """Record the hub's acknowledgement; return whether more can be sent at once."""
-    now = env.clock.now_us()
+    now, request = env.clock.now_us(), sent.request
     want = answer.get("want")
 
     def job(tx: Tx) -> bool:
         found = link.get(tx)
-        if found is None or (found.epoch, found.turn) != (sent.request.epoch, sent.request.turn):
+        # The turn is larger than this request's if the next one is prepared already.
+        if found is None or found.epoch != request.epoch or found.turn < request.turn:
             return True  # this shop left or was restored meanwhile
-        acked = max(found.acked_seq, min(int(answer["acked"]), sent.request.upto))
+        acked = max(found.acked_seq, min(int(answer["acked"]), request.upto))
         if isinstance(want, Mapping):
             _send_again(tx, found, int(want["from_seq"]))
             return True

@@ -44,6 +44,7 @@ class HubLinkLoop:
         self._changed = asyncio.Event()
         self._settling: asyncio.TimerHandle | None = None
         self._outcomes: dict[str, Mapping[str, Any]] = {}
+        self._requests = outbound.Requests(env)
         self._stale = False
         self._failures = 0
         self._size_max = BYTES_FIRST
@@ -68,6 +69,7 @@ class HubLinkLoop:
                 end()
             if self._settling is not None:
                 self._settling.cancel()
+            await self._requests.close()
             await self._forget_client()
 
     def _note_change(self) -> None:
@@ -95,8 +97,8 @@ class HubLinkLoop:
         self._changed.clear()
         self._env.heartbeat(WORKER, HELD_S)
         try:
-            outgoing = await outbound.prepare(
-                self._env, self._outcomes, stale=self._stale, size_max=self._size_max
+            outgoing = await self._requests.next(
+                self._outcomes, stale=self._stale, size_max=self._size_max
             )
             if outgoing is None:
                 await self._forget_client()

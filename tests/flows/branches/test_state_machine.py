@@ -12,6 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from daemon.core.branches.facts import BYTES_MAX
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment
 from daemon.flows.branches import hub as hub_flow
@@ -45,9 +46,12 @@ class Branches(RuleBasedStateMachine):
     def do(self, step: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(step)
 
-    @initialize()
-    def open(self) -> None:
+    @initialize(size_max=st.sampled_from((BYTES_MAX, 1)))
+    def open(self, size_max: int) -> None:
+        """With small requests the next one is prepared before the answer to the last one."""
         self.chain = self.do(Chain.make(Path(self.folder.name), *NAMES))
+        for name in NAMES:
+            self.chain[name].size_max = size_max
 
     @rule(where=st.sampled_from(("hub", *NAMES)), amount=st.sampled_from((500, 900)))
     def order(self, where: str, amount: int) -> None:
@@ -155,7 +159,7 @@ class Branches(RuleBasedStateMachine):
     async def _catch_up(self) -> None:
         for _round in range(3):
             for name in NAMES:
-                await self.chain[name].settle()
+                await self.chain[name].settle(turns=2_000)
 
     async def _is_copied(self, branch: FakeBranch) -> None:
         hub = self.chain.hub

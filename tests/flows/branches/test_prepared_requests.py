@@ -1,0 +1,125 @@
+"""A branch that is behind prepares the next request while one is on its way."""
+
+import asyncio
+
+import pytest
+
+from daemon import wire
+from daemon.core.branches.facts import encode
+from daemon.flows.branches import outbound
+from daemon.flows.branches.outbound import Outgoing, Requests
+from daemon.store.branches import link
+from daemon.wire import TransactionStatus
+from tests.fakes.branches import Chain, FakeBranch, Lost
+
+SMALL = 1
+"""Bytes of a request, so that each has one row and those that it refers to."""
+
+
+@pytest.fixture
+async def behind(chain: Chain) -> FakeBranch:
+    """A branch with ten payments that the hub does not know; it sends them in small requests."""
+    branch = chain["kumasi"]
+    await branch.settle()
+    for number in range(10):
+        await branch.pay("food", str(93_214_500_001 + number), amount=500)
+    branch.size_max = SMALL
+    return branch
+
+
+async def request(requests: Requests) -> Outgoing:
+    made = await requests.next({}, stale=False, size_max=SMALL)
+    assert made is not None
+    return made
+
+
+async def send(branch: FakeBranch, outgoing: Outgoing) -> None:
+    answer = await branch.wire.call(wire.Path.BRANCH_SYNC, encode(outgoing.request))
+    await outbound.take_answer(branch.shop.env, outgoing, answer)
+
+
+async def turn_of(branch: FakeBranch) -> int:
+    """Return the number of the last request that was prepared."""
+    await asyncio.sleep(0)  # the one ahead begins; the writer takes jobs in order
+    found = await branch.shop.env.store.write(link.get)
+    assert found is not None
+    return found.turn
+
+
+async def test_the_next_request_is_ready_when_the_hub_has_answered(behind: FakeBranch) -> None:
+    requests = Requests(behind.shop.env)
+    first = await request(requests)
+    assert await turn_of(behind) == first.request.turn + 1, "prepared while the first is sent"
+    await send(behind, first)
+    second = await request(requests)
+    assert second.request.turn == first.request.turn + 1
+    assert second.request.after == first.request.upto
+    await send(behind, second)
+    await requests.close()
+    await behind.settle(turns=200)
+    assert await behind.hub.values("SELECT COUNT(*) FROM payments") == [10]
+
+
+async def test_a_lost_request_is_sent_again_before_what_follows_it(behind: FakeBranch) -> None:
+    requests = Requests(behind.shop.env)
+    lost = await request(requests)
+    again = await request(requests)
+    assert again.request.after == lost.request.after
+    assert again.request.turn > lost.request.turn + 1, "the one ahead had that number"
+    assert [one.id for one in again.request.facts] == [one.id for one in lost.request.facts]
+    await send(behind, again)
+    await requests.close()
+    await behind.settle(turns=200)
+    assert await behind.hub.values("SELECT COUNT(*) FROM events WHERE type LIKE 'notice.%'") == [0]
+
+
+async def test_with_nothing_behind_it_none_is_prepared(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    await branch.pay("food")
+    requests = Requests(branch.shop.env)
+    made = await requests.next({}, stale=False)
+    assert made is not None
+    assert await turn_of(branch) == made.request.turn
+
+
+async def test_rows_that_were_prepared_before_a_command_do_not_follow_its_outcome(
+    behind: FakeBranch,
+) -> None:
+    requests = Requests(behind.shop.env)
+    first = await request(requests)
+    await send(behind, first)
+    outcomes = {"c1": {"done": True}}
+    second = await requests.next(outcomes, stale=False, size_max=SMALL)
+    assert second is not None
+    assert second.request.outcomes == outcomes
+    assert second.request.turn == first.request.turn + 2
+    await requests.close()
+
+
+async def test_a_payment_used_after_it_was_prepared_is_used_at_the_hub_in_the_end(
+    behind: FakeBranch, chain: Chain
+) -> None:
+    with pytest.raises(Lost):
+        await behind.turn(lose_answer=True)
+    order = await behind.shop.request(500)
+    await behind.turn()  # the rows of the next request are read here
+    await behind.shop.reconcile(order.reference, "93214500002")
+    await behind.settle(turns=200)
+    copy = await chain.hub_transaction(order.reference)
+    assert copy.status is TransactionStatus.SUCCESS
+
+
+async def test_a_restored_branch_does_not_send_what_it_had_prepared(
+    behind: FakeBranch,
+) -> None:
+    requests = Requests(behind.shop.env)
+    first = await request(requests)
+    await send(behind, first)
+    epoch = (await behind.link()).epoch
+    await behind.shop.env.store.write(
+        lambda tx: tx.run("UPDATE hub_link SET epoch = epoch + 1, turn = 0")
+    )
+    made = await request(requests)
+    assert (made.request.epoch, made.request.turn) == (epoch + 1, 1)
+    await requests.close()
