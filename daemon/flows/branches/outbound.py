@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core.branches.facts import BYTES_MAX, SyncRequest
 from daemon.env import Env
@@ -72,6 +73,8 @@ class Requests:
         # Rows that were read before a command was carried out must not follow its outcome.
         if made is None or outcomes or stale or not await self._is_next(made.request):
             made = await _prepare(self._env, outcomes, stale=stale, size_max=size_max)
+        else:
+            made = replace(made, request=replace(made.request, now=self._env.clock.now_us()))
         if made is not None and made.more:
             self._ahead = asyncio.create_task(
                 _prepare(self._env, {}, stale=False, size_max=size_max, after=made.request.upto)

@@ -50,9 +50,11 @@ async def test_the_next_request_is_ready_when_the_hub_has_answered(behind: FakeB
     requests = Requests(behind.shop.env)
     first = await request(requests)
     assert await turn_of(behind) == first.request.turn + 1, "prepared while the first is sent"
+    behind.shop.clock.advance(5)
     await send(behind, first)
     second = await request(requests)
     assert second.request.turn == first.request.turn + 1
+    assert second.request.now == behind.shop.clock.now_us(), "the hub compares its clock with it"
     assert second.request.after == first.request.upto
     await send(behind, second)
     await requests.close()
