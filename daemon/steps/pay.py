@@ -142,7 +142,14 @@ def _carry_out(
 
 
 def settle_released(context: Context, payment: Payment) -> None:
-    """Match a payment that the hub gave back, as if it had come now; it is not handed up again."""
+    """Match a payment that the hub gave back, as if it had come now; it is not handed up again.
+
+    One that the network has taken back meanwhile pays no transaction and is not forwarded.
+    """
+    if payment.reversed_at is not None:
+        how = settle.Holding(rejected=True)
+        settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
+        return
     outcome = Outcome(MessageState.PAYMENT)
     _carry_out(context, outcome, payment, _decide(context, payment))
 
