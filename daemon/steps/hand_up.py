@@ -69,13 +69,13 @@ def usable_here(
     raise branch_asked(tx, payment.branch_id)
 
 
-def branch_asked(tx: Tx, branch_id: str) -> Refusal:
-    """Return the answer while a branch has not answered."""
+def branch_asked(tx: Tx, branch_id: str, how: str = "has this and was asked") -> Refusal:
+    """Return the answer while a branch has not answered; `how` is the rest of a sentence about the branch."""
     branch = branches.get(tx, branch_id)
     assert branch is not None, "a copy belongs to a branch"
     return Refusal(
         ErrorCode.BRANCH_ASKED,
-        f"The branch {branch.name} has this and was asked; it answers when its line is up.",
+        f"The branch {branch.name} {how}; it answers when its line is up.",
         headers={"Retry-After": str(ASK_AGAIN_S)},
         retry_after=ASK_AGAIN_S,
         branch=branch.name,

@@ -1,7 +1,9 @@
 """Approve and reject reviews (decisions.md section 4, Reviews)."""
 
+import json
 from collections.abc import Iterable
 from functools import partial
+from typing import Final
 
 from msgspec import Struct
 
@@ -28,12 +30,16 @@ from daemon.steps.judge import (
 from daemon.steps.rejudge import rejudge_held
 from daemon.store import idempotency, journal
 from daemon.store.branches import branches
+from daemon.store.branches.branches import Command
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.messages.confirmations import Confirmed
 from daemon.store.payments import payments, review_evidence, reviews, transactions
 from daemon.wire import ErrorCode, Mode, ReviewReason
 from parsers.reading import Kind
+
+DECIDE: Final = "decide_review"
+"""The kind of a command to a branch."""
 
 
 class Approval(Struct, frozen=True):
@@ -93,8 +99,16 @@ async def approve(
     confirmed: list[Confirmed] = []
 
     def job(tx: Tx) -> Answer | Refusal:
-        asked = _asked_branch(tx, env, caller, review_id, {"action": "approve"} | _given(approval))
-        return asked or idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+        copy = _copy(tx, caller, review_id)
+        if copy is None:
+            return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+        if copy.reason in NEEDS_PASSWORD and copy.state == reviews.OPEN:
+            _needs_confirmed(caller, approval)
+        if approval.reference is not None:
+            _refuse_foreign(tx, copy, approval.reference)
+        given = {"reference": approval.reference, "notes": approval.notes}
+        body = {"action": "approve"} | {name: text for name, text in given.items() if text}
+        return _by_branch(tx, env, caller, copy, body, meta)
 
     def decide(tx: Tx) -> Answer:
         review = _open(tx, env, caller, review_id)
@@ -136,39 +150,76 @@ async def approve(
     return answer
 
 
-def _given(approval: Approval) -> dict[str, str]:
-    return {} if approval.notes is None else {"notes": approval.notes}
-
-
 def _raised(found: Answer | Refusal) -> Answer:
     if isinstance(found, Refusal):
         raise found
     return found
 
 
-def _asked_branch(
-    tx: Tx, env: Env, caller: Caller, review_id: str, body: dict[str, str]
-) -> Refusal | None:
-    """Ask the branch that has the review to decide it, and return the answer until then; None for a review of this shop.
-
-    The question is committed with the answer.
-    """
+def _copy(tx: Tx, caller: Caller, review_id: str) -> Review | None:
+    """Return the review if a branch decides it."""
     review = reviews.get(tx, review_id, caller.mode)
-    if review is None or review.branch_id is None or review.state != reviews.OPEN:
-        return None
-    if review.reason in NEEDS_PASSWORD:
-        require(caller, Operation.DECIDE_FORGERY)
-    branches.ask(
-        tx,
-        command_id=env.new_id(),
-        branch_id=review.branch_id,
-        kind="decide_review",
-        subject=review.id,
-        body=body,
-        by=caller.name,
-        now=env.clock.now_us(),
-    )
-    return hand_up.branch_asked(tx, review.branch_id)
+    return None if review is None or review.branch_id is None else review
+
+
+def _refuse_foreign(tx: Tx, review: Review, reference: str) -> None:
+    """Refuse an order of another shop than the one that has the payment."""
+    transaction_id = ids.split_reference(reference)
+    named = None if transaction_id is None else transactions.get(tx, transaction_id, review.mode)
+    if named is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    if named.branch_id != review.branch_id:
+        raise Refusal(
+            ErrorCode.BELONGS_TO_BRANCH,
+            "The payment is at a branch, and this is not an order of that branch. To pay an order of head office with it, "
+            "reconcile the order with the payment's transaction ID.",
+            branch=review.branch_id,
+        )
+
+
+def _by_branch(
+    tx: Tx, env: Env, caller: Caller, review: Review, body: dict[str, str], meta: CallMeta
+) -> Answer | Refusal:
+    """Ask the branch to decide its review, and return its decision once it has; the question is committed with a refusal."""
+    assert review.branch_id is not None, "it is a copy"
+    now = env.clock.now_us()
+    last = branches.last_command(tx, DECIDE, review.id)
+    same = last is not None and json.loads(last.body) == body
+    done, why = _outcome_of(last)
+    if review.state != reviews.OPEN:
+        if not (same and done):
+            raise _decided_before(review)
+        payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
+        paid = None if payment is None else transactions.paid_by(tx, payment.id)
+        return _answer(tx, review.id, _Decided(paid, payment, 0), meta, now)
+    if last is not None and last.done_at is None and last.sent_at is not None and not same:
+        before = json.loads(last.body)["action"]
+        return hand_up.branch_asked(tx, review.branch_id, f"was asked before to {before} this")
+    if last is not None and last.done_at is None:
+        if not same:
+            branches.change_command(tx, last.id, body, caller.name, now)
+    elif not (same and done):  # else its row follows
+        branches.ask(
+            tx,
+            command_id=env.new_id(),
+            branch_id=review.branch_id,
+            kind=DECIDE,
+            subject=review.id,
+            body=body,
+            by=caller.name,
+            now=now,
+        )
+    refused = f"refused it before ({why}), and was asked again"
+    return hand_up.branch_asked(tx, review.branch_id, *([refused] if why else []))
+
+
+def _outcome_of(command: Command | None) -> tuple[bool, str]:
+    """Return whether the branch did what it was asked, and why not."""
+    if command is None or command.outcome is None:
+        return False, ""
+    outcome = json.loads(command.outcome)
+    done = outcome.get("done") is True
+    return done, "" if done else str(outcome.get("message") or outcome.get("why"))[:200]
 
 
 def _verify(tx: Tx, env: Env, approved: ApprovedPayment, notes: str | None) -> Transaction:
@@ -205,8 +256,12 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
     now = times.wall_us
 
     def job(tx: Tx) -> Answer | Refusal:
-        asked = _asked_branch(tx, env, caller, review_id, {"action": "reject", "notes": notes})
-        return asked or idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+        copy = _copy(tx, caller, review_id)
+        if copy is None:
+            return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+        if copy.reason in NEEDS_PASSWORD:
+            require(caller, Operation.DECIDE_FORGERY)
+        return _by_branch(tx, env, caller, copy, {"action": "reject", "notes": notes}, meta)
 
     def decide(tx: Tx) -> Answer:
         review = _open(tx, env, caller, review_id)
@@ -277,13 +332,17 @@ def _open(tx: Tx, env: Env, caller: Caller, review_id: str) -> Review:
     if review is None:
         raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
     if review.state != reviews.OPEN:
-        raise Refusal(
-            ErrorCode.REVIEW_ALREADY_DECIDED,
-            review_state=review.state,
-            decided_at=json_values.timestamp_or_none(review.decided_at),
-            decided_by=review.decided_by,
-        )
+        raise _decided_before(review)
     return review
+
+
+def _decided_before(review: Review) -> Refusal:
+    return Refusal(
+        ErrorCode.REVIEW_ALREADY_DECIDED,
+        review_state=review.state,
+        decided_at=json_values.timestamp_or_none(review.decided_at),
+        decided_by=review.decided_by,
+    )
 
 
 def _transaction(tx: Tx, review: Review, reference: str | None) -> Transaction | None:

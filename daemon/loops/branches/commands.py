@@ -60,7 +60,7 @@ class HubCommands:
         if kind == "decide_review":
             meta = CallMeta("req_" + "0" * 32, Idempotency("hub", command["id"], kind))
             if body["action"] == "approve":
-                approval = review.Approval(notes=body.get("notes"), confirmed=True)
+                approval = review.Approval(body.get("reference"), body.get("notes"), confirmed=True)
                 await review.approve(self._env, caller, command["subject"], approval, meta=meta)
             else:
                 notes = str(body.get("notes") or "rejected at head office")

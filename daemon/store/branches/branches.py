@@ -234,6 +234,14 @@ def note_sent(tx: Tx, commands: Iterable[Command], now: int) -> None:
             )
 
 
+def change_command(tx: Tx, command_id: str, body: Mapping[str, Any], by: str, now: int) -> None:
+    """Ask for something else with a command that was not sent yet."""
+    tx.run(
+        "UPDATE branch_commands SET body = :body, made_by = :by, made_at = :now WHERE id = :id AND sent_at IS NULL",
+        {"id": command_id, "body": json.dumps(body), "by": by, "now": now},
+    )
+
+
 def answer(
     tx: Tx, branch_id: str, command_id: str, outcome: Mapping[str, Any], now: int
 ) -> Command | None:
