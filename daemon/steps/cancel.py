@@ -4,6 +4,7 @@ from daemon.core import ids, limits
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Transaction
+from daemon.steps.copies import refuse_copy
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.payments import transactions
@@ -22,8 +23,7 @@ def own_transaction(tx: Tx, caller: Caller, reference: str) -> Transaction:
         found = transactions.get(tx, transaction_id, caller.mode)
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    if found.branch_id is not None:
-        raise Refusal(ErrorCode.BELONGS_TO_BRANCH, branch=found.branch_id)
+    refuse_copy(tx, found.branch_id)
     return found
 
 

@@ -12,6 +12,7 @@ from daemon.core import ids, limits
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
+from daemon.steps.copies import refuse_copy
 from daemon.store import journal
 from daemon.store.branches import branches
 from daemon.store.engine import Tx
@@ -235,14 +236,13 @@ def payable_transaction(tx: Tx, reference: str, mode: Mode | None) -> Transactio
     """Return the transaction that an operator may match to a payment.
 
     Raises:
-        Refusal: TRANSACTION_NOT_FOUND or ALREADY_VERIFIED.
+        Refusal: TRANSACTION_NOT_FOUND, BELONGS_TO_BRANCH or ALREADY_VERIFIED.
     """
     transaction_id = ids.split_reference(reference)
     transaction = None if transaction_id is None else transactions.get(tx, transaction_id, mode)
     if transaction is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    if transaction.branch_id is not None:
-        raise Refusal(ErrorCode.BELONGS_TO_BRANCH, branch=transaction.branch_id)
+    refuse_copy(tx, transaction.branch_id)
     if transaction.origin == "open" or transaction.status in VERIFIED:
         payment = None
         if transaction.payment_id is not None:

@@ -150,6 +150,7 @@ def read_method_changes(fields: Fields) -> MethodChanges:
     reads=read_method_changes,
     errors=(
         ErrorCode.PAYMENT_METHOD_NOT_FOUND,
+        ErrorCode.BELONGS_TO_BRANCH,
         ErrorCode.PAYMENT_METHOD_EXISTS,
         ErrorCode.SIM_NOT_FOUND,
         ErrorCode.NETWORK_MISMATCH,
@@ -173,7 +174,7 @@ async def update_method(call: Call) -> Reply:
 @described(
     "Delete a payment method",
     "payment method",
-    errors=(ErrorCode.PAYMENT_METHOD_NOT_FOUND,),
+    errors=(ErrorCode.PAYMENT_METHOD_NOT_FOUND, ErrorCode.BELONGS_TO_BRANCH),
 )
 async def delete_method(call: Call) -> Reply:
     """Delete a merchant number; its payments stay assigned to it."""
@@ -197,6 +198,7 @@ def read_claim(fields: Fields) -> bool:
     reads=read_claim,
     errors=(
         ErrorCode.PAYMENT_METHOD_NOT_FOUND,
+        ErrorCode.BELONGS_TO_BRANCH,
         ErrorCode.METHOD_HAS_NO_SIM,
     ),
     example={"dry_run": True},

@@ -20,6 +20,7 @@ from daemon.core.model import Payment, PaymentMethod, Sim
 from daemon.core.names import national_format, network_of
 from daemon.core.webhooks import routing
 from daemon.env import Env
+from daemon.steps.copies import refuse_copy
 from daemon.store import idempotency, journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices, payment_methods
@@ -130,15 +131,13 @@ async def change(
     """Correct a number or its account's name, or move the number; return its record and the warnings about it.
 
     Raises:
-        Refusal: PAYMENT_METHOD_NOT_FOUND, PAYMENT_METHOD_EXISTS, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED.
+        Refusal: PAYMENT_METHOD_NOT_FOUND, BELONGS_TO_BRANCH, PAYMENT_METHOD_EXISTS, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED.
     """
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> tuple[dict[str, Any], list[str]]:
-        method = payment_methods.get(tx, method_id, caller.lines_mode)
-        if method is None:
-            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        method = _own(tx, method_id, caller)
         if changes.moves:
             method = _move(tx, method, changes.slot, caller, now)
         name, number, doubts = changes.account_name, changes.phone_number, list[str]()
@@ -152,6 +151,19 @@ async def change(
         return _record(tx, method), doubts
 
     return await env.store.write(job)
+
+
+def _own(tx: Tx, method_id: str, caller: Caller) -> PaymentMethod:
+    """Return a number of this shop.
+
+    Raises:
+        Refusal: PAYMENT_METHOD_NOT_FOUND; BELONGS_TO_BRANCH.
+    """
+    method = payment_methods.get(tx, method_id, caller.lines_mode)
+    if method is None:
+        raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    refuse_copy(tx, method.branch_id)
+    return method
 
 
 def _renumber(
@@ -182,15 +194,13 @@ async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
     """Delete a number and return its last record. Its payments keep the number.
 
     Raises:
-        Refusal: PAYMENT_METHOD_NOT_FOUND, also if it was deleted before.
+        Refusal: PAYMENT_METHOD_NOT_FOUND, also if it was deleted before; BELONGS_TO_BRANCH.
     """
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
     def job(tx: Tx) -> dict[str, Any]:
-        if payment_methods.get(tx, method_id, caller.lines_mode) is None:
-            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-        method = payment_methods.delete(tx, method_id, now)
+        method = payment_methods.delete(tx, _own(tx, method_id, caller).id, now)
         _add_event(tx, "payment_method.deleted", method, None, caller, now)
         return _record(tx, method)
 
@@ -259,7 +269,7 @@ async def claim_unplaced(
         warnings: Further warnings for the answer's `meta`.
 
     Raises:
-        Refusal: PAYMENT_METHOD_NOT_FOUND, METHOD_HAS_NO_SIM, IDEMPOTENCY_KEY_REUSED.
+        Refusal: PAYMENT_METHOD_NOT_FOUND, BELONGS_TO_BRANCH, METHOD_HAS_NO_SIM, IDEMPOTENCY_KEY_REUSED.
     """
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
@@ -268,9 +278,7 @@ async def claim_unplaced(
         return idempotency.once(tx, claim, now, lambda: place(tx))
 
     def place(tx: Tx) -> Answer:
-        method = payment_methods.get(tx, method_id, caller.lines_mode)
-        if method is None:
-            raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+        method = _own(tx, method_id, caller)
         sim, _device = payment_methods.where(tx, method)
         if sim is None:
             raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)

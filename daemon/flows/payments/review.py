@@ -102,12 +102,7 @@ async def approve(
         copy = _copy(tx, caller, review_id)
         if copy is None:
             return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
-        if copy.reason in NEEDS_PASSWORD and copy.state == reviews.OPEN:
-            _needs_confirmed(caller, approval)
-        if approval.reference is not None:
-            _refuse_foreign(tx, copy, approval.reference)
-        given = {"reference": approval.reference, "notes": approval.notes}
-        body = {"action": "approve"} | {name: text for name, text in given.items() if text}
+        body = _what_to_ask(tx, caller, copy, approval)
         return _by_branch(tx, env, caller, copy, body, meta)
 
     def decide(tx: Tx) -> Answer:
@@ -160,6 +155,16 @@ def _copy(tx: Tx, caller: Caller, review_id: str) -> Review | None:
     """Return the review if a branch decides it."""
     review = reviews.get(tx, review_id, caller.mode)
     return None if review is None or review.branch_id is None else review
+
+
+def _what_to_ask(tx: Tx, caller: Caller, review: Review, approval: Approval) -> dict[str, str]:
+    """Return the body of a command to approve; refuse what the branch could not do."""
+    if review.reason in NEEDS_PASSWORD and review.state == reviews.OPEN:
+        _needs_confirmed(caller, approval)
+    if approval.reference is not None:
+        _refuse_foreign(tx, review, approval.reference)
+    given = {"reference": approval.reference, "notes": approval.notes}
+    return {"action": "approve"} | {name: text for name, text in given.items() if text}
 
 
 def _refuse_foreign(tx: Tx, review: Review, reference: str) -> None:

@@ -19,6 +19,7 @@ from daemon.core.payments.transaction_json import status_at
 from daemon.env import Env
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult
+from daemon.steps.copies import refuse_copy
 from daemon.store.engine import Tx
 from daemon.store.payments import texts, transactions
 from daemon.wire import ErrorCode, Mode, TransactionStatus
@@ -45,7 +46,7 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
     """Queue the SMS with a transaction's code once more; for one transaction only once.
 
     Raises:
-        Refusal: TRANSACTION_NOT_FOUND.
+        Refusal: TRANSACTION_NOT_FOUND; BELONGS_TO_BRANCH.
         Unavailable: Nothing could be written.
     """
     require(caller, Operation.SEND_CODE)
@@ -58,6 +59,7 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
             found = transactions.get(tx, transaction_id, caller.mode)
         if found is None or found.origin != "request":
             raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+        refuse_copy(tx, found.branch_id)
         if status_at(found, now) is not TransactionStatus.PENDING:
             return SentAgain.NOT_WAITING
         if texting.at not in {"both", "request"} or found.mode is not Mode.LIVE:

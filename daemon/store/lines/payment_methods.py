@@ -67,12 +67,12 @@ def on_sim(reader: Reader, sim_seq: int) -> PaymentMethod | None:
 def with_number(
     reader: Reader, mode: Mode, provider: str, phone_number: str
 ) -> PaymentMethod | None:
-    """Return the number of this provider, if it is registered."""
+    """Return the number of this provider, if it is registered in this shop."""
     return load_optional(
         PaymentMethod,
         reader.one(
             f"SELECT {_METHOD} FROM payment_methods WHERE mode = :mode AND provider = :provider "
-            "AND phone_number = :phone AND deleted_at IS NULL",
+            "AND phone_number = :phone AND deleted_at IS NULL AND branch_id IS NULL",
             {"mode": mode, "provider": provider, "phone": phone_number},
         ),
     )

@@ -167,12 +167,12 @@ def had_review(reader: Reader, payment_id: str) -> bool:
 def open_of_reason(
     reader: Reader, reason: ReviewReason, *, created_before: int, after: int, limit: int
 ) -> list[Review]:
-    """Return open reviews with a reason that were opened before a time, in order, after `after`."""
+    """Return open reviews of this shop with a reason that were opened before a time, in order, after `after`."""
     return load_all(
         Review,
         reader.all(
             f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND reason = :reason AND created_at < :before "
-            "AND seq > :after ORDER BY seq LIMIT :limit",
+            "AND branch_id IS NULL AND seq > :after ORDER BY seq LIMIT :limit",
             {"reason": reason, "before": created_before, "after": after, "limit": limit},
         ),
     )

@@ -363,7 +363,7 @@ def by_client_reference(
     """Return the best transaction with the caller's own reference, and the number of matches.
 
     Verified ones come first, then open ones, then the newest. Transactions made with a publishable key do not count,
-    because publishable keys are public.
+    because publishable keys are public. At a hub its own come before those of branches: two shops may use the same reference.
     """
     where = (
         "t.client_reference = :reference AND t.created_with <> 'publishable' "
@@ -373,7 +373,7 @@ def by_client_reference(
     matches = int(reader.value(f"SELECT COUNT(*) FROM transactions t WHERE {where}", params))
     row = reader.one(
         f"SELECT {BOTH} FROM {JOINED} WHERE {where} "
-        "ORDER BY CASE WHEN t.status IN ('SUCCESS', 'PARTIAL', 'OVERPAID') THEN 0 "
+        "ORDER BY CASE WHEN t.branch_id IS NULL THEN 0 ELSE 1 END, CASE WHEN t.status IN ('SUCCESS', 'PARTIAL', 'OVERPAID') THEN 0 "
         "WHEN t.status = 'MANUAL_REVIEW' OR (t.status = 'PENDING' AND t.expires_at > :now) THEN 1 "
         "ELSE 2 END, t.seq DESC LIMIT 1",
         params,

@@ -49,6 +49,8 @@ class Candidate(Struct, frozen=True):
     elsewhere: bool
 
 
+_COUNTED = "t.rejected = 0 AND t.branch_id IS NULL"
+"""Not rejected, and not a copy of what a branch has sent itself."""
 _WINDOW = (
     "FROM payments p JOIN transactions t ON t.payment_id = p.id "
     "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event "
@@ -57,7 +59,7 @@ _WINDOW = (
 
 
 def _scan(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
-    """Return (seq, delivered to this endpoint) of the next verified payments of a window, without rejected ones."""
+    """Return (seq, delivered to this endpoint) of the next verified payments of a window."""
     return [
         (seq, bool(had))
         for seq, had in reader.all(
@@ -65,7 +67,7 @@ def _scan(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
             "WHERE p.seq IN (SELECT seq FROM payments WHERE mode = :mode AND stored_at >= :since "
             "AND stored_at < :until UNION SELECT seq FROM payments WHERE mode = :mode "
             "AND telco_at >= :since AND telco_at < :until) "
-            "AND p.seq > :after AND t.rejected = 0 ORDER BY p.seq LIMIT :limit",
+            f"AND p.seq > :after AND {_COUNTED} ORDER BY p.seq LIMIT :limit",
             {
                 "endpoint": window.endpoint.seq,
                 "event": EventKind.FORWARDED,
@@ -87,7 +89,7 @@ def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict
         "EXISTS (SELECT 1 FROM transactions own JOIN deliveries o ON o.transaction_seq = own.seq "
         "WHERE own.id IN (t.id, t.supersedes) AND o.endpoint_seq <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
         # Literals instead of named parameters, because SQLite looks up each name among all earlier ones; they are ours.
-        f"{_WINDOW}WHERE p.seq IN ({', '.join(map(str, seqs))}) AND t.rejected = 0",
+        f"{_WINDOW}WHERE p.seq IN ({', '.join(map(str, seqs))}) AND {_COUNTED}",
         {"endpoint": endpoint.seq, "event": EventKind.FORWARDED},
     )
     return {

@@ -1,0 +1,92 @@
+"""Rows of a branch at head office are copies: head office shows them, and neither changes nor sends them."""
+
+import pytest
+
+from daemon.core.errors import Refusal
+from daemon.core.inputs import CallMeta
+from daemon.core.limits import DAY_US, HOUR_US
+from daemon.flows.lines import payment_methods
+from daemon.flows.lines.payment_methods import MethodChanges
+from daemon.flows.payments import cancel_expire, texts
+from daemon.flows.webhooks.replay import ReplayRequest, replay
+from daemon.store.payments import transaction_list
+from daemon.wire import ErrorCode, TransactionStatus
+from tests.fakes.branches import Chain
+from tests.fakes.outbox import add_endpoint
+from tests.fakes.shop import OWNER
+
+
+async def test_a_replay_at_head_office_sends_no_payment_that_a_branch_decided(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await add_endpoint(chain.hub)
+    order = await branch.shop.request(2500)
+    await branch.pay(str(order.svc_code))
+    await branch.pay("food", "93214500002")
+    own = await chain.hub.request(900)
+    await branch.pay(str(own.svc_code), "93214500003", amount=900)
+    await branch.settle()
+    before = await chain.hub.bodies()
+    now = chain.hub.clock.now_us()
+    window = ReplayRequest("e1", now - DAY_US, now + DAY_US)
+    await replay(chain.hub.env, OWNER, window, CallMeta("req_1"))
+    assert (await chain.hub.transaction(own.reference)).status is TransactionStatus.SUCCESS
+    assert len(before) == 1, "of the hub's own order"
+    assert await chain.hub.bodies() == before
+
+
+async def test_a_reference_that_two_shops_use_finds_head_offices_own_order(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    own = await chain.hub.request(2500, client_reference="1001")
+    other = await branch.shop.request(100, client_reference="1001")
+    await branch.pay(str(other.svc_code), amount=100)
+    await branch.settle()
+    found, matches = await chain.hub.env.store.read(
+        lambda reader: transaction_list.by_client_reference(
+            reader, "1001", None, now=chain.hub.clock.now_us()
+        )
+    )
+    assert matches == 2
+    assert found is not None
+    assert (found[0].reference, found[0].status) == (own.reference, TransactionStatus.PENDING)
+
+
+async def test_a_number_of_a_branch_is_not_changed(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.pay("food")
+    await branch.settle()
+    (method_id,) = await chain.hub.values("SELECT id FROM payment_methods")
+    env = chain.hub.env
+    for change in (
+        lambda: payment_methods.change(env, OWNER, method_id, MethodChanges(account_name="Eve")),
+        lambda: payment_methods.claim_unplaced(env, OWNER, method_id, dry_run=False),
+        lambda: payment_methods.delete(env, OWNER, method_id),
+    ):
+        with pytest.raises(Refusal) as refused:
+            await change()
+        assert refused.value.code == ErrorCode.BELONGS_TO_BRANCH
+        assert refused.value.extras == {"branch": "kumasi"}
+
+
+async def test_an_sms_for_an_order_of_a_branch_is_not_sent(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    order = await branch.shop.request(2500)
+    await branch.settle()
+    with pytest.raises(Refusal) as refused:
+        await texts.send_code_again(chain.hub.env, OWNER, order.reference)
+    assert refused.value.code == ErrorCode.BELONGS_TO_BRANCH
+
+
+async def test_a_suggestion_for_an_order_of_a_branch_stays_open_as_long_as_there(
+    chain: Chain,
+) -> None:
+    branch = chain["kumasi"]
+    order = await branch.shop.request(2500)
+    code = str(order.svc_code)
+    typed = code[:-1] + ("2" if code[-1] != "2" else "3")
+    await branch.pay(typed)
+    await branch.settle()
+    states = "SELECT state FROM reviews"
+    assert await chain.hub.values(states) == ["open"]
+    chain.hub.clock.advance(25 * HOUR_US / 1_000_000)
+    await cancel_expire.drop_suggestions(chain.hub.env)
+    assert await chain.hub.values(states) == await branch.shop.values(states) == ["open"]
