@@ -111,7 +111,8 @@ async def approve(
             _needs_confirmed(caller, approval)
         held = _held(tx, env, review, times)
         if held is not None and held.is_reversal:
-            return take_back(tx, review, held)
+            taken_back = _approve_reversal(tx, caller, approval, review, held)
+            return _answer(tx, review.id, taken_back, meta, now)
         transaction = _transaction(tx, review, approval.reference)
         payment = payment_to_approve(tx, env, review, transaction, now)
         reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=approval.notes)
@@ -127,22 +128,26 @@ async def approve(
         _journal(tx, review.id, outcome, payment)
         return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
 
-    def take_back(tx: Tx, review: Review, held: _Held) -> Answer:
-        """Approve a reversal: the payment that it names is reversed."""
-        if approval.reference is not None:
-            raise invalid(
-                [FieldError("reference", "invalid", "a reversal is approved without a reference")]
-            )
-        reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=approval.notes)
-        payment = accept_reversal(held.context, held.message)
-        settled = _settle_others(held, review, caller, genuine=True)
-        outcome = None if payment is None else transactions.paid_by(tx, payment.id)
-        _journal(tx, review.id, outcome, payment)
-        return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
-
     answer = _raised(await env.store.write(job))
     await _judge_again(env, confirmed, times)
     return answer
+
+
+def _approve_reversal(
+    tx: Tx, caller: Caller, approval: Approval, review: Review, held: "_Held"
+) -> "_Decided":
+    """Reverse the payment that the reversal names."""
+    if approval.reference is not None:
+        raise invalid(
+            [FieldError("reference", "invalid", "a reversal is approved without a reference")]
+        )
+    now, notes = held.context.now, approval.notes
+    reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=notes)
+    payment = accept_reversal(held.context, held.message)
+    settled = _settle_others(held, review, caller, genuine=True)
+    paid = None if payment is None else transactions.paid_by(tx, payment.id)
+    _journal(tx, review.id, paid, payment)
+    return _Decided(paid, payment, settled)
 
 
 def _raised(found: Answer | Refusal) -> Answer:
