@@ -245,11 +245,15 @@ def change_command(tx: Tx, command_id: str, body: Mapping[str, Any], by: str, no
 def answer(
     tx: Tx, branch_id: str, command_id: str, outcome: Mapping[str, Any], now: int
 ) -> Command | None:
-    """Record the outcome of a command of this branch; None if it has one already, or it is not its command."""
+    """Record the outcome of a command of this branch; None if it has one already, or it is not its command.
+
+    The number and text of an SMS, and the number of a payer whose data was erased, are not kept.
+    """
     return load_optional(
         Command,
         tx.one(
-            "UPDATE branch_commands SET done_at = :now, outcome = :outcome "
+            "UPDATE branch_commands SET done_at = :now, outcome = :outcome, "
+            "body = CASE WHEN kind IN ('send_sms', 'forget_payer') THEN '{}' ELSE body END "
             f"WHERE id = :id AND branch_id = :branch_id AND done_at IS NULL RETURNING {_COMMAND}",
             {"id": command_id, "branch_id": branch_id, "outcome": json.dumps(outcome), "now": now},
         ),

@@ -107,7 +107,10 @@ def outcome_of(reader: Reader, command_id: str) -> dict[str, Any] | None:
 def add_outcome(
     tx: Tx, command: Mapping[str, Any], outcome: Mapping[str, Any], now: int
 ) -> dict[str, Any]:
-    """Store the outcome of a command and return it, or the outcome of the first time if it was carried out before."""
+    """Store the outcome of a command and return it, or the outcome of the first time if it was carried out before.
+
+    Of its body only a decision is read again; others have numbers and texts, which are not kept.
+    """
     tx.run(
         "INSERT INTO hub_commands (id, kind, subject, body, outcome, done_at) "
         "VALUES (:id, :kind, :subject, :body, :outcome, :now) ON CONFLICT (id) DO NOTHING",
@@ -115,7 +118,7 @@ def add_outcome(
             "id": command["id"],
             "kind": command["kind"],
             "subject": command["subject"],
-            "body": json.dumps(command["body"]),
+            "body": json.dumps(command["body"] if command["kind"] == DECIDED else {}),
             "outcome": json.dumps(outcome),
             "now": now,
         },

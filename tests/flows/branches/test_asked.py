@@ -54,3 +54,19 @@ async def test_an_sms_is_queued_once_at_the_branch(chain: Chain) -> None:
     await branch.settle()
     queued = await branch.shop.values("SELECT number, body FROM sms_outbox")
     assert queued == [(NUMBER, "Ready.")]
+
+
+@pytest.mark.parametrize("kind", ["send_sms", "forget_payer"])
+async def test_a_number_that_was_sent_to_a_branch_is_kept_nowhere(chain: Chain, kind: str) -> None:
+    body = {"number": "0244123456", "text": "Kofi, it is ready."}
+    if kind == "forget_payer":
+        del body["text"]
+    await hub.ask(chain.hub.env, OWNER, "kumasi", kind, body)
+    await chain["kumasi"].settle()
+    await chain["kumasi"].shop.env.store.write(lambda tx: tx.run("DELETE FROM sms_outbox"))
+    for shop in (chain.hub, chain["kumasi"].shop):
+        dump = await shop.values(
+            "SELECT body || outcome || subject FROM branch_commands UNION ALL "
+            "SELECT body || outcome || subject FROM hub_commands UNION ALL SELECT data FROM events"
+        )
+        assert [text for text in dump if "244123456" in text or "Kofi" in text] == []
