@@ -14,6 +14,7 @@ import pytest
 from daemon import wire
 from daemon.core.errors import Unavailable
 from daemon.flows.branches import outbound
+from daemon.loops.branches import link as hub_link
 from daemon.loops.branches.link import HubLinkLoop
 from daemon.runtime.log import Log
 from daemon.store import journal
@@ -111,6 +112,38 @@ async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(
     task = asyncio.create_task(loop.run())
     await until(lambda: hub.acked >= last)
     assert hub.refused > 0
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    server.close()
+    chain.close()
+
+
+async def test_a_branch_that_joins_again_does_not_wait_for_the_end_of_earlier_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub_link, "RETRY_S", (600.0,))
+    chain = await Chain.make(tmp_path, "kumasi")
+    shop, log = chain["kumasi"].shop, io.StringIO()
+    hub = NarrowHub(most=1_000_000)
+    server = await asyncio.start_server(hub.answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+
+    async def set_link(url: str, branch_id: str) -> None:
+        def job(tx: Tx) -> None:
+            tx.run("UPDATE hub_link SET url = :url, branch_id = :id", {"url": url, "id": branch_id})
+            tx.wake(feed.TOPIC)
+
+        await shop.env.store.write(job)
+
+    await set_link("http://127.0.0.1:1", "first")
+    loop = HubLinkLoop(shop.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(log))
+    task = asyncio.create_task(loop.run())
+    await until(lambda: "hub.not_reached" in log.getvalue())
+    await set_link("http://127.0.0.1:1", "first")  # a change, but the same hub
+    await set_link(f"http://127.0.0.1:{port}", "second")
+    last = (await shop.env.store.read(feed.bounds))[1]
+    await until(lambda: hub.acked >= last)
+    assert log.getvalue().count("hub.not_reached") == 1
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     server.close()

@@ -21,7 +21,7 @@ from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
 from daemon.store import journal
-from daemon.store.branches import feed
+from daemon.store.branches import feed, link
 from daemon.wire import VERSION
 
 WORKER: Final = "hub"
@@ -47,6 +47,8 @@ class HubLinkLoop:
         self._requests = outbound.Requests(env)
         self._stale = False
         self._failures = 0
+        self._tried: tuple[str, str] | None = None
+        """The branch and the sealed key of the last request."""
         self._size_max = BYTES_FIRST
         self._client: tuple[tuple[str, str, str], HubClient] | None = None
 
@@ -85,12 +87,23 @@ class HubLinkLoop:
         self._env.heartbeat(WORKER, rest_s)
         if rest_s <= 0:
             return
-        if self._failures:
-            await asyncio.sleep(rest_s)
-            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(rest_s):
                 await self._changed.wait()
+                while self._failures and not await self._has_another_hub():
+                    self._changed.clear()
+                    await self._changed.wait()
+
+    async def _has_another_hub(self) -> bool:
+        """Return whether this shop joined again, or left, since the last request: earlier failures mean nothing then."""
+        try:
+            found = await self._env.store.look(link.get)
+        except Unavailable:
+            return False
+        if found is not None and (found.branch_id, found.key_sealed) == self._tried:
+            return False
+        self._failures = 0
+        return True
 
     async def _turn(self) -> float:
         """Make one request; return the time until the next one in seconds."""
@@ -103,6 +116,7 @@ class HubLinkLoop:
             if outgoing is None:
                 await self._forget_client()
                 return REST_S
+            self._tried = outgoing.link.branch_id, outgoing.link.key_sealed
             answer = await self._post(outgoing)
             if answer is None:
                 return 0.0  # something changed while it was held open
