@@ -5,7 +5,6 @@ With a pinned key the hub needs no certificate that others trust. It is compared
 
 import functools
 import gzip
-import hashlib
 import json
 import ssl
 import sys
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from daemon.core.branches.public_key import CertificateError, spki_of
 from daemon.core.errors import MomoError
 
 if TYPE_CHECKING:
@@ -65,24 +65,6 @@ def address_fault(url: str) -> str:
     if parts.scheme == "http" and parts.hostname in _LOOPBACK:
         return ""
     return "" if parts.scheme == "https" else "takes an address that begins with https://"
-
-
-def spki_of(certificate: bytes) -> str:
-    """Return the SHA-256 of the public key of a certificate, hex; PEM or DER."""
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 -- the same
-        Encoding,
-        PublicFormat,
-    )
-
-    read = (
-        x509.load_pem_x509_certificate
-        if b"-----BEGIN" in certificate
-        else x509.load_der_x509_certificate
-    )
-    key = read(certificate).public_key()
-    octets = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(octets).hexdigest()
 
 
 class HubClient:
@@ -157,7 +139,10 @@ def _pinned(pin: str) -> type[ssl.SSLObject]:
         def do_handshake(self) -> None:
             """Make the handshake, and compare the key."""
             super().do_handshake()
-            found = spki_of(self.getpeercert(binary_form=True) or b"")
+            try:
+                found = spki_of(self.getpeercert(binary_form=True) or b"")
+            except CertificateError as error:
+                raise WrongPinError(str(error)) from error
             if not found.startswith(pin):
                 raise WrongPinError(
                     "another key than the hub's; this is not the hub, or its key was changed"
