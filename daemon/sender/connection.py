@@ -47,7 +47,7 @@ def target_of(url: str) -> Target:
     """Return where a request to a URL goes; its text must have been checked.
 
     Raises:
-        ValueError: The name is not one.
+        UnicodeError: The host is not a name.
     """
     match = URL_PARTS.fullmatch(url)
     assert match is not None, "the URL was checked"

@@ -62,7 +62,7 @@ async def open_stream(
             ssl_handshake_timeout=None if context is None else timeout_s,
         )
     except ssl.SSLError as error:
-        why = getattr(error, "verify_message", "") or error.reason or str(error)
+        why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or str(error)
         raise NetworkError(DeliveryError.TLS_ERROR, f"TLS with {host} failed: {why}") from error
     except ConnectionAbortedError as error:  # asyncio and uvloop raise it for ssl_handshake_timeout
         message = f"{host} did not finish the TLS handshake in time"
