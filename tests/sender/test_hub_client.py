@@ -1,9 +1,11 @@
 """The client of a branch: what it sends to its hub, over which connections, and what it says when no hub answers."""
 
 import asyncio
+import gc
 import gzip
 import json
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -159,6 +161,24 @@ async def test_a_cancelled_call_closes_its_connection() -> None:
             await call
         await asyncio.wait_for(closed.wait(), PATIENCE_S)
         await client.aclose()
+
+
+async def test_a_closed_connection_leaves_no_buffers_until_the_next_garbage_collection(
+    hub: Receiver,
+) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        async with client_of(hub) as client:
+            for _ in range(3):
+                await connections_of(client, hub, 1)
+                await client.aclose()
+            await asyncio.sleep(0.05)
+        sessions = [one for one in gc.get_objects() if isinstance(one, ssl.SSLObject)]
+        assert not [one for one in sessions if not one.server_side]
+    finally:
+        gc.enable()
+    assert hub.connections == 3
 
 
 async def test_calls_at_the_same_time_do_not_mix(hub: Receiver) -> None:
