@@ -25,7 +25,7 @@ from daemon.core.webhooks.signing import AttemptMetadata, headers, make_secret
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.connect import connect_socket
 from daemon.sender.https import Sender, ssl_context
-from daemon.sender.tls_streams import TlsStream, start_tls
+from daemon.sender.streams import Stream, open_stream
 
 GOAL = 2.0
 WARM_UP = 200
@@ -37,7 +37,7 @@ Post = Callable[[], Awaitable[int]]
 class ByHand:
     """A client of one connection that trusts the receiver."""
 
-    def __init__(self, stream: TlsStream, host: str, path: str, fields: dict[str, str]) -> None:
+    def __init__(self, stream: Stream, host: str, path: str, fields: dict[str, str]) -> None:
         """Store the stream and the head of each request."""
         self._stream = stream
         self._fields = {"Host": host, **fields, "Content-Length": str(len(BODY))}
@@ -87,7 +87,7 @@ async def measure(
     authority, _, path = receiver.url.removeprefix("https://").partition("/")
     port = int(authority.rpartition(":")[2])
     connected = await connect_socket("127.0.0.1", port)
-    stream = await start_tls(connected, ssl_context(receiver.ca_file), "localhost", 5.0)
+    stream = await open_stream(connected, ssl_context(receiver.ca_file), "localhost", 5.0)
     by_hand = ByHand(stream, authority, f"/{path}", fields)
     policy = AddressPolicy.from_settings(hosts=["localhost"])
     sender = Sender(policy, receiver.ca_file)

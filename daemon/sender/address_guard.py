@@ -118,7 +118,7 @@ _NEVER_A_HOST: Final = _networks("0.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "::/
 
 _NAT64: Final = _networks("64:ff9b::/96", "64:ff9b:1::/48")
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
-_URL: Final = re.compile(
+URL_PARTS: Final = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)"
     r"(?P<query>\?[^#]*)?(?P<fragment>#.*)?"
 )
@@ -234,7 +234,7 @@ def check_url(url: str) -> Reason | None:  # noqa: PLR0911 - one return per reas
         return Reason.TOO_LONG
     if url.startswith(LOCAL_SCHEMES):
         return Reason.LOCAL_TARGET
-    match = _URL.fullmatch(url)
+    match = URL_PARTS.fullmatch(url)
     if not _PRINTABLE.fullmatch(url) or match is None:
         return Reason.MALFORMED
     if match["scheme"].lower() != "https":
@@ -273,7 +273,7 @@ async def check_destination(
     """
     reason = check_url(url)
     if reason is None:
-        match = _URL.fullmatch(url)
+        match = URL_PARTS.fullmatch(url)
         assert match is not None, "check_url has matched it"
         host, port = split_authority(match["authority"])
         literal = parse_address(host)

@@ -23,7 +23,7 @@ from daemon.sender.address_guard import (
     check_url,
     parse_address,
 )
-from daemon.sender.tls_streams import NetworkError
+from daemon.sender.streams import NetworkError
 
 Connector = Callable[[str, int], Awaitable[socket.socket]]
 """`await connector(address, port)` returns a connected, non-blocking TCP socket; raises OSError."""

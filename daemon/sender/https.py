@@ -1,7 +1,7 @@
 """HTTPS sender of one webhook attempt: POST over TLS, with limits, to a checked address.
 
-httpx (see `transport`) is imported with the first delivery, in a thread, to keep it out of the memory of an idle daemon.
-All workers share one `Sender` and its connections.
+The system's CAs are loaded with the first delivery, in a thread, to keep them out of the memory of an idle daemon. All
+workers share one `Sender` and its connections.
 
 The address check (decisions.md section 7) applies to every attempt: the URL's text is checked each time, every
 address of its name is checked for each new connection, and a warm connection (bound to the checked address) is reused
@@ -11,11 +11,9 @@ for a minute at most. So attempts of a busy endpoint do not wait for DNS, and no
 import asyncio
 import functools
 import ssl
-import sys
 import threading
 from collections.abc import Mapping
-from types import ModuleType
-from typing import TYPE_CHECKING, Final, Self, cast
+from typing import Final, Self
 
 from daemon.core.limits import SECOND_US
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
@@ -29,18 +27,13 @@ from daemon.sender.address_guard import (
 )
 from daemon.sender.connect import Connector, Dialer, SystemResolver, connect_socket
 from daemon.sender.response import USED_FIELDS, Answer, date_us, judge_status, retry_after_s
-from daemon.sender.tls_streams import CLOCK, NetworkError, Trace
+from daemon.sender.streams import CLOCK, NetworkError, Trace
 from daemon.sender.tls_time import DatedContext
-
-if TYPE_CHECKING:
-    import httpx
-
-    from daemon.sender.transport import Transport
+from daemon.sender.transport import Transport
 
 APART_S: Final = 600.0
 """A wall clock that differs by more from the time of the signature is wrong."""
 _LOADING: Final = threading.Lock()
-_NOT_THERE: Final = cast(ModuleType, None)
 _check_text: Final = functools.lru_cache(maxsize=256)(check_url)  # it only depends on the text
 
 
@@ -69,13 +62,8 @@ def ssl_context(ca_file: str | None) -> DatedContext:
 
 
 def _load(ca_file: str | None) -> DatedContext:
-    """Import the transport and build the TLS context, once for all senders."""
+    """Build the TLS context, once for all senders."""
     with _LOADING:
-        # None in place of a module marks it as missing. httpx's own command-line program would import click and
-        # rich: 6 MiB and half of the delay of the first delivery.
-        sys.modules.setdefault("httpx._main", _NOT_THERE)
-        import daemon.sender.transport  # noqa: F401, PLC0415 - on first use: see above
-
         return ssl_context(ca_file)
 
 
@@ -109,7 +97,7 @@ class Sender:
         )
 
     async def prepare(self) -> None:
-        """Load httpx and the TLS context, so that the first delivery does not wait for them. Idempotent.
+        """Load the TLS context, so that the first delivery does not wait for it. Idempotent.
 
         Raises:
             CaFileError: `ca_file` cannot be used.
@@ -117,8 +105,6 @@ class Sender:
         if self._transport is not None:
             return
         context = await asyncio.to_thread(_load, self._ca_file)
-        from daemon.sender.transport import Transport  # noqa: PLC0415 - `_load` has imported it
-
         if self._transport is None:
             self._transport = Transport(context, self._dialer)
 
@@ -181,22 +167,20 @@ class Sender:
     ) -> None:
         """Send the request and read the answer into `answer`, which keeps the part read so far."""
         assert self._transport is not None
-        request = self._transport.build_request(url, headers, body, trace)
-        response = await self._transport.handle_async_request(request)
-        stream = cast("httpx.AsyncByteStream", response.stream)
+        connection = await self._transport.post(url, headers, body, trace)
         try:
-            answer.status_code = response.status_code
+            answer.status_code = connection.status
             answer.headers = {
                 name.decode(): value.decode("latin-1")
-                for raw_name, value in response.headers.raw
+                for raw_name, value in connection.headers
                 if (name := raw_name.lower()) in USED_FIELDS
             }
             # Not decoded: an answer compressed despite `identity` is not decompressed (zip bomb).
-            async for chunk in stream:
+            async for chunk in connection:
                 if not answer.take(chunk):
                     break
         finally:
-            await stream.aclose()
+            connection.release()
 
 
 def _other_time(headers: Mapping[str, str]) -> float | None:

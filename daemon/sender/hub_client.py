@@ -5,27 +5,21 @@ With a pinned key the hub needs no certificate that others trust. It is compared
 
 import functools
 import gzip
-import hashlib
 import json
 import ssl
-import sys
 from collections.abc import Mapping
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import msgspec
 
+from daemon.core.branches.public_key import CertificateError, spki_of
 from daemon.core.errors import MomoError
-
-if TYPE_CHECKING:
-    import httpx
+from daemon.sender.http_client import HttpClient, Reply
+from daemon.sender.streams import NetworkError
 
 PIN_CHARACTERS: Final = 16
 """Of the SHA-256 of the hub's public key in an invitation."""
-ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
-CONNECT_S: Final = 10.0
-_NOT_THERE: Final = cast(ModuleType, None)
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -67,24 +61,6 @@ def address_fault(url: str) -> str:
     return "" if parts.scheme == "https" else "takes an address that begins with https://"
 
 
-def spki_of(certificate: bytes) -> str:
-    """Return the SHA-256 of the public key of a certificate, hex; PEM or DER."""
-    from cryptography import x509  # noqa: PLC0415 -- not on the idle path
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415 -- the same
-        Encoding,
-        PublicFormat,
-    )
-
-    read = (
-        x509.load_pem_x509_certificate
-        if b"-----BEGIN" in certificate
-        else x509.load_der_x509_certificate
-    )
-    key = read(certificate).public_key()
-    octets = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(octets).hexdigest()
-
-
 class HubClient:
     """One hub; `pin` is the beginning of the SHA-256 of its public key, empty to check its certificate as any other."""
 
@@ -93,7 +69,7 @@ class HubClient:
         self._pin = pin
         self._key = key
         self._ca_file = ca_file
-        self._client: httpx.AsyncClient | None = None
+        self._client: HttpClient | None = None
 
     async def call(
         self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
@@ -104,20 +80,13 @@ class HubClient:
             HubRefusalError: The hub refused it.
             HubUnreachableError: No hub answered.
         """
-        import httpx  # noqa: PLC0415 - on first use: see `daemon.sender.https`
-
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         octets = gzip.compress(msgspec.json.encode(body), compresslevel=6)
         try:
-            answer = await self._open().post(
-                self._url + path,
-                content=octets,
-                headers=headers,
-                timeout=httpx.Timeout(timeout_s, connect=CONNECT_S),
-            )
-        except (httpx.HTTPError, ssl.SSLError, OSError) as error:
+            answer = await self._open().post(path, headers, octets, timeout_s)
+        except (NetworkError, OSError) as error:
             raise HubUnreachableError(_described(error)) from error
         return _read(answer)
 
@@ -127,26 +96,25 @@ class HubClient:
             await self._client.aclose()
             self._client = None
 
-    def _open(self) -> "httpx.AsyncClient":
+    def _open(self) -> HttpClient:
         if self._client is None:
-            sys.modules.setdefault("httpx._main", _NOT_THERE)
-            import httpx  # noqa: PLC0415 - on first use
-
-            self._client = httpx.AsyncClient(
-                verify=_context(self._pin, self._ca_file), trust_env=False, follow_redirects=False
-            )
+            is_plain = self._url.lower().startswith("http:")
+            context = None if is_plain else _context(self._pin, self._ca_file)
+            self._client = HttpClient(self._url, context)
         return self._client
 
 
 @functools.lru_cache(maxsize=8)
 def _context(pin: str, ca_file: str) -> ssl.SSLContext:
-    if not pin:
-        return ssl.create_default_context(cafile=ca_file or None)
-    # The key alone is compared, so the system's CAs, which take 2 MB, are not loaded.
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.sslobject_class = _pinned(pin)
+    if pin:
+        # The key alone is compared, so the system's CAs, which take 2 MB, are not loaded.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.sslobject_class = _pinned(pin)
+    else:
+        context = ssl.create_default_context(cafile=ca_file or None)
+    context.set_alpn_protocols(["http/1.1"])
     return context
 
 
@@ -157,7 +125,10 @@ def _pinned(pin: str) -> type[ssl.SSLObject]:
         def do_handshake(self) -> None:
             """Make the handshake, and compare the key."""
             super().do_handshake()
-            found = spki_of(self.getpeercert(binary_form=True) or b"")
+            try:
+                found = spki_of(self.getpeercert(binary_form=True) or b"")
+            except CertificateError as error:
+                raise WrongPinError(str(error)) from error
             if not found.startswith(pin):
                 raise WrongPinError(
                     "another key than the hub's; this is not the hub, or its key was changed"
@@ -166,26 +137,22 @@ def _pinned(pin: str) -> type[ssl.SSLObject]:
     return Pinned
 
 
-def _read(answer: "httpx.Response") -> dict[str, Any]:
-    if len(answer.content) > ANSWER_BYTES_MAX:
-        raise HubUnreachableError("the answer is too long")
+def _read(answer: Reply) -> dict[str, Any]:
     try:
-        body = json.loads(answer.content)
-        if answer.status_code == 200:
+        body = json.loads(answer.body)
+        if answer.status == 200:
             return dict(body["data"])
         error = body["error"]
         code, message = str(error["code"]), str(error["message"])
     except (ValueError, LookupError, TypeError):
         code, message = "", ""
-    if answer.status_code == 401:
+    if answer.status == 401:
         message = (
             "the hub does not take this branch's key: it was revoked, or another machine joined as this branch; "
             "invite again with momo hub invite"
         )
     after = answer.headers.get("retry-after", "")
-    raise HubRefusalError(
-        answer.status_code, code, message, float(after) if after.isdecimal() else None
-    )
+    raise HubRefusalError(answer.status, code, message, float(after) if after.isdecimal() else None)
 
 
 def _described(error: Exception) -> str:

@@ -1,12 +1,16 @@
 """Ask the Android app's local server to post the SMS of a period again (`POST /inbox/refresh`)."""
 
+import base64
+import json
+import ssl
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Final
-
-import httpx
 
 from daemon.core.errors import MomoError
 from daemon.core.limits import SECOND_US
+from daemon.sender.http_client import HttpClient
+from daemon.sender.streams import NetworkError
 
 TIMEOUT_S: Final = 30.0
 _PATHS: Final = ("/inbox/refresh", "/messages/inbox/export")
@@ -49,22 +53,26 @@ async def post_again(
         "triggerWebhooks": True,
         "webhookDelivery": "Individual",
     }
+    headers = {
+        "Content-Type": "application/json",
+        "Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode(),
+    }
     try:
-        async with httpx.AsyncClient(
-            timeout=timeout_s, trust_env=False, auth=(user, password)
-        ) as client:
+        is_plain = url.lower().startswith("http:")
+        client = HttpClient(url, None if is_plain else ssl.create_default_context())
+        try:
             for path in _PATHS:
-                answer = await client.post(f"{url.rstrip('/')}{path}", json=order)
-                if answer.status_code != httpx.codes.NOT_FOUND:
+                answer = await client.post(path, headers, json.dumps(order).encode(), timeout_s)
+                if answer.status != HTTPStatus.NOT_FOUND:
                     break
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise InboxError(
-            f"the phone does not answer at {url}: {str(error) or type(error).__name__}"
-        ) from error
-    if answer.status_code in (401, 403):
+        finally:
+            await client.aclose()
+    except NetworkError as error:
+        raise InboxError(f"the phone does not answer at {url}: {error}") from error
+    if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         raise InboxError(f"the app at {url} refuses the user or the password")
-    if not answer.is_success:
-        raise InboxError(f"the app at {url} answers {answer.status_code}")
+    if answer.status // 100 != 2:
+        raise InboxError(f"the app at {url} answers {answer.status}")
 
 
 def _iso(at_us: int) -> str:

@@ -11,8 +11,8 @@ from daemon import __main__ as program
 
 ROOT = Path(__file__).parents[2]
 NOT_WHEN_IDLE = {
-    "aiosmtplib", "argon2", "cryptography", "daemon.flows.upkeep.backups", "daemon.demo", "daemon.doctor.run", "greenlet", "httpx",
-    "daemon.loops.sources.android", "daemon.loops.sources.hilink", "daemon.modem.hilink", "httpcore", "huawei_lte_api", "jinja2", "jwt", "keyring", "phonenumbers", "prometheus_client", "requests", "rich", "segno", "tarfile", "typer",
+    "aiosmtplib", "argon2", "click", "cryptography", "daemon.flows.upkeep.backups", "daemon.demo", "daemon.doctor.run", "greenlet", "httpx",
+    "daemon.loops.sources.android", "daemon.loops.sources.hilink", "daemon.modem.hilink", "httpcore", "huawei_lte_api", "jinja2", "jwt", "keyring", "phonenumbers", "prometheus_client", "requests", "rich", "segno", "tarfile", "typer", "uvicorn.main",
 }  # fmt: skip
 """Loaded with the first webhook, e-mail, login, page or metrics request, or never."""
 OF_THE_SERVICE = {"daemon.app", "httpx", "rich", "starlette", "uvicorn"}

@@ -25,14 +25,13 @@ for found in pkgutil.walk_packages(daemon.__path__, "daemon."):
     if not found.name.endswith("__main__"):
         importlib.import_module(found.name)
 # Libraries that are loaded with their first use, and those that call back into Python.
-import argon2, httpx, keyring, serial, uvloop
+import argon2, keyring, serial, uvloop
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from parsers.phone import read_phone
 
 argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("x")
 assert AESGCM(b"k" * 32).encrypt(b"n" * 12, b"x", b"")
 assert read_phone("+44 20 7946 0958")
-assert httpx.AsyncClient(trust_env=False)
 
 async def nothing() -> None:
     import asyncio

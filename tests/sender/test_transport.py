@@ -5,10 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender import transport
+from daemon.sender.address_guard import check_url
+from daemon.sender.connection import Target, target_of
 from daemon.sender.https import Sender
 from tests.fakes.receiver import Answer, Receiver
 from tests.fakes.signed_webhook import BODY, LOCAL, MakeSender, headers, post, summary
@@ -204,10 +209,32 @@ async def test_no_more_than_the_limit_of_connections_stay_open(
     assert receiver.connections == 6
 
 
-def test_a_post_loads_only_what_it_needs_of_httpx() -> None:
+def test_a_post_needs_no_http_library_but_the_parser() -> None:
     code = (
         "import sys, asyncio, daemon.sender.https as s; asyncio.run(s.Sender().prepare()); "
-        "print([m for m in ('httpcore', 'anyio', 'h11', 'rich', 'click') if m in sys.modules])"
+        "print([m for m in ('httpx', 'httpcore', 'anyio', 'h11', 'rich') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
+
+
+HOSTS = st.sampled_from(
+    ["shop.test", "SHOP.Test", "a_b.test", "xn--mnchen-3ya.test", "192.168.1.1", "[::1]", "[2001:DB8::A]", "[::ffff:1.2.3.4]"]
+)  # fmt: skip
+PORTS = st.sampled_from(["", ":", ":443", ":0443", ":80", ":8443"])
+SEGMENTS = st.sampled_from([".", "..", "...", "", "a", "%2e", "%2E%2f", "b;c=1", "d'(e)"])
+PATHS = st.lists(SEGMENTS, max_size=6).map(lambda segments: "".join(f"/{one}" for one in segments))
+PRINTABLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), max_size=12)
+QUERIES = PRINTABLE.map(lambda text: f"?{text}") | st.just("")
+
+
+@given(HOSTS, PORTS, PATHS | PRINTABLE.map(lambda text: f"/{text}"), QUERIES)
+def test_a_url_is_read_as_a_common_library_reads_it(
+    host: str, port: str, path: str, query: str
+) -> None:
+    url = f"https://{host}{port}{path}{query}"
+    assume(check_url(url) is None)
+    target, other = target_of(url), httpx.URL(url)
+    assert target == Target(
+        other.raw_host.decode(), other.port or 443, other.netloc, other.raw_path.decode()
+    )

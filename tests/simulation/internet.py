@@ -16,7 +16,7 @@ from typing import Final
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
 from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import Dialer
-from daemon.sender.tls_streams import NetworkError
+from daemon.sender.streams import NetworkError
 from tests.fakes.receiver import verify
 from tests.simulation.simulated_time import SimulatedClock
 

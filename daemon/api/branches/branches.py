@@ -9,6 +9,7 @@ from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
+from daemon.core.branches.public_key import spki_of
 from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp_or_none
 from daemon.env import Env
@@ -20,7 +21,6 @@ from daemon.sender.hub_client import (
     HubRefusalError,
     HubUnreachableError,
     address_fault,
-    spki_of,
 )
 from daemon.store.branches import link
 from daemon.wire import ErrorCode, Path
@@ -71,9 +71,7 @@ def _own_pin(env: Env) -> str:
     path = env.config.http.tls_cert
     if not path:
         return ""
-    octets = FilePath(path).read_bytes()
-    begin = octets.find(b"-----BEGIN CERTIFICATE-----")
-    return spki_of(octets[max(begin, 0) :])[:PIN_CHARACTERS]
+    return spki_of(FilePath(path).read_bytes())[:PIN_CHARACTERS]
 
 
 async def release(call: Call) -> Reply:

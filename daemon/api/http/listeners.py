@@ -16,12 +16,10 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from uvicorn.config import Config
-from uvicorn.server import ServerState
-
 from daemon.api.http.protocol import HttpProtocol, Limits
 from daemon.api.http.resource import Application
 from daemon.api.http.service import JSON_TYPE
+from daemon.api.http.uvicorn_parts import Config, ServerState
 from daemon.core import json_values
 from daemon.core.errors import MomoError, Refusal
 from daemon.core.ids import request_id

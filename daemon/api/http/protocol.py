@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct, field
-from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
+
+from daemon.api.http.uvicorn_parts import Config, HttpToolsProtocol, ServerState
 
 REQUEST_S_MAX: Final = 15.0
 """Timeout from a request's first byte to its last; long enough for 64 KB over a 2G link."""

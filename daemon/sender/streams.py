@@ -1,6 +1,6 @@
-"""TLS connections for webhooks, and the trace of an attempt on the network.
+"""Open connections, with TLS or without, and the trace of an attempt on the network.
 
-A connection keeps the checked address for its whole life.
+A connection keeps its address for its whole life.
 """
 
 import asyncio
@@ -17,8 +17,6 @@ from daemon.core.webhooks.delivery import DeliveryError
 from daemon.runtime.system import Clock, SystemClock
 
 CLOCK: Clock = SystemClock()
-CHECK_S: Final = 60.0
-"""How long an address check is valid for an open connection."""
 BUFFER_BYTES_MAX: Final = 128 * 1024
 LOOP_CLOCK_STEP_S: Final = 0.001
 """Resolution of uvloop's clock: a timer may fire so much early."""
@@ -44,10 +42,12 @@ class Trace(Struct):
     """Number of received bytes of the answer."""
 
 
-async def start_tls(
-    connected: socket.socket, context: ssl.SSLContext, host: str, timeout_s: float
-) -> "TlsStream":
-    """Make the TLS handshake on a connected socket, which is then closed with the stream; the certificate must match.
+async def open_stream(
+    connected: socket.socket, context: ssl.SSLContext | None, host: str, timeout_s: float
+) -> "Stream":
+    """Return a stream over a connected socket, which is then closed with the stream.
+
+    With a context the TLS handshake is made, and the certificate must match; None is for HTTP without TLS.
 
     Raises:
         NetworkError: The handshake failed.
@@ -55,14 +55,14 @@ async def start_tls(
     loop = asyncio.get_running_loop()
     try:
         _, stream = await loop.create_connection(
-            TlsStream,
+            Stream,
             sock=connected,
             ssl=context,
-            server_hostname=host,
-            ssl_handshake_timeout=timeout_s,
+            server_hostname=None if context is None else host,
+            ssl_handshake_timeout=None if context is None else timeout_s,
         )
     except ssl.SSLError as error:
-        why = getattr(error, "verify_message", "") or error.reason or str(error)
+        why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or str(error)
         raise NetworkError(DeliveryError.TLS_ERROR, f"TLS with {host} failed: {why}") from error
     except ConnectionAbortedError as error:  # asyncio and uvloop raise it for ssl_handshake_timeout
         message = f"{host} did not finish the TLS handshake in time"
@@ -78,8 +78,8 @@ async def start_tls(
     return stream
 
 
-class TlsStream(asyncio.Protocol):
-    """One TLS connection, read by one task at a time."""
+class Stream(asyncio.Protocol):
+    """One connection, read by one task at a time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -96,13 +96,13 @@ class TlsStream(asyncio.Protocol):
         self._fd = -1
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport; the handshake is complete."""
+        """Store the transport; with TLS the handshake is complete."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is not one by class
         self._fd = transport.get_extra_info("socket").fileno()
         self._poll.register(self._fd, select.POLLIN | select.POLLOUT)
 
     def data_received(self, data: bytes) -> None:
-        """Buffer decrypted bytes; above the limit reading pauses (back-pressure)."""
+        """Buffer received bytes, decrypted; above the limit reading pauses (back-pressure)."""
         self._in += data
         if len(self._in) > BUFFER_BYTES_MAX and not self._paused and self._transport is not None:
             self._paused = True
@@ -118,6 +118,8 @@ class TlsStream(asyncio.Protocol):
         """Record the end and its cause."""
         self._ended = True
         self._lost = exc
+        # It holds 0.3 MB of buffers, which a reference cycle would keep until a full garbage collection.
+        self._transport = None
         if self._timer is not None:
             self._timer.cancel()
         self._wake()
@@ -188,13 +190,17 @@ class TlsStream(asyncio.Protocol):
         """Return whether it is open, and nothing was received that was not read."""
         return not (self._ended or self._in)
 
-    def is_stale(self) -> bool:
-        """Return whether the connection must not be used again: it ended, something came, or its check is too old."""
+    def age_s(self) -> float:
+        """Return how long it has been open."""
         # Boot time includes sleep of the machine, after which the peer and routers have dropped the connection.
-        if not self.is_quiet() or CLOCK.boottime() - self._opened_at > CHECK_S:
+        return CLOCK.boottime() - self._opened_at
+
+    def is_stale(self) -> bool:
+        """Return whether the connection must not be used again: it ended, or something came."""
+        if not self.is_quiet():
             return True
         # The peer's close may have reached the kernel, but not this object yet. And if the socket takes nothing, the
-        # receiver has not read the request before.
+        # server has not read the request before.
         return self._poll.poll(0) != [(self._fd, select.POLLOUT)]
 
 
@@ -203,4 +209,4 @@ def _broken(error: Exception) -> NetworkError:
         error, ssl.SSLError
     ):  # an alert, e.g. "certificate required", may come after the handshake
         return NetworkError(DeliveryError.TLS_ERROR, f"TLS failed: {error.reason or error}")
-    return NetworkError(DeliveryError.CONNECTION_RESET, "the receiver broke the connection")
+    return NetworkError(DeliveryError.CONNECTION_RESET, "the other side broke the connection")
