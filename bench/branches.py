@@ -29,7 +29,6 @@ from idle import idle
 from path import NO_LIMIT, NUMBER, Daemon
 
 from daemon import wire
-from daemon.core.branches import facts
 from daemon.flows.branches import join, outbound
 from daemon.runtime.config import Config, Trust
 from daemon.sender.hub_client import HubClient
@@ -149,9 +148,7 @@ class Feeder:
             assert outgoing is not None, "it has joined"
             if outgoing.is_empty:
                 return
-            answer = await self.client.call(
-                wire.Path.BRANCH_SYNC, facts.encode(outgoing.request), timeout_s=120
-            )
+            answer = await self.client.call(wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=120)
             await outbound.take_answer(self.shop.env, outgoing, answer)
 
     async def close(self) -> None:

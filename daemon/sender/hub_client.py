@@ -72,9 +72,14 @@ class HubClient:
         self._client: HttpClient | None = None
 
     async def call(
-        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
+        self, path: str, body: Mapping[str, Any] | bytes, *, timeout_s: float = 30.0
     ) -> dict[str, Any]:
         """POST an object, and return the member `data` of the answer.
+
+        Args:
+            path: Of the API.
+            body: The object, or its gzipped JSON.
+            timeout_s: Time limit.
 
         Raises:
             HubRefusalError: The hub refused it.
@@ -83,7 +88,7 @@ class HubClient:
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        octets = gzip.compress(msgspec.json.encode(body), compresslevel=6)
+        octets = body if isinstance(body, bytes) else gzip.compress(msgspec.json.encode(body), 6)
         try:
             answer = await self._open().post(path, headers, octets, timeout_s)
         except (NetworkError, OSError) as error:

@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from daemon.core.branches.facts import BYTES_MAX, SyncRequest
+from daemon.core.branches.facts import BYTES_MAX, SyncRequest, packed
 from daemon.env import Env
 from daemon.store import journal
 from daemon.store.branches import feed, link
 from daemon.store.branches.link import KEY_PURPOSE, HubLink
 from daemon.store.engine import Tx
 from daemon.wire import VERSION, Mode
+
+LARGE_BYTES: Final = 32 * 1024
 
 
 class Outgoing(Struct, frozen=True):
@@ -22,6 +24,7 @@ class Outgoing(Struct, frozen=True):
     Attributes:
         link: Where it goes.
         key: The branch's API key.
+        octets: Its body.
         size: Bytes of its facts as JSON.
         more: The feed goes on behind it.
     """
@@ -29,6 +32,7 @@ class Outgoing(Struct, frozen=True):
     link: HubLink
     key: str
     request: SyncRequest
+    octets: bytes
     size: int
     more: bool
 
@@ -73,8 +77,6 @@ class Requests:
         # Rows that were read before a command was carried out must not follow its outcome.
         if made is None or outcomes or stale or not await self._is_next(made.request):
             made = await _prepare(self._env, outcomes, stale=stale, size_max=size_max)
-        else:
-            made = replace(made, request=replace(made.request, now=self._env.clock.now_us()))
         if made is not None and made.more:
             self._ahead = asyncio.create_task(
                 _prepare(self._env, {}, stale=False, size_max=size_max, after=made.request.upto)
@@ -130,8 +132,12 @@ async def _prepare(
     made = await env.store.write(job)
     if made is None:
         return None
-    key = env.vault.unseal(made[0].key_sealed, KEY_PURPOSE).decode()
-    return Outgoing(made[0], key, *made[1:])
+    found, request, size, more = made
+    key = env.vault.unseal(found.key_sealed, KEY_PURPOSE).decode()
+    pack = partial(packed, request)
+    # Compressing a large one takes 20 ms, in which nothing else in this thread would go on.
+    octets = pack() if size < LARGE_BYTES else await asyncio.to_thread(pack)
+    return Outgoing(found, key, request, octets, size, more)
 
 
 async def take_answer(env: Env, sent: Outgoing, answer: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from daemon import wire
 from daemon.core.branches import pace
-from daemon.core.branches.facts import BYTES_FIRST, encode
+from daemon.core.branches.facts import BYTES_FIRST
 from daemon.core.errors import Unavailable
 from daemon.env import Env
 from daemon.flows.branches import join, outbound, sync
@@ -134,7 +134,7 @@ class HubLinkLoop:
     async def _post(self, outgoing: Outgoing) -> dict[str, Any] | None:
         """Send a request. One that brings nothing ends as soon as there is something to send: None."""
         client = await self._client_of(outgoing)
-        call = client.call(wire.Path.BRANCH_SYNC, encode(outgoing.request), timeout_s=HELD_S)
+        call = client.call(wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=HELD_S)
         if not outgoing.is_empty:
             return await self._timed(call, outgoing.size)
         post = asyncio.create_task(call)
