@@ -7,8 +7,9 @@ from typing import Annotated, Any, Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
+from momo_cli.errors import in_sandbox
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import option
+from momo_cli.inputs.parameters import SandboxLines, option
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.repeat import WatchFlag, parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
@@ -48,6 +49,7 @@ def lines(
         ),
     ] = False,
     watch: WatchFlag = None,
+    sandbox: SandboxLines = False,
 ) -> Answer:
     """Show the phones, their SIMs and numbers.
 
@@ -59,9 +61,11 @@ def lines(
     Examples:
         momo lines
         momo lines --watch
+        momo lines --sandbox
         momo lines --fail-if-unready --quiet
         momo lines --json --get data.ready
     """
+    client = client.of_mode(sandbox=sandbox)
     look = partial(_look, client, fail_if_unready=fail_if_unready)
     return repeat_answer(look, client, terminal, _VIEW, parse_interval(watch))
 
@@ -193,6 +197,13 @@ def _heading(terminal: Terminal, rows: list[Row], data: dict[str, Any]) -> str:
 
 
 def _next(
+    client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
+) -> list[str]:
+    found = _commands(client, rows, modems, ready=ready, unplaced=unplaced)
+    return list(map(in_sandbox, found)) if client.sandbox else found
+
+
+def _commands(
     client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
 ) -> list[str]:
     if not rows:
