@@ -5,11 +5,11 @@ Determined once, at the start, from the flags and the environment. stdout carrie
 
 import os
 import sys
-from collections.abc import Callable, Container, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from typing import Final, TextIO
+from typing import Any, Final, TextIO, cast
 
 from momo_cli import system
 from momo_cli.errors import Failure, usage
@@ -35,6 +35,38 @@ ERASE: Final = "\r\x1b[K"
 """Return to the beginning of the line and clear it."""
 _NO_LIMIT: Final = 10_000
 """The width of a table written to a pipe with `-o table`: it is never shortened."""
+
+
+class UnwrittenError(Exception):
+    """stdout could not be written, such as on a full disk; carries the reason."""
+
+
+class _Stdout:
+    """stdout, with `UnwrittenError` for a failed write, which no other file raises; a closed pipe stays one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _unwritten():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with _unwritten():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:  # the rest of a stream
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _unwritten() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise UnwrittenError(problem.strerror or type(problem).__name__) from None
 
 
 @dataclass(slots=True)
@@ -222,7 +254,7 @@ def open_terminal(
         flags=flags,
         located=locate(flags, environ, os.getuid()),
         stdin=stdin,
-        stdout=stdout,
+        stdout=cast("TextIO", _Stdout(stdout)),
         stderr=stderr,
         output=output,
         on_screen=on_screen,
