@@ -126,7 +126,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.HUB_REFUSED: Row(REFUSED, ("momo branch status",)),
     _E.BRANCH_ASKED: Row(PENDING, ("momo hub status",)),
     _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review list --all",)),
-    _E.PAYER_STILL_OPEN: Row(REFUSED, ("momo tx list --status waiting",)),
+    _E.PAYER_STILL_OPEN: Row(
+        REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")
+    ),
     _E.PAYMENT_REVERSED: Row(REFUSED, ("momo messages list --since 24h",)),
     _E.IDEMPOTENCY_IN_PROGRESS: Row(PENDING, _STATUS),
     _E.AMOUNT_MISMATCH: Row(REFUSED, ("momo reconcile {reference} {transaction_id}",)),
