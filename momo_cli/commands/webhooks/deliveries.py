@@ -18,6 +18,7 @@ from momo_cli.inputs.parameters import (
     OfEndpoint,
     Offset,
     Payload,
+    SandboxOnly,
     SinceEvent,
     argument,
     option,
@@ -91,15 +92,17 @@ def list_(
     ] = None,
     every: AllRows = False,
     fail_if_any: FailIfAny = False,
+    sandbox: SandboxOnly = False,
 ) -> Answer:
     """List the deliveries.
 
-    The newest come first, each with the endpoint's response. --fail-if-any does not count those of the sandbox, unless
-    --endpoint names it.
+    The newest come first, each with the endpoint's response. Those of the sandbox are listed too; --sandbox lists them
+    alone. --fail-if-any does not count them, unless --sandbox or --endpoint names them.
 
     Examples:
         momo deliveries list
         momo deliveries list --event expired
+        momo deliveries list --sandbox
         momo deliveries list --status failed --fail-if-any --quiet
         momo deliveries list --all -o csv --fields webhook_id,status,response_status_code
     """
@@ -108,7 +111,9 @@ def list_(
         raise usage("--kind takes only the word all")
     of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
     query = {"endpoint_id": of_endpoint, "status": status, "kind": kind, "event": _event(event)}
-    if fail_if_any and endpoint is None:
+    if sandbox:
+        query["mode"] = Mode.TEST
+    elif fail_if_any and endpoint is None:
         query["mode"] = Mode.LIVE  # deliveries of the sandbox do not count
     if every and not fail_if_any:
         rows = client.rows(Path.DELIVERIES, query, page=_PAGE, offset=offset)
@@ -116,10 +121,11 @@ def list_(
     reply = client.get(Path.DELIVERIES, **query, limit=limit, offset=offset)
     found = reply.data or []
     named = f"{status} " if status else ""
+    where = " of the sandbox" if sandbox else ""
     return Answer(
         *reply.parts,
         heading=list_heading(reply, "deliveries", offset=offset, kind=status),
-        empty=f"No {named}deliveries.",
+        empty=f"No {named}deliveries{where}.",
         next=[f"momo deliveries show {found[0]['id']}"] if fail_if_any and found else [],
         exit_code=exit_codes.FINDINGS if fail_if_any and found else exit_codes.OK,
         faults=list_faults(reply, f"{named}delivery", f"{named}deliveries", wanted=fail_if_any),
