@@ -117,7 +117,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.BELONGS_TO_BRANCH: Row(REFUSED, ("momo hub status",)),
     _E.HUB_DECIDES: Row(REFUSED, ("momo branch status",)),
     _E.NOT_A_HUB: Row(REFUSED, ("momo hub init",)),
-    _E.NOT_A_BRANCH: Row(REFUSED, ("momo branch status",)),
+    _E.NOT_A_BRANCH: Row(REFUSED, ("momo branch join --help",)),
     _E.BRANCH_EXISTS: Row(REFUSED, ("momo branch status", "momo hub status")),
     _E.BRANCH_NOT_FOUND: Row(NOT_FOUND, ("momo hub status",)),
     _E.BRANCH_DISPUTED: Row(REFUSED, ("momo branch status",)),

@@ -71,6 +71,7 @@ _ATTEMPT_VIEW: Final = view_of(
     id="number",
 )
 _PAGE: Final = 200
+_HTTP: Final = ("http://", "https://")
 
 _Delivery = Annotated[str, argument("ID", "The delivery.")]
 _Status = Annotated[str | None, option("pending, retrying, delivered or failed.")]
@@ -369,7 +370,9 @@ def _one(client: Client, terminal: Terminal, delivery: str) -> Answer:
 def curl(
     client: Client,
     delivery: _Delivery,
-    url: Annotated[str | None, option("The address; default: the endpoint's.")] = None,
+    url: Annotated[
+        str | None, option("The address; default: the endpoint's, if it is an https address.")
+    ] = None,
 ) -> Answer:
     """Print a curl command for one delivery.
 
@@ -383,7 +386,13 @@ def curl(
     """
     path = path_of(Path.LOCAL_DELIVERY_SIGNED, id=id_of(client, DELIVERIES, delivery))
     reply = client.call("POST", path)
-    text = curl_command(reply.data, url or str(reply.data["url"]))
+    address = url or str(reply.data["url"])
+    if not address.startswith(_HTTP):
+        kind = address.partition(":")[0]
+        why = f"the endpoint is {kind}: on this machine, which curl cannot reach; name an address with --url"
+        again = f"momo deliveries curl {delivery} --url http://127.0.0.1:3000/hook"
+        raise usage(why, again)
+    text = curl_command(reply.data, address)
     return Answer(*reply.parts, verbatim=text.splitlines(), plain=text)
 
 
