@@ -20,6 +20,7 @@ from rich.panel import Panel
 from daemon.core.messages import sandbox
 from daemon.demo.server import ServerFailed, ThrowAwayServer, is_installed
 from daemon.demo.shop import DemoError, Shop
+from daemon.demo.story import print_command
 from daemon.emulator.sim import Identity
 from daemon.modem.codec.pdu_encode import encode_deliver
 from parsers.times import to_us
@@ -97,7 +98,7 @@ class _Play:
             f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False
         )
         if command:
-            self._console.print(f"  [cyan]$ {command}[/cyan]", highlight=False)
+            print_command(self._console, command)
 
     def _open_hub(self) -> str:
         lines = ["[store]", f"url = {json.dumps(self._store_url)}", ""] if self._store_url else []
