@@ -106,7 +106,7 @@ class _Play:
         (self._hub.home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
         self._hub.set_up("Head office")
         address = self._hub.start_daemon(http=f"127.0.0.1:{_free_port()}", modem=False)
-        self._hub.momo("hub", "init")
+        self._hub.momo("hub", "init", "--yes")
         kept = "PostgreSQL" if self._store_url else "its own SQLite file"
         self._step("Head office is a hub", f"http://{address}, stored in {kept}", "momo hub init")
         return address
