@@ -239,7 +239,10 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "db": ("The database, read-only: tables, schema, query, export", CARE),
     "keys": ("API keys: create, list, show, rotate, revoke", CARE),
     "statement": ("Statements of a network: import", CARE),
-    "hub": ("Head office of many shops: init, end, invite, status, release", CARE),
+    "hub": (
+        "Head office of many shops: init, end, invite, status, release, send-sms, forget, set",
+        CARE,
+    ),
     "branch": ("A shop of a head office: join, status, leave, restore", CARE),
     "password": ("The owner's password: set", CARE),
     "dash": ("The dashboard on the shop's network: share", CARE),

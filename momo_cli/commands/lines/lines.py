@@ -84,7 +84,7 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
         reply.text,
         rows,
         heading=_heading(terminal, rows, data),
-        empty=_NO_SIM if any(row.get("state") not in _GONE for row in modems) else _NO_PHONE,
+        empty=_NO_SIM if any(map(_is_there, modems)) else _NO_PHONE,
         notes=[*_notes(rows, terminal, told, moved=ready and unplaced > 0), *_health(modems, told)]
         if terminal.human
         else (),
@@ -92,6 +92,11 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
         exit_code=exit_codes.FINDINGS if fail_if_unready and found else exit_codes.OK,
         faults=found if fail_if_unready else None,
     )
+
+
+def _is_there(phone_row: Row) -> bool:
+    """Return whether a phone of the shop is connected; a simulated one is not the shop's."""
+    return phone_row.get("state") not in _GONE and not phone_row.get("simulated")
 
 
 def _faults(data: dict[str, Any], rows: list[Row], unplaced: int) -> list[str]:
@@ -207,6 +212,8 @@ def _commands(
     client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
 ) -> list[str]:
     if not rows:
+        if modems and all(row.get("simulated") for row in modems) and not client.sandbox:
+            return ["momo lines --sandbox"]
         fixes = [fix for fix in _fixes(modems) if fix.startswith("momo ")]
         return fixes or ["momo doctor modem" if any(_fixes(modems)) else "momo sims list --wait"]
     known = [f"momo sims acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]
