@@ -65,7 +65,7 @@ class Hub:
     def start(self) -> None:
         """Start it and make it a hub."""
         self.shop.start(http=self.address, arguments=["--no-modem"])
-        done = self.shop.momo("hub", "init")
+        done = self.shop.momo("hub", "init", "--yes")
         assert done.returncode == 0, done.stderr
         self.seen = psycopg.connect(self.shop.url, autocommit=True)
 

@@ -117,7 +117,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.BELONGS_TO_BRANCH: Row(REFUSED, ("momo hub status",)),
     _E.HUB_DECIDES: Row(REFUSED, ("momo branch status",)),
     _E.NOT_A_HUB: Row(REFUSED, ("momo hub init",)),
-    _E.NOT_A_BRANCH: Row(REFUSED, ("momo branch status",)),
+    _E.NOT_A_BRANCH: Row(REFUSED, ("momo branch join --help",)),
     _E.BRANCH_EXISTS: Row(REFUSED, ("momo branch status", "momo hub status")),
     _E.BRANCH_NOT_FOUND: Row(NOT_FOUND, ("momo hub status",)),
     _E.BRANCH_DISPUTED: Row(REFUSED, ("momo branch status",)),
@@ -126,7 +126,9 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.HUB_REFUSED: Row(REFUSED, ("momo branch status",)),
     _E.BRANCH_ASKED: Row(PENDING, ("momo hub status",)),
     _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review list --all",)),
-    _E.PAYER_STILL_OPEN: Row(REFUSED, ("momo tx list --status waiting",)),
+    _E.PAYER_STILL_OPEN: Row(
+        REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")
+    ),
     _E.PAYMENT_REVERSED: Row(REFUSED, ("momo messages list --since 24h",)),
     _E.IDEMPOTENCY_IN_PROGRESS: Row(PENDING, _STATUS),
     _E.AMOUNT_MISMATCH: Row(REFUSED, ("momo reconcile {reference} {transaction_id}",)),
@@ -213,6 +215,24 @@ _SHOWN_BY: Final[Mapping[str, str]] = {
 }
 """The command that shows the possible values of a placeholder."""
 
+_OF_BOTH_MODES: Final = tuple(
+    f"momo {name} "
+    for name in (
+        "claim",
+        "lines",
+        "methods add",
+        "methods list",
+        "methods remove",
+        "methods show",
+        "methods update",
+        "sims assign",
+        "sims clear",
+        "sims ignore",
+        "sims list",
+    )
+)
+"""Beginnings of the commands about lines that have `--sandbox`."""
+
 RECONCILE_EXITS: Final[Mapping[ErrorCode, int]] = {
     _E.TRANSACTION_NOT_FOUND: REFUSED,
     _E.IDEMPOTENCY_IN_PROGRESS: REFUSED,
@@ -242,6 +262,7 @@ class Failure(Exception):  # an expected outcome, not a defect
         next: Next commands that replace those of the table.
         exit_code: An exit code that replaces that of the table.
         streamed: Rows were already written as one JSON document per line; the error is one more line.
+        sandbox: The command was given `--sandbox`, and so are the next ones that have it.
         shown: The requested output, written to stdout despite the failure unless a JSON document of the failure is.
     """
 
@@ -253,6 +274,7 @@ class Failure(Exception):  # an expected outcome, not a defect
     next: tuple[str, ...] = ()
     exit_code: int | None = None
     streamed: bool = False
+    sandbox: bool = False
     shown: str = ""
 
 
@@ -300,6 +322,22 @@ def next_of(failure: Failure) -> list[str]:
 
     A command with an unknown fact cannot be typed, so the command that shows such facts stands in its place.
     """
+    commands = _next_of(failure)
+    return [in_sandbox(each) for each in commands] if failure.sandbox else commands
+
+
+def in_sandbox(command: str) -> str:
+    """Return a command about lines with `--sandbox`; any other command unchanged."""
+    return f"{command} --sandbox" if takes_sandbox(command) else command
+
+
+def takes_sandbox(command: str) -> bool:
+    """Return whether it is a command about lines without the `--sandbox` that it may have."""
+    there = f"{command} ".startswith(_OF_BOTH_MODES)
+    return there and not command.endswith(("--help", "--sandbox"))
+
+
+def _next_of(failure: Failure) -> list[str]:
     error = failure.body.get("error")
     known: dict[str, str] = {}
     if isinstance(error, dict):

@@ -171,7 +171,11 @@ def _add_branches(routes: Routes) -> None:
     routes.add(Path.BRANCH_SYNC, {"POST": op(sync.sync, Key.BRANCH)})
     routes.add(Path.BRANCH_ROWS, {"POST": op(sync.rows, Key.BRANCH)})
     routes.add(Path.BRANCH_LEAVE, {"POST": op(sync.leave, Key.BRANCH)})
-    hub = {"GET": op(branches.hub_status), "POST": op(branches.make_hub)}
+    hub = {
+        "GET": op(branches.hub_status),
+        "POST": op(branches.make_hub),
+        "DELETE": op(branches.end_hub),
+    }
     routes.add(Path.LOCAL_HUB, hub, local=True)
     routes.add(Path.LOCAL_HUB_INVITES, {"POST": op(branches.invite)}, local=True)
     routes.add(Path.LOCAL_HUB_RELEASE, {"POST": op(branches.release)}, local=True)

@@ -20,6 +20,7 @@ from rich.panel import Panel
 from daemon.core.messages import sandbox
 from daemon.demo.server import ServerFailed, ThrowAwayServer, is_installed
 from daemon.demo.shop import DemoError, Shop
+from daemon.demo.story import print_command
 from daemon.emulator.sim import Identity
 from daemon.modem.codec.pdu_encode import encode_deliver
 from parsers.times import to_us
@@ -97,7 +98,7 @@ class _Play:
             f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False
         )
         if command:
-            self._console.print(f"  [cyan]$ {command}[/cyan]", highlight=False)
+            print_command(self._console, command)
 
     def _open_hub(self) -> str:
         lines = ["[store]", f"url = {json.dumps(self._store_url)}", ""] if self._store_url else []
@@ -105,7 +106,7 @@ class _Play:
         (self._hub.home / "config.toml").write_text("\n".join(lines), encoding="utf-8")
         self._hub.set_up("Head office")
         address = self._hub.start_daemon(http=f"127.0.0.1:{_free_port()}", modem=False)
-        self._hub.momo("hub", "init")
+        self._hub.momo("hub", "init", "--yes")
         kept = "PostgreSQL" if self._store_url else "its own SQLite file"
         self._step("Head office is a hub", f"http://{address}, stored in {kept}", "momo hub init")
         return address

@@ -186,7 +186,12 @@ class _Steps:
             f"[green]✓[/green] [bold]{self._number}. {what}[/bold]\n  {detail}", highlight=False
         )
         if command:
-            self._console.print(f"  [cyan]$ {command}[/cyan]", highlight=False)
+            print_command(self._console, command)
+
+
+def print_command(console: Console, command: str) -> None:
+    """Print a command on one line, however wide the terminal is: it is there to be copied."""
+    console.print(f"  [cyan]$ {command}[/cyan]", highlight=False, soft_wrap=True)
 
 
 def _wait_for(receiver: Receiver) -> Received:
@@ -216,5 +221,6 @@ def _keep(shop: Shop, console: Console, reference: str) -> None:
         f"  [cyan]momo deliveries list[/cyan]\n"
         f"Stop it here with Ctrl-C, and remove it with: rm -r {shop.home}",
         highlight=False,
+        soft_wrap=True,
     )
     shop.wait()

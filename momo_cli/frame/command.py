@@ -7,6 +7,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from momo_cli import exit_codes, system
+from momo_cli.errors import Failure
 from momo_cli.show import render
 from momo_cli.show.answer import NOTHING, Answer, Call, View
 from momo_cli.show.terminal import Terminal
@@ -81,7 +82,7 @@ def parser_of(marked: Marked) -> Callable[..., Call]:
             return marked.function(**{each: given[each] for each in needed}, **flags)
 
         view = marked.view(**flags) if callable(marked.view) else marked.view
-        return Call(run, view)
+        return Call(run, view, sandbox=bool(flags.get("sandbox")))
 
     flags = [each for name, each in parameters.items() if name not in _GIVEN]
     parse.__signature__ = signature.replace(parameters=flags)  # type: ignore[attr-defined]  # inspect reads it
@@ -107,7 +108,11 @@ def run_call(terminal: Terminal, call: Call) -> int:
         pause=system.sleep,
     )
     terminal = replace(terminal, shop_zone=client.zone_name)
-    answer = call.run(client, terminal)
+    try:
+        answer = call.run(client, terminal)
+    except Failure as failure:
+        failure.sandbox = call.sandbox
+        raise
     view = answer.view or call.view
     if answer.view:
         render.check_fields(terminal, view)
@@ -128,6 +133,9 @@ def run_call(terminal: Terminal, call: Call) -> int:
     exit_code = answer.exit_code if answer.ended is None else answer.ended()
     if answer.empty and not answer.rows:
         terminal.note(answer.empty)
-    for note in (*answer.notes, *(answer.next_lines() if terminal.human else ())):
+    for note in (
+        *answer.notes,
+        *(answer.next_lines(sandbox=call.sandbox) if terminal.human else ()),
+    ):
         terminal.note(note)
     return exit_code

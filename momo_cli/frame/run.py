@@ -1,6 +1,6 @@
 """Turn a command line into output and an exit code.
 
-Every result of a command is handled here: an answer, an error, Ctrl-C, a closed pipe, a defect. Commands need not handle
+Every result of a command is handled here: an answer, an error, Ctrl-C, a closed pipe, a full disk, a defect. Commands need not handle
 them. A defect is written to a crash file in `state/crash`. `--ping URL` reports the start and the end of a run to a
 monitor of cron jobs, by the protocol of Healthchecks and similar services: GET `URL/start`, then `URL` on success, else
 `URL/fail?exit=CODE`.
@@ -25,7 +25,7 @@ from momo_cli.flags import Flags, Output, lift
 from momo_cli.frame import usage_errors
 from momo_cli.frame.command_table import ALIASES, COMMANDS, GROUPS
 from momo_cli.frame.tree import HelpWanted, root
-from momo_cli.show.terminal import Terminal, open_terminal
+from momo_cli.show.terminal import Terminal, UnwrittenError, open_terminal
 from momo_cli.text import clean
 
 COMPLETE_WORD: Final = "__complete"
@@ -46,12 +46,22 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     terminal = open_terminal(flags, environ, COMMANDS)
     try:
         code = _pinged(terminal, flags, words) if flags.ping else _guarded(terminal, flags, words)
-        sys.stdout.flush()
+        terminal.stdout.flush()
     except BrokenPipeError:
         # Python flushes stdout once more at exit; give it somewhere to go (docs: signal, SIGPIPE).
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_stdout()
         return exit_codes.PIPE_CLOSED
+    except UnwrittenError as problem:
+        _discard_stdout()
+        with contextlib.suppress(OSError):  # stderr may be in the same place
+            said = f"the output could not be written ({problem}); what the command changed stays"
+            terminal.complain(f"{terminal.style('error:', 'red', message=True)} {said}")
+        return exit_codes.FAILED
     return code
+
+
+def _discard_stdout() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _completed(shell: str, line: str, environ: Mapping[str, str]) -> int:
@@ -91,7 +101,7 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     except KeyboardInterrupt:
         terminal.note("\nStopped.")
         return exit_codes.INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, UnwrittenError):
         raise
     except Exception as defect:  # noqa: BLE001  # the last line of defence; nothing is swallowed
         return _crash(terminal, defect)

@@ -42,6 +42,10 @@ def sim_object(client: Client, device: str, slot: int) -> dict[str, Any]:
     if not found:
         names = ", ".join(clean(p.get("name")) for p in phones) or "none"
         why = f"no phone is called {device!r}; connected: {names}"
+        simulated = () if client.sandbox else client.of_mode(sandbox=True).find(Path.SIMS) or ()
+        if any(device in (p.get("device_id"), p.get("name")) for p in simulated):
+            why = f"{device!r} is a phone of the sandbox: repeat the command with --sandbox"
+            raise Failure(ErrorCode.DEVICE_NOT_FOUND, why, next=("momo sims list --sandbox",))
         raise Failure(ErrorCode.DEVICE_NOT_FOUND, why)
     if len(found) > 1:
         ids = ", ".join(clean(p.get("device_id")) for p in found)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from momo_cli import exit_codes
+from momo_cli.errors import in_sandbox
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client, Reply
 from momo_cli.text import at
@@ -130,18 +131,19 @@ class Answer:
     faults: Sequence[str] | None = None
     view: View | None = None
 
-    def next_lines(self) -> list[str]:
-        """Return the lines with the commands to type next, each command once."""
-        commands = dict.fromkeys(self.next)
+    def next_lines(self, *, sandbox: bool = False) -> list[str]:
+        """Return the lines with the commands to type next, each command once; with `--sandbox` if this one has it."""
+        commands = dict.fromkeys(map(in_sandbox, self.next) if sandbox else self.next)
         return [("next:  " if i == 0 else "       ") + each for i, each in enumerate(commands)]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A parsed command line: the command with its flags, and the view of its rows."""
+    """A parsed command line: the command with its flags, the view of its rows, and whether `--sandbox` is given."""
 
     run: Callable[[Client, Terminal], Answer]
     view: View = NOTHING
+    sandbox: bool = False
 
 
 def dumps(value: object) -> str:

@@ -5,11 +5,11 @@ Determined once, at the start, from the flags and the environment. stdout carrie
 
 import os
 import sys
-from collections.abc import Callable, Container, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from typing import Final, TextIO
+from typing import Any, Final, TextIO, cast
 
 from momo_cli import system
 from momo_cli.errors import Failure, usage
@@ -34,7 +34,39 @@ _COMMANDS: Final = ("next:  ", "  next:  ", "      momo ", "       momo ", "    
 ERASE: Final = "\r\x1b[K"
 """Return to the beginning of the line and clear it."""
 _NO_LIMIT: Final = 10_000
-"""The width of a table written to a pipe with `-o table`: it is never shortened."""
+"""The width of what goes to no terminal: a table with `-o table` is never shortened, a message never wrapped."""
+
+
+class UnwrittenError(Exception):
+    """stdout could not be written, such as on a full disk; carries the reason."""
+
+
+class _Stdout:
+    """stdout, with `UnwrittenError` for a failed write, which no other file raises; a closed pipe stays one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _unwritten():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with _unwritten():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:  # the rest of a stream
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _unwritten() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        raise UnwrittenError(problem.strerror or type(problem).__name__) from None
 
 
 @dataclass(slots=True)
@@ -59,7 +91,8 @@ class Terminal:
         color: stdout may have colour.
         color_messages: stderr may have colour.
         symbols: Characters outside ASCII may be shown.
-        width: Columns of the terminal.
+        width: Columns of the terminal that shows stdout.
+        message_width: Columns of the terminal that shows stderr.
         now: Returns the time.
         commands: The words of every command, to recognise commands in texts.
         shop_zone: Returns the name of the shop's time zone; empty if unknown.
@@ -77,6 +110,7 @@ class Terminal:
     color_messages: bool
     symbols: bool
     width: int
+    message_width: int
     now: Callable[[], datetime] = system.now
     commands: Container[str] = ()
     shop_zone: Callable[[], str] = str
@@ -96,10 +130,10 @@ class Terminal:
     def complain(self, text: str) -> None:
         """Write a line to stderr, even with `-q`; on a terminal it is wrapped between words, except for commands."""
         text = self.plain(text)
-        if self.on_screen and len(text) > self.width and not text.startswith(_COMMANDS):
+        if len(text) > self.message_width and not text.startswith(_COMMANDS):
             from momo_cli.show.wrapping import wrap_hanging  # noqa: PLC0415  # only long lines need it
 
-            wrapped = (wrap_hanging(line, self.width) for line in text.split("\n"))
+            wrapped = (wrap_hanging(line, self.message_width) for line in text.split("\n"))
             text = "\n".join(piece for pieces in wrapped for piece in pieces)
         if self.unfinished.open:
             self.stderr.write(ERASE)
@@ -222,7 +256,7 @@ def open_terminal(
         flags=flags,
         located=locate(flags, environ, os.getuid()),
         stdin=stdin,
-        stdout=stdout,
+        stdout=cast("TextIO", _Stdout(stdout)),
         stderr=stderr,
         output=output,
         on_screen=on_screen,
@@ -230,6 +264,7 @@ def open_terminal(
         color_messages=_color(stderr, flags, environ),
         symbols=_speaks_utf8(environ),
         width=_width(stdout, environ, on_screen=on_screen),
+        message_width=_width(stderr, environ, on_screen=True) if _is_tty(stderr) else _NO_LIMIT,
         now=system.now,
         commands=commands,
     )
@@ -278,13 +313,13 @@ def _speaks_utf8(environ: Mapping[str, str]) -> bool:
     return False
 
 
-def _width(stdout: TextIO, environ: Mapping[str, str], *, on_screen: bool) -> int:
+def _width(stream: TextIO, environ: Mapping[str, str], *, on_screen: bool) -> int:
     columns = environ.get("COLUMNS", "")
     if columns.isdigit() and int(columns) > 0:
         return int(columns)
     if not on_screen:
         return _NO_LIMIT
     try:
-        return os.get_terminal_size(stdout.fileno()).columns or 80
+        return os.get_terminal_size(stream.fileno()).columns or 80
     except (OSError, ValueError):
         return 80

@@ -71,6 +71,7 @@ class Client:
         warn: Writes a line to stderr.
         trace: Receives each call and answer (`-v`, `--debug`).
         pause: Waits for a number of seconds.
+        sandbox: Every call is made in test mode.
         retry_s: For how long a refused connection is tried again, in seconds.
     """
 
@@ -80,8 +81,13 @@ class Client:
     trace: "Trace | None" = None
     pause: Callable[[float], None] = system.sleep
     retry_s: float = RETRY_S
+    sandbox: bool = False
     _warned: bool = field(default=False, init=False)
     _zone: str | None = field(default=None, init=False)
+
+    def of_mode(self, *, sandbox: bool) -> "Client":
+        """Return the client for calls in this mode: the sandbox has its own phones, SIMs and numbers."""
+        return replace(self, sandbox=True) if sandbox else self
 
     def get(self, path: str, **query: object) -> Reply:
         """Make a GET call; query members that are None are omitted."""
@@ -122,7 +128,7 @@ class Client:
         headers = {"Accept": "application/json"}
         if idempotency_key is not None:
             headers[wire.IDEMPOTENCY_HEADER] = idempotency_key
-        if sandbox:
+        if sandbox or self.sandbox:
             headers[wire.MODE_HEADER] = "test"
         return self._sent(method, _target(path, query), body, headers)
 

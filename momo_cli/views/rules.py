@@ -35,6 +35,8 @@ CLAIMS_VIEW: Final = view_of(
 def read_filter(text: str | None, words: Sequence[str]) -> Any:
     """Return the filter of `--filter`, or of `FIELD OP VALUE...` joined by AND; None if neither was given.
 
+    The conditions may be one argument, as `read_expression` takes it.
+
     Raises:
         Failure: USAGE, if both were given, the words are not triples, or an operator is unknown.
     """
@@ -44,6 +46,10 @@ def read_filter(text: str | None, words: Sequence[str]) -> Any:
         return read_json(text, "--filter")
     if not words:
         return None
+    return read_expression(words[0], "conditions") if len(words) == 1 else _conditions(words)
+
+
+def _conditions(words: Sequence[str]) -> Any:
     if len(words) % 3:
         raise usage(
             f"{' '.join(words)}: conditions are FIELD OP VALUE, such as amount '>=' 50; "
@@ -75,7 +81,7 @@ def read_expression(text: str, flag: str) -> Any:
     if not words:
         example = f"{flag} 'amount >= 50'"
         raise usage(f"{flag}: give the payments that the rule claims, such as {example}")
-    return read_filter(None, words)
+    return _conditions(words)
 
 
 def rule_lines(row: Row, terminal: Terminal) -> list[str]:

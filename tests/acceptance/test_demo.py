@@ -1,5 +1,6 @@
 """`momo demo`, as a newcomer runs it."""
 
+import io
 import os
 import re
 import subprocess
@@ -9,8 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from daemon.demo.server import is_installed
+from daemon.demo.story import print_command
 from tests.fakes.real_shop import ROOT
 
 
@@ -32,6 +35,13 @@ def test_the_demo_plays_one_payment_to_its_end_and_leaves_nothing_behind(tmp_pat
     assert said.endswith("Paid, recorded, and sent to the shop's software.")
     assert list(tmp_path.iterdir()) == [], "its folder is gone"
     assert time.perf_counter() - begun < 60
+
+
+def test_its_commands_are_on_one_line_however_narrow_the_terminal_is() -> None:
+    command = "momo methods add --phone 0244111222 --name 'Ama Mensah' --sim huawei-e173:0"
+    printed = io.StringIO()
+    print_command(Console(file=printed, width=40), command)
+    assert printed.getvalue() == f"  $ {command}\n"
 
 
 @pytest.mark.slow

@@ -299,7 +299,7 @@ def test_a_shop_moves_from_its_file_to_a_server_with_every_row(
             "the next one is stored",
         )
         assert order(shop), "new rows have numbers of their own"
-        assert shop.momo("hub", "init").returncode == 0
+        assert shop.momo("hub", "init", "--yes").returncode == 0
         shop.stop()
 
 

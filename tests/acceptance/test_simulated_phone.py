@@ -58,6 +58,19 @@ def test_a_made_up_payment_takes_the_way_through_the_phone(shop: RealShop, netwo
 
 
 @pytest.mark.slow
+def test_a_refused_sandbox_endpoint_names_commands_that_work_when_typed(shop: RealShop) -> None:
+    begin(shop)
+    refusals = 0
+    add = ("endpoints", "add", "https://localhost/hook", "--sandbox", "--json")
+    while (done := shop.momo(*add)).returncode:
+        error = json.loads(done.stdout)["error"]
+        assert (error["code"], refusals < len(NAMES)) == ("LINES_NOT_READY", True)
+        said(shop, *error["next"][-1].split()[1:])
+        refusals += 1
+    assert refusals == len(NAMES)
+
+
+@pytest.mark.slow
 def test_many_at_once_are_each_answered_with_their_own_message(shop: RealShop) -> None:
     begin(shop)
     rows = shop.momo(

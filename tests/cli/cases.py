@@ -404,9 +404,15 @@ CASES = {
         ("users", "role", "ama", "manager"), ("PATCH", USER), ok(samples.USER), DOES
     ),
     "hub init": Case(
-        ("hub", "init"),
+        ("hub", "init", "--yes"),
         ("POST", wire.Path.LOCAL_HUB),
         ok({"changed": True, "url": "https://hub.example"}),
+        DOES,
+    ),
+    "hub end": Case(
+        ("hub", "end"),
+        ("DELETE", wire.Path.LOCAL_HUB),
+        ok({"changed": True, "withdrawn": 1}),
         DOES,
     ),
     "hub invite": Case(

@@ -139,6 +139,7 @@ FORGETTABLE: dict[str, Any] = {
     },
     "total": 18,
     "open": {},
+    "unfinished": [],
     "dry_run": True,
 }  # fmt: skip
 PAYER_DATA: dict[str, Any] = {

@@ -178,3 +178,9 @@ def test_a_status_is_given_as_the_list_shows_it(
     api.on("GET", Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
     assert momo("tx", "list", "--status", typed).code == 0
     assert api.asked[-1].query["status"] == asked
+
+
+def test_a_shop_that_is_no_branch_is_told_how_to_become_one(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", Path.LOCAL_BRANCH, refusal(409, "NOT_A_BRANCH"))
+    for words in (("branch", "status"), ("branch", "status", "--wait")):
+        assert momo(*words, "--json").json["error"]["next"] == ["momo branch join --help"]

@@ -93,7 +93,11 @@ MODEMS = [
         (("front-desk", "/dev/ttyUSB0"), ("huawei-e3131-4f2a", "/dev/ttyUSB4"))
     )
 ]
-SIMS = [*samples.SIMS, {**samples.SIMS[0], "device_id": "0b", "name": "zte-back"}]
+SIMS = [
+    *samples.SIMS,
+    {**samples.SIMS[0], "device_id": "0b", "name": "zte-back"},
+    {**samples.SIMS[0], "name": "simulated-mtn"},
+]
 MESSAGE = {**samples.MESSAGE_ROW, "body": RECEIPT}
 REVIEW = {**samples.REVIEW, "suggestions": SUGGESTIONS}
 

@@ -51,6 +51,13 @@ async def make_hub(call: Call) -> Reply:
     return ok({**await hub.init(call.env, call.caller), "url": call.env.public_base_url})
 
 
+async def end_hub(call: Call) -> Reply:
+    """Make this hub an ordinary shop again, as long as no branch has joined."""
+    needs_owner(call.caller)
+    Fields(await read_object_if_any(call.scope, call.receive)).done()
+    return ok(await hub.end(call.env, call.caller))
+
+
 async def invite(call: Call) -> Reply:
     """Invite a branch; the answer has the word, once."""
     needs_owner(call.caller)

@@ -16,10 +16,12 @@ from daemon.store.books import exports
 from daemon.store.books.exports import TablePage
 from daemon.store.engine import Reader
 from daemon.store.upkeep import payer_data
-from daemon.store.upkeep.payer_data import Found
+from daemon.store.upkeep.payer_data import Found, Unfinished
 
 LIMIT: Final = 10_000
 """Largest number of rows of each kind in one export; `cut_off` is true if there are more."""
+UNFINISHED_SHOWN_MAX: Final = 100
+"""Open rows that are named; all of them are counted."""
 
 
 async def export(call: Call) -> Reply:
@@ -36,7 +38,7 @@ async def export(call: Call) -> Reply:
 
 
 async def forget(call: Call) -> Reply:
-    """Erase the payer `{number, dry_run?}`. A dry run counts the rows to erase and lists open items that prevent it."""
+    """Erase the payer `{number, dry_run?}`. A dry run counts the rows to erase and names the open items that prevent it."""
     needs_owner(call.caller)
     number, dry_run = await _read_body(call)
     if dry_run:
@@ -49,10 +51,16 @@ async def forget(call: Call) -> Reply:
             "counts": done.counts,
             "total": sum(done.counts.values()),
             "open": done.still_open,
+            "unfinished": [_unfinished_json(row) for row in done.unfinished[:UNFINISHED_SHOWN_MAX]],
             "dry_run": dry_run,
             "second_folder_waits": _second_folder(call),
         }
     )
+
+
+def _unfinished_json(row: Unfinished) -> Json:
+    name = reference_of(row.id) if row.kind == "orders" else row.id
+    return {"kind": row.kind, "id": name, "test": row.test}
 
 
 def _second_folder(call: Call) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
 from daemon.core.access.roles import Operation, require
 from daemon.core.branches.facts import SUMS, TABLES
-from daemon.core.branches.place import Place
+from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import MINUTE_US
 from daemon.env import Env
@@ -51,6 +51,33 @@ async def init(env: Env, caller: Caller) -> dict[str, Any]:
     changed = await env.store.write(job)
     env.place = Place(ShopRole.HUB)
     return {"changed": changed}
+
+
+async def end(env: Env, caller: Caller) -> dict[str, Any]:
+    """Make this hub an ordinary shop again, and withdraw its open invitations. Again, it changes nothing.
+
+    Raises:
+        Refusal: BRANCH_EXISTS: a branch has joined, also if it has left since; the hub has its rows.
+    """
+    require(caller, Operation.CHANGE_SETTINGS)
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> dict[str, Any]:
+        if env.place.role is not ShopRole.HUB:
+            return {"changed": False, "withdrawn": 0}
+        if joined := [one.name for one in branches.every(tx) if one.epoch]:
+            why = f"Branches have joined this hub ({', '.join(joined)}), so it stays one."
+            raise Refusal(ErrorCode.BRANCH_EXISTS, why)
+        withdrawn = branches.withdraw_invitations(tx)
+        link.set_role(tx, ShopRole.ALONE)
+        data = {"withdrawn": withdrawn}
+        journal.add(tx, type="hub.ended", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+        return {"changed": True, "withdrawn": withdrawn}
+
+    done = await env.store.write(job)
+    if done["changed"]:
+        env.place = ALONE
+    return done
 
 
 async def invite(env: Env, caller: Caller, name: str, decides: str, pin: str) -> dict[str, Any]:

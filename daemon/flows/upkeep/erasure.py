@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import hashlib
 import hmac
+from collections import Counter
 from typing import Final
 
 from msgspec import Struct
@@ -24,7 +25,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import search_index
 from daemon.store.upkeep import payer_data, retention
-from daemon.store.upkeep.payer_data import Found
+from daemon.store.upkeep.payer_data import Found, Unfinished
 from daemon.store.upkeep.retention import Kind
 from daemon.wire import ErrorCode, Mode
 
@@ -129,13 +130,18 @@ def _doubt(env: Env, reader: Reader, times: Times) -> str:
 class Forgotten(Struct, frozen=True):
     """Rows that were, or would be, erased.
 
-    `counts` and `still_open` have the number of rows by kind; if any is still in use, nothing is erased. `mark` is a
-    keyed hash that stands for the number in the journal.
+    `counts` has the number of rows by kind. If any row is `unfinished`, nothing is erased. `mark` is a keyed hash that
+    stands for the number in the journal.
     """
 
     counts: dict[str, int]
-    still_open: dict[str, int]
+    unfinished: list[Unfinished]
     mark: str
+
+    @property
+    def still_open(self) -> dict[str, int]:
+        """The number of unfinished rows by kind."""
+        return dict(Counter(row.kind for row in self.unfinished))
 
 
 async def preview_forget(env: Env, number: str) -> Forgotten:
@@ -145,7 +151,7 @@ async def preview_forget(env: Env, number: str) -> Forgotten:
     return await env.store.read(
         lambda reader: Forgotten(
             payer_data.counts(reader, found),
-            payer_data.still_open(reader, found, late_since),
+            payer_data.unfinished(reader, found, late_since),
             payer_hash(env, number),
         )
     )
@@ -166,10 +172,9 @@ async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
     await _erase_in_journal(env, found, late_since)
 
     def job(tx: Tx) -> Forgotten:
-        if waiting := payer_data.still_open(tx, found, late_since):
-            raise Refusal(ErrorCode.PAYER_STILL_OPEN, open=waiting)
+        _check_finished(tx, found, late_since)
         counts = payer_data.counts(tx, found)
-        done = Forgotten(counts, {}, payer_hash(env, number))
+        done = Forgotten(counts, [], payer_hash(env, number))
         if any(counts.values()):
             payer_data.erase(tx, found)
             data = {"payer": done.mark, **counts}
@@ -207,8 +212,7 @@ async def _erase_in_journal(env: Env, found: Found, late_since: int) -> None:
         return
 
     def look(reader: Reader) -> set[tuple[str, str]]:
-        if waiting := payer_data.still_open(reader, found, late_since):
-            raise Refusal(ErrorCode.PAYER_STILL_OPEN, open=waiting)
+        _check_finished(reader, found, late_since)
         return messages.part_keys(reader, found.messages)
 
     keys = await env.store.read(look)
@@ -219,6 +223,12 @@ async def _erase_in_journal(env: Env, found: Found, late_since: int) -> None:
             f"the message journal in {env.message_journal.folder} cannot be written ({error.strerror}); nothing was erased",
             30,
         ) from error
+
+
+def _check_finished(reader: Reader, found: Found, late_since: int) -> None:
+    if waiting := payer_data.unfinished(reader, found, late_since):
+        counts = dict(Counter(row.kind for row in waiting))
+        raise Refusal(ErrorCode.PAYER_STILL_OPEN, open=counts)
 
 
 def payer_hash(env: Env, number: str) -> str:

@@ -123,6 +123,12 @@ def join(tx: Tx, branch_id: str, key_id: str, epoch: int) -> None:
     )
 
 
+def withdraw_invitations(tx: Tx) -> int:
+    """Remove the branches, none of which has ever joined, with what was asked of them; return their number."""
+    tx.run("DELETE FROM branch_commands")
+    return len(tx.all("DELETE FROM branches WHERE epoch = 0 RETURNING id"))
+
+
 def set_status(tx: Tx, branch_id: str, status: str) -> None:
     """Set the status."""
     tx.run(

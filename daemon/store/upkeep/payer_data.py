@@ -88,40 +88,50 @@ def find(reader: Reader, number: str) -> Found:
     )
 
 
-def still_open(reader: Reader, found: Found, late_since: int) -> dict[str, int]:
-    """Return how many rows of each kind are still open; kinds without any are left out.
+class Unfinished(Struct, frozen=True):
+    """A row that is still open, so that nothing is erased: its kind, its id, and whether it is of the sandbox."""
+
+    kind: str
+    id: str
+    test: bool
+
+
+def unfinished(reader: Reader, found: Found, late_since: int) -> list[Unfinished]:
+    """Return the rows that are still open.
 
     A transaction that expired after `late_since` may still be paid.
     """
-    counts = {
-        "orders": _count(
-            reader,
-            "SELECT COUNT(*) FROM transactions WHERE id IN ({ids}) AND (status IN ('PENDING', 'MANUAL_REVIEW') "
-            f"OR (status = 'EXPIRED' AND expires_at > {int(late_since)}))",
+    statements = {
+        "orders": (
+            (
+                "SELECT id, mode = 'test' FROM transactions WHERE id IN ({ids}) AND (status IN ('PENDING', 'MANUAL_REVIEW') "
+                f"OR (status = 'EXPIRED' AND expires_at > {int(late_since)})) ORDER BY seq"
+            ),
             found.transactions,
         ),
-        "reviews": _count(
-            reader,
-            "SELECT COUNT(*) FROM reviews WHERE id IN ({ids}) AND state = 'open'",
+        "reviews": (
+            "SELECT id, mode = 'test' FROM reviews WHERE id IN ({ids}) AND state = 'open' ORDER BY seq",
             found.reviews,
         ),
-        "messages": _count(
-            reader,
-            "SELECT COUNT(*) FROM messages WHERE id IN ({ids}) AND state IN ('held', 'incomplete')",
+        "messages": (
+            "SELECT id, mode = 'test' FROM messages WHERE id IN ({ids}) AND state IN ('held', 'incomplete') ORDER BY seq",
             found.messages,
         ),
-        "webhooks": _count(
-            reader,
-            f"SELECT COUNT(*) FROM deliveries WHERE {_THEIRS} AND next_attempt_at IS NOT NULL",
+        "webhooks": (
+            f"SELECT id, test = 1 FROM deliveries WHERE {_THEIRS} AND next_attempt_at IS NOT NULL ORDER BY seq",
             found.transactions,
         ),
-        "sms": _count(
-            reader,
-            "SELECT COUNT(*) FROM sms_outbox WHERE id IN ({ids}) AND ended_at IS NULL",
+        "sms": (
+            "SELECT id, 1 = 0 FROM sms_outbox WHERE id IN ({ids}) AND ended_at IS NULL ORDER BY seq",
             found.texts,
         ),
     }
-    return {name: count for name, count in counts.items() if count}
+    return [
+        Unfinished(kind, row[0], bool(row[1]))
+        for kind, (sql, ids) in statements.items()
+        for batch in _batches(ids)
+        for row in reader.all(sql.format(ids=listed(batch)), batch)
+    ]
 
 
 def counts(reader: Reader, found: Found) -> dict[str, int]:

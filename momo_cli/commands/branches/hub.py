@@ -2,14 +2,14 @@
 
 from typing import Annotated, Final
 
-from daemon.wire import Path
-from momo_cli.errors import usage
+from daemon.wire import ErrorCode, Path
+from momo_cli.errors import Failure, usage
 from momo_cli.exit_codes import CANCELLED
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import stop_daemon
-from momo_cli.show.answer import Answer, Head, Row, made, view_of
+from momo_cli.show.answer import Answer, Head, Row, made, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, counted, phone
 from momo_cli.socket.client import Client, path_of
@@ -46,7 +46,8 @@ def init(
 ) -> Answer:
     """Make this shop the hub of branches.
 
-    Its payment codes begin with a digit from now on; those of branches begin with a letter. Branches reach it by HTTPS:
+    Its payment codes begin with a digit from now on; those of branches begin with a letter. It asks first; `momo hub
+    end` takes it back until a branch joins. Exit 10: not confirmed. Branches reach it by HTTPS:
     set http.bind and http.public_base_url, and use `momo certificate create`, or a proxy with a public name.
 
     With --database the shop's data moves to a PostgreSQL server: every row is copied in one transaction, counts and sums
@@ -55,16 +56,46 @@ def init(
 
     Examples:
         momo hub init
+        momo hub init --yes
         momo hub init --database postgresql:///momo --stop
     """
     if database is not None:
         return _move(client, terminal, database, stop=stop)
     if stop:
         raise usage("--stop goes with --database")
+    if not terminal.flags.yes and client.find(Path.LOCAL_HUB) is None:
+        question = "Make this shop a hub? Its payment codes then begin with a digit."
+        if not terminal.confirm(question):
+            return unchanged()
     reply = client.call("POST", Path.LOCAL_HUB, body={})
     said = "This shop is a hub now." if reply.data["changed"] else "This shop is a hub already."
     lines = [f"{terminal.tick} {said}"]
-    return Answer(*reply.parts, lines=lines, next=["momo hub invite --help"])
+    undo = ["momo hub end"] if reply.data["changed"] else []
+    return Answer(*reply.parts, lines=lines, next=["momo hub invite --help", *undo])
+
+
+@command("hub end", view=view_of("changed withdrawn"))
+def end(client: Client, terminal: Terminal) -> Answer:
+    """Make this hub an ordinary shop again.
+
+    Open invitations are withdrawn. A hub that a branch has joined stays one, also if the branch has left (exit 5): it
+    has the branch's rows. An ordinary shop does not change (exit 0).
+
+    Examples:
+        momo hub end
+    """
+    try:
+        reply = client.call("DELETE", Path.LOCAL_HUB)
+    except Failure as failure:
+        if failure.code == ErrorCode.BRANCH_EXISTS:
+            failure.next = ("momo hub status",)
+        raise
+    said = (
+        "This shop is an ordinary one again." if reply.data["changed"] else "This shop is no hub."
+    )
+    withdrawn = reply.data["withdrawn"]
+    notes = [f"{counted(withdrawn, 'invitation')} withdrawn."] if withdrawn else []
+    return Answer(*reply.parts, lines=[f"{terminal.tick} {said}"], notes=notes)
 
 
 def _move(client: Client, terminal: Terminal, database: str, *, stop: bool) -> Answer:

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
+from momo_cli.errors import in_sandbox
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import option
+from momo_cli.inputs.parameters import SandboxLines, option
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.repeat import WatchFlag, parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
@@ -48,6 +49,7 @@ def lines(
         ),
     ] = False,
     watch: WatchFlag = None,
+    sandbox: SandboxLines = False,
 ) -> Answer:
     """Show the phones, their SIMs and numbers.
 
@@ -59,9 +61,11 @@ def lines(
     Examples:
         momo lines
         momo lines --watch
+        momo lines --sandbox
         momo lines --fail-if-unready --quiet
         momo lines --json --get data.ready
     """
+    client = client.of_mode(sandbox=sandbox)
     look = partial(_look, client, fail_if_unready=fail_if_unready)
     return repeat_answer(look, client, terminal, _VIEW, parse_interval(watch))
 
@@ -80,7 +84,7 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
         reply.text,
         rows,
         heading=_heading(terminal, rows, data),
-        empty=_NO_SIM if any(row.get("state") not in _GONE for row in modems) else _NO_PHONE,
+        empty=_NO_SIM if any(map(_is_there, modems)) else _NO_PHONE,
         notes=[*_notes(rows, terminal, told, moved=ready and unplaced > 0), *_health(modems, told)]
         if terminal.human
         else (),
@@ -88,6 +92,11 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
         exit_code=exit_codes.FINDINGS if fail_if_unready and found else exit_codes.OK,
         faults=found if fail_if_unready else None,
     )
+
+
+def _is_there(phone_row: Row) -> bool:
+    """Return whether a phone of the shop is connected; a simulated one is not the shop's."""
+    return phone_row.get("state") not in _GONE and not phone_row.get("simulated")
 
 
 def _faults(data: dict[str, Any], rows: list[Row], unplaced: int) -> list[str]:
@@ -195,7 +204,16 @@ def _heading(terminal: Terminal, rows: list[Row], data: dict[str, Any]) -> str:
 def _next(
     client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
 ) -> list[str]:
+    found = _commands(client, rows, modems, ready=ready, unplaced=unplaced)
+    return list(map(in_sandbox, found)) if client.sandbox else found
+
+
+def _commands(
+    client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
+) -> list[str]:
     if not rows:
+        if modems and all(row.get("simulated") for row in modems) and not client.sandbox:
+            return ["momo lines --sandbox"]
         fixes = [fix for fix in _fixes(modems) if fix.startswith("momo ")]
         return fixes or ["momo doctor modem" if any(_fixes(modems)) else "momo sims list --wait"]
     known = [f"momo sims acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]

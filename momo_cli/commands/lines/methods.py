@@ -8,7 +8,7 @@ from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_name, method_id, sim_object, split_sim
-from momo_cli.inputs.parameters import DryRun, Method, option
+from momo_cli.inputs.parameters import DryRun, Method, SandboxLines, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
@@ -29,6 +29,7 @@ def add(
     name: Annotated[str, option("The account's name, as customers see it.")],
     sim: Annotated[str | None, option("DEVICE:SLOT", "The SIM of the number.")] = None,
     merchant_code: Annotated[str | None, option("The merchant code, if any.")] = None,
+    sandbox: SandboxLines = False,
 ) -> Answer:
     """Register a number that receives payments.
 
@@ -38,7 +39,9 @@ def add(
     Examples:
         momo methods add --provider momo_mtn --phone 0244124567 --name "Ama Mensah"
         momo methods add --provider momo_telecel --phone 0204100011 --name "Ama Mensah" --sim zte-back:0
+        momo methods add --provider mtn --phone 0244000001 --name "Practice" --sim simulated-mtn:0 --sandbox
     """
+    client = client.of_mode(sandbox=sandbox)
     given = {
         "provider": provider if provider.startswith("momo_") else f"momo_{provider.lower()}",
         "phone_number": phone,
@@ -53,7 +56,7 @@ def add(
 
 
 @command("methods list", view=METHODS_VIEW)
-def list_(client: Client) -> Answer:
+def list_(client: Client, sandbox: SandboxLines = False) -> Answer:
     """List the registered numbers.
 
     These are the merchant numbers, which receive payments.
@@ -62,7 +65,7 @@ def list_(client: Client) -> Answer:
         momo methods list
         momo methods list --fields id,phone_number
     """
-    reply = client.get(Path.PAYMENT_METHODS)
+    reply = client.of_mode(sandbox=sandbox).get(Path.PAYMENT_METHODS)
     return Answer(
         *reply.parts,
         empty="No numbers yet.",
@@ -71,7 +74,7 @@ def list_(client: Client) -> Answer:
 
 
 @command("methods show", view=METHODS_VIEW)
-def show(client: Client, method: Method) -> Answer:
+def show(client: Client, method: Method, sandbox: SandboxLines = False) -> Answer:
     """Show one number.
 
     It shows the SIM of the number and the time of its last payment.
@@ -80,6 +83,7 @@ def show(client: Client, method: Method) -> Answer:
         momo methods show 0244124567
         momo methods show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
     """
+    client = client.of_mode(sandbox=sandbox)
     reply = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method)))
     return Answer(*reply.parts)
 
@@ -92,6 +96,7 @@ def update(
     sim: Annotated[str | None, option("DEVICE:SLOT|none", "The new SIM of the number.")] = None,
     name: Annotated[str | None, option("The account's name, as customers see it.")] = None,
     phone: Annotated[str | None, option("The right number, if a wrong one was registered.")] = None,
+    sandbox: SandboxLines = False,
 ) -> Answer:
     """Change a number, the name of its account, or its SIM.
 
@@ -104,6 +109,7 @@ def update(
         momo methods update 0244124567 --name "Ama Mensah Ventures"
         momo methods update 0244124567 --phone 0244124568
     """
+    client = client.of_mode(sandbox=sandbox)
     changes = only_given({"account_name": name, "phone_number": phone})
     if sim is not None:
         changes["sim"] = None if sim == "none" else sim_object(client, *split_sim(sim, "--sim"))
@@ -125,7 +131,9 @@ def update(
 
 
 @command("methods remove", view=METHODS_VIEW)
-def remove(client: Client, terminal: Terminal, method: Method) -> Answer:
+def remove(
+    client: Client, terminal: Terminal, method: Method, sandbox: SandboxLines = False
+) -> Answer:
     """Remove a number.
 
     Its payments are kept. New payments to its SIM match no number. Exit 10: not confirmed.
@@ -134,6 +142,7 @@ def remove(client: Client, terminal: Terminal, method: Method) -> Answer:
         momo methods remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
         momo methods remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
     """
+    client = client.of_mode(sandbox=sandbox)
     path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
     if not terminal.flags.yes:
         seen = client.get(path)
@@ -155,6 +164,7 @@ def claim(
     replay_to: Annotated[
         str | None, option("ENDPOINT", "Then send them to this endpoint: its label, host or id.")
     ] = None,
+    sandbox: SandboxLines = False,
 ) -> Answer:
     """Claim the unplaced payments of a number.
 
@@ -167,6 +177,7 @@ def claim(
         momo claim 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
         momo claim 0244124567 --replay-to shop.example
     """
+    client = client.of_mode(sandbox=sandbox)
     method = method.strip()
     path = path_of(Path.CLAIM_UNPLACED, id=method_id(client, method))
     target = None if replay_to is None else endpoint_id(client, replay_to)
@@ -227,7 +238,9 @@ def _replays(client: Client, terminal: Terminal, claimed: Reply) -> list[str]:
     if not terminal.human:
         return []
     rows = client.get(Path.ENDPOINTS).data or ()
-    names = [endpoint_name(row, rows) for row in rows if not row.get("is_sandbox")]
+    names = [
+        endpoint_name(row, rows) for row in rows if bool(row.get("is_sandbox")) is client.sandbox
+    ]
     return [_replay(each, claimed) for each in names[:_HINTS_MAX]] or ["momo endpoints add --help"]
 
 

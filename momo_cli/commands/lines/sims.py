@@ -9,7 +9,7 @@ from momo_cli.errors import Failure
 from momo_cli.frame.command import command
 from momo_cli.inputs import passwords
 from momo_cli.inputs.ids import MESSAGES, id_of, sim_object, split_sim
-from momo_cli.inputs.parameters import PasswordFile, Reason, argument, option
+from momo_cli.inputs.parameters import PasswordFile, Reason, SandboxLines, argument, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, Cell, Head, Row, document_of, view_of
 from momo_cli.show.terminal import Terminal
@@ -80,17 +80,20 @@ def list_(
     client: Client,
     terminal: Terminal,
     wait: Annotated[str | None, option("[=30s]", "Wait until a SIM is there.")] = None,
+    sandbox: SandboxLines = False,
 ) -> Answer:
     """List the phones and their SIMs.
 
     DEVICE in other commands is the phone's name or its id. --wait waits until a SIM is there (exit 0) or the time is
-    over (exit 8).
+    over (exit 8). --sandbox lists the simulated phones of momo daemon run --simulated-phone.
 
     Examples:
         momo sims list
         momo sims list --wait=60s
+        momo sims list --sandbox
         momo sims list --fields phone,slot_index,network
     """
+    client = client.of_mode(sandbox=sandbox)
     wait_s = None if wait is None else duration_s(wait, "--wait")
     reply = client.get(Path.SIMS)
     rows = list(_rows(reply))
@@ -104,13 +107,14 @@ def list_(
             reply = client.get(Path.SIMS)
             rows = list(_rows(reply))
     free = [row for row in rows if not row["phone_number"] and not row["ignored"]]
+    hidden = simulated and not rows and not sandbox
     return Answer(
         reply.text,
         rows,
         empty="No SIM was found. Plug in the modem, with its SIM.",
         notes=simulated,
         exit_code=exit_codes.PENDING if wait_s is not None and not rows else exit_codes.OK,
-        next=["momo lines"] if free else [],
+        next=["momo lines"] if free else ["momo sims list --sandbox"] if hidden else [],
     )
 
 
@@ -280,6 +284,7 @@ def assign(
     sim: _Sim,
     method: Annotated[str, option("METHOD", "The number, the name on it, or its id.")],
     move: Annotated[bool, option("--move", "Remove the number that is on the SIM now.")] = False,
+    sandbox: SandboxLines = False,
 ) -> Answer:
     """Assign a number to a SIM.
 
@@ -291,6 +296,7 @@ def assign(
         momo sims assign zte-front:0 --method 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
         momo sims assign zte-front:0 --method 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --move
     """
+    client = client.of_mode(sandbox=sandbox)
     device, slot = split_sim(sim, "DEVICE:SLOT")
     target = sim_object(client, device, slot)
     facts = {"method_id": method, "device": device, "slot": str(slot)}
@@ -310,7 +316,7 @@ def assign(
 
 
 @command("sims clear", view=METHODS_VIEW)
-def clear(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
+def clear(client: Client, terminal: Terminal, sim: _Sim, sandbox: SandboxLines = False) -> Answer:
     """Remove the number from a SIM.
 
     Its payments are then unplaced until it is on a SIM again. A SIM without a number does not change (exit 0).
@@ -318,6 +324,7 @@ def clear(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
     Examples:
         momo sims clear zte-front:0
     """
+    client = client.of_mode(sandbox=sandbox)
     device, slot = split_sim(sim, "DEVICE:SLOT")
     target = sim_object(client, device, slot)
     found = client.get(Path.PAYMENT_METHODS)
@@ -334,6 +341,7 @@ def ignore(
     terminal: Terminal,
     sim: _Sim,
     undo: Annotated[bool, option("--undo", "The SIM is for payments again.")] = False,
+    sandbox: SandboxLines = False,
 ) -> Answer:
     """Set aside a SIM that is not for payments.
 
@@ -343,7 +351,9 @@ def ignore(
     Examples:
         momo sims ignore zte-front:0
         momo sims ignore zte-front:0 --undo
+        momo sims ignore simulated-mtn:0 --sandbox
     """
+    client = client.of_mode(sandbox=sandbox)
     device, slot = split_sim(sim, "DEVICE:SLOT")
     reply = ignore_sim(client, sim_object(client, device, slot), ignored=not undo)
     row: Row = {"phone": reply.data.get("name"), **reply.data}

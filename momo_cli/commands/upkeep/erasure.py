@@ -1,7 +1,7 @@
 """The commands forget and prune, which erase data."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final
 
 from daemon.wire import ErrorCode, Path
@@ -32,13 +32,14 @@ _OPEN: Final = {
     "sms": ("SMS", "SMS"),
 }
 """The noun for unfinished rows of each kind, with its plural if that is not formed with an s."""
-_LOOK: Final = {
-    "orders": "momo tx list --status waiting",
-    "reviews": "momo review list",
-    "messages": "momo messages list",
-    "webhooks": "momo deliveries list --status pending",
-    "sms": "momo tx list",
+_SHOW: Final = {
+    "orders": "momo tx show",
+    "reviews": "momo review show",
+    "messages": "momo messages show",
+    "webhooks": "momo deliveries show",
 }
+"""The command that shows an unfinished row of each kind; an SMS needs nothing, it ends by itself."""
+_SHOWN_MAX: Final = 3
 _PRUNED: Final = {
     "attempts": "tries of deliveries",
     "responses": "answers to deliveries",
@@ -76,9 +77,8 @@ def forget(
     if dry_run or not found["total"]:
         return _forget_answer(looked, payer, "to forget")
     if found["open"]:
-        why = f"not finished yet: {_counted(found['open'])}; nothing was forgotten"
-        look = tuple(_LOOK[name] for name in found["open"] if name in _LOOK)
-        raise Failure(ErrorCode.PAYER_STILL_OPEN, why, next=look)
+        why = f"not finished yet: {_named(found)}; nothing was forgotten"
+        raise Failure(ErrorCode.PAYER_STILL_OPEN, why, next=tuple(_shows(found)))
     if not terminal.flags.yes:
         terminal.note("\n".join(_lines(found, _FORGOTTEN, "to forget")))
         if not terminal.confirm(f"Forget {phone(payer)} for good? This cannot be undone."):
@@ -92,7 +92,7 @@ def _call(client: Client, number: str, *, dry_run: bool) -> Reply:
 
 def _forget_answer(reply: Reply, number: str, what: str, code: int = exit_codes.OK) -> Answer:
     data: dict[str, Any] = reply.data
-    unfinished = [f"Not finished yet: {_counted(data['open'])}."] if data["open"] else []
+    unfinished = [f"Not finished yet: {_named(data)}."] if data["open"] else []
     if what == "forgotten" and data.get("second_folder_waits"):
         unfinished.append(
             "The second folder of the message journal has the messages until it can be written: "
@@ -106,7 +106,7 @@ def _forget_answer(reply: Reply, number: str, what: str, code: int = exit_codes.
         lines=_lines(data, _FORGOTTEN, what),
         empty=f"The shop stores nothing about {phone(number)}.",
         notes=unfinished,
-        next=[f"momo forget --payer {number} --yes"] if ready else [],
+        next=[f"momo forget --payer {number} --yes"] if ready else list(_shows(data)),
         exit_code=code,
     )
 
@@ -116,9 +116,26 @@ def _lines(data: Mapping[str, Any], names: Mapping[str, str], what: str) -> list
     return [f"{count:>9}  {names[name]} {what}" for name, count in counts.items() if count]
 
 
-def _counted(counts: Mapping[str, int]) -> str:
-    named = ((count, _OPEN.get(name, (name, name))) for name, count in counts.items())
-    return ", ".join(counted(count, *noun) for count, noun in named)
+def _named(found: Mapping[str, Any]) -> str:
+    """Return the number of unfinished rows by kind, with the references of transactions and what is of the sandbox."""
+    return ", ".join(_kind_named(found, name, count) for name, count in found["open"].items())
+
+
+def _kind_named(found: Mapping[str, Any], name: str, count: int) -> str:
+    rows = [row for row in found.get("unfinished") or () if row["kind"] == name]
+    said = counted(count, *_OPEN.get(name, (name, name)))
+    tests = sum(bool(row["test"]) for row in rows)
+    facts = [clean(row["id"]) for row in rows] if name == "orders" else []
+    if tests:
+        facts.append("of the sandbox" if tests == count else f"{tests} of the sandbox")
+    return f"{said} ({', '.join(facts)})" if facts else said
+
+
+def _shows(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the commands that show the first unfinished rows of each kind."""
+    for name, show in _SHOW.items():
+        rows = [row for row in found.get("unfinished") or () if row["kind"] == name]
+        yield from (f"{show} {clean(row['id'])}" for row in rows[:_SHOWN_MAX])
 
 
 @command("prune", view=view_of(*_PRUNED, "total", id="total"))

@@ -18,6 +18,7 @@ from momo_cli.inputs.parameters import (
     OfEndpoint,
     Offset,
     Payload,
+    SandboxOnly,
     SinceEvent,
     argument,
     option,
@@ -70,6 +71,7 @@ _ATTEMPT_VIEW: Final = view_of(
     id="number",
 )
 _PAGE: Final = 200
+_HTTP: Final = ("http://", "https://")
 
 _Delivery = Annotated[str, argument("ID", "The delivery.")]
 _Status = Annotated[str | None, option("pending, retrying, delivered or failed.")]
@@ -91,15 +93,17 @@ def list_(
     ] = None,
     every: AllRows = False,
     fail_if_any: FailIfAny = False,
+    sandbox: SandboxOnly = False,
 ) -> Answer:
     """List the deliveries.
 
-    The newest come first, each with the endpoint's response. --fail-if-any does not count those of the sandbox, unless
-    --endpoint names it.
+    The newest come first, each with the endpoint's response. Those of the sandbox are listed too; --sandbox lists them
+    alone. --fail-if-any does not count them, unless --sandbox or --endpoint names them.
 
     Examples:
         momo deliveries list
         momo deliveries list --event expired
+        momo deliveries list --sandbox
         momo deliveries list --status failed --fail-if-any --quiet
         momo deliveries list --all -o csv --fields webhook_id,status,response_status_code
     """
@@ -108,7 +112,9 @@ def list_(
         raise usage("--kind takes only the word all")
     of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
     query = {"endpoint_id": of_endpoint, "status": status, "kind": kind, "event": _event(event)}
-    if fail_if_any and endpoint is None:
+    if sandbox:
+        query["mode"] = Mode.TEST
+    elif fail_if_any and endpoint is None:
         query["mode"] = Mode.LIVE  # deliveries of the sandbox do not count
     if every and not fail_if_any:
         rows = client.rows(Path.DELIVERIES, query, page=_PAGE, offset=offset)
@@ -116,10 +122,11 @@ def list_(
     reply = client.get(Path.DELIVERIES, **query, limit=limit, offset=offset)
     found = reply.data or []
     named = f"{status} " if status else ""
+    where = " of the sandbox" if sandbox else ""
     return Answer(
         *reply.parts,
         heading=list_heading(reply, "deliveries", offset=offset, kind=status),
-        empty=f"No {named}deliveries.",
+        empty=f"No {named}deliveries{where}.",
         next=[f"momo deliveries show {found[0]['id']}"] if fail_if_any and found else [],
         exit_code=exit_codes.FINDINGS if fail_if_any and found else exit_codes.OK,
         faults=list_faults(reply, f"{named}delivery", f"{named}deliveries", wanted=fail_if_any),
@@ -363,7 +370,9 @@ def _one(client: Client, terminal: Terminal, delivery: str) -> Answer:
 def curl(
     client: Client,
     delivery: _Delivery,
-    url: Annotated[str | None, option("The address; default: the endpoint's.")] = None,
+    url: Annotated[
+        str | None, option("The address; default: the endpoint's, if it is an https address.")
+    ] = None,
 ) -> Answer:
     """Print a curl command for one delivery.
 
@@ -377,7 +386,13 @@ def curl(
     """
     path = path_of(Path.LOCAL_DELIVERY_SIGNED, id=id_of(client, DELIVERIES, delivery))
     reply = client.call("POST", path)
-    text = curl_command(reply.data, url or str(reply.data["url"]))
+    address = url or str(reply.data["url"])
+    if not address.startswith(_HTTP):
+        kind = address.partition(":")[0]
+        why = f"the endpoint is {kind}: on this machine, which curl cannot reach; name an address with --url"
+        again = f"momo deliveries curl {delivery} --url http://127.0.0.1:3000/hook"
+        raise usage(why, again)
+    text = curl_command(reply.data, address)
     return Answer(*reply.parts, verbatim=text.splitlines(), plain=text)
 
 

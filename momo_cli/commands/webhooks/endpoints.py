@@ -1,8 +1,9 @@
 """The commands about endpoints and their signing secrets."""
 
+import contextlib
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -39,6 +40,8 @@ _LIST_VIEW: Final = view_of(
     Head("FAILS", lambda row, _: str(row.get("consecutive_failures") or 0), right=True),
     Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
+_NOT_HTTPS: Final = "not_https"
+"""The reason in a refusal of an address without https."""
 _SIZE: Final = re.compile(r"([0-9]{1,6})(k?)", re.ASCII)
 
 _Endpoint = Annotated[str, argument("ID", "The endpoint: its id, label or host.")]
@@ -108,7 +111,8 @@ def add(
     for filter_ in filters:
         client.call("POST", Path.RULES_TEST, body={"sample": {}, "filter": filter_})
     with keep_in(secret_file, "--secret-file") as keep:
-        reply = client.post_once(Path.ENDPOINTS, only_given(given))
+        with _http_explained(url):
+            reply = client.post_once(Path.ENDPOINTS, only_given(given))
         keep(str(reply.body.get("secret")))
     made = _add_rules(client, reply.data["id"], filters)
     name = endpoint_word(client, terminal, clean(reply.data["id"]))
@@ -118,6 +122,22 @@ def add(
         if isinstance(one, Failure)
     ]
     return _added(reply, terminal, secret_file, made, missing)
+
+
+@contextlib.contextmanager
+def _http_explained(url: str | None) -> Iterator[None]:
+    """Name the command that sends to an http address of this machine, if that address is refused."""
+    try:
+        yield
+    except Failure as failure:
+        if at(failure.body, "error.reason") == _NOT_HTTPS:
+            from momo_cli.listener import parse_receiver  # noqa: PLC0415  # only this refusal needs it
+
+            failure.next = ("momo endpoints add --help",)
+            with contextlib.suppress(Failure):
+                parse_receiver(str(url))
+                failure.next = (f"momo listen --forward-to {shlex.quote(str(url))}",)
+        raise
 
 
 def _add_rules(client: Client, endpoint: str, filters: Iterable[Any]) -> list[Reply | Failure]:
@@ -245,7 +265,10 @@ def update(
     body = only_given(given)
     if not body:
         raise usage("name a change, such as --url or --description")
-    return _shown(client, client.call("PUT", _path(client, endpoint), body=body), terminal)
+    path = _path(client, endpoint)
+    with _http_explained(url):
+        reply = client.call("PUT", path, body=body)
+    return _shown(client, reply, terminal)
 
 
 @command("endpoints pause", view=_STATE_VIEW)

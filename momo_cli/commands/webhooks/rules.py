@@ -77,11 +77,11 @@ def add(
     The endpoint gets the payments that match the rule, and while its catch_all is on, also those that match no rule.
 
     Conditions are joined by AND: FIELD OP VALUE, with OP one of = != > >= < <= in startswith endswith contains. VALUE
-    of `in` is a list with commas. Other filters are written in JSON, with --filter.
+    of `in` is a list with commas. They may be one argument in quotes. Other filters are written in JSON, with --filter.
 
     Examples:
         momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 50
-        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --name rents telco.reference_text startswith RENT
+        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --name rents 'telco.reference_text startswith RENT'
         momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter '{"late": true}'
         momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter @rents.json
     """

@@ -71,6 +71,30 @@ async def test_an_invitation_works_once(hub: FakeApi) -> None:
     )
 
 
+async def test_a_hub_that_no_branch_joined_becomes_an_ordinary_shop_again(hub: FakeApi) -> None:
+    word = await invited(hub)
+    ended = await hub.local.delete(wire.Path.LOCAL_HUB)
+    assert ended.json()["data"] == {"changed": True, "withdrawn": 1}
+    assert hub.shop.env.place.role is ShopRole.ALONE
+    assert refused(await hub.local.get(wire.Path.LOCAL_HUB)) == (409, "NOT_A_HUB")
+    again = await hub.local.delete(wire.Path.LOCAL_HUB)
+    assert again.json()["data"] == {"changed": False, "withdrawn": 0}
+    # The invitation is not open again at a hub that is made anew.
+    assert (await hub.local.post(wire.Path.LOCAL_HUB, json={})).json()["data"]["changed"] is True
+    joining = await hub.live.post(wire.Path.BRANCH_JOIN, json={"word": word})
+    assert refused(joining) == (403, "INVITATION_INVALID")
+
+
+async def test_a_hub_that_a_branch_joined_stays_a_hub(hub: FakeApi) -> None:
+    await key_of(hub)
+    await invited(hub, "tamale")
+    refusal = await hub.local.delete(wire.Path.LOCAL_HUB)
+    assert refused(refusal) == (409, "BRANCH_EXISTS")
+    assert "(kumasi)" in refusal.json()["error"]["message"]
+    rows = (await hub.local.get(wire.Path.LOCAL_HUB)).json()["data"]
+    assert [row["name"] for row in rows] == ["kumasi", "tamale"]
+
+
 async def test_only_the_key_of_a_branch_may_send(hub: FakeApi) -> None:
     assert refused(await hub.live.post(SYNC, json=EMPTY)) == (403, "INSUFFICIENT_SCOPE")
     assert refused(await hub.local.post(SYNC, json=EMPTY)) == (404, "BRANCH_NOT_FOUND")

@@ -196,3 +196,21 @@ def test_defect_is_written_down_without_locals(api: FakeApi, shop: Shop) -> None
     assert "momo_cli/commands/lines/lines.py:" in text
     assert "canary-value" not in text
     assert b"momo doctor --bundle" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "wrapped"),
+    [(io.StringIO, Screen, True), (Screen, io.StringIO, False)],
+    ids=["result in a pipe", "messages in a file"],
+)
+def test_messages_are_wrapped_to_the_terminal_that_shows_them(
+    stdout: type[io.StringIO], stderr: type[io.StringIO], wrapped: bool,
+    shop: Shop, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    told = stderr()
+    monkeypatch.setattr("sys.stdout", stdout())
+    monkeypatch.setattr("sys.stderr", told)
+    terminal = open_terminal(Flags(), {**shop.environ, "COLUMNS": "40"})
+    terminal.complain("checkout_url is not public: set public_base_url in config.toml")
+    assert told.getvalue().count("\n") == (2 if wrapped else 1)
+    assert "config.toml" in told.getvalue()

@@ -42,12 +42,24 @@ def test_it_looks_first_and_forgets_after_a_yes(api: FakeApi, momo: Momo) -> Non
 
 
 def test_what_is_open_is_5_names_it_and_forgets_nothing(api: FakeApi, momo: Momo) -> None:
-    waits = {**samples.FORGETTABLE, "open": {"orders": 1, "webhooks": 2}}
+    refs = [samples.REF, f"svc_trx_{'5' * 32}"]
+    unfinished = [
+        {"kind": "orders", "id": refs[0], "test": False},
+        {"kind": "orders", "id": refs[1], "test": True},
+        {"kind": "webhooks", "id": samples.DELIVERY["id"], "test": True},
+    ]
+    counts = {"orders": 2, "webhooks": 1}
+    waits = {**samples.FORGETTABLE, "open": counts, "unfinished": unfinished}
     api.on(*FORGET, ok(waits))
     ran = momo(*PAYER, "--yes", "-o", "table")
     assert ran.code == 5
-    assert "not finished yet: 1 transaction, 2 webhooks; nothing was forgotten" in ran.err
-    assert "momo deliveries list --status pending" in ran.err
+    named = f"2 transactions ({refs[0]}, {refs[1]}, 1 of the sandbox), 1 webhook (of the sandbox)"
+    assert f"not finished yet: {named}; nothing was forgotten" in ran.err
+    shows = (
+        *(f"momo tx show {ref}" for ref in refs),
+        f"momo deliveries show {unfinished[2]['id']}",
+    )
+    assert all(f"{show}\n" in ran.err for show in shows)
     assert asked(api) == [{"number": "0244124567", "dry_run": True}]
     # It may have become open between the preview and the erasure.
     api.on(*FORGET, ok(samples.FORGETTABLE), refusal(409, "PAYER_STILL_OPEN"))

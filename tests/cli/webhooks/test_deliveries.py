@@ -145,5 +145,8 @@ def test_deliveries_of_the_sandbox_are_no_alarm(api: FakeApi, momo: Momo) -> Non
     api.on("GET", ApiPath.DELIVERIES, ok([]))
     momo("deliveries", "list", "--status", "failed", "--fail-if-any")
     assert api.asked[-1].query["mode"] == "live"
+    for flags in ((), ("--fail-if-any",), ("--all", "--json")):
+        momo("deliveries", "list", "--sandbox", *flags)
+        assert api.asked[-1].query["mode"] == "test"
     momo("deliveries", "list", "--status", "failed")
     assert "mode" not in api.asked[-1].query

@@ -37,6 +37,23 @@ def test_only_what_was_given_is_sent(
     assert sent(api) == [("PUT", body)]
 
 
+@pytest.mark.parametrize(
+    ("url", "following"),
+    [
+        ("http://127.0.0.1:3000/hook", "momo listen --forward-to http://127.0.0.1:3000/hook"),
+        ("http://shop.example/hook", "momo endpoints add --help"),
+    ],
+)
+@pytest.mark.parametrize("words", [("add",), ("update", ID, "--url")])
+def test_an_http_address_of_this_machine_is_for_momo_listen(
+    api: FakeApi, momo: Momo, words: tuple[str, ...], url: str, following: str
+) -> None:
+    refused = refusal(422, "URL_NOT_ALLOWED", reason="not_https")
+    api.on("POST", wire.Path.ENDPOINTS, refused)
+    api.on("PUT", ONE, refused)
+    assert momo("endpoints", *words, url, "--json").json["error"]["next"] == [following]
+
+
 MADE = Says({"success": True, "data": samples.ENDPOINT, "secret": "whsec_x"}, 201)
 RULES = f"{ONE}/rules"
 HOOK = "https://shop.example/hook"

@@ -186,3 +186,14 @@ def test_every_value_is_one_word_to_the_shell(tmp_path: Path) -> None:
     assert words[words.index("--header") + 1] == "X-Nasty: " + NASTY.replace("\n", " ")
     assert words[words.index("--url") + 1] == "http://x/?a='b'&c"
     assert len(words) == 5 + 6 + 1 + 1
+
+
+@pytest.mark.parametrize("url", ["exec:/usr/local/bin/book-payment", "spool:/var/spool/payments"])
+def test_a_command_or_folder_is_no_address_for_curl(api: FakeApi, momo: Momo, url: str) -> None:
+    delivery = samples.DELIVERY["id"]
+    signed = ok({**samples.SIGNED, "url": url})
+    api.on("POST", wire.Path.LOCAL_DELIVERY_SIGNED.format(id=delivery), signed)
+    ran = momo("deliveries", "curl", delivery)
+    assert (ran.code, "name an address with --url" in ran.err) == (2, True)
+    elsewhere = momo("deliveries", "curl", delivery, "--url", "http://127.0.0.1:3000/hook")
+    assert (elsewhere.code, "--url http://127.0.0.1:3000/hook" in elsewhere.out) == (0, True)

@@ -21,6 +21,12 @@ ROUTING = f"/v1/open-collections/payments/{samples.REF}/routing"
     ("words", "filter_"),
     [
         (["amount", ">=", "50"], {"amount": {"$gte": "50"}}),
+        (["amount >= 50"], {"amount": {"$gte": "50"}}),
+        (
+            ["payer.name = 'AMA B' late = true"],
+            {"payer.name": {"$eq": "AMA B"}, "late": {"$eq": "true"}},
+        ),
+        (['{"late": true}'], {"late": True}),
         (["currency", "=", "GHS"], {"currency": {"$eq": "GHS"}}),
         (["late", "!=", "true"], {"late": {"$neq": "true"}}),
         (["telco.provider", "in", "mtn, at"], {"telco.provider": {"$in": ["mtn", "at"]}}),
@@ -61,6 +67,8 @@ def test_a_filter_comes_as_json_or_from_a_file(api: FakeApi, momo: Momo, tmp_pat
         [],
         ["amount", ">="],
         ["amount", "like", "5"],
+        [""],
+        ["amount >="],
         ["--filter", "{"],
         ["--filter", "@/nowhere/at/all"],
         ["--filter", "{}", "amount", ">=", "5"],

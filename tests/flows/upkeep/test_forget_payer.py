@@ -246,6 +246,19 @@ async def test_while_something_is_open_nothing_is_forgotten(
     assert everything(shop) == before
 
 
+async def test_what_is_open_is_named_and_its_mode(shop: FakeShop) -> None:
+    await shop.request()
+    await shop.request()
+    await settle(shop)
+    await settle(shop, "UPDATE transactions SET mode = 'test' WHERE seq = 2")
+    found = await erasure.preview_forget(shop.env, NUMBER)
+    ids = await shop.values("SELECT id FROM transactions ORDER BY seq")
+    assert [(row.kind, row.id, row.test) for row in found.unfinished] == [
+        ("orders", ids[0], False),
+        ("orders", ids[1], True),
+    ]
+
+
 async def test_an_order_that_waits_is_open_and_a_cancelled_one_is_not(shop: FakeShop) -> None:
     await shop.request()
     await settle(shop)

@@ -1,0 +1,60 @@
+"""`momo hub init` and `momo hub end`: the question, and the way back."""
+
+import io
+
+import pytest
+
+from daemon import wire
+from tests.cli.conftest import Momo
+from tests.fakes.fake_api import FakeApi, ok, refusal
+
+HUB = wire.Path.LOCAL_HUB
+
+
+@pytest.fixture
+def ordinary(api: FakeApi) -> FakeApi:
+    """A shop that is no hub yet."""
+    api.on("GET", HUB, refusal(409, "NOT_A_HUB"))
+    api.on("POST", HUB, ok({"changed": True, "url": "https://hub.example"}))
+    return api
+
+
+def test_a_shop_becomes_a_hub_only_after_a_yes(
+    ordinary: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = io.StringIO("n\n")
+    monkeypatch.setattr(typed, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin", typed)
+    ran = momo("hub", "init", "-o", "table")
+    assert (ran.code, "Make this shop a hub?" in ran.err) == (10, True)
+    without = momo("hub", "init", "--no-input")
+    assert (without.code, "--yes" in without.err) == (2, True)
+    assert [asked.method for asked in ordinary.asked] == ["GET", "GET"]
+    done = momo("hub", "init", "--yes", "-o", "table")
+    assert (done.code, ordinary.asked[-1].method) == (0, "POST")
+    assert "momo hub end" in done.err
+
+
+def test_a_hub_is_not_asked_about_again(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", HUB, ok([]))
+    api.on("POST", HUB, ok({"changed": False, "url": "https://hub.example"}))
+    ran = momo("hub", "init", "--no-input", "-o", "table")
+    assert (ran.code, ran.out) == (0, "✓ This shop is a hub already.\n")
+
+
+def test_the_end_of_a_hub_names_what_was_withdrawn(api: FakeApi, momo: Momo) -> None:
+    api.on("DELETE", HUB, ok({"changed": True, "withdrawn": 2}))
+    ran = momo("hub", "end", "-o", "table")
+    assert (ran.code, ran.out) == (0, "✓ This shop is an ordinary one again.\n")
+    assert ran.err == "2 invitations withdrawn.\n"
+
+
+def test_a_hub_with_branches_is_refused_its_end_and_told_where_they_are(
+    api: FakeApi, momo: Momo
+) -> None:
+    why = "Branches have joined this hub (kumasi), so it stays one."
+    api.on("DELETE", HUB, refusal(409, "BRANCH_EXISTS", why))
+    ran = momo("hub", "end", "-o", "table")
+    assert ran.code == 5
+    assert "branches have joined this hub (kumasi), so it stays one" in ran.err
+    assert ran.err.endswith("next:  momo hub status\n")
