@@ -1,8 +1,11 @@
 """Opening of a shop: take the lock, load the settings, open the database and the secrets, or report why it cannot start."""
 
+import contextlib
 import shlex
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -28,6 +31,7 @@ EXIT_NOT_SET_UP = 11
 EXIT_DAMAGED = 74
 EXIT_LOCKED = 75
 EXIT_CONFIG = 78
+PRIVATE: Final = 0o700
 
 
 class StartError(MomoError):
@@ -185,6 +189,8 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         StartError: With the exit code and the next step.
     """
     home = open_home(places, environ)
+    # A command without a shop may have created the folder, with the mode that the umask left.
+    _set_mode(places, PRIVATE)
     try:
         store = new_store(places, home.config)
     except StartError:
@@ -212,6 +218,14 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         _close(home, store)
         raise
     return OpenShop(home.config, store, home.vault, home.lock)
+
+
+def _set_mode(places: wire.Places, mode: int) -> None:
+    """Set the mode of the shop's folder. If it is another user's or on a read-only disk, `momo doctor` reports it."""
+    folder = Path(places.home)
+    with contextlib.suppress(OSError):
+        if stat.S_IMODE(folder.stat().st_mode) != mode:
+            folder.chmod(mode)
 
 
 def _close(home: OpenHome, store: Store) -> None:
