@@ -1,8 +1,11 @@
 """Opening of a shop: take the lock, load the settings, open the database and the secrets, or report why it cannot start."""
 
+import contextlib
 import shlex
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -28,6 +31,9 @@ EXIT_NOT_SET_UP = 11
 EXIT_DAMAGED = 74
 EXIT_LOCKED = 75
 EXIT_CONFIG = 78
+PRIVATE: Final = 0o700
+PASSED: Final = 0o711
+"""Of a shop's folder that other users pass through, but cannot list, to reach the socket in it."""
 
 
 class StartError(MomoError):
@@ -92,6 +98,7 @@ def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
         ) from error
     except OSError as error:
         raise _unusable(error) from error
+    _open_way_to_socket(places, config)
     vault = Vault.open(places, config.secrets.store, environ.get(CREDENTIALS, ""))
     return OpenHome(places, config, vault, lock)
 
@@ -185,6 +192,8 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         StartError: With the exit code and the next step.
     """
     home = open_home(places, environ)
+    # A command without a shop may have created the folder, with the mode that the umask left.
+    _set_mode(places, home_mode(places, home.config))
     try:
         store = new_store(places, home.config)
     except StartError:
@@ -212,6 +221,27 @@ def open_shop(places: wire.Places, environ: Mapping[str, str], clock: Clock) -> 
         _close(home, store)
         raise
     return OpenShop(home.config, store, home.vault, home.lock)
+
+
+def home_mode(places: wire.Places, config: Config) -> int:
+    """Return the mode of the shop's folder: other users pass through it only if they may use a socket in it."""
+    inside = places.socket.startswith(f"{places.home}/")
+    return PASSED if inside and config.access.socket_users else PRIVATE
+
+
+def _open_way_to_socket(places: wire.Places, config: Config) -> None:
+    """Let the users of `[access] socket_users` pass through the shop's folder, or end that when the setting is gone."""
+    with contextlib.suppress(OSError):
+        if stat.S_IMODE(Path(places.home).stat().st_mode) in (PRIVATE, PASSED):
+            _set_mode(places, home_mode(places, config))
+
+
+def _set_mode(places: wire.Places, mode: int) -> None:
+    """Set the mode of the shop's folder. If it is another user's or on a read-only disk, `momo doctor` reports it."""
+    folder = Path(places.home)
+    with contextlib.suppress(OSError):
+        if stat.S_IMODE(folder.stat().st_mode) != mode:
+            folder.chmod(mode)
 
 
 def _close(home: OpenHome, store: Store) -> None:

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from types import FrameType
 
@@ -49,6 +49,20 @@ def ended_by_signals(resized: Callable[[], None] | None = None) -> Iterator[None
     finally:
         for number, former in before.items():
             signal.signal(number, former)
+
+
+def make_own_folder(path: str) -> None:
+    """Create a folder and those above it that are missing, all of mode 0700; an OSError if that is not possible.
+
+    The mode of `os.makedirs` is only that of the last folder, but the shop's folder may be one above.
+    """
+    if os.path.isdir(path):  # noqa: PTH112  # pathlib is not needed here
+        return
+    above = os.path.dirname(path)  # noqa: PTH120  # the same
+    if above not in ("", path):
+        make_own_folder(above)
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)  # noqa: PTH102  # the same
 
 
 def open_own(path: str, flags: int) -> int:

@@ -41,6 +41,9 @@ LINES_AWAY_US: Final = 2 * MINUTE_US
 
 # decisions.md section 8
 PASSWORD_ATTEMPTS_MAX: Final = 5
+USER_ATTEMPTS_MAX: Final = 50
+"""Wrong passwords for one user name in that time from all addresses: from ten addresses or more, so that nobody locks a user
+out by mistake, and 4,800 a day, too few to guess a password of ten characters."""
 PASSWORD_WINDOW_US: Final = 15 * MINUTE_US
 SESSION_US: Final = HOUR_US
 """Lifetime of a login of the API."""

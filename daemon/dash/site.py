@@ -5,6 +5,7 @@ form, flow; an action writes only after all checks have passed.
 """
 
 import asyncio
+import contextlib
 import traceback
 from datetime import tzinfo
 from http import HTTPStatus
@@ -148,7 +149,9 @@ class Site:
             language = visit.who.session.language or language
             session = visit.who.session
             if visit.now - session.seen_at >= BROWSER_SEEN_EVERY_US or visit.now < session.seen_at:
-                await self._env.store.write(lambda tx: users.touch(tx, session.id, visit.now))
+                # Pages can be read while nothing can be written, such as with a full disk.
+                with contextlib.suppress(Unavailable):
+                    await self._env.store.write(lambda tx: users.touch(tx, session.id, visit.now))
         visit.words = self._words(language, zone)
 
     async def _show(self, visit: Visit) -> PageAnswer:

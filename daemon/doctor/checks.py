@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from daemon.core.lines.modem_health import Problem
 from daemon.core.upkeep.keep_awake import AwakeStatus
+from daemon.runtime.config import Config, ConfigError, load_config
 from daemon.runtime.machine_names import MachineNames, machine_names
 from daemon.store import open_store
 from daemon.store.engine import Reader
@@ -136,6 +137,14 @@ class System(Struct, frozen=True):
         """Return the paths of the shop, for an area that needs a shop."""
         assert self.places is not None, "this area needs a shop"
         return self.places
+
+
+def settings_or_default(system: System) -> Config:
+    """Return the settings, or the defaults while they are invalid; the area `daemon` reports that."""
+    try:
+        return load_config(system.shop.config, system.environ)
+    except ConfigError:
+        return Config()
 
 
 def has_shop(system: System) -> bool:

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.core.upkeep.disk_space import LOW_BYTES, TIGHT_BYTES
-from daemon.doctor.checks import Check, Status, System, checks_or_default, chmod
+from daemon.doctor.checks import (
+    Check,
+    Status,
+    System,
+    checks_or_default,
+    chmod,
+    settings_or_default,
+)
+from daemon.open_shop import PASSED, home_mode
 from daemon.runtime.private_files import other_writers
 
 
@@ -44,7 +52,10 @@ def _mount_point(folder: Path) -> str:
 def permission_checks(system: System) -> Iterator[Check]:
     """Check the folders, the database and the key."""
     places = system.shop
-    wanted = [(Path(places.home), 0o700), (Path(places.master_key), 0o600)]
+    home = home_mode(places, settings_or_default(system))
+    wanted = [(Path(places.home), home), (Path(places.master_key), 0o600)]
+    if home == PASSED:
+        wanted.append((Path(places.config), 0o600))
     wanted += [(Path(f"{places.database}{end}"), 0o600) for end in ("", "-wal", "-shm")]
     wanted += [(Path(places.home) / "backups", 0o700), (Path(places.log), 0o700)]
     known = [(path, mode, path.stat()) for path, mode in wanted if path.exists()]
@@ -54,7 +65,7 @@ def permission_checks(system: System) -> Iterator[Check]:
     readable = (
         _readable(path, mode, stat.S_IMODE(found.st_mode))
         for path, mode, found in known
-        if stat.S_IMODE(found.st_mode) & 0o077
+        if stat.S_IMODE(found.st_mode) & 0o077 & ~mode
     )
     yield from checks_or_default(
         readable,

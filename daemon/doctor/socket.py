@@ -5,32 +5,53 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.doctor.checks import Check, Status, System, chmod
+from daemon.doctor.checks import Check, Status, System, chmod, settings_or_default
 from daemon.runtime.locks import HomeLock, Locked
 
 
 def checks(system: System) -> Iterator[Check]:
     """Check the socket."""
     path = Path(system.shop.socket)
-    folder = path.parent
+    yield _folder(system, path.parent)
+    yield _answers(system, path)
+
+
+def _folder(system: System, folder: Path) -> Check:
+    """Check that only its owner may open the folder, and that others may pass through it to use the socket if they are named."""
     try:
         mode = stat.S_IMODE(folder.stat().st_mode)
     except OSError:
-        yield Check(
+        return Check(
             "socket.folder", Status.SKIP, f"{folder} does not exist yet: the daemon creates it"
         )
-    else:
-        if mode & 0o077:
-            yield Check(
-                "socket.folder",
-                Status.FAIL,
-                f"other users may open {folder} (mode {mode:04o})",
-                f"chmod 700 {folder}",
-                remedy=chmod(folder, 0o700),
-            )
-        else:
-            yield Check("socket.folder", Status.OK, f"only its owner may open {folder}")
-    yield _answers(system, path)
+    users = settings_or_default(system).access.socket_users
+    allowed = 0o755 if users else 0o700
+    if mode & ~allowed & 0o077:
+        return Check(
+            "socket.folder",
+            Status.FAIL,
+            f"other users may open {folder} (mode {mode:04o})",
+            f"chmod {allowed:o} {folder}",
+            remedy=chmod(folder, allowed),
+        )
+    if not users:
+        return Check("socket.folder", Status.OK, f"only its owner may open {folder}")
+    closed = next((one for one in (folder, *folder.parents) if not _passed(one)), None)
+    if closed is None:
+        return Check("socket.folder", Status.OK, f"{', '.join(users)} may reach the socket")
+    ours = closed == folder or closed == Path(system.shop.home)
+    return Check(
+        "socket.folder",
+        Status.FAIL,
+        f"[access] socket_users names {', '.join(users)}, who cannot reach the socket: only its owner may enter {closed}",
+        "momo daemon restart" if ours else "move the shop to a folder that all users may enter, and set MOMO_HOME "
+        "to it; or: momo service install --system",
+    )  # fmt: skip
+
+
+def _passed(folder: Path) -> bool:
+    """Return whether other users may pass through a folder."""
+    return bool(folder.stat().st_mode & stat.S_IXOTH)
 
 
 def _answers(system: System, path: Path) -> Check:

@@ -137,8 +137,7 @@ def _approve_name(tx: Tx, env: Env, approval: ApprovedPayment) -> None:
         now=approval.at,
     )
     if approved is not None:
-        data = {"approved_payer_id": approved.id, "phone_number": phone_number, "name": name}
-        _log(tx, approval, "payer.approved", data)
+        _log(tx, approval, "payer.approved", {"approved_payer_id": approved.id})
 
 
 def _note_suggestion(tx: Tx, approval: ApprovedPayment) -> None:

@@ -5,7 +5,7 @@ from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Transaction
 from daemon.steps.copies import refuse_copy
-from daemon.store import journal
+from daemon.store import journal, journal_texts
 from daemon.store.engine import Tx
 from daemon.store.payments import transactions
 from daemon.wire import ErrorCode, TransactionStatus
@@ -49,6 +49,7 @@ def cancel_transaction(
         at=now,
         actor=actor,
         transaction_id=cancelled.id,
-        data={} if reason is None else {"reason": reason},
     )
+    if reason is not None:
+        journal_texts.add_reason(tx, cancelled.id, reason)
     return cancelled, True

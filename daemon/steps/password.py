@@ -13,6 +13,7 @@ from daemon.runtime import secrets
 from daemon.runtime.secrets import SecretsLocked
 from daemon.store import journal
 from daemon.store.access import passwords, users
+from daemon.store.access.passwords import Counter
 from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode, Mode, Role
 
@@ -21,15 +22,15 @@ SEED_PURPOSE = "totp-seed"
 
 
 class Attempt(Struct, frozen=True):
-    """An attempt that was counted: its counter, the caller's name for the journal, and how many are left after it."""
+    """An attempt that was counted: its counters, the caller's name for the journal, and how many are left after it."""
 
-    who: str
+    counters: tuple[Counter, ...]
     actor: str
     remaining: int
 
 
-async def count(env: Env, who: str, actor: str) -> Attempt:
-    """Count an attempt; 5 are allowed in 15 minutes.
+async def count(env: Env, who: str, actor: str, *others: Counter) -> Attempt:
+    """Count an attempt; 5 are allowed in 15 minutes, and as many as each of the other counters allows.
 
     Counted and committed before the password is checked: a crash or many calls at once give no free attempt.
 
@@ -38,7 +39,8 @@ async def count(env: Env, who: str, actor: str) -> Attempt:
         Unavailable: It could not be counted.
     """
     now = env.clock.now_us()
-    counted = await env.store.write(lambda tx: passwords.count_attempt(tx, now, who))
+    counters = (Counter(who), *others)
+    counted = await env.store.write(lambda tx: passwords.count_attempt(tx, now, *counters))
     if counted.wait_us:
         retry_after_s = -(-counted.wait_us // SECOND_US)
         raise Refusal(
@@ -47,12 +49,17 @@ async def count(env: Env, who: str, actor: str) -> Attempt:
             headers={"Retry-After": str(retry_after_s)},
             retry_after=retry_after_s,
         )
-    return Attempt(who, actor, counted.remaining)
+    return Attempt(counters, actor, counted.remaining)
 
 
-async def forgive(env: Env, attempt: Attempt) -> None:
-    """Take an attempt back, because it was right."""
-    await env.store.write(lambda tx: passwords.forgive_attempt(tx, attempt.who))
+async def forgive(env: Env, *counters: Counter) -> None:
+    """Take an attempt back from these counters, because it was right."""
+
+    def job(tx: Tx) -> None:
+        for counter in counters:
+            passwords.forgive_attempt(tx, counter.who)
+
+    await env.store.write(job)
 
 
 async def missing(env: Env, who: str) -> Refusal:

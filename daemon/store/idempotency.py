@@ -135,6 +135,14 @@ def release(tx: Tx, claim: Idempotency) -> None:
     )
 
 
+def remove(tx: Tx, scope: str, key: str) -> None:
+    """Delete an answer, because it must be erased; a repeat of the call runs anew."""
+    tx.run(
+        "DELETE FROM idempotency_keys WHERE scope = :scope AND key = :key",
+        {"scope": scope, "key": key},
+    )
+
+
 def shift_ages(tx: Tx, by_us: int, now: int) -> None:
     """Correct the ages of the answers after the clock was set by `by_us`: unchanged or younger, never older.
 

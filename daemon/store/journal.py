@@ -13,6 +13,7 @@ from msgspec import Struct
 from daemon.core import json_values
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Rows, Tx
+from daemon.store.journal_texts import with_texts
 from daemon.store.rows import Conditions, columns, load_all, table, values
 from daemon.wire import Mode
 
@@ -24,7 +25,7 @@ EVENTS_BATCH = 1_000
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One entry to append; `data` holds no names, bodies or secrets that other rows do not already keep."""
+    """One entry to append; `data` holds no names, numbers, notes or secrets: rows that it names have them (`journal_texts`)."""
 
     type: str
     mode: Mode
@@ -150,13 +151,11 @@ def after(
 ) -> list[Event]:
     """Return the entries after `seq`, oldest first."""
     one = f"AND {_OF_TRANSACTION} " if transaction_id is not None else ""
-    return load_all(
-        Event,
-        reader.all(
-            f"SELECT {columns(Event)} FROM events WHERE seq > :seq {one}ORDER BY seq LIMIT :limit",
-            {"seq": seq, "id": transaction_id, "limit": limit},
-        ),
+    rows = reader.all(
+        f"SELECT {columns(Event)} FROM events WHERE seq > :seq {one}ORDER BY seq LIMIT :limit",
+        {"seq": seq, "id": transaction_id, "limit": limit},
     )
+    return with_texts(reader, load_all(Event, rows))
 
 
 def types_after(reader: Reader, seq: int, *, limit: int) -> list[tuple[int, str]]:
@@ -180,7 +179,7 @@ def of_transaction(
         "ORDER BY seq LIMIT :limit OFFSET :offset",
         {"id": transaction_id, "limit": limit, "offset": offset},
     )
-    return load_all(Event, rows), int(total)
+    return with_texts(reader, load_all(Event, rows)), int(total)
 
 
 class JournalFilter(Struct, frozen=True, kw_only=True):
@@ -222,7 +221,7 @@ def listed(reader: Reader, wanted: JournalFilter, *, limit: int) -> tuple[list[E
         f"SELECT {columns(Event)} FROM events WHERE {conditions.where} ORDER BY seq DESC LIMIT :limit",
         {**conditions.params, "limit": limit + 1},
     )
-    return load_all(Event, rows[:limit]), len(rows) > limit
+    return with_texts(reader, load_all(Event, rows[:limit])), len(rows) > limit
 
 
 def last_seq(reader: Reader) -> int:

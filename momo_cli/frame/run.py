@@ -224,7 +224,7 @@ def write_crash_file(state: str, text: str, now: datetime) -> str:
     """Write a crash file and return its path, or raise OSError; delete the oldest ones beyond `KEPT`."""
     folder = f"{state}/crash"
     path = f"{folder}/{now:%Y%m%dT%H%M%S}-{system.new_key()[:8]}.log"
-    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
+    system.make_own_folder(folder)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text + "\n")

@@ -49,7 +49,7 @@ def hold_lock(terminal: Terminal, name: str, command: str) -> Iterator[None]:
     """Hold a lock while the block runs; wait for it up to `--wait-lock`, then fail (LOCKED) and name its holder."""
     folder = f"{terminal.located.places.state}/lock"
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
+        system.make_own_folder(folder)
         descriptor = system.open_own(f"{folder}/{name}", os.O_RDWR | os.O_CREAT)
     except OSError as problem:
         if problem.errno == errno.ELOOP:

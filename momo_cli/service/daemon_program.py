@@ -124,7 +124,7 @@ def spawn_daemon(terminal: Terminal, log: str, flags: Sequence[str]) -> subproce
     """Start `daemon run` in its own session, with its output in the log, and do not wait for it."""
     user = machine_user(terminal, "run")
     folder = os.path.dirname(log)  # noqa: PTH120  # pathlib is not needed here
-    os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 -- pathlib is not needed here
+    system.make_own_folder(folder)
     descriptor = system.open_own(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
         if user is not None:

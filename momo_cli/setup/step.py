@@ -1,10 +1,10 @@
 """The context of the steps of `momo setup`, and the steps that were postponed or done (`state/setup.json`)."""
 
 import json
-import os
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from momo_cli import system
 from momo_cli.errors import Failure
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.setup.answer_file import SetupAnswers
@@ -31,7 +31,7 @@ def record_step(state: str, name: str, *, later: bool) -> None:
     kept = {**postponed_steps(state), name: "later"}
     if not later:
         kept.pop(name)
-    os.makedirs(state, mode=0o700, exist_ok=True)  # noqa: PTH103  # no pathlib here
+    system.make_own_folder(state)
     with open(f"{state}/{_NAME}", "w", encoding="utf-8") as file:  # noqa: PTH123 -- pathlib is not needed here
         json.dump(kept, file)
 

@@ -10,12 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from daemon import wire
-from daemon.open_shop import StartError, open_home
+from daemon.open_shop import StartError, open_home, open_shop
 from daemon.runtime import clock_state, crash_file, private_files
 from daemon.runtime.locks import HomeLock
 from daemon.runtime.log import NAME, LogFile
 from daemon.runtime.private_files import other_writers
 from parsers.times import from_us
+from tests.fakes.clock import FakeClock
 
 ME = os.getuid()
 
@@ -62,6 +63,14 @@ def test_settings_of_another_user_are_refused_and_those_of_root_are_not(config: 
 
 def places(home: Path) -> wire.Places:
     return wire.places({"MOMO_HOME": str(home)}, ME, "/tmp")
+
+
+def test_setup_takes_the_folder_of_the_shop_away_from_others(tmp_path: Path) -> None:
+    home = tmp_path / "shop"
+    home.mkdir()
+    home.chmod(0o755)
+    open_shop(places(home), {}, FakeClock()).close()
+    assert home.stat().st_mode & 0o777 == 0o700
 
 
 def test_the_daemon_does_not_start_with_settings_that_others_may_write(

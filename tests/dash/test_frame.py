@@ -1,12 +1,16 @@
 """Properties of every page: links lead to pages that this user may see, and faults are shown as sentences."""
 
 import re
+from typing import Any
 
 import pytest
 
+from daemon.core.errors import Unavailable
+from daemon.core.limits import BROWSER_SEEN_EVERY_US, SECOND_US
 from daemon.dash.pages.payments import payments
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
+from daemon.store.engine import Store
 from daemon.wire import Role
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
@@ -57,3 +61,15 @@ async def test_a_payment_names_the_command_that_shows_its_sms(api: FakeApi) -> N
         f"momo messages show {message}"
         in (await person.get(f"/dash/payments/{paid.payment_id}")).text
     )
+
+
+async def test_pages_are_still_shown_when_the_disk_is_full(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(self: Store, job: Any) -> None:
+        raise Unavailable("the disk is full", 30)
+
+    person = await log_in(api, Role.OWNER)
+    monkeypatch.setattr(Store, "write", full)
+    api.shop.clock.advance(BROWSER_SEEN_EVERY_US / SECOND_US)
+    assert (await person.get("/dash/payments")).status_code == 200

@@ -146,8 +146,8 @@ FACTS: dict[str, list[dict[str, Any]]] = {
         {"reasons": [str(one), *more]} for one in SuggestionReason for more in ([], ["amount"])
     ],
     "payment.walk_in": [{}, {"rejected": True}, {"historical": True}],
-    "payer.approved": [{"name": "KOFI", "phone_number": "+233241234567"}],
-    "payer.revoked": [{"name": "KOFI", "phone_number": "+233241234567"}],
+    "payer.approved": [{}, {"name": "KOFI", "phone_number": "+233241234567"}],
+    "payer.revoked": [{}, {"name": "KOFI", "phone_number": "+233241234567"}],
     **{
         f"sms.{kind}": [{"kind": text} for text in ("", *timeline._SMS)]
         for kind in ("queued", "sent", "delivered")

@@ -166,6 +166,35 @@ async def test_only_the_owner_gives_rights_on_the_machine(
     assert (await owner.post(place, given)).status_code == 303
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("smtp.host", "mail.evil.example"), ("store.url", "postgresql://evil.example/momo")],
+)
+async def test_only_the_owner_changes_where_secrets_and_users_are(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, key: str, value: str
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", str(api.home))
+    manager = await log_in(api, Role.MANAGER)
+    given = {"value": value, "confirm_password": PASSWORD}
+    assert (await manager.post(f"/dash/settings/{key}", given)).status_code == 403
+    assert not (api.home / "config.toml").exists()
+
+
+@pytest.mark.parametrize("role", [Role.OWNER, Role.MANAGER])
+async def test_where_webhooks_may_go_is_changed_on_the_machine_only(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, role: Role
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", str(api.home))
+    person, place = await log_in(api, role), "/dash/settings/webhooks.allow_private_hosts"
+    shown = (await person.get(f"{place}?value=10.0.0.7")).text
+    assert "momo config set webhooks.allow_private_hosts VALUE" in shown
+    assert '<button class="main">' not in shown
+    answer = await person.post(place, {"value": "10.0.0.7", "confirm_password": PASSWORD})
+    assert answer.status_code == 422
+    assert "is changed only on the shop" in answer.text
+    assert not (api.home / "config.toml").exists()
+
+
 async def test_the_mail_password_is_stored_and_never_shown(api: FakeApi) -> None:
     owner = await log_in(api, Role.OWNER)
     form = {"mail_password": "secret-of-mail", "confirm_password": PASSWORD}

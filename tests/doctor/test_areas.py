@@ -5,7 +5,7 @@ import re
 import socket
 import sqlite3
 import tarfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from daemon.core.upkeep.keep_awake import AwakeState, AwakeStatus
 from daemon.doctor import bundle
 from daemon.doctor.checks import Running, Status, System, User, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks
+from daemon.open_shop import open_home
 from daemon.runtime.locks import HomeLock
 from daemon.store.branches import branches, link
 from daemon.store.branches.link import HubLink
@@ -166,6 +167,51 @@ def test_a_stale_socket_is_removed_by_fix_unless_a_daemon_is_about_to_serve(
     assert not path.exists()
     path.write_text("mine")
     assert found(patient, "socket")["socket.answers"][2] == f"move {path} away"
+
+
+@pytest.fixture
+def way(tmp_path: Path) -> Iterator[None]:
+    """Let other users pass through the folders above the shop, as through /srv."""
+    closed = [one for one in (tmp_path, *tmp_path.parents) if not one.stat().st_mode & 0o001]
+    modes = {one: one.stat().st_mode for one in closed}
+    for one in closed:
+        one.chmod(modes[one] | 0o011)
+    yield
+    for one in closed:
+        one.chmod(modes[one])
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("mode", [0o711, 0o755])
+def test_a_socket_for_named_users_is_no_fault(patient: System, home: Path, mode: int) -> None:
+    settings = home / "config.toml"
+    settings.write_text('[access]\nsocket_users = ["ama"]\n')
+    settings.chmod(0o600)
+    open_home(patient.shop, {}).lock.release()
+    (home / "run").mkdir()
+    (home / "run").chmod(mode)
+    checks = found(patient, "socket", "permissions")
+    assert checks["socket.folder"] == ("ok", "ama may reach the socket", "")
+    assert checks["permissions.private"][0] == "ok"
+    settings.unlink()
+    assert found(patient, "socket")["socket.folder"][0] == "fail"
+    assert found(patient, "permissions")["permissions.private"][2] == f"chmod 700 {home}"
+    open_home(patient.shop, {}).lock.release()
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.usefixtures("way")
+def test_named_users_who_cannot_reach_the_socket_are_a_fault(patient: System, home: Path) -> None:
+    (home / "config.toml").write_text('[access]\nsocket_users = ["ama"]\n')
+    (home / "run").mkdir(mode=0o755)
+    status, detail, fix = found(patient, "socket")["socket.folder"]
+    assert (status, fix) == ("fail", "momo daemon restart")
+    assert detail.endswith(f"who cannot reach the socket: only its owner may enter {home}")
+    home.chmod(0o711)
+    home.parent.chmod(0o700)
+    status, detail, fix = found(patient, "socket")["socket.folder"]
+    assert (status, detail.endswith(f"may enter {home.parent}")) == ("fail", True)
+    assert fix.startswith("move the shop to a folder that all users may enter")
 
 
 def test_a_damaged_database_is_said_and_left(patient: System, home: Path, shop: FakeShop) -> None:

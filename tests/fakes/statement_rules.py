@@ -13,6 +13,7 @@ UNIQUE: Final = re.compile(r"(\w+\.)?(seq|id)")
 """The columns that end an ORDER BY before a LIMIT."""
 ALSO_UNIQUE: Final = frozenset(
     {
+        "scope, key",  # of an idempotent answer
         # Of one pair of name words: the key of `request_names`.
         "n.expires_at DESC, n.transaction_id DESC",
         # The columns that the rows are grouped by.

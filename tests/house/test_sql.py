@@ -27,6 +27,8 @@ UNIQUE = {
     "branch_id, version, id",
     # The key of the facts that are only shown.
     "branch_id, kind, id",
+    # The key of idempotent answers.
+    "scope, key",
     # Each transaction has a pair of names once.
     "n.transaction_id",
     # `select_page`; the orders that its callers pass are checked below.

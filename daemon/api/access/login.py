@@ -3,7 +3,7 @@
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields
-from daemon.api.http.service import NO_STORE, Call, Reply, ok
+from daemon.api.http.service import NO_STORE, Call, Reply, client_address, ok
 from daemon.api.openapi.describe import described
 from daemon.core.json_values import timestamp
 from daemon.flows.access import password
@@ -100,6 +100,4 @@ def _client(call: Call) -> tuple[str, str]:
     uid = call.scope["state"].get("peer_uid")
     if uid is not None:
         return passwords.SOCKET, f"socket:{uid}"
-    client = call.scope.get("client")
-    address = client[0] if client else ""
-    return passwords.client_name(address), "login"
+    return passwords.client_name(client_address(call)), "login"

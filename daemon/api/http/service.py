@@ -13,7 +13,7 @@ from daemon.api.http.body import header
 from daemon.api.http.fields import Query, read_uuid
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
-from daemon.core.access.rate_limit import Rates
+from daemon.core.access.rate_limit import Rates, caller_address
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency, Source
 from daemon.core.limits import IDEMPOTENCY_WAIT_S
@@ -207,3 +207,10 @@ class Call(Struct, frozen=True):
 
 
 Handler = Callable[[Call], Awaitable[Reply | ASGIApp]]
+
+
+def client_address(call: Call) -> str:
+    """Return the address that a call over TCP came from, as `pages.client_header` names it behind a proxy."""
+    client = call.scope.get("client")
+    setting = call.env.config.pages.client_header.lower().encode()
+    return caller_address(client[0] if client else "", call.scope["headers"], setting)

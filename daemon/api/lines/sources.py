@@ -9,9 +9,8 @@ from typing import Any, Final
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import header, parse, read_bytes
 from daemon.api.http.fields import Fields
-from daemon.api.http.service import NO_STORE, Call, Reply, ok
+from daemon.api.http.service import NO_STORE, Call, Reply, client_address, ok
 from daemon.api.openapi.describe import described
-from daemon.core.access.rate_limit import caller_address
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.json_values import success, timestamp_or_none
 from daemon.core.messages.android import (
@@ -95,10 +94,7 @@ async def post_android(call: Call) -> Reply:
 
 
 def _refusal(call: Call, fault: Fault) -> Refusal:
-    client = call.scope.get("client")
-    setting = call.env.config.pages.client_header.lower().encode()
-    who = caller_address(client[0] if client else "", call.scope["headers"], setting)
-    taken = call.service.refused_posts.take(who, call.env.clock.now_us())
+    taken = call.service.refused_posts.take(client_address(call), call.env.clock.now_us())
     if taken is not None and not taken.allowed:
         return _limited(taken.retry_after_s)
     return Refusal(ErrorCode.UNAUTHORIZED, _WHY[fault], hint=_HINT)

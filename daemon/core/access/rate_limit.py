@@ -26,12 +26,11 @@ def is_loopback_address(address: str) -> bool:
 def forwarded_address(headers: Iterable[tuple[bytes, bytes]], header: bytes) -> str | None:
     """Return the address that a proxy's header names; None if it names none.
 
-    Trust the header only from this machine, because any other client could forge it. The nearest proxy adds the last item.
+    Trust the header only from this machine, because any other client could forge it. The nearest proxy adds the last item,
+    and some proxies add it as another line after the client's own.
     """
-    for name, value in headers:
-        if name == header:
-            return value.decode("latin-1").rpartition(",")[2].strip()
-    return None
+    told = [value for name, value in headers if name == header]
+    return told[-1].decode("latin-1").rpartition(",")[2].strip() if told else None
 
 
 def caller_address(peer: str, headers: Iterable[tuple[bytes, bytes]], header: bytes) -> str:

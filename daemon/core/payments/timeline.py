@@ -163,9 +163,13 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
     ),
     "payer.approved": lambda facts, _payment: (
         f"The name {facts['name']} is approved for {facts['phone_number']} from now on."
+        if facts.get("name")
+        else "A name was approved for a number; both were erased since."
     ),
     "payer.revoked": lambda facts, _payment: (
         f"The name {facts['name']} is no longer approved for {facts['phone_number']}."
+        if facts.get("name")
+        else "The approval of a name was withdrawn; name and number were erased since."
     ),
     "sms.queued": _sms("is queued"),
     "sms.sent": _sms("was sent"),

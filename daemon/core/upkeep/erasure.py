@@ -6,6 +6,7 @@ payer is removed.
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 ERASED: Final = "***"
@@ -19,6 +20,8 @@ _PERSONAL: Final = frozenset(
     }
 )  # fmt: skip
 """Members of the payloads, and the fields of rules (`core.webhooks.rule_fields`)."""
+_WORD: Final = re.compile(r"[^\W\d_]{3,}")
+"""A word of a name; shorter ones are initials and titles."""
 _DIGITS_COMPARED: Final = 9
 """The last digits, which are the same in every spelling of a number (Ghana's without the 0 and the +233)."""
 
@@ -37,9 +40,14 @@ def forget_in_json(text: str, number: str) -> str:
     return json.dumps(_without(value, number), ensure_ascii=False, separators=(",", ":"))
 
 
-def forget_in_text(text: str, number: str) -> str:
-    """Return a text, such as an operator's notes, without the number in any spelling."""
-    return _pattern(number).sub(ERASED, text)
+def forget_in_text(text: str, number: str, names: Iterable[str] = ()) -> str:
+    """Return a text, such as an operator's notes, without the number in any spelling and without the words of the names."""
+    without = _pattern(number).sub(ERASED, text)
+    words = sorted({word for name in names for word in _WORD.findall(name)})
+    if not words:
+        return without
+    named = "|".join(re.escape(word) for word in words)
+    return re.sub(rf"\b({named})\b", ERASED, without, flags=re.IGNORECASE)
 
 
 def search_digits(number: str) -> str:

@@ -27,30 +27,32 @@ HALF_S: Final = 5 * MINUTE_US // SECOND_US
 
 
 async def check_password(env: Env, address: str, name: str, password: str) -> User:
-    """Return the user with this name and password; the attempts of an address are those of the API's login.
+    """Return the user with this name and password; the attempts are those of the API's login, by address and by name.
 
     Only wrong ones stay counted, because the people of a shop share one address.
 
     Raises:
         Refusal: INVALID_PASSWORD, also for an unknown or disabled user; TOO_MANY_ATTEMPTS.
     """
-    attempt = await steps.count(env, passwords.client_name(address), "login")
+    by_name = passwords.of_login(name)
+    attempt = await steps.count(env, passwords.client_name(address), "login", by_name)
     user = await env.store.look(lambda reader: users.named(reader, name))
     user = await steps.verify(env, user, password, attempt)
-    await steps.forgive(env, attempt)
+    await steps.forgive(env, *attempt.counters)
     return user
 
 
 async def check_code(env: Env, address: str, user: User, code: str) -> None:
-    """Check the code of a user's second factor.
+    """Check the code of a user's second factor: 5 wrong ones in 15 minutes, from all addresses together.
 
     Raises:
         Refusal: SECOND_FACTOR_REQUIRED if it is wrong; TOO_MANY_ATTEMPTS.
         Unavailable: The master key is not available.
     """
-    attempt = await steps.count(env, passwords.client_name(address), f"user:{user.name}")
+    by_user, actor = passwords.of_code(user.name), f"user:{user.name}"
+    attempt = await steps.count(env, passwords.client_name(address), actor, by_user)
     await steps.verify_code(env, user, code, attempt)
-    await steps.forgive(env, attempt)
+    await steps.forgive(env, *attempt.counters)
 
 
 async def seal_half(env: Env, user: User) -> str:

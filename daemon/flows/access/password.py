@@ -2,10 +2,12 @@
 
 import asyncio
 
+from msgspec.structs import replace
+
 from daemon.core.access import browser_sessions, sessions
 from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.model import BrowserSession
+from daemon.core.model import BrowserSession, User
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
 from daemon.runtime.system import Clock
@@ -86,11 +88,27 @@ async def check(
     """
     if not password:
         raise await steps.missing(env, who)
-    attempt = await steps.count(env, who, actor)
     owner = await env.store.look(users.owner)
+    by_name: tuple[passwords.Counter, ...] = ()
+    if login and owner is not None and who != passwords.SOCKET:
+        by_name = (passwords.of_login(owner.name),)
+    attempt = await steps.count(env, who, actor, *by_name)
     user = await steps.verify(env, owner, password, attempt)
+    await steps.forgive(env, *by_name)
     if login:
+        await _check_code(env, user, code, attempt)
+
+
+async def _check_code(env: Env, user: User, code: str | None, attempt: steps.Attempt) -> None:
+    """Check the code of the second factor; wrong ones are counted for the user, as in the dashboard."""
+    if user.totp_sealed is None or not code:
         await steps.verify_code(env, user, code, attempt)
+        return
+    by_user = passwords.of_code(user.name)
+    counted = await steps.count(env, by_user.who, attempt.actor)
+    remaining = min(attempt.remaining, counted.remaining)
+    await steps.verify_code(env, user, code, replace(counted, remaining=remaining))
+    await steps.forgive(env, by_user)
 
 
 async def set_new(store: Store, clock: Clock, actor: str, new: str | None) -> None:

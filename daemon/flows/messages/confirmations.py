@@ -38,11 +38,7 @@ async def revoke_approved_payer(env: Env, caller: Caller, payer_id: str) -> Appr
                 mode=payer.mode,
                 at=now,
                 actor=caller.name,
-                data={
-                    "approved_payer_id": payer.id,
-                    "phone_number": payer.phone_number,
-                    "name": payer.name,
-                },
+                data={"approved_payer_id": payer.id},
             )
         revoked = payments.approved_payer(tx, payer_id, None)
         assert revoked is not None, "approvals are never deleted"

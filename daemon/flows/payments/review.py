@@ -388,9 +388,6 @@ def _journal(tx: Tx, review_id: str, outcome: Transaction | None, payment: Payme
     about = decided.transaction_id
     if outcome is not None and (about is None or decided.state == "approved"):
         about = outcome.id
-    data = {"review_id": decided.id, "reason": decided.reason}
-    if decided.notes:
-        data["notes"] = decided.notes
     journal.add(
         tx,
         type=f"review.{decided.state}",
@@ -400,7 +397,7 @@ def _journal(tx: Tx, review_id: str, outcome: Transaction | None, payment: Payme
         transaction_id=about,
         payment_id=None if payment is None else payment.id,
         message_id=decided.message_id,
-        data=data,
+        data={"review_id": decided.id, "reason": decided.reason},
     )
 
 

@@ -1,6 +1,7 @@
 """Change one setting in the shop's own file for a user, with a journal entry. It takes effect at the next start."""
 
 import asyncio
+from typing import Final
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
@@ -11,25 +12,42 @@ from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.wire import Mode, Places
 
-_USERS = "access."
-"""The settings that give other users of this machine the rights of the owner."""
+ON_THE_MACHINE: Final = frozenset(
+    f"webhooks.{name}" for name in ("allow_private_hosts", "allow_private_cidrs", "ca_file")
+)
+"""The settings of the guard of webhook addresses: in the daemon's own file only (decisions.md section 7)."""
+_OPERATIONS: Final = {
+    "access": Operation.MANAGE_USERS,  # gives other users of this machine the rights of the owner
+    "store": Operation.MANAGE_USERS,  # another database has other users
+    "secrets": Operation.MANAGE_SECRETS,
+    "smtp": Operation.MANAGE_SECRETS,  # the stored password is sent to this server
+}
+"""What a user must be allowed to change a setting of a section, beside those that a manager may change."""
 
 
-def require_change(caller: Caller, key: str) -> None:
-    """Reject a user without the permission to change a setting.
+def operation_of(key: str) -> Operation:
+    """Return the operation that a user must be allowed to change a setting."""
+    return _OPERATIONS.get(key.partition(".")[0], Operation.CHANGE_SETTINGS)
+
+
+def _require_change(caller: Caller, key: str) -> None:
+    """Reject a change that the user may not make, or that nobody may make from here.
 
     Raises:
         Refusal: ROLE_REQUIRED.
+        CannotEdit: Only a person at the machine may change it.
     """
-    require(
-        caller,
-        Operation.MANAGE_USERS if key.startswith(_USERS) else Operation.CHANGE_SETTINGS,
-    )
+    require(caller, operation_of(key))
+    if key in ON_THE_MACHINE:
+        raise config_edit.CannotEdit(
+            f"{key} is changed only on the shop's machine, because it decides where webhooks may go: "
+            f"momo config set {key} VALUE"
+        )
 
 
 async def preview(caller: Caller, places: Places, key: str, value: str | None) -> Json:
     """Check a change without writing it; the result and the errors are those of `change`."""
-    require_change(caller, key)
+    _require_change(caller, key)
     return await asyncio.to_thread(config_edit.change_setting, places, key, value, dry_run=True)
 
 
@@ -41,7 +59,7 @@ async def change(env: Env, caller: Caller, places: Places, key: str, value: str 
         NoSuchKey, ConfigError, CannotEdit: As for `change_setting`.
         OSError: The file cannot be written.
     """
-    require_change(caller, key)
+    _require_change(caller, key)
     done = await asyncio.to_thread(config_edit.change_setting, places, key, value)
     now = env.clock.now_us()
     data = {"key": key, "value": done["value"], "before": done["old"]}

@@ -17,6 +17,8 @@ Command = Mapping[str, Any]
 Outcome = dict[str, Any]
 SETTINGS_BY_HUB: Final = ("transactions.", "sms.", "pages.", "retention.", "limits.")
 """The sections that a hub may set: none that names programs, files, addresses or users of the branch."""
+NOT_BY_HUB: Final = frozenset({"pages.client_header", "pages.logo"})
+"""Of those sections: the header that names whose address the login limits count, and a file."""
 
 
 class HubCommands:
@@ -74,7 +76,7 @@ class HubCommands:
             return {"done": True, "counts": done.counts}
         if kind == "settings":
             key = str(body["key"])
-            if not key.startswith(SETTINGS_BY_HUB):
+            if not key.startswith(SETTINGS_BY_HUB) or key in NOT_BY_HUB:
                 return {"done": False, "why": f"{key} is only changed at the branch"}
             changed = await settings.change(self._env, caller, self._places, key, body.get("value"))
             return {"done": True, "restart": bool(changed["changed"])}

@@ -10,7 +10,12 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.access.sessions import Session
-from daemon.core.limits import PASSWORD_ATTEMPTS_MAX, PASSWORD_WINDOW_US
+from daemon.core.limits import (
+    PASSWORD_ATTEMPTS_MAX,
+    PASSWORD_WINDOW_US,
+    USER_ATTEMPTS_MAX,
+    USER_NAME_CHARACTERS_MAX,
+)
 from daemon.store.engine import Reader, Tx
 
 ACCOUNT: Final = "account"
@@ -35,6 +40,26 @@ class Attempt(Struct, frozen=True):
     wait_us: int = 0
 
 
+class Counter(Struct, frozen=True):
+    """Whose attempts are counted, and how many are allowed in 15 minutes."""
+
+    who: str
+    most: int = PASSWORD_ATTEMPTS_MAX
+
+
+def of_login(name: str) -> Counter:
+    """Return the counter of wrong passwords for a user name from all addresses; an unknown name is counted too.
+
+    It is larger than that of an address, so that nobody far away locks a user out easily.
+    """
+    return Counter(f"login:{name[:USER_NAME_CHARACTERS_MAX]}", USER_ATTEMPTS_MAX)
+
+
+def of_code(name: str) -> Counter:
+    """Return the counter of wrong codes of a user's second factor: who sends one has the password."""
+    return Counter(f"code:{name}")
+
+
 def client_name(address: str) -> str:
     """Return the name under which logins from an address are counted; for IPv6 the /64 network."""
     if ":" in address:
@@ -44,25 +69,35 @@ def client_name(address: str) -> str:
     return f"client:{address}"
 
 
-def count_attempt(tx: Tx, now: int, who: str = ACCOUNT) -> Attempt:
-    """Count an attempt before the password is checked, so that parallel attempts cannot exceed five either.
+def count_attempt(tx: Tx, now: int, *counters: Counter) -> Attempt:
+    """Count an attempt before the password is checked, so that parallel attempts cannot exceed the limits either.
 
-    A time in the future was written before the clock was set back and no longer counts.
+    If one counter is full, none counts the attempt. A time in the future was written before the clock was set back and no
+    longer counts.
     """
     tx.run(
         "DELETE FROM password_attempts WHERE at <= :since OR at > :now",
         {"since": now - PASSWORD_WINDOW_US, "now": now},
     )
-    taken = [
-        row[0]
-        for row in tx.all(
-            "SELECT at FROM password_attempts WHERE who = :who ORDER BY at", {"who": who}
+    looked = [_look(tx, now, counter) for counter in counters]
+    if wait_us := max(one.wait_us for one in looked):
+        return Attempt(0, wait_us)
+    for counter in counters:
+        tx.run(
+            "INSERT INTO password_attempts (at, who) VALUES (:now, :who)",
+            {"now": now, "who": counter.who},
         )
-    ]
-    if len(taken) >= PASSWORD_ATTEMPTS_MAX:
-        return Attempt(0, taken[-PASSWORD_ATTEMPTS_MAX] + PASSWORD_WINDOW_US - now)
-    tx.run("INSERT INTO password_attempts (at, who) VALUES (:now, :who)", {"now": now, "who": who})
-    return Attempt(PASSWORD_ATTEMPTS_MAX - len(taken) - 1)
+    return Attempt(min(one.remaining for one in looked))
+
+
+def _look(tx: Tx, now: int, counter: Counter) -> Attempt:
+    """Return what one counter allows, without counting."""
+    rows = tx.all(
+        "SELECT at FROM password_attempts WHERE who = :who ORDER BY at", {"who": counter.who}
+    )
+    if len(rows) >= counter.most:
+        return Attempt(0, rows[-counter.most][0] + PASSWORD_WINDOW_US - now)
+    return Attempt(counter.most - len(rows) - 1)
 
 
 def forgive_attempt(tx: Tx, who: str) -> None:

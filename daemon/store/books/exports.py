@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from daemon.core.model import Event, Message, Payment, Transaction
 from daemon.store.engine import Reader
+from daemon.store.journal_texts import with_texts
 from daemon.store.payments.transaction_list import BOTH, JOINED, Found, found_in
 from daemon.store.rows import columns, load, load_optional
 
@@ -98,9 +99,8 @@ def deliveries(reader: Reader, part: TablePage) -> list[DeliveryRow]:
 
 def journal(reader: Reader, part: TablePage) -> list[Event]:
     """Return the journal."""
-    return [
-        load(Event, row) for row in _rows(reader, part, columns(Event, "j."), "events j", "j", "at")
-    ]
+    rows = _rows(reader, part, columns(Event, "j."), "events j", "j", "at")
+    return with_texts(reader, [load(Event, row) for row in rows])
 
 
 def _rows(  # noqa: PLR0917 -- the parts of one query

@@ -643,6 +643,13 @@ CREATE TABLE reconciliations (
     created_at      INTEGER NOT NULL
 ) STRICT;
 
+-- Why transactions were cancelled, in the words of the person who did it.
+CREATE TABLE cancellations (
+    seq            INTEGER PRIMARY KEY,
+    transaction_id TEXT NOT NULL UNIQUE REFERENCES transactions (id),
+    reason         TEXT NOT NULL
+) STRICT;
+
 -- Unknown IDs tried on a transaction, to limit guessing.
 CREATE TABLE reconcile_misses (
     transaction_id       TEXT NOT NULL REFERENCES transactions (id),

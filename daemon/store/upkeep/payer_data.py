@@ -3,12 +3,14 @@
 The rows stay, for the books and for the keys that prevent duplicates; the personal data in them is removed.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
 from daemon.core.upkeep.erasure import forget_in_json, forget_in_text, search_digits
+from daemon.store import idempotency
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
 from daemon.store.rows import columns, listed, load_all
@@ -16,6 +18,8 @@ from daemon.store.webhooks import bodies
 
 BATCH: Final = 500
 """Ids in one statement."""
+_ID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
+"""A UUID, also in a reference."""
 
 
 class Found(Struct, frozen=True):
@@ -30,6 +34,8 @@ class Found(Struct, frozen=True):
         texts: SMS that the shop sent to the number.
         reviews: About those payments, transactions or messages.
         approved: Names approved for the number.
+        names: Names of the payer in those rows.
+        answers: Kept answers of idempotency keys about those rows or the number: (scope, key).
     """
 
     number: str
@@ -40,6 +46,8 @@ class Found(Struct, frozen=True):
     texts: tuple[str, ...]
     reviews: tuple[str, ...]
     approved: tuple[str, ...]
+    names: tuple[str, ...]
+    answers: tuple[tuple[str, str], ...]
 
     @property
     def transactions(self) -> tuple[str, ...]:
@@ -85,7 +93,48 @@ def find(reader: Reader, number: str) -> Found:
         _ids(reader, "SELECT id FROM sms_outbox WHERE number = :number", params),
         tuple(sorted(reviews)),
         _ids(reader, "SELECT id FROM approved_payers WHERE phone_number = :number", params),
+        _names(reader, number, payments, orders),
+        _answers(reader, number, (*payments, *transactions, *messages, *reviews)),
     )
+
+
+def _names(
+    reader: Reader, number: str, payments: Sequence[str], orders: Sequence[str]
+) -> tuple[str, ...]:
+    found = {
+        *_where(reader, "SELECT payer_name FROM payments WHERE id IN ({ids})", payments),
+        *_where(reader, "SELECT customer_name FROM transactions WHERE id IN ({ids})", orders),
+        *_where(reader, "SELECT expected_payer_name FROM transactions WHERE id IN ({ids})", orders),
+        *_ids(
+            reader,
+            "SELECT name FROM approved_payers WHERE phone_number = :number",
+            {"number": number},
+        ),
+    }
+    return tuple(sorted(name for name in found if name))
+
+
+def _answers(reader: Reader, number: str, ids: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Find the kept answers that contain the number, or one of these ids beside other data.
+
+    The answer of a form is only an address, which is no personal data; it must stay, because it keeps the form from acting twice.
+    """
+    known, digits = {one.replace("-", "") for one in ids}, search_digits(number)
+    found: list[tuple[str, str]] = []
+    after = {"scope": "", "key": "", "limit": BATCH}
+    while True:
+        rows = reader.all(
+            "SELECT scope, key, body FROM idempotency_keys WHERE (scope, key) > (:scope, :key) "
+            "AND sealed = 0 ORDER BY scope, key LIMIT :limit",
+            after,
+        )
+        for scope, key, body in rows:
+            about = {one.replace("-", "") for one in _ID.findall(body)}
+            if digits in body or digits in key or (body.startswith("{") and about & known):
+                found.append((scope, key))
+        if len(rows) < BATCH:
+            return tuple(found)
+        after |= {"scope": rows[-1][0], "key": rows[-1][1]}
 
 
 class Unfinished(Struct, frozen=True):
@@ -229,6 +278,8 @@ def erase(tx: Tx, found: Found) -> None:
             for batch in _batches(getattr(found, kind)):
                 tx.run(statement.format(ids=listed(batch)), batch)
         _rewrite_all(tx, found)
+        for scope, key in found.answers:
+            idempotency.remove(tx, scope, key)
         for table, ids in indexed:
             for batch in _batches(ids):
                 search_index.add(tx, table, batch)
@@ -250,7 +301,7 @@ def _rewrite_all(tx: Tx, found: Found) -> None:
         return forget_in_json(text, number)
 
     def in_text(text: str) -> str:
-        return forget_in_text(text, number)
+        return forget_in_text(text, number, found.names)
 
     seqs = _where(tx, f"SELECT seq FROM deliveries WHERE {_THEIRS}", found.transactions)
     for batch in _batches(seqs):
@@ -258,6 +309,7 @@ def _rewrite_all(tx: Tx, found: Found) -> None:
     _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)
     _rewrite(tx, "reviews", "notes", "id", found.reviews, in_text)
     _rewrite(tx, "reconciliations", "notes", "transaction_id", found.transactions, in_text)
+    _rewrite(tx, "cancellations", "reason", "transaction_id", found.transactions, in_text)
     numbers = _where(tx, "SELECT seq FROM payments WHERE id IN ({ids})", found.payments)
     _rewrite(tx, "routings", "decision", "payment_seq", numbers, in_json)
     # Another payer may have typed this number.

@@ -233,8 +233,8 @@ def set_(
 ) -> Answer:
     """Change a setting of a branch.
 
-    A hub may change the sections transactions, sms, pages, retention and limits. The branch uses the new value after its
-    next start. The dashboard's Journal has its answer.
+    A hub may change the sections transactions, sms, pages (not client_header, logo), retention and limits. The branch
+    uses the new value after its next start. The dashboard's Journal has its answer.
 
     Examples:
         momo hub set kumasi transactions.late_policy review

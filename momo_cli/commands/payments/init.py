@@ -170,7 +170,7 @@ def _told(terminal: Terminal) -> bool:
     """Return whether the warning was shown before, and record that it is shown now."""
     folder = terminal.located.places.state
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
+        system.make_own_folder(folder)
         os.close(system.open_own(f"{folder}/{_TOLD}", os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return True
@@ -243,7 +243,7 @@ def fresh_key(terminal: Terminal, command: str) -> str:
     folder = terminal.located.places.state
     row = {"at": f"{terminal.now():%Y-%m-%dT%H:%M:%SZ}", "command": command, "key": key}
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
+        system.make_own_folder(folder)
         _keep(f"{folder}/{FILE}", json.dumps(row))
     except OSError as problem:
         terminal.note(f"! The key of this call could not be kept: {problem.strerror}.")

@@ -144,7 +144,7 @@ def edit(client: Client, terminal: Terminal) -> Answer:
     copy = f"{path}.edit.toml"
     before = _read(path)
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)  # noqa: PTH103, PTH120  # no pathlib
+        system.make_own_folder(os.path.dirname(path))  # noqa: PTH120  # no pathlib here
         with open(system.open_own(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w") as out:  # noqa: PTH123 -- pathlib is not needed here
             out.write(before or _EMPTY)
     except OSError as problem:

@@ -61,9 +61,9 @@ def forget(
 ) -> Answer:
     """Erase the data of a payer.
 
-    The names, numbers and texts of the payer are erased for good (Ghana's Data Protection Act 2012). Amounts, times,
-    transaction IDs and codes stay: they are the shop's accounts. So does the journal, which contains none of that, and
-    notes the erasure without the payer. The message journal is erased too, in the second folder as soon as it can be
+    The names, numbers and texts of the payer are erased for good (Ghana's Data Protection Act 2012), also in notes and
+    reasons. Amounts, times, transaction IDs, codes and your own references (client_reference) stay: they are the shop's
+    accounts. So does the journal, which contains none of that, and notes the erasure without the payer. The message journal is erased too, in the second folder as soon as it can be
     written. Backups contain the data until they are pruned, and so do the receivers of your
     webhooks. momo export --payer shows the stored data. Exit 5: something of the payer is not finished yet; nothing was
     changed.

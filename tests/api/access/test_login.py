@@ -13,6 +13,7 @@ from argon2 import PasswordHasher
 from daemon.api.http.auth import SessionCallers
 from daemon.core.errors import Refusal
 from daemon.core.limits import HOUR_US, SECOND_US
+from daemon.runtime.config import Config, Pages
 from daemon.store.access import passwords
 from parsers import times
 from tests.fakes.api import FakeApi, running
@@ -86,6 +87,19 @@ async def test_five_logins_in_15_minutes_for_one_address_right_or_wrong(api: Fak
     assert (await login(api.local)).status_code == 200
     api.shop.clock.advance(15 * 60)
     assert (await login(client)).status_code == 200
+
+
+async def test_behind_a_proxy_wrong_logins_lock_out_their_own_address_only(tmp_path: Path) -> None:
+    config = Config(pages=Pages(client_header="X-Forwarded-For"))
+    async with running(tmp_path, config) as api:
+        client = await api.client()
+        answers = [
+            await client.post(
+                LOGIN, json={"password": "wrong wrong"}, headers={"X-Forwarded-For": address}
+            )
+            for address in ["102.176.10.7"] * 6 + ["102.176.10.8"]
+        ]
+    assert [answer.status_code for answer in answers] == [403] * 5 + [429, 403]
 
 
 async def test_the_socket_has_a_limit_too(api: FakeApi) -> None:

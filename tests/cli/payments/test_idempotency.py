@@ -1,9 +1,11 @@
 """The idempotency key is on the disk before the call, so that an interrupted call can be repeated."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
-from daemon.wire import Path
+from daemon import wire
 from momo_cli.commands.payments.init import FILE, KEPT
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
@@ -25,7 +27,7 @@ def test_the_key_is_kept_before_the_call_is_made(api: FakeApi, shop: Shop, momo:
         seen.append((kept(shop)[-1], asked.headers["idempotency-key"]))
         return MADE
 
-    api.on("POST", Path.INITIALIZE, answer)
+    api.on("POST", wire.Path.INITIALIZE, answer)
     assert momo(*INIT).code == 0
     row, sent = seen[0]
     assert row == {"at": "2026-11-20T09:18:00Z", "command": "init", "key": sent}
@@ -33,13 +35,13 @@ def test_the_key_is_kept_before_the_call_is_made(api: FakeApi, shop: Shop, momo:
 
 
 def test_a_key_that_was_given_is_the_callers_to_keep(api: FakeApi, shop: Shop, momo: Momo) -> None:
-    api.on("POST", Path.INITIALIZE, MADE)
+    api.on("POST", wire.Path.INITIALIZE, MADE)
     assert momo(*INIT, "--idempotency-key", "mine").code == 0
     assert not (shop.home / "state" / FILE).exists()
 
 
 def test_only_the_last_keys_are_kept(api: FakeApi, shop: Shop, momo: Momo) -> None:
-    api.on("POST", Path.INITIALIZE, MADE)
+    api.on("POST", wire.Path.INITIALIZE, MADE)
     (shop.home / "state").mkdir()
     old = "".join(f'{{"key": "{i}"}}\n' for i in range(2 * KEPT - 1))
     (shop.home / "state" / FILE).write_text(old)
@@ -53,7 +55,7 @@ def test_only_the_last_keys_are_kept(api: FakeApi, shop: Shop, momo: Momo) -> No
 def test_a_place_that_cannot_be_written_stops_no_payment(
     api: FakeApi, shop: Shop, momo: Momo
 ) -> None:
-    api.on("POST", Path.INITIALIZE, MADE)
+    api.on("POST", wire.Path.INITIALIZE, MADE)
     (shop.home / "state").write_text("")
     ran = momo(*INIT, "-o", "id")
     assert (ran.code, ran.out) == (0, f"{samples.REF}\n")
@@ -67,7 +69,7 @@ def test_a_link_in_place_of_the_file_of_keys_is_not_followed(
     precious.write_text("precious")
     file.parent.mkdir(exist_ok=True)
     file.symlink_to(precious)
-    api.on("POST", Path.INITIALIZE, MADE)
+    api.on("POST", wire.Path.INITIALIZE, MADE)
     ran = momo(*INIT)
     assert (ran.code, precious.read_text()) == (0, "precious")
     assert "could not be kept: it is a symbolic link" in ran.err
@@ -81,3 +83,17 @@ def test_a_lock_of_a_bulk_command_that_is_a_link_is_refused(shop: Shop, momo: Mo
     ran = momo("backup", "create")
     assert (ran.code, precious.read_text()) == (4, "precious")
     assert "it is a symbolic link" in ran.err
+
+
+def test_a_call_before_the_setup_leaves_a_folder_that_only_its_owner_may_open(
+    tmp_path: Path, momo: Momo
+) -> None:
+    home = tmp_path / "new" / "shop"
+    mask = os.umask(0o022)
+    try:
+        ran = momo(*INIT, MOMO_HOME=str(home))
+    finally:
+        os.umask(mask)
+    assert ran.code == 11
+    modes = [path.stat().st_mode & 0o777 for path in (home.parent, home, home / "state")]
+    assert modes == [0o700, 0o700, 0o700]

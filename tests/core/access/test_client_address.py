@@ -26,3 +26,8 @@ def test_the_last_address_that_a_proxy_here_names_is_the_callers(
 
 def test_a_proxy_that_names_nobody_leaves_its_own_address() -> None:
     assert caller_address("127.0.0.1", [(b"host", b"x")], HEADER) == "127.0.0.1"
+
+
+def test_a_line_that_the_client_sent_itself_does_not_forge_the_address() -> None:
+    headers = [(HEADER, b"10.9.9.9"), (HEADER, b"10.8.8.8, 102.176.10.7")]
+    assert caller_address("127.0.0.1", headers, HEADER) == "102.176.10.7"

@@ -25,6 +25,8 @@ async def answers(chain: Chain) -> list[dict[str, Any]]:
         ("forget_payer", {"number": "0244123456"}, ""),
         ("forget_payer", {"number": "12"}, "not a phone number"),
         ("settings", {"key": "http.bind", "value": "off"}, "only changed at the branch"),
+        ("settings", {"key": "pages.client_header", "value": "X-F"}, "only changed at the branch"),
+        ("settings", {"key": "pages.logo", "value": "/tmp/x.png"}, "only changed at the branch"),
         ("settings", {"key": "sms.no_such", "value": "1"}, "no_such"),
     ],
 )

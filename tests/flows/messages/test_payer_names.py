@@ -74,6 +74,7 @@ async def test_a_name_that_a_person_approved_pays_without_one_the_next_time(shop
     assert json.loads(verified[-1].data)["payer_known_by"] == "approval"
     [event] = await shop.rows(Event, "events", "type = 'payer.approved'")
     assert (event.actor, event.transaction_id) == ("socket:0", first.id)
+    assert json.loads(event.data) == {"approved_payer_id": known.id}
 
 
 async def test_an_approval_is_for_that_number_and_that_name_only(shop: FakeShop) -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
+from daemon.core.limits import IDEMPOTENCY_US, PRUNE_BATCH, SECOND_US
 from daemon.flows.payments import cancel_expire
+from daemon.store.engine import Tx
 from daemon.wire import TransactionStatus
 from tests.fakes.shop import FakeShop
 
@@ -36,3 +38,20 @@ async def test_more_than_one_batch_expires_in_one_call(shop: FakeShop) -> None:
         await shop.request(expires_in_hours=1)
     shop.clock.advance(3600)
     assert await cancel_expire.expire(shop.env) == 520
+
+
+async def test_all_old_answers_are_pruned_in_one_call(shop: FakeShop) -> None:
+    now = shop.clock.now_us()
+
+    def answer(tx: Tx) -> None:
+        for number in range(2 * PRUNE_BATCH + 1):
+            tx.run(
+                "INSERT INTO idempotency_keys (scope, key, fingerprint, status, body, sealed, created_at) "
+                "VALUES ('live', :key, 'f', 201, '{}', 0, :now)",
+                {"key": str(number), "now": now},
+            )
+
+    await shop.env.store.write(answer)
+    shop.clock.advance(IDEMPOTENCY_US // SECOND_US)
+    await cancel_expire.expire(shop.env)
+    assert await shop.values("SELECT COUNT(*) FROM idempotency_keys") == [0]

@@ -4,6 +4,7 @@ import json
 from datetime import timedelta
 
 from daemon.core.model import Event, Review
+from daemon.store import journal
 from daemon.wire import TransactionStatus
 from tests.fakes.receipts import STARTED
 from tests.fakes.reviews import PAYER, approve, endpoint, only, pay
@@ -36,7 +37,9 @@ async def test_without_a_reference_the_held_order_is_paid(shop: FakeShop) -> Non
     ]
 
 
-async def test_the_journal_names_the_person_the_reason_and_the_notes(shop: FakeShop) -> None:
+async def test_the_journal_names_the_person_and_the_review_which_has_the_notes(
+    shop: FakeShop,
+) -> None:
     request = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, request.svc_code)
     waiting = await only(shop)
@@ -45,8 +48,13 @@ async def test_the_journal_names_the_person_the_reason_and_the_notes(shop: FakeS
     assert (event.actor, event.transaction_id, json.loads(event.data)) == (
         "socket:0",
         request.id,
-        {"review_id": waiting.id, "reason": "payer_unknown", "notes": "seen"},
+        {"review_id": waiting.id, "reason": "payer_unknown"},
     )
+    shown, _ = await shop.env.store.read(
+        lambda reader: journal.of_transaction(reader, request.id, limit=9, offset=0)
+    )
+    [told] = [json.loads(one.data) for one in shown if one.type == "review.approved"]
+    assert told == {"review_id": waiting.id, "reason": "payer_unknown", "notes": "seen"}
 
 
 async def test_with_a_reference_that_order_is_paid_and_the_held_one_waits_again(

@@ -10,12 +10,17 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal, Unavailable
+from daemon.core.inputs import Answer, CallMeta, Idempotency
 from daemon.core.limits import LATE_WINDOW_US, SECOND_US
 from daemon.core.messages.message_journal import journal_key
-from daemon.core.model import Transaction
+from daemon.core.model import Event, Transaction
+from daemon.flows.messages import confirmations
+from daemon.flows.payments import cancel_expire
 from daemon.flows.upkeep import erasure
 from daemon.runtime.message_journal import MessageJournal, SecondFolder
 from daemon.steps.missing_parts import missing
+from daemon.store import idempotency
+from daemon.store import journal as store_journal
 from daemon.store.engine import Reader
 from daemon.store.payments import search_index, transaction_list
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
@@ -23,7 +28,8 @@ from daemon.store.upkeep import ledger_check
 from daemon.store.webhooks import bodies
 from tests.fakes import new_database, postgresql
 from tests.fakes.outbox import add_endpoint
-from tests.fakes.receipts import telecel
+from tests.fakes.receipts import mtn, telecel
+from tests.fakes.reviews import approve
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
 
 NUMBER = "+233241234567"
@@ -138,6 +144,80 @@ async def test_nothing_of_the_person_stays_and_all_of_the_money_does(shop: FakeS
     assert (data.get("raw"), data["meta"]) == (None, {})
     with reading(shop) as base:
         assert ledger_check.violations(base) == []
+
+
+@pytest.fixture
+async def mtn_shop(tmp_path: Path) -> AsyncIterator[FakeShop]:
+    """A shop whose receipts name no number."""
+    made = await FakeShop.make(tmp_path)
+    yield made
+    made.close()
+
+
+async def test_what_people_typed_and_approved_is_erased_and_the_journal_stays(
+    mtn_shop: FakeShop,
+) -> None:
+    shop = mtn_shop
+    typed = "Adwoa called from 024 123 4567 about it"
+    meta = CallMeta("r", Idempotency("live k POST /x", "k1", "f"))
+    held = await shop.request(2500, expected_payer_phone=NUMBER)
+    await shop.read(mtn(2500, NAME, shop.wallet(2500), held.svc_code or "", "93214500001"))
+    await approve(shop, notes=typed, meta=meta)
+    gone = await shop.request()
+    await cancel_expire.cancel(shop.env, OWNER, gone.reference, reason=typed, meta=CallMeta("r"))
+    (payer,) = await shop.values("SELECT id FROM approved_payers")
+    await confirmations.revoke_approved_payer(shop.env, OWNER, payer)
+    await settle(shop)
+    told = await journal(shop, held.id, gone.id)
+    assert [(one.get("notes"), one.get("reason"), one.get("name")) for one in told] == [
+        (None, None, NAME), (typed, "payer_unknown", None), (None, typed, None),
+    ]  # fmt: skip
+    await erasure.forget(shop.env, OWNER, NUMBER)
+    after = everything(shop)
+    assert [trace for trace in (*TRACES, "ADWOA", "Adwoa", typed) if trace in after] == []
+    masked = "*** called from *** about it"
+    told = await journal(shop, held.id, gone.id)
+    assert [(one.get("notes"), one.get("reason"), one.get("name")) for one in told] == [
+        (None, None, None), (masked, "payer_unknown", None), (None, masked, None),
+    ]  # fmt: skip
+
+
+async def journal(shop: FakeShop, *transactions: str) -> list[dict[str, Any]]:
+    """Return the facts of what people did with these transactions."""
+
+    def job(reader: Reader) -> list[Event]:
+        pages = [
+            store_journal.of_transaction(reader, one, limit=99, offset=0) for one in transactions
+        ]
+        return [event for page, _ in pages for event in page]
+
+    found = await shop.env.store.read(job)
+    kinds = ("payer.approved", "review.approved", "transaction.cancelled")
+    return [json.loads(event.data) for event in found if event.type in kinds]
+
+
+async def test_kept_answers_about_the_payer_are_deleted_and_no_others(shop: FakeShop) -> None:
+    order = await paid(shop)
+    await settle(shop)
+    answers = {
+        "named": f'{{"data":{{"reference":"{order.reference}","payer":{{"name":"{NAME}"}}}}}}',
+        "by id": f'{{"data":{{"payment_id":"{order.payment_id}"}}}}',
+        "number": f'{{"data":{{"phone_number":"{NUMBER}"}}}}',
+        "order-0241234567": '{"data":{}}',
+        "form": f"/dash/transactions/{order.reference} said",
+        "other": '{"data":{"phone_number":"+233209000543"}}',
+    }
+
+    def keep(tx: Any) -> None:
+        for key, text in answers.items():
+            claim = Idempotency("live k POST /x", key, "f")
+            assert idempotency.reserve(tx, claim, 1) is None
+            idempotency.settle(tx, claim, Answer(201, text.encode()))
+
+    await shop.env.store.write(keep)
+    await erasure.forget(shop.env, OWNER, NUMBER)
+    kept = await shop.values("SELECT key FROM idempotency_keys ORDER BY key")
+    assert kept == ["form", "other"]
 
 
 async def test_the_message_journal_forgets_the_payer_too_and_the_second_folder_follows(

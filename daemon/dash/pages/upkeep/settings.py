@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.access.roles import MANAGERS, OWNER, Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.dash.parts.confirming import confirmed
 from daemon.dash.web.answers import Goto, Outcome, Shown
@@ -108,7 +107,8 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
         raise Refusal(ErrorCode.VALIDATION_ERROR, str(error), hint="momo config edit") from error
     if key not in found:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-    allowed = visit.role in (OWNER if key.startswith("access.") else MANAGERS)
+    here = key not in flow.ON_THE_MACHINE
+    allowed = here and visit.may(flow.operation_of(key))
     given = None if default else (value or "")[:VALUE_CHARACTERS_MAX]
     new = None
     if allowed and (default or value is not None) and "value" not in visit.errors:
@@ -124,7 +124,8 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
             "given": found[key].value if value is None else value,
             "default": default,
             "new": new,
-            "allowed": allowed and visit.may(Operation.CHANGE_SETTINGS),
+            "allowed": allowed,
+            "here": here,
         },
         key,
         status=422 if visit.errors else 200,

@@ -1,0 +1,102 @@
+"""Wrong logins are limited by address, and for each user over all addresses, in the dashboard and the API together."""
+
+from collections import Counter
+
+import pyotp
+import pytest
+from argon2 import PasswordHasher
+
+from daemon.core.errors import Refusal
+from daemon.core.limits import PASSWORD_WINDOW_US, SECOND_US, USER_ATTEMPTS_MAX
+from daemon.flows.access import browser
+from daemon.flows.access.password import check
+from daemon.store.access import passwords, users
+from daemon.wire import Role
+from tests.fakes.shop import FakeShop
+
+PASSWORD = "correct horse"
+SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+
+
+@pytest.fixture
+async def owned(shop: FakeShop) -> FakeShop:
+    """A shop whose owner has a password and a second factor."""
+    hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+    row = users.new_row("u", "owner", Role.OWNER, hashed, 0)
+    sealed = shop.env.vault.seal(SEED.encode(), "totp-seed")
+    await shop.env.store.write(lambda tx: users.add(tx, row))
+    await shop.env.store.write(lambda tx: users.set_second_factor(tx, "u", sealed, []))
+    return shop
+
+
+def address(number: int) -> str:
+    return f"198.51.100.{number % 250}"
+
+
+async def dashboard(
+    shop: FakeShop, number: int, password: str = "wrong", name: str = "owner"
+) -> str:
+    """Log in from an address with a number; return the code of the refusal, or ""."""
+    try:
+        await browser.check_password(shop.env, address(number), name, password)
+    except Refusal as refusal:
+        return str(refusal.code)
+    return ""
+
+
+async def api(shop: FakeShop, number: int, password: str, code: str) -> str:
+    """Do the same through the API, with a code of the second factor."""
+    who = passwords.client_name(address(number))
+    try:
+        await check(shop.env, who, "login", password, code=code, login=True)
+    except Refusal as refusal:
+        return str(refusal.code)
+    return ""
+
+
+async def enter_code(shop: FakeShop, number: int, code: str) -> str:
+    """Send a code of the second factor to the dashboard, after the password."""
+    user = await shop.env.store.read(users.owner)
+    assert user is not None
+    try:
+        await browser.check_code(shop.env, address(number), user, code)
+    except Refusal as refusal:
+        return str(refusal.code)
+    return ""
+
+
+@pytest.mark.parametrize("name", ["owner", "nobody"])
+async def test_wrong_passwords_for_one_user_from_many_addresses_end(
+    owned: FakeShop, name: str
+) -> None:
+    answers = [await dashboard(owned, number, name=name) for number in range(USER_ATTEMPTS_MAX + 9)]
+    assert Counter(answers) == {"INVALID_PASSWORD": USER_ATTEMPTS_MAX, "TOO_MANY_ATTEMPTS": 9}
+    assert await dashboard(owned, 200, PASSWORD, name) == "TOO_MANY_ATTEMPTS"
+    assert await dashboard(owned, 200, name="another") == "INVALID_PASSWORD"
+    owned.clock.advance(PASSWORD_WINDOW_US // SECOND_US)
+    assert await dashboard(owned, 200, PASSWORD, "owner") == ""
+
+
+async def test_one_address_cannot_lock_a_user_out_of_another(owned: FakeShop) -> None:
+    for _again in range(2 * USER_ATTEMPTS_MAX):
+        await dashboard(owned, 1)
+    assert await dashboard(owned, 2, PASSWORD) == ""
+
+
+async def test_wrong_codes_of_one_user_end_after_five_from_all_addresses(owned: FakeShop) -> None:
+    assert [await enter_code(owned, number, "000000") for number in range(3)] == [
+        "SECOND_FACTOR_REQUIRED"
+    ] * 3
+    answers = [await api(owned, number, PASSWORD, "000000") for number in range(10, 13)]
+    assert answers == ["SECOND_FACTOR_REQUIRED"] * 2 + ["TOO_MANY_ATTEMPTS"]
+    right = pyotp.TOTP(SEED).at(owned.clock.now_us() // SECOND_US)
+    assert await enter_code(owned, 20, right) == "TOO_MANY_ATTEMPTS"
+
+
+async def test_right_logins_are_not_counted_for_the_user(owned: FakeShop) -> None:
+    for number in range(7):
+        right = pyotp.TOTP(SEED).at(owned.clock.now_us() // SECOND_US)
+        assert await api(owned, number, PASSWORD, right) == ""
+        owned.clock.advance(31)
+    counted = "SELECT COUNT(*) FROM password_attempts WHERE who NOT LIKE 'client:%'"
+    assert await owned.values(counted) == [0]
