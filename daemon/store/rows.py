@@ -20,22 +20,38 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
     Event: {
         "transaction_id": "transactions",
         "payment_id": "payments",
+        "message_id": "messages",
         "endpoint_id": "endpoints",
     },
 }
 """Model -> ids that its table has as the number of the row, and the table of that row."""
 
+_STORED_OTHERWISE: Final[Mapping[type, Mapping[str, str]]] = {
+    # A message that lacks parts may go, so its id is kept.
+    Event: {"message_id": "COALESCE({by_number}, {prefix}message_id)"},
+}
+"""Model -> fields that are not simply a column or an id by number, and the expression of each."""
+
 
 @functools.cache
 def columns(model: type[Struct], prefix: str = "") -> str:
     """Return the column list of a model, in the order that `load` expects, such as `t.seq, t.id`."""
-    of = _BY_NUMBER.get(model, {})
-    return ", ".join(
-        f"(SELECT id FROM {of[name]} WHERE seq = {prefix}{name.removesuffix('id')}seq)"
-        if name in of
-        else f"{prefix}{name}"
-        for name in model.__struct_fields__
-    )
+    return ", ".join(column(model, name, prefix) for name in model.__struct_fields__)
+
+
+def column(model: type[Struct], name: str, prefix: str = "") -> str:
+    """Return the expression that reads one field of a model."""
+    table = _BY_NUMBER.get(model, {}).get(name)
+    by_number = f"(SELECT id FROM {table} WHERE seq = {prefix}{numbered(name)})" if table else ""
+    otherwise = _STORED_OTHERWISE.get(model, {}).get(name)
+    if otherwise is not None:
+        return otherwise.format(by_number=by_number, prefix=prefix)
+    return by_number or f"{prefix}{name}"
+
+
+def numbered(name: str) -> str:
+    """Return the column with the number of the row that a field names: `payment_seq` of `payment_id`."""
+    return f"{name.removesuffix('id')}seq"
 
 
 @functools.cache

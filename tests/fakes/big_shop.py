@@ -120,8 +120,9 @@ INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, repl
 INSERT INTO notices (id, cause, kind, urgent, text, next, count, told, first_at, last_at, seen_at)
     SELECT {_ID.format("0008")}, 'cause', 'kind', 0, 'text', '', 1, 1, n.at, n.at,
         CASE WHEN n.i < :size - 5000 THEN n.at END FROM n WHERE n.i % 1000 = 1;
-INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_id, data)
-    SELECT 'transaction.verified', 'live', n.at, 'momo', t.seq, p.seq, {_MESSAGE}, '{{}}'
+INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_seq, data)
+    SELECT 'transaction.verified', 'live', n.at, 'momo', t.seq, p.seq,
+        (SELECT seq FROM messages WHERE id = {_MESSAGE}), '{{}}'
     FROM n JOIN payments p ON p.id = {_PAYMENT} JOIN transactions t ON t.id = {_TRANSACTION} ORDER BY p.seq;
 """
 

@@ -968,7 +968,7 @@ CREATE TABLE flushes (
 
 -- Journal and notices
 
--- The journal: append-only. Transactions, payments and endpoints are named by number: they are never deleted.
+-- The journal: append-only. Transactions, payments, complete messages and endpoints are named by number: they are never deleted.
 CREATE TABLE events (
     seq             INTEGER PRIMARY KEY,
     type            TEXT NOT NULL,
@@ -977,7 +977,8 @@ CREATE TABLE events (
     actor           TEXT NOT NULL,             -- momo, socket:<uid>, key:<id>, session
     transaction_seq INTEGER,
     payment_seq     INTEGER,
-    message_id      TEXT,
+    message_seq     INTEGER,
+    message_id      TEXT,                      -- instead of the number: of a message that lacks parts
     endpoint_seq    INTEGER,
     data            TEXT NOT NULL              -- JSON object
 ) STRICT;
