@@ -3,11 +3,11 @@
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct, field
 
-from daemon.core.model import Delivery, Event
+from daemon.core.model import Delivery, Event, Payment, Transaction
 from daemon.store.engine import Reader
 
 Row = tuple[Any, ...]
@@ -23,14 +23,21 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
         "message_id": "messages",
         "endpoint_id": "endpoints",
     },
+    Payment: {"message_id": "messages"},
+    Transaction: {"payment_id": "payments", "held_payment_id": "payments"},
 }
 """Model -> ids that its table has as the number of the row, and the table of that row."""
 
 _STORED_OTHERWISE: Final[Mapping[type, Mapping[str, str]]] = {
     # A message that lacks parts may go, so its id is kept.
-    Event: {"message_id": "COALESCE({by_number}, {prefix}message_id)"},
+    Event: {"message_id": "COALESCE({named}, {prefix}message_id)"},
 }
 """Model -> fields that are not simply a column or an id by number, and the expression of each."""
+
+
+def by_number(model: type[Struct]) -> Mapping[str, str]:
+    """Return the ids that the table of a model has as the number of the row, each with the table of that row."""
+    return _BY_NUMBER.get(model, {})
 
 
 @functools.cache
@@ -41,12 +48,12 @@ def columns(model: type[Struct], prefix: str = "") -> str:
 
 def column(model: type[Struct], name: str, prefix: str = "") -> str:
     """Return the expression that reads one field of a model."""
-    table = _BY_NUMBER.get(model, {}).get(name)
-    by_number = f"(SELECT id FROM {table} WHERE seq = {prefix}{numbered(name)})" if table else ""
+    table = by_number(model).get(name)
+    named = f"(SELECT id FROM {table} WHERE seq = {prefix}{numbered(name)})" if table else ""
     otherwise = _STORED_OTHERWISE.get(model, {}).get(name)
     if otherwise is not None:
-        return otherwise.format(by_number=by_number, prefix=prefix)
-    return by_number or f"{prefix}{name}"
+        return otherwise.format(named=named, prefix=prefix)
+    return named or f"{prefix}{name}"
 
 
 def numbered(name: str) -> str:
@@ -57,8 +64,39 @@ def numbered(name: str) -> str:
 @functools.cache
 def insertion(table: str, model: type[Struct], *defaults: str) -> str:
     """Return the INSERT of a row with every column of a model but `seq` and those that keep their default."""
-    names = [name for name in model.__struct_fields__ if name not in ("seq", *defaults)]
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})"
+    given = assignments(model, "seq", *defaults)
+    return f"INSERT INTO {table} ({', '.join(given)}) VALUES ({', '.join(given.values())})"
+
+
+@functools.cache
+def assignments(model: type[Struct], *kept: str) -> Mapping[str, str]:
+    """Return the columns of a model's fields but `kept`, each with the expression that stores the parameter of that name."""
+    referred, hints = by_number(model), get_type_hints(model)
+    found = {}
+    for name in model.__struct_fields__:
+        if name in kept:
+            continue
+        if name in referred:
+            optional = type(None) in get_args(hints[name])
+            of = number_or_none if optional else number
+            found[numbered(name)] = of(referred[name], f":{name}")
+        else:
+            found[name] = f":{name}"
+    return found
+
+
+def number(table: str, row_id: str) -> str:
+    """Return the expression of the number of the row with this id; NULL if there is none."""
+    return f"(SELECT seq FROM {table} WHERE id = {row_id})"
+
+
+def number_or_none(table: str, row_id: str) -> str:
+    """Return the expression of the number of the row with this id, for a column where NULL means that none was given.
+
+    An unknown id is number 0, which such a column refuses.
+    """
+    known = f"COALESCE({number(table, row_id)}, 0)"
+    return f"CASE WHEN CAST({row_id} AS TEXT) IS NOT NULL THEN {known} END"
 
 
 def load(model: type[T], row: Sequence[Any]) -> T:

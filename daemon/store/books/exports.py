@@ -62,7 +62,7 @@ def payments(
     """Return payments in order of storage, each with the number that received it and the transaction that it pays."""
     source = (
         "payments p LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
-        "LEFT JOIN transactions t ON t.payment_id = p.id"
+        "LEFT JOIN transactions t ON t.payment_seq = p.seq"
     )
     wanted = f"{columns(Payment, 'p.')}, pm.phone_number, {columns(Transaction, 't.')}"
     width = len(columns(Payment).split(", "))

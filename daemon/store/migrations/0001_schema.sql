@@ -216,7 +216,7 @@ CREATE INDEX sms_parts_by_message ON sms_parts (message_seq, position);
 -- The balance chain: what each message says about the wallet of its SIM (decisions.md section 4).
 CREATE TABLE line_balances (
     seq               INTEGER PRIMARY KEY,
-    message_id        TEXT NOT NULL UNIQUE REFERENCES messages (id),
+    message_seq       INTEGER NOT NULL UNIQUE REFERENCES messages (seq),
     sim_key           TEXT NOT NULL,           -- a chain is keyed by (sim_key, provider): the wallet moves with its SIM
     provider          TEXT NOT NULL,
     at                INTEGER NOT NULL,        -- SMSC time, else when stored
@@ -254,13 +254,13 @@ CREATE INDEX line_balances_paid_unconfirmed ON line_balances (sim_key, provider,
 
 -- Unexplained differences of a balance that an operator acknowledged.
 CREATE TABLE gaps_known (
-    seq        INTEGER PRIMARY KEY,
-    message_id TEXT NOT NULL REFERENCES messages (id),
-    gap_minor  INTEGER NOT NULL,
-    notes      TEXT,
-    known_by   TEXT NOT NULL,
-    known_at   INTEGER NOT NULL,
-    UNIQUE (message_id, gap_minor)
+    seq         INTEGER PRIMARY KEY,
+    message_seq INTEGER NOT NULL REFERENCES messages (seq),
+    gap_minor   INTEGER NOT NULL,
+    notes       TEXT,
+    known_by    TEXT NOT NULL,
+    known_at    INTEGER NOT NULL,
+    UNIQUE (message_seq, gap_minor)
 ) STRICT;
 
 -- The home SMSCs of a SIM, and foreign ones that a notice named.
@@ -442,7 +442,7 @@ CREATE TABLE payments (
     provider             TEXT NOT NULL,
     telco_transaction_id TEXT NOT NULL,    -- trimmed, upper case, for comparison
     telco_id_as_read     TEXT NOT NULL,
-    message_id           TEXT NOT NULL REFERENCES messages (id),
+    message_seq          INTEGER NOT NULL REFERENCES messages (seq),
     payment_method_id    TEXT,             -- NULL: unplaced
     sim_key              TEXT NOT NULL,
     device_id            TEXT NOT NULL,
@@ -525,8 +525,8 @@ CREATE TABLE transactions (
     created_at                    INTEGER NOT NULL,
     expires_at                    INTEGER,
     cancelled_at                  INTEGER,
-    payment_id                    TEXT REFERENCES payments (id),
-    held_payment_id               TEXT REFERENCES payments (id),
+    payment_seq                   INTEGER REFERENCES payments (seq),
+    held_payment_seq              INTEGER REFERENCES payments (seq),
     matched_by                    TEXT CHECK (matched_by = 'code' OR matched_by = 'telco_id' OR
                                               matched_by = 'reconcile' OR matched_by = 'review' OR
                                               matched_by = 'none'),
@@ -541,11 +541,11 @@ CREATE TABLE transactions (
     version                       INTEGER,
     CHECK (origin = 'open' OR (svc_code IS NOT NULL AND expected_minor IS NOT NULL AND expires_at IS NOT NULL)),
     CHECK ((status = 'SUCCESS' OR status = 'PARTIAL' OR status = 'OVERPAID')
-           = (payment_id IS NOT NULL OR merged_into IS NOT NULL))
+           = (payment_seq IS NOT NULL OR merged_into IS NOT NULL))
 ) STRICT;
-CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_id) WHERE payment_id IS NOT NULL;
-CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_id)
-    WHERE held_payment_id IS NOT NULL;
+CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_seq) WHERE payment_seq IS NOT NULL;
+CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_seq)
+    WHERE held_payment_seq IS NOT NULL;
 CREATE INDEX transactions_by_created ON transactions (mode, origin, created_at, seq) WHERE merged_into IS NULL;
 CREATE INDEX transactions_by_status ON transactions (mode, origin, status, created_at, seq) WHERE merged_into IS NULL;
 CREATE INDEX transactions_by_completed ON transactions (completed_at) WHERE completed_at IS NOT NULL;
@@ -601,10 +601,10 @@ INSERT INTO search_cursor (id, transaction_seq, payment_seq, purging) VALUES (1,
 
 -- Payment codes: which transaction has or had each one last, and from when it may be reused.
 CREATE TABLE svc_codes (
-    mode           TEXT NOT NULL,
-    code           TEXT NOT NULL,
-    transaction_id TEXT NOT NULL REFERENCES transactions (id),
-    free_at        INTEGER NOT NULL,
+    mode            TEXT NOT NULL,
+    code            TEXT NOT NULL,
+    transaction_seq INTEGER NOT NULL REFERENCES transactions (seq),
+    free_at         INTEGER NOT NULL,
     PRIMARY KEY (mode, code)
 ) STRICT, WITHOUT ROWID;
 

@@ -35,9 +35,9 @@ _OUTCOMES: Final = {
 _PAYMENT: Final = columns(Payment, "p.")
 _WIDTH: Final = len(_PAYMENT.split(", "))
 _SOURCE: Final = (
-    "payments p LEFT JOIN line_balances b ON b.message_id = p.message_id "
+    "payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
     "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
-    "LEFT JOIN transactions t ON t.payment_id = p.id"
+    "LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )
 
 

@@ -13,7 +13,7 @@ from daemon.core.model import ApprovedPayer, Payment, Reversal, Transaction
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
-from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.store.rows import assignments, columns, insertion, load, load_all, load_optional
 from daemon.wire import Mode
 from parsers import person_name
 
@@ -74,7 +74,7 @@ def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Paym
         "seq", "id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at",
         "decider", "double_of", "branch_id",
     }  # fmt: skip
-    changed = ", ".join(f"{name} = :{name}" for name in _PAYMENT.split(", ") if name not in kept)
+    changed = ", ".join(f"{to} = {given}" for to, given in assignments(Payment, *kept).items())
     search_index.remove(tx, "payments", [payment_id])
     row = tx.one(
         f"UPDATE payments SET {changed} WHERE id = :id RETURNING {_PAYMENT}",

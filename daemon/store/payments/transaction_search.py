@@ -18,10 +18,10 @@ from parsers.svc_code import normalize_code
 _OF_TRANSACTION: Final = tuple(f"t.{column}" for column in search_index.OF_TRANSACTION)
 _OF_PAYMENT: Final = tuple(f"p.{column}" for column in search_index.OF_PAYMENT)
 _PHONES: Final = ("t.phone_number", "p.payer_phone")
-_PAID: Final = "payments p CROSS JOIN transactions t WHERE t.payment_id = p.id"
+_PAID: Final = "payments p CROSS JOIN transactions t WHERE t.payment_seq = p.seq"
 """CROSS fixes the join order (SQLite, "Manual control of query plans using CROSS JOIN")."""
 _NAMED: Final = f"""
-    SELECT t.seq FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id
+    SELECT t.seq FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq
     WHERE c.mode IN ('live', 'test') AND c.code = :code
     UNION SELECT t.seq FROM transactions t WHERE t.client_reference = :named
     UNION SELECT t.seq FROM {_PAID} AND p.telco_transaction_id = :telco_id"""

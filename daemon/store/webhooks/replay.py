@@ -50,7 +50,7 @@ class Candidate(Struct, frozen=True):
 
 
 _WINDOW = (
-    "FROM payments p JOIN transactions t ON t.payment_id = p.id "
+    "FROM payments p JOIN transactions t ON t.payment_seq = p.seq "
     "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event "
     "AND d.subject = p.seq AND d.revision = 0 "
 )
@@ -112,7 +112,7 @@ def no_longer_sendable(reader: Reader, found: Sequence[Candidate]) -> dict[str, 
     rows = reader.all(
         f"WITH looked_at (payment_id, transaction_id) AS (VALUES {table(pairs)}) "
         "SELECT l.payment_id, t.id FROM looked_at l LEFT JOIN payments p ON p.id = l.payment_id "
-        "LEFT JOIN transactions t ON t.id = l.transaction_id AND t.payment_id = p.id "
+        "LEFT JOIN transactions t ON t.id = l.transaction_id AND t.payment_seq = p.seq "
         "WHERE t.id IS NULL OR p.reversed_at IS NOT NULL",
         values(pairs),
     )
