@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct, field
 
-from daemon.core.model import Delivery, Event, Payment, Transaction
+from daemon.core.model import Delivery, Event, Message, Payment, Transaction
 from daemon.store.engine import Reader
 
 Row = tuple[Any, ...]
@@ -23,7 +23,8 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
         "message_id": "messages",
         "endpoint_id": "endpoints",
     },
-    Payment: {"message_id": "messages"},
+    Message: {"payment_method_id": "payment_methods"},
+    Payment: {"message_id": "messages", "payment_method_id": "payment_methods"},
     Transaction: {"payment_id": "payments", "held_payment_id": "payments"},
 }
 """Model -> ids that its table has as the number of the row, and the table of that row."""

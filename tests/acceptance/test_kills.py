@@ -135,7 +135,7 @@ def _payments_are_the_receipts(
 ) -> None:
     found = shop.rows(
         "SELECT telco_transaction_id, amount_minor, payer_name, reference_text, standing, "
-        "payment_method_id IS NOT NULL FROM payments ORDER BY telco_transaction_id"
+        "payment_method_seq IS NOT NULL FROM payments ORDER BY telco_transaction_id"
     )
     assert found == [
         (

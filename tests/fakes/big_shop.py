@@ -41,6 +41,7 @@ _SYLLABLES: Final = [
     "YAW",
 ]
 _ID: Final = "printf('%08x-0000-7000-8000-{}%08x', n.i, n.i)"
+_LINE_SEQ = f"(SELECT seq FROM payment_methods WHERE id = '{LINE}')"
 _MESSAGE, _PAYMENT, _TRANSACTION = (_ID.format(f"000{kind}") for kind in "123")
 _FORWARDED, _COMPLETED = (_ID.format(f"000{kind}") for kind in "45")
 _STATE: Final = (
@@ -65,10 +66,10 @@ INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events,
     VALUES ('{ENDPOINT}', 'endpoint', 'live', 'https://shop.example/h', 'https://shop.example/h', '', '[]', 1, 0, 1, 0, 0, 0);
 """
 _MANY: Final = f"""
-INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, payment_method_id, sender, sender_type, smsc,
+INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, payment_method_seq, sender, sender_type, smsc,
         sent_at, parts_total, parts_seen, reference_width, reference, body, state, kind, provider, wording, fields, trusted,
         reasons, payment_id, received_at, created_at)
-    SELECT {_MESSAGE}, 'live', 0, '{SIM}', '{DEVICE}', 0, '{LINE}', CASE WHEN n.i % 50 = 9 THEN n.phone ELSE 'MobileMoney' END, 'alphanumeric', '+233244500000',
+    SELECT {_MESSAGE}, 'live', 0, '{SIM}', '{DEVICE}', 0, {_LINE_SEQ}, CASE WHEN n.i % 50 = 9 THEN n.phone ELSE 'MobileMoney' END, 'alphanumeric', '+233244500000',
         n.at, 2, 2, 8, n.i % 256, 'Payment received for GHS 25.00 from ' || n.name || printf(' %0250d', n.i), {_STATE},
         'payment_received', 'momo_mtn', 'mtn_1', '{{"amount":"25.00"}}', 1,
         CASE WHEN n.i % 1000 = 997 THEN '["parts_missing"]' ELSE '[]' END,
@@ -76,11 +77,11 @@ INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, paymen
 INSERT INTO sms_parts (sim_key, sha256, pdu, message_seq, position, sent_at, storage, slot, received_at)
     SELECT '{SIM}', CAST(printf('%032x', n.i * 2 + part) AS BLOB), CAST(printf('%0100x', n.i) AS BLOB), m.seq, part + 1, n.at, 'SM', part, n.at
     FROM n JOIN messages m ON m.id = {_MESSAGE}, (SELECT 0 AS part UNION ALL SELECT 1) ORDER BY n.i, part;
-INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_id, sim_key,
+INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, sim_key,
         device_id, slot_index, kind, amount_minor, currency, balance_minor, payer_name, payer_phone, telco_at, stored_at,
         historical, standing)
     SELECT {_PAYMENT}, 'live', 'momo_mtn', 90000000000 + n.i || '', 90000000000 + n.i || '', (SELECT seq FROM messages WHERE id = {_MESSAGE}),
-        CASE WHEN n.i % 2000 <> 3 THEN '{LINE}' END, '{SIM}', '{DEVICE}', 0, 'payment_received', 2500, 'GHS', n.i * 2500,
+        CASE WHEN n.i % 2000 <> 3 THEN {_LINE_SEQ} END, '{SIM}', '{DEVICE}', 0, 'payment_received', 2500, 'GHS', n.i * 2500,
         n.name, n.phone, n.at, n.at, 0, CASE WHEN {_SALE} THEN 'open' ELSE 'used' END FROM n WHERE {_PAID};
 INSERT INTO transactions (id, mode, origin, status, svc_code, expected_minor, currency, phone_number, customer_name,
         client_reference, meta, send_sms_to_payer, created_with, created_at, expires_at, payment_seq, matched_by,

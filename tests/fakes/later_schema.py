@@ -54,9 +54,9 @@ SMALL_SHOP = (
     "'payment', '{}', '[]', 'p1', 2, 2)"),
     ("INSERT INTO sms_parts (sim_key, sha256, pdu, message_seq, position, storage, slot, received_at) "
     "SELECT 's', x'ff', x'00', seq, 1, 'SM', 1, 2 FROM messages"),
-    ("INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_id, sim_key, "
+    ("INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, sim_key, "
     "device_id, slot_index, kind, amount_minor, currency, telco_at, stored_at, historical, standing) VALUES ('p1', 'live', "
-    "'momo_mtn', '0012', '0012', 1, 'pm', 's', 'd', 0, 'received', 2500, 'GHS', 2, 2, 0, 'used')"),
+    "'momo_mtn', '0012', '0012', 1, 1, 's', 'd', 0, 'received', 2500, 'GHS', 2, 2, 0, 'used')"),
     ("INSERT INTO transactions (id, mode, origin, status, svc_code, public_slug, expected_minor, currency, meta, "
     "send_sms_to_payer, created_with, created_at, expires_at, payment_seq, matched_by, completed_at, late, rejected) VALUES ('t1', 'live', "
     "'request', 'SUCCESS', 'K7M2QX', 'slug1', 2500, 'GHS', '{}', 1, 'secret', 1, 9, 1, 'code', 2, 0, 0)"),

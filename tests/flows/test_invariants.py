@@ -19,10 +19,10 @@ pytestmark = (
 )  # breaks rows that the constraints of a server forbid; `check_invariants` runs on both
 
 COPY_MESSAGE = (
-    "INSERT INTO payments (seq, id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_id, "
+    "INSERT INTO payments (seq, id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, "
     "sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, payer_name, payer_phone, "
     "reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven) SELECT NULL, 'again', mode, provider, telco_transaction_id || '{suffix}', telco_id_as_read, "
-    "message_seq, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, "
+    "message_seq, payment_method_seq, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, "
     "payer_name, payer_phone, reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven "
     "FROM payments LIMIT 1"
 )

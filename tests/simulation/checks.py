@@ -140,7 +140,7 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
             "SELECT p.telco_transaction_id, p.amount_minor, p.historical AND p.standing <> 'used' "
             "AND COALESCE(l.line_created_at, 0) <= m.sent_at FROM payments p "
             "JOIN messages m ON m.seq = p.message_seq "
-            "LEFT JOIN payment_methods l ON l.id = p.payment_method_id",
+            "LEFT JOIN payment_methods l ON l.seq = p.payment_method_seq",
         )
     }
     problems = [

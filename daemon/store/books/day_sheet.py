@@ -182,8 +182,8 @@ def lines(reader: Reader, period: Period) -> dict[tuple[str, str], Line]:
     rows = reader.all(
         f"{_money(period)} SELECT x.sim_key, x.provider, pm.id, pm.phone_number, pm.account_name FROM "
         "(SELECT p.sim_key, p.provider, MAX(p.seq) AS seq FROM money JOIN payments p ON p.seq = money.payment_seq "
-        "WHERE p.payment_method_id IS NOT NULL GROUP BY p.sim_key, p.provider) x "
-        "JOIN payments p ON p.seq = x.seq JOIN payment_methods pm ON pm.id = p.payment_method_id",
+        "WHERE p.payment_method_seq IS NOT NULL GROUP BY p.sim_key, p.provider) x "
+        "JOIN payments p ON p.seq = x.seq JOIN payment_methods pm ON pm.seq = p.payment_method_seq",
         period.params(),
     )
     return {(row[0], row[1]): Line(*row[2:]) for row in rows}
@@ -228,7 +228,7 @@ def recent(reader: Reader, mode: Mode, limit: int, branch: str | None = None) ->
     rows = reader.all(
         f"SELECT {columns(Payment, 'p.')}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM payments p "
         "LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
-        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+        "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
         "LEFT JOIN transactions t ON t.payment_seq = p.seq "
         f"WHERE p.mode = :mode {which}ORDER BY p.stored_at DESC, p.seq DESC LIMIT :limit",
         {"mode": mode, "limit": limit, **({} if branch is None else {"branch": branch})},

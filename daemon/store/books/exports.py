@@ -61,7 +61,7 @@ def payments(
 ) -> list[tuple[Payment, str | None, Transaction | None]]:
     """Return payments in order of storage, each with the number that received it and the transaction that it pays."""
     source = (
-        "payments p LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+        "payments p LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
         "LEFT JOIN transactions t ON t.payment_seq = p.seq"
     )
     wanted = f"{columns(Payment, 'p.')}, pm.phone_number, {columns(Transaction, 't.')}"
@@ -78,7 +78,7 @@ def payments(
 
 def messages(reader: Reader, part: TablePage) -> list[tuple[Message, str | None]]:
     """Return SMS in order of arrival, each with the number that received it."""
-    source = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
+    source = "messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq"
     wanted = f"{columns(Message, 'm.')}, pm.phone_number"
     return [
         (load(Message, row[:-1]), row[-1])

@@ -51,7 +51,7 @@ def payments_with_ids(reader: Reader, ids: Sequence[str]) -> list[StatementPayme
     """Return the live payments with these IDs."""
     rows = reader.all(
         "SELECT p.telco_transaction_id, p.id, p.amount_minor, p.currency, pm.phone_number, t.id, t.origin FROM payments p "
-        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id LEFT JOIN transactions t ON t.payment_seq = p.seq "
+        "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq LEFT JOIN transactions t ON t.payment_seq = p.seq "
         f"WHERE p.telco_transaction_id IN ({listed(ids)}) AND p.mode = 'live'",
         ids,
     )
@@ -64,7 +64,7 @@ def payments_between(
     """Return the live payments with a time of the network from `since` to `until`, both included, oldest first."""
     rows = reader.all(
         "SELECT p.id, p.telco_transaction_id, p.amount_minor, p.currency, p.telco_at, pm.phone_number FROM payments p "
-        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+        "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
         "WHERE p.mode = 'live' AND p.telco_at >= :since AND p.telco_at <= :until ORDER BY p.telco_at, p.seq LIMIT :limit",
         {"since": since, "until": until, "limit": limit},
     )

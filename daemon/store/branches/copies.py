@@ -72,10 +72,10 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> list[str
         if fact.row is not None:
             by_kind.setdefault(fact.kind, []).append(fact)
     doubles = list[str]()
-    _store_messages(tx, branch_id, epoch, facts, numbers)
     for kind in _ORDER:
         some = by_kind.pop(kind, [])
         if kind == "payment":
+            _store_messages(tx, branch_id, epoch, facts, numbers)
             some = _with_doubles(tx, some)
             doubles = [fact.id for fact in some if fact.row and fact.row["double_of"]]
         elif kind == "transaction":

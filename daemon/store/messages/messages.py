@@ -20,6 +20,7 @@ from daemon.store.rows import (
     load,
     load_all,
     load_optional,
+    number_or_none,
     select_page,
     table,
     values,
@@ -27,13 +28,14 @@ from daemon.store.rows import (
 from daemon.wire import MessageState, Mode
 
 _COLUMNS_WITH_LINE = f"{columns(Message, 'm.')}, pm.phone_number"
-_WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
+_WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq"
 _COMPLETE = ", ".join(
     f"'{state}'" for state in MessageState if state is not MessageState.INCOMPLETE
 )
-_LINES = "SELECT id FROM payment_methods WHERE id = :line OR phone_number = :line"
-_ANY_LINE = "COALESCE(m.payment_method_id, '')"
+_LINES = "SELECT seq FROM payment_methods WHERE id = :line OR phone_number = :line"
+_ANY_LINE = "COALESCE(m.payment_method_seq, 0)"
 _COLUMNS = columns(Message)
+_METHOD = number_or_none("payment_methods", ":payment_method_id")
 CANDIDATES_MAX: Final = 64
 """Parts to look at for one part, the nearest in SMSC time."""
 KEYS_MAX: Final = 500
@@ -433,7 +435,7 @@ def record_result(
     tx.run(
         "UPDATE messages SET body = :body, state = :state, kind = :kind, provider = :provider, "
         "wording = :wording, fields = :fields, trusted = :trusted, reasons = :reasons, "
-        "payment_id = :payment_id, payment_method_id = :payment_method_id, received_at = :received_at "
+        f"payment_id = :payment_id, payment_method_seq = {_METHOD}, received_at = :received_at "
         "WHERE id = :id",
         {
             "id": message_id,

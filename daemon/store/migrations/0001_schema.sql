@@ -130,7 +130,7 @@ CREATE TABLE messages (
     sim_key           TEXT NOT NULL,
     device_id         TEXT NOT NULL,
     slot_index        INTEGER NOT NULL,
-    payment_method_id TEXT,
+    payment_method_seq INTEGER CHECK (payment_method_seq > 0),  -- NULL: of none of the shop's numbers
     sender            TEXT,
     sender_type       TEXT,
     smsc              TEXT,
@@ -162,35 +162,35 @@ CREATE TABLE messages (
 CREATE INDEX messages_to_assemble ON messages (assemble_at) WHERE assemble_at IS NOT NULL;
 CREATE INDEX messages_by_part_key ON messages (reference, sent_at) WHERE reference IS NOT NULL;
 CREATE INDEX messages_by_state ON messages (state, seq);
-CREATE INDEX messages_incomplete ON messages (state, sim_key, created_at, received_at, payment_method_id)
+CREATE INDEX messages_incomplete ON messages (state, sim_key, created_at, received_at, payment_method_seq)
     WHERE state = 'incomplete';
 CREATE INDEX messages_parts_missing ON messages (state, mode) WHERE reasons = '["parts_missing"]';
 CREATE INDEX messages_by_sender ON messages (LOWER(sender), seq);
-CREATE INDEX messages_by_arrival ON messages (state, received_at, payment_method_id) WHERE state <> 'incomplete';
+CREATE INDEX messages_by_arrival ON messages (state, received_at, payment_method_seq) WHERE state <> 'incomplete';
 CREATE INDEX messages_with_text ON messages (created_at) WHERE body IS NULL OR body <> '';
 CREATE TRIGGER messages_counted_in AFTER INSERT ON messages WHEN NEW.state <> 'incomplete'
 BEGIN
-    INSERT INTO message_counts (line, state, count) VALUES (COALESCE(NEW.payment_method_id, ''), NEW.state, 1)
+    INSERT INTO message_counts (line, state, count) VALUES (COALESCE(NEW.payment_method_seq, 0), NEW.state, 1)
     ON CONFLICT (line, state) DO UPDATE SET count = message_counts.count + 1;
 END;
-CREATE TRIGGER messages_counted_over AFTER UPDATE OF state, payment_method_id ON messages
-WHEN NEW.state <> OLD.state OR COALESCE(NEW.payment_method_id, '') <> COALESCE(OLD.payment_method_id, '')
+CREATE TRIGGER messages_counted_over AFTER UPDATE OF state, payment_method_seq ON messages
+WHEN NEW.state <> OLD.state OR COALESCE(NEW.payment_method_seq, 0) <> COALESCE(OLD.payment_method_seq, 0)
 BEGIN
     UPDATE message_counts SET count = count - 1
-    WHERE OLD.state <> 'incomplete' AND line = COALESCE(OLD.payment_method_id, '') AND state = OLD.state;
+    WHERE OLD.state <> 'incomplete' AND line = COALESCE(OLD.payment_method_seq, 0) AND state = OLD.state;
     INSERT INTO message_counts (line, state, count)
-    SELECT COALESCE(NEW.payment_method_id, ''), NEW.state, 1 WHERE NEW.state <> 'incomplete'
+    SELECT COALESCE(NEW.payment_method_seq, 0), NEW.state, 1 WHERE NEW.state <> 'incomplete'
     ON CONFLICT (line, state) DO UPDATE SET count = message_counts.count + 1;
 END;
 CREATE TRIGGER messages_counted_out AFTER DELETE ON messages WHEN OLD.state <> 'incomplete'
 BEGIN
     UPDATE message_counts SET count = count - 1
-    WHERE line = COALESCE(OLD.payment_method_id, '') AND state = OLD.state;
+    WHERE line = COALESCE(OLD.payment_method_seq, 0) AND state = OLD.state;
 END;
 
 -- Totals of the complete messages in lists, kept by the triggers above; a first part need not change them.
 CREATE TABLE message_counts (
-    line  TEXT NOT NULL,                   -- id of the payment method, or empty
+    line  INTEGER NOT NULL,                -- number of the payment method, or 0
     state TEXT NOT NULL,
     count INTEGER NOT NULL CHECK (count >= 0),
     PRIMARY KEY (line, state)
@@ -443,7 +443,7 @@ CREATE TABLE payments (
     telco_transaction_id TEXT NOT NULL,    -- trimmed, upper case, for comparison
     telco_id_as_read     TEXT NOT NULL,
     message_seq          INTEGER NOT NULL REFERENCES messages (seq),
-    payment_method_id    TEXT,             -- NULL: unplaced
+    payment_method_seq   INTEGER CHECK (payment_method_seq > 0),  -- NULL: unplaced
     sim_key              TEXT NOT NULL,
     device_id            TEXT NOT NULL,
     slot_index           INTEGER NOT NULL,
@@ -471,8 +471,8 @@ CREATE TABLE payments (
 CREATE UNIQUE INDEX payments_one_per_telco_id ON payments (mode, provider, telco_transaction_id) WHERE double_of IS NULL;
 CREATE INDEX payments_of_branch ON payments (branch_id, stored_at) WHERE branch_id IS NOT NULL;
 CREATE INDEX payments_by_telco_id ON payments (telco_transaction_id);
-CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_id IS NULL;
-CREATE INDEX payments_by_line ON payments (payment_method_id, stored_at);
+CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_seq IS NULL;
+CREATE INDEX payments_by_line ON payments (payment_method_seq, stored_at);
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);
 CREATE INDEX payments_reversed ON payments (mode, stored_at) WHERE reversed_at IS NOT NULL;
 CREATE INDEX payments_in_review ON payments (mode, stored_at) WHERE standing = 'review';

@@ -19,7 +19,7 @@ STATES: Final = {
     "review": "p.standing = 'review'",
     "handed": "p.standing = 'handed' AND p.reversed_at IS NULL",
     "reversed": "p.reversed_at IS NOT NULL",
-    "unplaced": "p.payment_method_id IS NULL",
+    "unplaced": "p.payment_method_seq IS NULL",
 }
 SORTS: Final = {
     "newest": ("p.stored_at", "DESC"),
@@ -36,7 +36,7 @@ _PAYMENT: Final = columns(Payment, "p.")
 _WIDTH: Final = len(_PAYMENT.split(", "))
 _SOURCE: Final = (
     "payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
-    "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+    "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
     "LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )
 

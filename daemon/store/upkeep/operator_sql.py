@@ -109,14 +109,14 @@ PUBLIC: Final[Mapping[str, str]] = {
     "idempotency_keys": "scope",
     "line_balances": "sim_key provider telco_id effects smsc doubts standing why",
     "locked_sims": "device_id owner wants",
-    "message_counts": "line state",
-    "messages": "id mode sim_key device_id payment_method_id sender_type smsc state kind provider wording reasons payment_id "
+    "message_counts": "state",
+    "messages": "id mode sim_key device_id sender_type smsc state kind provider wording reasons payment_id "
     "source level branch_id",
     "notice_sends": "id channel",
     "notices": "id kind",
     "payer_claims": "transaction_id telco_transaction_id mode",
     "payment_methods": "id mode provider branch_id",
-    "payments": "id mode provider telco_transaction_id telco_id_as_read payment_method_id sim_key device_id "
+    "payments": "id mode provider telco_transaction_id telco_id_as_read sim_key device_id "
     "kind currency standing decider double_of branch_id",
     "recovery_codes": "user_id",
     "reconcile_misses": "transaction_id telco_transaction_id",
