@@ -62,6 +62,10 @@ def numbered(name: str) -> str:
     return f"{name.removesuffix('id')}seq"
 
 
+SIM: Final = "(SELECT seq FROM sims WHERE sim_key = :sim_key)"
+"""The expression of the number of a SIM; NULL if it is not stored."""
+
+
 @functools.cache
 def insertion(table: str, model: type[Struct], *defaults: str) -> str:
     """Return the INSERT of a row with every column of a model but `seq` and those that keep their default."""

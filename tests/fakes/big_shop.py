@@ -74,8 +74,8 @@ INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, paymen
         'payment_received', 'momo_mtn', 'mtn_1', '{{"amount":"25.00"}}', 1,
         CASE WHEN n.i % 1000 = 997 THEN '["parts_missing"]' ELSE '[]' END,
         CASE WHEN {_PAID} THEN {_PAYMENT} END, n.at, n.at FROM n;
-INSERT INTO sms_parts (sim_key, sha256, pdu, message_seq, position, sent_at, storage, slot, received_at)
-    SELECT '{SIM}', CAST(printf('%032x', n.i * 2 + part) AS BLOB), CAST(printf('%0100x', n.i) AS BLOB), m.seq, part + 1, n.at, 'SM', part, n.at
+INSERT INTO sms_parts (sim, sha256, pdu, message_seq, position, sent_at, storage, slot, received_at)
+    SELECT 100, CAST(printf('%032x', n.i * 2 + part) AS BLOB), CAST(printf('%0100x', n.i) AS BLOB), m.seq, part + 1, n.at, 'SM', part, n.at
     FROM n JOIN messages m ON m.id = {_MESSAGE}, (SELECT 0 AS part UNION ALL SELECT 1) ORDER BY n.i, part;
 INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, sim_key,
         device_id, slot_index, kind, amount_minor, currency, balance_minor, payer_name, payer_phone, telco_at, stored_at,
@@ -95,9 +95,9 @@ INSERT INTO transactions (id, mode, origin, status, svc_code, expected_minor, cu
     SELECT {_ID.format("0006")}, 'live', 'request', CASE WHEN n.i < :size - 5 * {WAITING} THEN 'EXPIRED' ELSE 'PENDING' END,
         'A7K2M9', 2500, 'GHS', n.phone, n.title, 'order-' || n.i, '{{}}', 0, 'secret', n.at, :now + 3600000000, 0, 0
     FROM n WHERE {_UNPAID};
-INSERT INTO line_balances (message_seq, sim_key, provider, at, stored_at, telco_id, pays, effects,
+INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, effects,
         after_minor, smsc, home, doubts, standing, why, position, gap_minor)
-    SELECT (SELECT seq FROM messages WHERE id = {_MESSAGE}), '{SIM}', 'momo_mtn', n.at, n.at, 90000000000 + n.i || '', 1, '[2500]', n.i * 2500,
+    SELECT (SELECT seq FROM messages WHERE id = {_MESSAGE}), 100, 'momo_mtn', n.at, n.at, 90000000000 + n.i || '', 1, '[2500]', n.i * 2500,
         '+233244500000', 1, '[]', CASE WHEN {_PAID} THEN 'accepted' ELSE 'held' END, 'joins',
         CASE WHEN {_PAID} THEN n.i * 1024 END, CASE WHEN n.i % 5000 = 2 THEN 700 ELSE 0 END FROM n;
 INSERT INTO reviews (id, mode, reason, state, message_id, details, created_at)

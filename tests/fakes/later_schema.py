@@ -52,8 +52,8 @@ SMALL_SHOP = (
     ("INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, sender, sent_at, parts_total, parts_seen, body, state, "
     "fields, reasons, payment_id, received_at, created_at) VALUES ('m1', 'live', 0, 's', 'd', 0, 'MobileMoney', 2, 1, 1, 'text', "
     "'payment', '{}', '[]', 'p1', 2, 2)"),
-    ("INSERT INTO sms_parts (sim_key, sha256, pdu, message_seq, position, storage, slot, received_at) "
-    "SELECT 's', x'ff', x'00', seq, 1, 'SM', 1, 2 FROM messages"),
+    ("INSERT INTO sms_parts (sim, sha256, pdu, message_seq, position, storage, slot, received_at) "
+    "SELECT (SELECT seq FROM sims WHERE sim_key = 's'), x'ff', x'00', seq, 1, 'SM', 1, 2 FROM messages"),
     ("INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, sim_key, "
     "device_id, slot_index, kind, amount_minor, currency, telco_at, stored_at, historical, standing) VALUES ('p1', 'live', "
     "'momo_mtn', '0012', '0012', 1, 1, 's', 'd', 0, 'received', 2500, 'GHS', 2, 2, 0, 'used')"),

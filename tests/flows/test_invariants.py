@@ -34,7 +34,7 @@ AGAIN = (
 )
 SABOTAGE = {
     "one SMS is stored once": (
-        "INSERT INTO sms_parts SELECT NULL, sim_key, sha256, pdu, pdu_text, message_seq, position + 7, sent_at, storage, slot, "
+        "INSERT INTO sms_parts SELECT NULL, sim, sha256, pdu, pdu_text, message_seq, position + 7, sent_at, storage, slot, "
         "received_at, synthesised FROM sms_parts LIMIT 1"
     ),
     "a message has as many parts as it counts": "UPDATE messages SET parts_seen = 1",

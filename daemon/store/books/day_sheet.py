@@ -14,7 +14,7 @@ from daemon.core.books.day_sheet import Bucket, Kind, Line, Sums, Wallet
 from daemon.core.model import Payment, Transaction
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader
-from daemon.store.rows import columns, load, load_optional
+from daemon.store.rows import SIM, columns, load, load_optional
 from daemon.wire import Mode
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
@@ -38,7 +38,7 @@ _KEYS: Final = ("at", "LENGTH(COALESCE(telco_id, ''))", "COALESCE(telco_id, '')"
 _FORWARDS: Final = ", ".join(_KEYS)
 _BACKWARDS: Final = ", ".join(f"{key} DESC" for key in _KEYS)
 _BALANCES: Final = (
-    "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider AND standing = 'accepted' "
+    f"FROM line_balances WHERE sim_seq = {SIM} AND provider = :provider AND standing = 'accepted' "
     "AND after_minor IS NOT NULL"
 )
 _MOVED: Final = f"""
@@ -52,7 +52,7 @@ FROM (
                 ELSE after_minor - COALESCE(LAG(after_minor) OVER (ORDER BY {_FORWARDS}), :opening)
                      - COALESCE(gap_minor, 0) END AS moved
     FROM line_balances
-    WHERE sim_key = :sim_key AND provider = :provider AND at >= :since AND at < :until
+    WHERE sim_seq = {SIM} AND provider = :provider AND at >= :since AND at < :until
       AND standing IN ('accepted', 'noted')
 ) movements
 """
@@ -95,7 +95,7 @@ WITH money AS (
     CROSS JOIN line_balances b
     CROSS JOIN messages m
     CROSS JOIN payments p
-    WHERE b.sim_key = s.sim_key AND b.provider IN ({_PROVIDERS}) AND b.at >= :since AND b.at < :until AND b.pays = 1
+    WHERE b.sim_seq = s.seq AND b.provider IN ({_PROVIDERS}) AND b.at >= :since AND b.at < :until AND b.pays = 1
       AND m.seq = b.message_seq AND p.id = m.payment_id AND p.message_seq = m.seq AND p.mode = :mode AND {which}
     UNION ALL
     SELECT p.telco_at, p.seq, 'accepted' FROM payments p

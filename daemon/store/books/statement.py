@@ -74,7 +74,7 @@ def payments_between(
 def held_with_ids(reader: Reader, ids: Sequence[str]) -> list[HeldMessage]:
     """Return the messages with these IDs that made no payment."""
     rows = reader.all(
-        "SELECT b.telco_id, m.id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_key = s.sim_key "
+        "SELECT b.telco_id, m.id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_seq = s.seq "
         f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN ({listed(ids)}) "
         "JOIN messages m ON m.seq = b.message_seq LEFT JOIN reviews r ON r.message_id = m.id AND r.state = 'open' WHERE b.pays = 1",
         ids,

@@ -17,7 +17,7 @@ from daemon.core.messages.line_history import USUAL_DAYS
 from daemon.core.messages.trust import SmscSource
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import listed
+from daemon.store.rows import SIM, listed, number
 from daemon.wire import Mode
 
 _MESSAGE: Final = "(SELECT id FROM messages WHERE seq = message_seq)"
@@ -44,7 +44,7 @@ FOREIGN_MAX: Final = 1_000
 _BESIDE_MAX: Final = 50
 _TIMES_MAX: Final = 50_000
 
-_OF_LINE: Final = "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider"
+_OF_LINE: Final = f"FROM line_balances WHERE sim_seq = {SIM} AND provider = :provider"
 _WAITING: Final = f"{_OF_LINE} AND standing IN ('unconfirmed', 'held')"
 """The condition of the index `line_balances_open`: SQLite uses the index only for a query that repeats it."""
 _NEAREST: Final = (
@@ -154,8 +154,8 @@ def state(
 def has_chain(reader: Reader, sim_key: str) -> bool:
     """Return whether a balance chain of this SIM has begun."""
     return reader.exists(
-        "SELECT 1 FROM line_balances WHERE sim_key = :sim AND standing = 'accepted' AND position IS NOT NULL LIMIT 1",
-        {"sim": sim_key},
+        f"SELECT 1 FROM line_balances WHERE sim_seq = {SIM} AND standing = 'accepted' AND position IS NOT NULL LIMIT 1",
+        {"sim_key": sim_key},
     )
 
 
@@ -176,7 +176,7 @@ def between(reader: Reader, chain: Chain, since: int, until: int) -> list[Entry]
 def unsettled_chains(reader: Reader, since: int) -> list[Chain]:
     """Return the lines with an open row or a held foreign message, stored since then: time may settle these."""
     rows = reader.all(
-        "SELECT DISTINCT sim_key, provider FROM line_balances WHERE standing IN ('unconfirmed', 'held') "
+        "SELECT DISTINCT s.sim_key, b.provider FROM line_balances b JOIN sims s ON s.seq = b.sim_seq WHERE standing IN ('unconfirmed', 'held') "
         "AND (standing = 'unconfirmed' OR why IN ('foreign', 'no_smsc')) AND stored_at >= :since",
         {"since": since},
     )
@@ -226,7 +226,7 @@ def with_id(reader: Reader, chain: Chain, telco_id: str) -> list[Entry]:
 def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
     """Return the entry of a message; None if it is in no chain."""
     row = reader.one(
-        f"SELECT {_COLUMNS}, sim_key, provider FROM line_balances WHERE {_OF_MESSAGE}",
+        f"SELECT {_COLUMNS}, (SELECT sim_key FROM sims WHERE seq = sim_seq), provider FROM line_balances WHERE {_OF_MESSAGE}",
         {"id": message_id},
     )
     return None if row is None else ChainRecord(Chain(*row[-2:]), _entry(row))
@@ -235,10 +235,10 @@ def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
 def add(tx: Tx, chain: Chain, entry: Entry) -> None:
     """Store an entry that was judged."""
     tx.run(
-        "INSERT INTO line_balances (message_seq, sim_key, provider, at, stored_at, telco_id, pays, "
+        "INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, "
         "effects, after_minor, smsc, home, doubts, standing, why, row_key, position, gap_left_minor, gap_left_at, "
         "gap_minor, unconfirmed_day) "
-        "VALUES ((SELECT seq FROM messages WHERE id = :message_id), :sim_key, :provider, :at, :stored_at, :telco_id, :pays, "
+        f"VALUES ({number('messages', ':message_id')}, {SIM}, :provider, :at, :stored_at, :telco_id, :pays, "
         ":effects, :after_minor, :smsc, :home, :doubts, :standing, :why, :row_key, :position, :gap_left_minor, "
         ":gap_left_at, :gap_minor, :unconfirmed_day)",
         chain.params(
@@ -278,8 +278,8 @@ def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
     found: dict[str, list[Entry]] = {}
     for row in reader.all(
         # CROSS starts with the SIMs, so that the index of the gaps is used.
-        f"SELECT {_COLUMNS_B}, b.sim_key FROM sims s CROSS JOIN line_balances b CROSS JOIN messages m "
-        "WHERE b.sim_key = s.sim_key AND m.seq = b.message_seq "
+        f"SELECT {_COLUMNS_B}, s.sim_key FROM sims s CROSS JOIN line_balances b CROSS JOIN messages m "
+        "WHERE b.sim_seq = s.seq AND m.seq = b.message_seq "
         f"AND b.provider IN ({_PROVIDERS}) AND b.standing = 'accepted' AND b.gap_minor <> 0 "
         "AND b.at >= :since AND NOT EXISTS (SELECT 1 FROM gaps_known k "
         "WHERE k.message_seq = b.message_seq AND k.gap_minor = b.gap_minor) ORDER BY b.at, b.seq",

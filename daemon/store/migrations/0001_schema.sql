@@ -198,7 +198,7 @@ CREATE TABLE message_counts (
 
 CREATE TABLE sms_parts (
     seq         INTEGER PRIMARY KEY,
-    sim_key     TEXT NOT NULL,
+    sim         INTEGER NOT NULL CHECK (sim <> 0),  -- its number, or minus that of a merchant number without a SIM
     sha256      BLOB NOT NULL,             -- its first 16 octets: of the PDU's octets, of an imported part also of a prefix
     pdu         BLOB,                      -- its octets; NULL once it was erased, or if `pdu_text` has it
     pdu_text    TEXT,                      -- what the phone gave, if it is not the octets in hex with capital letters
@@ -209,7 +209,7 @@ CREATE TABLE sms_parts (
     slot        INTEGER NOT NULL,
     received_at INTEGER NOT NULL,
     synthesised INTEGER NOT NULL DEFAULT 0 CHECK (synthesised IN (0, 1)),
-    UNIQUE (sim_key, sha256)               -- one SMS is stored once (invariant 2)
+    UNIQUE (sim, sha256)                   -- one SMS is stored once (invariant 2)
 ) STRICT;
 CREATE INDEX sms_parts_by_message ON sms_parts (message_seq, position);
 
@@ -217,7 +217,7 @@ CREATE INDEX sms_parts_by_message ON sms_parts (message_seq, position);
 CREATE TABLE line_balances (
     seq               INTEGER PRIMARY KEY,
     message_seq       INTEGER NOT NULL UNIQUE REFERENCES messages (seq),
-    sim_key           TEXT NOT NULL,           -- a chain is keyed by (sim_key, provider): the wallet moves with its SIM
+    sim_seq           INTEGER NOT NULL REFERENCES sims (seq),  -- a chain is keyed by (sim_seq, provider): the wallet moves with its SIM
     provider          TEXT NOT NULL,
     at                INTEGER NOT NULL,        -- SMSC time, else when stored
     stored_at         INTEGER NOT NULL,
@@ -239,17 +239,17 @@ CREATE TABLE line_balances (
     unconfirmed_day   INTEGER,                 -- the day since 1970 on which it paid before its row was confirmed
     told_at           INTEGER                  -- when a notice said that it has been held for long
 ) STRICT;
-CREATE INDEX line_balances_by_time ON line_balances (sim_key, at);
+CREATE INDEX line_balances_by_time ON line_balances (sim_seq, at);
 CREATE INDEX line_balances_by_id ON line_balances (telco_id) WHERE telco_id IS NOT NULL;
-CREATE UNIQUE INDEX line_balances_chain ON line_balances (sim_key, provider, position)
+CREATE UNIQUE INDEX line_balances_chain ON line_balances (sim_seq, provider, position)
     WHERE standing = 'accepted' AND position IS NOT NULL;
-CREATE INDEX line_balances_open ON line_balances (sim_key, provider, standing, seq)
+CREATE INDEX line_balances_open ON line_balances (sim_seq, provider, standing, seq)
     WHERE standing IN ('unconfirmed', 'held');
-CREATE INDEX line_balances_gaps ON line_balances (sim_key, provider, at)
+CREATE INDEX line_balances_gaps ON line_balances (sim_seq, provider, at)
     WHERE standing = 'accepted' AND gap_minor <> 0;
 CREATE INDEX line_balances_waiting ON line_balances (stored_at)
     WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 AND told_at IS NULL;
-CREATE INDEX line_balances_paid_unconfirmed ON line_balances (sim_key, provider, unconfirmed_day)
+CREATE INDEX line_balances_paid_unconfirmed ON line_balances (sim_seq, provider, unconfirmed_day)
     WHERE unconfirmed_day IS NOT NULL;
 
 -- Unexplained differences of a balance that an operator acknowledged.

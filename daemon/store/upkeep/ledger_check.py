@@ -22,8 +22,8 @@ class Invariant(NamedTuple):
 VIOLATIONS: Final[Mapping[str, Invariant]] = {
     "message.stored_once": Invariant(
         "one SMS is stored once",
-        "SELECT p.sim_key, MIN(m.id) FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
-        "GROUP BY p.sim_key, p.sha256 HAVING COUNT(*) > 1",
+        "SELECT p.sim, MIN(m.id) FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
+        "GROUP BY p.sim, p.sha256 HAVING COUNT(*) > 1",
     ),
     "message.whole": Invariant(
         "a message has as many parts as it counts",

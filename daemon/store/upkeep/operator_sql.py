@@ -107,7 +107,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "hub_commands": "id kind subject",
     "hub_link": "branch_id name url spki decides problem",
     "idempotency_keys": "scope",
-    "line_balances": "sim_key provider telco_id effects smsc doubts standing why",
+    "line_balances": "provider telco_id effects smsc doubts standing why",
     "locked_sims": "device_id owner wants",
     "message_counts": "state",
     "messages": "id mode sim_key device_id sender_type smsc state kind provider wording reasons payment_id "
@@ -137,7 +137,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "sims": "sim_key iccid imsi network device_id served_by",
     "sms_outbox": "id transaction_id kind status",
     "sms_outbox_parts": "sms_id outcome",
-    "sms_parts": "sim_key sha256 storage",
+    "sms_parts": "sha256 storage",
     "source_states": "name",
     "svc_codes": "mode code",
     "test_payments": "sim_key",
