@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct, field
 
+from daemon.core.messages.message_json import all_fields
 from daemon.core.model import Delivery, Event, Message, Payment, Transaction
 from daemon.store.engine import Reader
 
@@ -39,6 +40,10 @@ _STORED_OTHERWISE: Final[Mapping[type, Mapping[str, str]]] = {
 def by_number(model: type[Struct]) -> Mapping[str, str]:
     """Return the ids that the table of a model has as the number of the row, each with the table of that row."""
     return _BY_NUMBER.get(model, {})
+
+
+_READ: Final[Mapping[type, Mapping[str, Callable[[str], str]]]] = {Message: {"fields": all_fields}}
+"""Model -> fields that are stored shorter, and what makes them whole."""
 
 
 @functools.cache
@@ -129,6 +134,9 @@ def _converters(model: type[Struct]) -> tuple[tuple[int, Callable[[Any], Any]], 
         hints = get_type_hints(model)
         found: list[tuple[int, Callable[[Any], Any]]] = []
         for index, name in enumerate(model.__struct_fields__):
+            if (read := _READ.get(model, {}).get(name)) is not None:
+                found.append((index, read))
+                continue
             parts = getattr(hints[name], "__args__", (hints[name],))
             found += [(index, _converter(part)) for part in parts if _is_converted(part)]
         known = _CONVERTERS[model] = tuple(found)

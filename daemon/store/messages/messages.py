@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct
 
 from daemon.core.inputs import WITHOUT_SIM
+from daemon.core.messages.message_json import stored_fields
 from daemon.core.messages.trust import VARYING_DIGITS
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
@@ -458,7 +459,7 @@ def record_result(
             "kind": kind,
             "provider": provider,
             "wording": wording,
-            "fields": json.dumps(fields, ensure_ascii=False, separators=(",", ":")),
+            "fields": stored_fields(fields),
             "trusted": trusted,
             "reasons": json.dumps(reasons),
             "payment_id": payment_id,

@@ -146,7 +146,7 @@ CREATE TABLE messages (
     kind              TEXT,
     provider          TEXT,
     wording           TEXT,
-    fields            TEXT NOT NULL,       -- JSON object
+    fields            TEXT NOT NULL,       -- JSON object, without members that are null
     trusted           INTEGER CHECK (trusted IN (0, 1)),
     reasons           TEXT NOT NULL,       -- JSON array
     payment_id        TEXT,
