@@ -30,11 +30,23 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
 }
 """Model -> ids that its table has as the number of the row, and the table of that row."""
 
-_STORED_OTHERWISE: Final[Mapping[type, Mapping[str, str]]] = {
+_READ_AS: Final[Mapping[type, Mapping[str, str]]] = {
     # A message that lacks parts may go, so its id is kept.
     Event: {"message_id": "COALESCE({named}, {prefix}message_id)"},
+    Payment: {
+        "telco_id_as_read": "COALESCE({prefix}telco_id_as_read, {prefix}telco_transaction_id)",
+        # Of the part that came last. Few SIMs move to another phone in the middle of a message.
+        "device_id": "COALESCE({prefix}device_id, (SELECT device_id FROM messages WHERE seq = {prefix}message_seq))",
+    },
 }
-"""Model -> fields that are not simply a column or an id by number, and the expression of each."""
+"""Model -> fields that are not simply a column or an id by number, and the expression that reads each."""
+_WRITTEN_AS: Final[Mapping[type, Mapping[str, str]]] = {
+    Payment: {
+        "telco_id_as_read": "NULLIF(:telco_id_as_read, :telco_transaction_id)",
+        "device_id": "NULLIF(:device_id, (SELECT device_id FROM messages WHERE id = :message_id))",
+    },
+}
+"""Model -> fields of it that are stored as NULL if another column has the same value, and the expression that stores each."""
 
 
 def by_number(model: type[Struct]) -> Mapping[str, str]:
@@ -56,9 +68,9 @@ def column(model: type[Struct], name: str, prefix: str = "") -> str:
     """Return the expression that reads one field of a model."""
     table = by_number(model).get(name)
     named = f"(SELECT id FROM {table} WHERE seq = {prefix}{numbered(name)})" if table else ""
-    otherwise = _STORED_OTHERWISE.get(model, {}).get(name)
-    if otherwise is not None:
-        return otherwise.format(named=named, prefix=prefix)
+    read_as = _READ_AS.get(model, {}).get(name)
+    if read_as is not None:
+        return read_as.format(named=named, prefix=prefix)
     return named or f"{prefix}{name}"
 
 
@@ -91,7 +103,7 @@ def assignments(model: type[Struct], *kept: str) -> Mapping[str, str]:
             of = number_or_none if optional else number
             found[numbered(name)] = of(referred[name], f":{name}")
         else:
-            found[name] = f":{name}"
+            found[name] = _WRITTEN_AS.get(model, {}).get(name, f":{name}")
     return found
 
 

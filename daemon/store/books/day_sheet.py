@@ -233,7 +233,7 @@ def recent(reader: Reader, mode: Mode, limit: int, branch: str | None = None) ->
         f"WHERE p.mode = :mode {which}ORDER BY p.stored_at DESC, p.seq DESC LIMIT :limit",
         {"mode": mode, "limit": limit, **({} if branch is None else {"branch": branch})},
     )
-    width = len(columns(Payment).split(", "))
+    width = len(Payment.__struct_fields__)
     return [
         Recent(
             load(Payment, row[:width]),

@@ -46,7 +46,7 @@ class DeliveryRow(Struct, frozen=True):
 
 _SENT: Final = ", ".join(
     {"url": "e.url", "endpoint_id": "e.id", "transaction_id": "t.id"}.get(name, f"d.{name}")
-    for name in columns(DeliveryRow).split(", ")
+    for name in DeliveryRow.__struct_fields__
 )
 
 
@@ -65,7 +65,7 @@ def payments(
         "LEFT JOIN transactions t ON t.payment_seq = p.seq"
     )
     wanted = f"{columns(Payment, 'p.')}, pm.phone_number, {columns(Transaction, 't.')}"
-    width = len(columns(Payment).split(", "))
+    width = len(Payment.__struct_fields__)
     return [
         (
             load(Payment, row[:width]),

@@ -33,7 +33,7 @@ _OUTCOMES: Final = {
     TransactionStatus.OVERPAID: "over",
 }
 _PAYMENT: Final = columns(Payment, "p.")
-_WIDTH: Final = len(_PAYMENT.split(", "))
+_WIDTH: Final = len(Payment.__struct_fields__)
 _SOURCE: Final = (
     "payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
     "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "

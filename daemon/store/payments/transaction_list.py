@@ -29,7 +29,7 @@ from daemon.wire import Mode, TransactionStatus
 Found = tuple[Transaction, Payment | None]
 """A transaction and the payment that verified it."""
 _TRANSACTION: Final = columns(Transaction, "t.")
-WIDTH: Final = len(_TRANSACTION.split(", "))
+WIDTH: Final = len(Transaction.__struct_fields__)
 BOTH: Final = f"{_TRANSACTION}, {columns(Payment, 'p.')}"
 """The columns that `found_in` loads."""
 JOINED: Final = "transactions t LEFT JOIN payments p ON p.seq = t.payment_seq"

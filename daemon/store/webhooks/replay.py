@@ -19,8 +19,8 @@ BATCH = 500
 
 _PAYMENT_P = columns(Payment, "p.")
 _TRANSACTION_T = columns(Transaction, "t.")
-_TO_TRANSACTION = len(_PAYMENT_P.split(", "))
-_TO_DELIVERY = _TO_TRANSACTION + len(_TRANSACTION_T.split(", "))
+_TO_TRANSACTION = len(Payment.__struct_fields__)
+_TO_DELIVERY = _TO_TRANSACTION + len(Transaction.__struct_fields__)
 
 
 class Window(Struct, frozen=True):

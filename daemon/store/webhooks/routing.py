@@ -18,7 +18,7 @@ from daemon.store.rows import columns, insertion, load, load_all, load_optional
 from daemon.wire import EventKind, Mode
 
 _RULE = columns(Rule)
-_TO_RULE = len(columns(Endpoint).split(", "))
+_TO_RULE = len(Endpoint.__struct_fields__)
 
 
 def receivers(reader: Reader, mode: Mode) -> list[Receiver]:
