@@ -63,7 +63,7 @@ _SAME_ID: Final = (
 _KNOWN: Final = (
     f"SELECT part.*, 'tail' FROM ({_TAIL}) part UNION ALL SELECT part.*, 'same_id' FROM ({_SAME_ID}) part "
     f"UNION ALL SELECT seq{', NULL' * _COLUMNS.count(',')}, 'payment' FROM payments "
-    "WHERE telco_transaction_id = :telco_id AND mode = :mode"
+    "WHERE telco_transaction_id = :telco_id AND mode = :mode AND double_of IS NULL"
 )
 _STATE: Final = (
     f"{_TAIL} UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND gap_minor <> 0 "

@@ -468,9 +468,9 @@ CREATE TABLE payments (
     version              INTEGER
 ) STRICT;
 -- One payment per network transaction (invariant 2).
-CREATE UNIQUE INDEX payments_one_per_telco_id ON payments (mode, provider, telco_transaction_id) WHERE double_of IS NULL;
+CREATE UNIQUE INDEX payments_one_per_telco_id ON payments (telco_transaction_id, mode, provider) WHERE double_of IS NULL;
+CREATE INDEX payments_double ON payments (telco_transaction_id) WHERE double_of IS NOT NULL;
 CREATE INDEX payments_of_branch ON payments (branch_id, stored_at) WHERE branch_id IS NOT NULL;
-CREATE INDEX payments_by_telco_id ON payments (telco_transaction_id);
 CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_seq IS NULL;
 CREATE INDEX payments_by_line ON payments (payment_method_seq, stored_at);
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);

@@ -47,7 +47,7 @@ def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
     `payment` has every column but `seq`. If the network took it back before it was seen here, it is reversed at once.
     """
     row = tx.one(
-        f"{_INSERTION} ON CONFLICT (mode, provider, telco_transaction_id) WHERE double_of IS NULL DO NOTHING RETURNING {_PAYMENT}",
+        f"{_INSERTION} ON CONFLICT (telco_transaction_id, mode, provider) WHERE double_of IS NULL DO NOTHING RETURNING {_PAYMENT}",
         payment,
     )
     return load_optional(Payment, row)
