@@ -1,5 +1,5 @@
 -- The schema. Times are microseconds since 1970 in UTC, amounts are minor units, ids are text.
--- `seq` numbers the rows of a table in the order in which they were written.
+-- `seq` numbers the rows of a table in the order in which they were written; a column such as `message_seq` names a row by it.
 -- A check compares with OR: for a list of more than two, SQLite makes a temporary table at each INSERT.
 
 
