@@ -1,6 +1,6 @@
 """Validated inputs of the flows (parse at the edge, trust inside), and their answers."""
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -119,6 +119,10 @@ class PhoneIdentity(Struct, frozen=True):
     slot_index: int = 0
     smsc: str | None = None
     network: str | None = None
+
+
+WITHOUT_SIM: Final = "no-sim:"
+"""Prefix of the SIM key of pasted messages for a number without a SIM; the id of the payment method follows."""
 
 
 class Source(Struct, frozen=True):

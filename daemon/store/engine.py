@@ -34,7 +34,7 @@ READERS: Final = 2
 STARTING_RETRY_S: Final = 1
 
 _REFUSED_BY: Final = {
-    "transactions.payment_id": ErrorCode.TRANSACTION_ID_ALREADY_USED,
+    "transactions.payment_seq": ErrorCode.TRANSACTION_ID_ALREADY_USED,
     "transactions_one_per_payment": ErrorCode.TRANSACTION_ID_ALREADY_USED,
 }
 """The constraints that decide a race, and their refusals. With one writer the flows refuse before."""

@@ -20,6 +20,7 @@ from daemon.wire import Mode
 TOPIC = "events"
 """Woken by every commit that added a journal entry."""
 _OF_TRANSACTION: Final = "transaction_seq = (SELECT seq FROM transactions WHERE id = :id)"
+_MESSAGE: Final = "(SELECT seq FROM messages WHERE id = v.column7 AND state <> 'incomplete')"
 EVENTS_BATCH = 1_000
 """Entries in one statement; SQLite takes at most 32,766 values."""
 
@@ -245,9 +246,9 @@ def _write(tx: Tx, rows: Rows) -> None:
     for start in range(0, len(rows), EVENTS_BATCH):
         piece = rows[start : start + EVENTS_BATCH]
         tx.run(
-            "INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_id, endpoint_seq, data) "
+            "INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_seq, message_id, endpoint_seq, data) "
             "SELECT v.column1, v.column2, v.column3, v.column4, (SELECT seq FROM transactions WHERE id = v.column5), "
-            "(SELECT seq FROM payments WHERE id = v.column6), v.column7, "
+            f"(SELECT seq FROM payments WHERE id = v.column6), {_MESSAGE}, CASE WHEN {_MESSAGE} IS NULL THEN v.column7 END, "
             f"(SELECT seq FROM endpoints WHERE id = v.column8), v.column9 FROM (VALUES {table(piece)}) AS v",
             values(piece),
         )

@@ -3,11 +3,12 @@
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct, field
 
-from daemon.core.model import Delivery, Event
+from daemon.core.messages.message_json import all_fields
+from daemon.core.model import Delivery, Event, Message, Payment, Transaction
 from daemon.store.engine import Reader
 
 Row = tuple[Any, ...]
@@ -20,29 +21,104 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
     Event: {
         "transaction_id": "transactions",
         "payment_id": "payments",
+        "message_id": "messages",
         "endpoint_id": "endpoints",
     },
+    Message: {"payment_method_id": "payment_methods"},
+    Payment: {"message_id": "messages", "payment_method_id": "payment_methods"},
+    Transaction: {"payment_id": "payments", "held_payment_id": "payments"},
 }
 """Model -> ids that its table has as the number of the row, and the table of that row."""
+
+_READ_AS: Final[Mapping[type, Mapping[str, str]]] = {
+    # A message that lacks parts may go, so its id is kept.
+    Event: {"message_id": "COALESCE({named}, {prefix}message_id)"},
+    Payment: {
+        "telco_id_as_read": "COALESCE({prefix}telco_id_as_read, {prefix}telco_transaction_id)",
+        # Of the part that came last. Few SIMs move to another phone in the middle of a message.
+        "device_id": "COALESCE({prefix}device_id, (SELECT device_id FROM messages WHERE seq = {prefix}message_seq))",
+    },
+}
+"""Model -> fields that are not simply a column or an id by number, and the expression that reads each."""
+_WRITTEN_AS: Final[Mapping[type, Mapping[str, str]]] = {
+    Payment: {
+        "telco_id_as_read": "NULLIF(:telco_id_as_read, :telco_transaction_id)",
+        "device_id": "NULLIF(:device_id, (SELECT device_id FROM messages WHERE id = :message_id))",
+    },
+}
+"""Model -> fields of it that are stored as NULL if another column has the same value, and the expression that stores each."""
+
+
+def by_number(model: type[Struct]) -> Mapping[str, str]:
+    """Return the ids that the table of a model has as the number of the row, each with the table of that row."""
+    return _BY_NUMBER.get(model, {})
+
+
+_READ: Final[Mapping[type, Mapping[str, Callable[[str], str]]]] = {Message: {"fields": all_fields}}
+"""Model -> fields that are stored shorter, and what makes them whole."""
 
 
 @functools.cache
 def columns(model: type[Struct], prefix: str = "") -> str:
     """Return the column list of a model, in the order that `load` expects, such as `t.seq, t.id`."""
-    of = _BY_NUMBER.get(model, {})
-    return ", ".join(
-        f"(SELECT id FROM {of[name]} WHERE seq = {prefix}{name.removesuffix('id')}seq)"
-        if name in of
-        else f"{prefix}{name}"
-        for name in model.__struct_fields__
-    )
+    return ", ".join(column(model, name, prefix) for name in model.__struct_fields__)
+
+
+def column(model: type[Struct], name: str, prefix: str = "") -> str:
+    """Return the expression that reads one field of a model."""
+    table = by_number(model).get(name)
+    named = f"(SELECT id FROM {table} WHERE seq = {prefix}{numbered(name)})" if table else ""
+    read_as = _READ_AS.get(model, {}).get(name)
+    if read_as is not None:
+        return read_as.format(named=named, prefix=prefix)
+    return named or f"{prefix}{name}"
+
+
+def numbered(name: str) -> str:
+    """Return the column with the number of the row that a field names: `payment_seq` of `payment_id`."""
+    return f"{name.removesuffix('id')}seq"
+
+
+SIM: Final = "(SELECT seq FROM sims WHERE sim_key = :sim_key)"
+"""The expression of the number of a SIM; NULL if it is not stored."""
 
 
 @functools.cache
 def insertion(table: str, model: type[Struct], *defaults: str) -> str:
     """Return the INSERT of a row with every column of a model but `seq` and those that keep their default."""
-    names = [name for name in model.__struct_fields__ if name not in ("seq", *defaults)]
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})"
+    given = assignments(model, "seq", *defaults)
+    return f"INSERT INTO {table} ({', '.join(given)}) VALUES ({', '.join(given.values())})"
+
+
+@functools.cache
+def assignments(model: type[Struct], *kept: str) -> Mapping[str, str]:
+    """Return the columns of a model's fields but `kept`, each with the expression that stores the parameter of that name."""
+    referred, hints = by_number(model), get_type_hints(model)
+    found = {}
+    for name in model.__struct_fields__:
+        if name in kept:
+            continue
+        if name in referred:
+            optional = type(None) in get_args(hints[name])
+            of = number_or_none if optional else number
+            found[numbered(name)] = of(referred[name], f":{name}")
+        else:
+            found[name] = _WRITTEN_AS.get(model, {}).get(name, f":{name}")
+    return found
+
+
+def number(table: str, row_id: str) -> str:
+    """Return the expression of the number of the row with this id; NULL if there is none."""
+    return f"(SELECT seq FROM {table} WHERE id = {row_id})"
+
+
+def number_or_none(table: str, row_id: str) -> str:
+    """Return the expression of the number of the row with this id, for a column where NULL means that none was given.
+
+    An unknown id is number 0, which such a column refuses.
+    """
+    known = f"COALESCE({number(table, row_id)}, 0)"
+    return f"CASE WHEN CAST({row_id} AS TEXT) IS NOT NULL THEN {known} END"
 
 
 def load(model: type[T], row: Sequence[Any]) -> T:
@@ -70,6 +146,9 @@ def _converters(model: type[Struct]) -> tuple[tuple[int, Callable[[Any], Any]], 
         hints = get_type_hints(model)
         found: list[tuple[int, Callable[[Any], Any]]] = []
         for index, name in enumerate(model.__struct_fields__):
+            if (read := _READ.get(model, {}).get(name)) is not None:
+                found.append((index, read))
+                continue
             parts = getattr(hints[name], "__args__", (hints[name],))
             found += [(index, _converter(part)) for part in parts if _is_converted(part)]
         known = _CONVERTERS[model] = tuple(found)

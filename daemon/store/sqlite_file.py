@@ -113,7 +113,7 @@ class SqliteFile:
         return False
 
     def broken_constraint(self, error: Exception) -> str:
-        """Return the columns that refused a row, such as `transactions.payment_id`."""
+        """Return the columns that refused a row, such as `transactions.payment_seq`."""
         return str(error).removeprefix(_NOT_UNIQUE) if str(error).startswith(_NOT_UNIQUE) else ""
 
     def is_forbidden_write(self, error: Exception) -> bool:

@@ -159,7 +159,7 @@ class _Final:
         self._saw = saw
         orders = shop.rows(
             "SELECT t.id, t.status, t.svc_code, t.expected_minor, t.client_reference, t.cancelled_at, t.matched_by, "
-            "p.telco_transaction_id, p.amount_minor, r.id FROM transactions t LEFT JOIN payments p ON p.id = t.payment_id "
+            "p.telco_transaction_id, p.amount_minor, r.id FROM transactions t LEFT JOIN payments p ON p.seq = t.payment_seq "
             "LEFT JOIN reconciliations r ON r.transaction_id = t.id WHERE t.origin = 'request'"
         )
         names = (

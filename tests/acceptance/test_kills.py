@@ -135,7 +135,7 @@ def _payments_are_the_receipts(
 ) -> None:
     found = shop.rows(
         "SELECT telco_transaction_id, amount_minor, payer_name, reference_text, standing, "
-        "payment_method_id IS NOT NULL FROM payments ORDER BY telco_transaction_id"
+        "payment_method_seq IS NOT NULL FROM payments ORDER BY telco_transaction_id"
     )
     assert found == [
         (
@@ -161,7 +161,7 @@ def _requests_are_verified_once(
     ids = {reference.removeprefix("svc_trx_"): reference for reference in requests.values()}
     found = shop.rows(
         "SELECT t.id, t.status, t.matched_by, p.telco_transaction_id, t.origin "
-        "FROM transactions t JOIN payments p ON p.id = t.payment_id"
+        "FROM transactions t JOIN payments p ON p.seq = t.payment_seq"
     )
     paid = {
         telco_id: ids[transaction_id.replace("-", "")]

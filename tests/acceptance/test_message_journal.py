@@ -22,7 +22,7 @@ from tests.fakes.tiers import share
 BOOKS = (
     "SELECT id, state, body FROM messages WHERE body <> '' ORDER BY id",
     "SELECT id, telco_transaction_id, amount_minor, standing FROM payments ORDER BY id",
-    "SELECT id, payment_id FROM transactions WHERE origin = 'open' ORDER BY id",
+    "SELECT id, (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id FROM transactions WHERE origin = 'open' ORDER BY id",
     "SELECT webhook_id, event, (SELECT id FROM transactions WHERE seq = transaction_seq) FROM deliveries ORDER BY webhook_id",
 )
 

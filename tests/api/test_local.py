@@ -157,7 +157,8 @@ async def test_the_journal_says_who_was_shown_the_texts_of_sms(api: FakeApi) -> 
     await api.local.get(f"/local/v1/messages/{shown['id']}")
     await api.local.get("/local/v1/messages?show_body=1&state=unparsed")
     await api.local.get(f"/local/v1/messages/{NOBODY}?show_body=1")
-    noted = "SELECT actor, mode, message_id, data FROM events WHERE type = 'messages.shown'"
+    named = "(SELECT id FROM messages WHERE seq = message_seq)"
+    noted = f"SELECT actor, mode, {named}, data FROM events WHERE type = 'messages.shown'"
     assert await api.shop.values(noted) == []
     await api.local.get("/local/v1/messages?show_body=1&line=0244124567&since=2026-11-21T08:00:30Z")
     await api.local.get(f"/local/v1/messages/{shown['id']}?show_body=1")

@@ -26,9 +26,9 @@ from tests.fakes.later_schema import STEPS, know_later_steps, make_small_shop
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 PAY = (
-    "INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, sim_key, device_id, "
+    "INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, sim_key, device_id, "
     "slot_index, kind, amount_minor, currency, telco_at, stored_at, historical, standing) VALUES ('p2', 'live', 'momo_mtn', "
-    "'0013', '0013', 'm1', 's', 'd', 0, 'received', 100, 'GHS', 2, 2, 0, 'open')"
+    "'0013', '0013', 1, 's', 'd', 0, 'received', 100, 'GHS', 2, 2, 0, 'open')"
 )
 
 

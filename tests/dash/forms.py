@@ -134,7 +134,7 @@ async def gap(stage: Stage) -> Known:
 
 async def unplaced(stage: Stage) -> Known:
     await Orders(stage.api.shop).make("paid")
-    await stage.run("UPDATE payments SET payment_method_id = NULL")
+    await stage.run("UPDATE payments SET payment_method_seq = NULL")
     return {"id": METHOD_ID}
 
 

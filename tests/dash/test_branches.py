@@ -44,10 +44,16 @@ async def test_a_hub_shows_and_filters_lists_by_branch(api: FakeApi) -> None:
     ours = await orders.make("paid", customer_name="Ours Owusu")
     await give(api, "transactions", f"id = '{theirs.id}'")
     await give(
-        api, "payments", f"id = (SELECT payment_id FROM transactions WHERE id = '{theirs.id}')"
+        api,
+        "payments",
+        f"id = (SELECT (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id FROM transactions WHERE id = '{theirs.id}')",
     )
     ids = {
-        each: (await api.shop.values(f"SELECT payment_id FROM transactions WHERE id = '{each}'"))[0]
+        each: (
+            await api.shop.values(
+                f"SELECT (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id FROM transactions WHERE id = '{each}'"
+            )
+        )[0]
         for each in (theirs.id, ours.id)
     }
     for path, mine, other in (
@@ -84,7 +90,7 @@ async def test_a_hub_shows_the_day_sheet_of_a_branch(api: FakeApi) -> None:
     person, orders = await log_in(api, Role.MANAGER), Orders(api.shop)
     theirs = await orders.make("paid")
     await orders.make("paid")
-    paid = f"(SELECT payment_id FROM transactions WHERE id = '{theirs.id}')"
+    paid = f"(SELECT (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id FROM transactions WHERE id = '{theirs.id}')"
     await give(api, "payments", f"id = {paid}")
     amount = "25.00"
     every = (await person.get("/dash/day")).text

@@ -55,7 +55,9 @@ async def test_a_refused_form_below_an_address_of_a_page_is_a_page(api: FakeApi)
 
 async def test_a_payment_names_the_command_that_shows_its_sms(api: FakeApi) -> None:
     paid = await Orders(api.shop).make("paid")
-    [message] = await api.shop.values("SELECT message_id FROM payments")
+    [message] = await api.shop.values(
+        "SELECT m.id FROM payments p JOIN messages m ON m.seq = p.message_seq"
+    )
     person = await log_in(api, Role.OWNER)
     assert (
         f"momo messages show {message}"

@@ -125,7 +125,7 @@ async def test_unplaced_payments_are_counted_first_then_claimed_and_lead_to_the_
     orders = Orders(api.shop)
     for _ in range(2):
         await orders.make("paid")
-    await run(api, "UPDATE payments SET payment_method_id = NULL")
+    await run(api, "UPDATE payments SET payment_method_seq = NULL")
     viewer, person = await log_in(api, Role.VIEWER), await log_in(api, Role.MANAGER)
     page = (await viewer.get("/dash/unplaced")).text
     assert "GHS\xa050.00" in page

@@ -228,7 +228,9 @@ async def test_a_rule_is_tried_on_a_payment_before_it_is_saved(api: FakeApi) -> 
 async def test_it_is_explained_which_endpoint_got_a_payment_and_why(api: FakeApi) -> None:
     await outbox.add_endpoint(api.shop, ENDPOINT, description="till")
     await outbox.owe(api.shop)
-    ((order, payment),) = await api.shop.values("SELECT id, payment_id FROM transactions")
+    ((order, payment),) = await api.shop.values(
+        "SELECT id, (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id FROM transactions"
+    )
     viewer = await log_in(api, Role.VIEWER)
     for given in (order, payment, "svc_trx_" + order.replace("-", "")):
         page = (await viewer.get(f"/dash/routes?of={given}")).text

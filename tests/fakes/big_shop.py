@@ -41,6 +41,7 @@ _SYLLABLES: Final = [
     "YAW",
 ]
 _ID: Final = "printf('%08x-0000-7000-8000-{}%08x', n.i, n.i)"
+_LINE_SEQ = f"(SELECT seq FROM payment_methods WHERE id = '{LINE}')"
 _MESSAGE, _PAYMENT, _TRANSACTION = (_ID.format(f"000{kind}") for kind in "123")
 _FORWARDED, _COMPLETED = (_ID.format(f"000{kind}") for kind in "45")
 _STATE: Final = (
@@ -65,38 +66,38 @@ INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events,
     VALUES ('{ENDPOINT}', 'endpoint', 'live', 'https://shop.example/h', 'https://shop.example/h', '', '[]', 1, 0, 1, 0, 0, 0);
 """
 _MANY: Final = f"""
-INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, payment_method_id, sender, sender_type, smsc,
+INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, payment_method_seq, sender, sender_type, smsc,
         sent_at, parts_total, parts_seen, reference_width, reference, body, state, kind, provider, wording, fields, trusted,
         reasons, payment_id, received_at, created_at)
-    SELECT {_MESSAGE}, 'live', 0, '{SIM}', '{DEVICE}', 0, '{LINE}', CASE WHEN n.i % 50 = 9 THEN n.phone ELSE 'MobileMoney' END, 'alphanumeric', '+233244500000',
+    SELECT {_MESSAGE}, 'live', 0, '{SIM}', '{DEVICE}', 0, {_LINE_SEQ}, CASE WHEN n.i % 50 = 9 THEN n.phone ELSE 'MobileMoney' END, 'alphanumeric', '+233244500000',
         n.at, 2, 2, 8, n.i % 256, 'Payment received for GHS 25.00 from ' || n.name || printf(' %0250d', n.i), {_STATE},
         'payment_received', 'momo_mtn', 'mtn_1', '{{"amount":"25.00"}}', 1,
         CASE WHEN n.i % 1000 = 997 THEN '["parts_missing"]' ELSE '[]' END,
         CASE WHEN {_PAID} THEN {_PAYMENT} END, n.at, n.at FROM n;
-INSERT INTO sms_parts (sim_key, sha256, pdu, message_seq, position, sent_at, storage, slot, received_at)
-    SELECT '{SIM}', CAST(printf('%032x', n.i * 2 + part) AS BLOB), CAST(printf('%0100x', n.i) AS BLOB), m.seq, part + 1, n.at, 'SM', part, n.at
+INSERT INTO sms_parts (sim, sha256, pdu, message_seq, position, sent_at, storage, slot, received_at)
+    SELECT 100, CAST(printf('%032x', n.i * 2 + part) AS BLOB), CAST(printf('%0100x', n.i) AS BLOB), m.seq, part + 1, n.at, 'SM', part, n.at
     FROM n JOIN messages m ON m.id = {_MESSAGE}, (SELECT 0 AS part UNION ALL SELECT 1) ORDER BY n.i, part;
-INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, sim_key,
+INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, sim_key,
         device_id, slot_index, kind, amount_minor, currency, balance_minor, payer_name, payer_phone, telco_at, stored_at,
         historical, standing)
-    SELECT {_PAYMENT}, 'live', 'momo_mtn', 90000000000 + n.i || '', 90000000000 + n.i || '', {_MESSAGE},
-        CASE WHEN n.i % 2000 <> 3 THEN '{LINE}' END, '{SIM}', '{DEVICE}', 0, 'payment_received', 2500, 'GHS', n.i * 2500,
+    SELECT {_PAYMENT}, 'live', 'momo_mtn', 90000000000 + n.i || '', 90000000000 + n.i || '', (SELECT seq FROM messages WHERE id = {_MESSAGE}),
+        CASE WHEN n.i % 2000 <> 3 THEN {_LINE_SEQ} END, '{SIM}', '{DEVICE}', 0, 'payment_received', 2500, 'GHS', n.i * 2500,
         n.name, n.phone, n.at, n.at, 0, CASE WHEN {_SALE} THEN 'open' ELSE 'used' END FROM n WHERE {_PAID};
 INSERT INTO transactions (id, mode, origin, status, svc_code, expected_minor, currency, phone_number, customer_name,
-        client_reference, meta, send_sms_to_payer, created_with, created_at, expires_at, payment_id, matched_by,
+        client_reference, meta, send_sms_to_payer, created_with, created_at, expires_at, payment_seq, matched_by,
         processing_at, completed_at, late, rejected)
     SELECT {_TRANSACTION}, 'live', CASE WHEN {_SALE} THEN 'open' ELSE 'request' END, 'SUCCESS',
         CASE WHEN NOT ({_SALE}) THEN 'A7K2M9' END, CASE WHEN NOT ({_SALE}) THEN 2500 END, 'GHS', n.phone,
         CASE WHEN NOT ({_SALE}) THEN n.title END, CASE WHEN NOT ({_SALE}) THEN 'order-' || n.i END, '{{}}', 0, 'secret', n.at,
-        n.at + 3600000000, {_PAYMENT}, 'code', n.at, n.at, 0, 0 FROM n WHERE {_PAID};
+        n.at + 3600000000, (SELECT seq FROM payments WHERE id = {_PAYMENT}), 'code', n.at, n.at, 0, 0 FROM n WHERE {_PAID};
 INSERT INTO transactions (id, mode, origin, status, svc_code, expected_minor, currency, phone_number, customer_name,
         client_reference, meta, send_sms_to_payer, created_with, created_at, expires_at, late, rejected)
     SELECT {_ID.format("0006")}, 'live', 'request', CASE WHEN n.i < :size - 5 * {WAITING} THEN 'EXPIRED' ELSE 'PENDING' END,
         'A7K2M9', 2500, 'GHS', n.phone, n.title, 'order-' || n.i, '{{}}', 0, 'secret', n.at, :now + 3600000000, 0, 0
     FROM n WHERE {_UNPAID};
-INSERT INTO line_balances (message_id, sim_key, provider, at, stored_at, telco_id, pays, effects,
+INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, effects,
         after_minor, smsc, home, doubts, standing, why, position, gap_minor)
-    SELECT {_MESSAGE}, '{SIM}', 'momo_mtn', n.at, n.at, 90000000000 + n.i || '', 1, '[2500]', n.i * 2500,
+    SELECT (SELECT seq FROM messages WHERE id = {_MESSAGE}), 100, 'momo_mtn', n.at, n.at, 90000000000 + n.i || '', 1, '[2500]', n.i * 2500,
         '+233244500000', 1, '[]', CASE WHEN {_PAID} THEN 'accepted' ELSE 'held' END, 'joins',
         CASE WHEN {_PAID} THEN n.i * 1024 END, CASE WHEN n.i % 5000 = 2 THEN 700 ELSE 0 END FROM n;
 INSERT INTO reviews (id, mode, reason, state, message_id, details, created_at)
@@ -120,8 +121,9 @@ INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, repl
 INSERT INTO notices (id, cause, kind, urgent, text, next, count, told, first_at, last_at, seen_at)
     SELECT {_ID.format("0008")}, 'cause', 'kind', 0, 'text', '', 1, 1, n.at, n.at,
         CASE WHEN n.i < :size - 5000 THEN n.at END FROM n WHERE n.i % 1000 = 1;
-INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_id, data)
-    SELECT 'transaction.verified', 'live', n.at, 'momo', t.seq, p.seq, {_MESSAGE}, '{{}}'
+INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_seq, data)
+    SELECT 'transaction.verified', 'live', n.at, 'momo', t.seq, p.seq,
+        (SELECT seq FROM messages WHERE id = {_MESSAGE}), '{{}}'
     FROM n JOIN payments p ON p.id = {_PAYMENT} JOIN transactions t ON t.id = {_TRANSACTION} ORDER BY p.seq;
 """
 

@@ -258,7 +258,10 @@ class BusyDay:
                 assert standing == "handed"
                 assert copied in {"used", "open", "review"}
         for table, columns in (
-            ("transactions", "id, status, payment_id, svc_code, expected_minor"),
+            (
+                "transactions",
+                "id, status, (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id, svc_code, expected_minor",
+            ),
             ("reviews", "id, state"),
         ):
             ours = branch.shop.rows(f"SELECT {columns} FROM {table} ORDER BY id")
@@ -298,8 +301,8 @@ def _uses(shop: RealShop) -> Sequence[tuple[str, str]]:
     return [
         (row[0], row[1])
         for row in shop.rows(
-            "SELECT id, payment_id FROM transactions WHERE branch_id IS NULL AND origin = 'request' "
-            "AND payment_id IS NOT NULL"
+            "SELECT id, (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id FROM transactions WHERE branch_id IS NULL AND origin = 'request' "
+            "AND payment_seq IS NOT NULL"
         )
     ]
 

@@ -7,7 +7,6 @@ from daemon.core.model import Message
 from daemon.store.engine import Tx
 from daemon.store.messages import balances, messages
 from daemon.store.messages.balances import Chain, new_entry
-from daemon.store.rows import columns
 from daemon.wire import MessageState
 from tests.fakes import rows
 
@@ -31,7 +30,7 @@ def begin_chain(tx: Tx, sim_key: str, provider: str, balance_minor: int, at: int
         received_at=at,
         created_at=at,
     )
-    values = {name: getattr(row, name) for name in columns(Message).replace(" ", "").split(",")}
+    values = {name: getattr(row, name) for name in Message.__struct_fields__}
     messages.add(tx, values)
     entry = new_entry(
         message_id,

@@ -21,14 +21,14 @@ OWN: Final[Mapping[str, str]] = {
     "only a verified transaction is announced as completed": (
         "SELECT d.id FROM deliveries d JOIN transactions t ON t.seq = d.transaction_seq "
         f"WHERE d.event = 'transaction.completed' AND (t.status NOT IN {ledger_check.VERIFIED} "
-        "OR d.subject <> (SELECT seq FROM payments WHERE id = t.payment_id) OR d.created_at <> t.completed_at)"
+        "OR d.subject <> t.payment_seq OR d.created_at <> t.completed_at)"
     ),
     "what is verified is owed to somebody, where anybody takes it": (
         "SELECT t.id, e.id FROM transactions t JOIN endpoints e ON e.mode = t.mode AND e.kind = 'endpoint' "
         "AND e.catch_all = 1 AND e.created_at < t.completed_at AND e.deleted_at IS NULL "
-        "WHERE t.origin = 'request' AND t.branch_id IS NULL AND t.payment_id IS NOT NULL "
+        "WHERE t.origin = 'request' AND t.branch_id IS NULL AND t.payment_seq IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM deliveries d "
-        "WHERE d.event = 'transaction.forwarded' AND d.subject = (SELECT seq FROM payments WHERE id = t.payment_id))"
+        "WHERE d.event = 'transaction.forwarded' AND d.subject = t.payment_seq)"
     ),
     "one webhook id is one address": (
         "SELECT d.webhook_id FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq GROUP BY d.webhook_id "
@@ -41,14 +41,14 @@ OWN: Final[Mapping[str, str]] = {
     # A clock that was set back releases codes too early.
     "the code of an open request is its own": (
         "SELECT t.id FROM transactions t LEFT JOIN svc_codes c ON c.mode = t.mode AND c.code = t.svc_code "
-        "WHERE t.status = 'PENDING' AND t.branch_id IS NULL AND t.expires_at > (SELECT MAX(at) FROM events) AND c.transaction_id IS DISTINCT FROM t.id"
+        "WHERE t.status = 'PENDING' AND t.branch_id IS NULL AND t.expires_at > (SELECT MAX(at) FROM events) AND c.transaction_seq IS DISTINCT FROM t.seq"
     ),
     # These scan the whole journal, which is never pruned; too slow for a backup.
     "a request is verified once, and the journal says when": (
         "SELECT t.id FROM transactions t LEFT JOIN events e ON e.transaction_seq = t.seq "
         "AND e.type = 'transaction.verified' AND e.at = t.completed_at "
-        "AND e.payment_seq = (SELECT seq FROM payments WHERE id = t.payment_id) "
-        "WHERE t.origin = 'request' AND t.branch_id IS NULL AND t.payment_id IS NOT NULL GROUP BY t.id HAVING COUNT(e.seq) <> 1"
+        "AND e.payment_seq = t.payment_seq "
+        "WHERE t.origin = 'request' AND t.branch_id IS NULL AND t.payment_seq IS NOT NULL GROUP BY t.id HAVING COUNT(e.seq) <> 1"
     ),
     "nothing follows verification but a reversal": (
         "SELECT e.seq, e.type FROM events v JOIN events e ON e.transaction_seq = v.transaction_seq AND e.seq > v.seq "

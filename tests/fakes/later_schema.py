@@ -52,18 +52,18 @@ SMALL_SHOP = (
     ("INSERT INTO messages (id, mode, imported, sim_key, device_id, slot_index, sender, sent_at, parts_total, parts_seen, body, state, "
     "fields, reasons, payment_id, received_at, created_at) VALUES ('m1', 'live', 0, 's', 'd', 0, 'MobileMoney', 2, 1, 1, 'text', "
     "'payment', '{}', '[]', 'p1', 2, 2)"),
-    ("INSERT INTO sms_parts (sim_key, sha256, pdu, message_seq, position, storage, slot, received_at) "
-    "SELECT 's', x'ff', x'00', seq, 1, 'SM', 1, 2 FROM messages"),
-    ("INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, sim_key, "
+    ("INSERT INTO sms_parts (sim, sha256, pdu, message_seq, position, storage, slot, received_at) "
+    "SELECT (SELECT seq FROM sims WHERE sim_key = 's'), x'ff', x'00', seq, 1, 'SM', 1, 2 FROM messages"),
+    ("INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, sim_key, "
     "device_id, slot_index, kind, amount_minor, currency, telco_at, stored_at, historical, standing) VALUES ('p1', 'live', "
-    "'momo_mtn', '0012', '0012', 'm1', 'pm', 's', 'd', 0, 'received', 2500, 'GHS', 2, 2, 0, 'used')"),
+    "'momo_mtn', '0012', '0012', 1, 1, 's', 'd', 0, 'received', 2500, 'GHS', 2, 2, 0, 'used')"),
     ("INSERT INTO transactions (id, mode, origin, status, svc_code, public_slug, expected_minor, currency, meta, "
-    "send_sms_to_payer, created_with, created_at, expires_at, payment_id, matched_by, completed_at, late, rejected) VALUES ('t1', 'live', "
-    "'request', 'SUCCESS', 'K7M2QX', 'slug1', 2500, 'GHS', '{}', 1, 'secret', 1, 9, 'p1', 'code', 2, 0, 0)"),
+    "send_sms_to_payer, created_with, created_at, expires_at, payment_seq, matched_by, completed_at, late, rejected) VALUES ('t1', 'live', "
+    "'request', 'SUCCESS', 'K7M2QX', 'slug1', 2500, 'GHS', '{}', 1, 'secret', 1, 9, 1, 'code', 2, 0, 0)"),
     ("INSERT INTO transactions (id, mode, origin, status, svc_code, public_slug, expected_minor, currency, meta, "
     "send_sms_to_payer, created_with, created_at, expires_at, late, rejected) VALUES ('t2', 'live', 'request', 'PENDING', "
     "'ABCDEF', 'slug2', 100, 'GHS', '{\"a\":1}', 1, 'secret', 1, 9, 0, 0)"),
-    "INSERT INTO svc_codes (mode, code, transaction_id, free_at) VALUES ('live', 'K7M2QX', 't1', 99)",
+    "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) VALUES ('live', 'K7M2QX', 1, 99)",
     ("INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, include_raw, is_active, "
     "consecutive_failures, created_at, updated_at) VALUES ('e1', 'endpoint', 'live', 'https://a.example/', "
     "'https://a.example/', '', '[]', 1, 0, 1, 0, 1, 1)"),

@@ -37,8 +37,11 @@ from typing import Any, Self, TypeVar
 import psycopg
 
 from daemon import wire
+from daemon.core.inputs import Source
 from daemon.core.limits import HOUR_US
 from daemon.emulator.sim import Identity
+from daemon.store.engine import Tx
+from daemon.store.lines import devices
 from daemon.store.open_store import new_store
 from tests.fakes.chain import begin_chain
 
@@ -186,11 +189,19 @@ class RealShop:
         self, balance_minor: int, provider: str = "momo_mtn", iccid: str = Identity().iccid
     ) -> None:
         """Store an old message that names the wallet's balance, before the daemon starts: receipts that join it are plain."""
-        at = time.time_ns() // 1000 - HOUR_US
+        now = time.time_ns() // 1000
+        at = now - HOUR_US
+
+        def job(tx: Tx) -> None:
+            # No phone has been read yet; the SIM was in one that is forgotten.
+            devices.restore_sim(tx, Source(iccid, devices.NO_DEVICE, 0, since=now))
+            devices.forget_placeholder(tx, devices.NO_DEVICE, now)
+            begin_chain(tx, iccid, provider, balance_minor, at)
+
         store = new_store(self.places.database, self.url)
         store.connect(at)
         try:
-            asyncio.run(store.write(lambda tx: begin_chain(tx, iccid, provider, balance_minor, at)))
+            asyncio.run(store.write(job))
         finally:
             store.close()
 

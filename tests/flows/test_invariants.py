@@ -19,14 +19,14 @@ pytestmark = (
 )  # breaks rows that the constraints of a server forbid; `check_invariants` runs on both
 
 COPY_MESSAGE = (
-    "INSERT INTO payments (seq, id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, "
+    "INSERT INTO payments (seq, id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, "
     "sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, payer_name, payer_phone, "
     "reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven) SELECT NULL, 'again', mode, provider, telco_transaction_id || '{suffix}', telco_id_as_read, "
-    "message_id, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, "
+    "message_seq, payment_method_seq, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, "
     "payer_name, payer_phone, reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven "
     "FROM payments LIMIT 1"
 )
-PAID = "(SELECT id FROM transactions WHERE origin = 'request' AND payment_id IS NOT NULL)"
+PAID = "(SELECT id FROM transactions WHERE origin = 'request' AND payment_seq IS NOT NULL)"
 OPEN = "(SELECT MIN(id) FROM transactions WHERE status = 'PENDING')"
 AGAIN = (
     "INSERT INTO events (seq, type, mode, at, actor, transaction_seq, payment_seq, data) "
@@ -34,20 +34,20 @@ AGAIN = (
 )
 SABOTAGE = {
     "one SMS is stored once": (
-        "INSERT INTO sms_parts SELECT NULL, sim_key, sha256, pdu, pdu_text, message_seq, position + 7, sent_at, storage, slot, "
+        "INSERT INTO sms_parts SELECT NULL, sim, sha256, pdu, pdu_text, message_seq, position + 7, sent_at, storage, slot, "
         "received_at, synthesised FROM sms_parts LIMIT 1"
     ),
     "a message has as many parts as it counts": "UPDATE messages SET parts_seen = 1",
     "one network ID is one payment": COPY_MESSAGE.format(suffix=""),
-    "a payment belongs to a stored message": "UPDATE payments SET message_id = 'nobody'",
+    "a payment belongs to a stored message": "UPDATE payments SET message_seq = 99",
     "a transaction is paid in its own currency": f"UPDATE transactions SET currency = 'XOF' WHERE id = {PAID}",
     "a delivered webhook has a time of delivery, a failed one a time of failure": "UPDATE deliveries SET status = 'failed'",
     "a payment verifies at most one transaction": (
-        f"UPDATE transactions SET status = 'SUCCESS', payment_id = "
-        f"(SELECT payment_id FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
+        f"UPDATE transactions SET status = 'SUCCESS', payment_seq = "
+        f"(SELECT payment_seq FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
     ),
     "no transaction is held for a payment that verified one": (
-        f"UPDATE transactions SET held_payment_id = (SELECT payment_id FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
+        f"UPDATE transactions SET held_payment_seq = (SELECT payment_seq FROM transactions WHERE id = {PAID}) WHERE id = {OPEN}"
     ),
     "a verified transaction has its payment, and no other has one": (
         f"UPDATE transactions SET status = 'SUCCESS' WHERE id = {OPEN}"
@@ -103,7 +103,7 @@ SABOTAGE = {
     "a delivery has its body": "DELETE FROM delivery_bodies",
     "a delivery, its endpoint and its transaction are of one mode": "UPDATE deliveries SET test = 1",
     "a review is of its payment's mode": (
-        "INSERT INTO reviews SELECT NULL, 'r', 'test', 'late', 'rejected', message_id, id, NULL, '{}', 0, 0, '', '', NULL, NULL "
+        "INSERT INTO reviews SELECT NULL, 'r', 'test', 'late', 'rejected', (SELECT id FROM messages WHERE seq = message_seq), id, NULL, '{}', 0, 0, '', '', NULL, NULL "
         "FROM payments"
     ),
     "the code of an open request is its own": "DELETE FROM svc_codes",

@@ -130,7 +130,7 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
         _rows(
             shop,
             "SELECT 'svc_trx_' || REPLACE(t.id, '-', ''), p.telco_transaction_id FROM transactions t "
-            "JOIN payments p ON p.id = t.payment_id WHERE t.origin = 'request'",
+            "JOIN payments p ON p.seq = t.payment_seq WHERE t.origin = 'request'",
         )
     )
     facts = {
@@ -139,8 +139,8 @@ def _money(shop: Shop, truth: Truth) -> list[str]:
             shop,
             "SELECT p.telco_transaction_id, p.amount_minor, p.historical AND p.standing <> 'used' "
             "AND COALESCE(l.line_created_at, 0) <= m.sent_at FROM payments p "
-            "JOIN messages m ON m.id = p.message_id "
-            "LEFT JOIN payment_methods l ON l.id = p.payment_method_id",
+            "JOIN messages m ON m.seq = p.message_seq "
+            "LEFT JOIN payment_methods l ON l.seq = p.payment_method_seq",
         )
     }
     problems = [

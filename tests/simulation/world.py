@@ -379,7 +379,7 @@ class World:
 
     def _judge(self) -> Verdict:
         verdict = self.verdict
-        sql = "SELECT sim_key, payment_method_id, body, state FROM messages WHERE body <> '' ORDER BY seq"
+        sql = "SELECT sim_key, (SELECT id FROM payment_methods WHERE seq = payment_method_seq), body, state FROM messages WHERE body <> '' ORDER BY seq"
         self.store_rows = self.store.peek(lambda reader: reader.all(sql))
         lines = {number.sim.iccid: number.line_id for number in self.numbers}
         found = Counter[tuple[str, str | None]]()

@@ -24,8 +24,8 @@ from tests.house import schema_checksums
 
 KEPT = (
     "SELECT id, telco_transaction_id, amount_minor, standing FROM payments",
-    "SELECT id, status, svc_code, payment_id, meta FROM transactions ORDER BY id",
-    "SELECT code, transaction_id FROM svc_codes",
+    "SELECT id, status, svc_code, payment_seq, meta FROM transactions ORDER BY id",
+    "SELECT code, transaction_seq FROM svc_codes",
     "SELECT id, body, state FROM messages",
     "SELECT sha256, pdu FROM sms_parts",
     "SELECT id, status, webhook_id FROM deliveries ORDER BY id",

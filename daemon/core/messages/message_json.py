@@ -1,7 +1,7 @@
 """A message and its balance chain as JSON. Pure."""
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -11,7 +11,11 @@ from daemon.core.messages.balance_chain import Entry, Why, in_order
 from daemon.core.model import Message
 from daemon.wire import MessageState, Mode, SourceKind
 from parsers.money import render
+from parsers.reading import FIELD_WORDS
 
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
+_NO_FIELDS: Final = "{}"
 NEIGHBOURS_SHOWN: Final = 2
 """Messages shown on each side."""
 _EXPLANATIONS: Final = {
@@ -84,6 +88,19 @@ def reasons_of(row: Message) -> list[str]:
     """Return the reasons of a message; for one imported from a file, `imported` is the first."""
     found = msgspec.json.decode(row.reasons, type=list[str])
     return ["imported", *found] if row.imported else found
+
+
+def stored_fields(fields: Mapping[str, str | None]) -> str:
+    """Return the fields of a reading as they are stored: without those that the message lacks, unless it has none."""
+    present = {name: value for name, value in fields.items() if value is not None}
+    return _encode(present or fields).decode()
+
+
+def all_fields(stored: str) -> str:
+    """Return the stored fields of a message with those that it lacks; none if it was not read, or was erased."""
+    if stored == _NO_FIELDS:
+        return stored
+    return _encode(dict.fromkeys(FIELD_WORDS) | _decode(stored)).decode()
 
 
 def message(row: Message, line: str | None, *, show_body: bool) -> Json:

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
-from daemon.core.inputs import ReadPart, Source
+from daemon.core.inputs import WITHOUT_SIM, ReadPart, Source
 from daemon.core.limits import SECOND_US
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
@@ -182,7 +182,7 @@ def _context(env: Env, tx: Tx, line: str, times: Times, *, pasted: bool) -> Cont
     if sim is not None:
         source = Source(sim.sim_key, sim.device_id, sim.slot_index)
     elif pasted:
-        source = Source(f"{devices.WITHOUT_SIM}{method.id}", devices.NO_DEVICE, 0)
+        source = Source(f"{WITHOUT_SIM}{method.id}", devices.NO_DEVICE, 0)
     else:
         raise Refusal(ErrorCode.METHOD_HAS_NO_SIM)
     context = Context.open(env, tx, source, times)

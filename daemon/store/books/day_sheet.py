@@ -14,7 +14,7 @@ from daemon.core.books.day_sheet import Bucket, Kind, Line, Sums, Wallet
 from daemon.core.model import Payment, Transaction
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader
-from daemon.store.rows import columns, load, load_optional
+from daemon.store.rows import SIM, columns, load, load_optional
 from daemon.wire import Mode
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
@@ -31,14 +31,14 @@ CASE WHEN {_DOUBTED} THEN 'doubted'
 _SUMMED: Final = (
     "COUNT(*), SUM(p.amount_minor), SUM(COALESCE(p.fee_minor, 0)), "
     "SUM(COALESCE(t.expected_minor, p.amount_minor) - p.amount_minor), SUM(COALESCE(t.late, 0)) "
-    "FROM money x JOIN payments p ON p.seq = x.payment_seq LEFT JOIN transactions t ON t.payment_id = p.id"
+    "FROM money x JOIN payments p ON p.seq = x.payment_seq LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )
 _KEYS: Final = ("at", "LENGTH(COALESCE(telco_id, ''))", "COALESCE(telco_id, '')", "seq")
 """The order of a chain, except for a rare message booked against the order of IDs: time, then the network's ID."""
 _FORWARDS: Final = ", ".join(_KEYS)
 _BACKWARDS: Final = ", ".join(f"{key} DESC" for key in _KEYS)
 _BALANCES: Final = (
-    "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider AND standing = 'accepted' "
+    f"FROM line_balances WHERE sim_seq = {SIM} AND provider = :provider AND standing = 'accepted' "
     "AND after_minor IS NOT NULL"
 )
 _MOVED: Final = f"""
@@ -52,7 +52,7 @@ FROM (
                 ELSE after_minor - COALESCE(LAG(after_minor) OVER (ORDER BY {_FORWARDS}), :opening)
                      - COALESCE(gap_minor, 0) END AS moved
     FROM line_balances
-    WHERE sim_key = :sim_key AND provider = :provider AND at >= :since AND at < :until
+    WHERE sim_seq = {SIM} AND provider = :provider AND at >= :since AND at < :until
       AND standing IN ('accepted', 'noted')
 ) movements
 """
@@ -95,12 +95,12 @@ WITH money AS (
     CROSS JOIN line_balances b
     CROSS JOIN messages m
     CROSS JOIN payments p
-    WHERE b.sim_key = s.sim_key AND b.provider IN ({_PROVIDERS}) AND b.at >= :since AND b.at < :until AND b.pays = 1
-      AND m.id = b.message_id AND p.id = m.payment_id AND p.message_id = b.message_id AND p.mode = :mode AND {which}
+    WHERE b.sim_seq = s.seq AND b.provider IN ({_PROVIDERS}) AND b.at >= :since AND b.at < :until AND b.pays = 1
+      AND m.seq = b.message_seq AND p.id = m.payment_id AND p.message_seq = m.seq AND p.mode = :mode AND {which}
     UNION ALL
     SELECT p.telco_at, p.seq, 'accepted' FROM payments p
     WHERE p.mode = :mode AND p.telco_at >= :since AND p.telco_at < :until AND {which} AND NOT EXISTS
-        (SELECT 1 FROM line_balances b WHERE b.message_id = p.message_id AND b.pays = 1)
+        (SELECT 1 FROM line_balances b WHERE b.message_seq = p.message_seq AND b.pays = 1)
 )
 """
 
@@ -182,8 +182,8 @@ def lines(reader: Reader, period: Period) -> dict[tuple[str, str], Line]:
     rows = reader.all(
         f"{_money(period)} SELECT x.sim_key, x.provider, pm.id, pm.phone_number, pm.account_name FROM "
         "(SELECT p.sim_key, p.provider, MAX(p.seq) AS seq FROM money JOIN payments p ON p.seq = money.payment_seq "
-        "WHERE p.payment_method_id IS NOT NULL GROUP BY p.sim_key, p.provider) x "
-        "JOIN payments p ON p.seq = x.seq JOIN payment_methods pm ON pm.id = p.payment_method_id",
+        "WHERE p.payment_method_seq IS NOT NULL GROUP BY p.sim_key, p.provider) x "
+        "JOIN payments p ON p.seq = x.seq JOIN payment_methods pm ON pm.seq = p.payment_method_seq",
         period.params(),
     )
     return {(row[0], row[1]): Line(*row[2:]) for row in rows}
@@ -227,13 +227,13 @@ def recent(reader: Reader, mode: Mode, limit: int, branch: str | None = None) ->
     which = "" if branch is None else f"AND {_OF_BRANCH} "
     rows = reader.all(
         f"SELECT {columns(Payment, 'p.')}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM payments p "
-        "LEFT JOIN line_balances b ON b.message_id = p.message_id "
-        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
-        "LEFT JOIN transactions t ON t.payment_id = p.id "
+        "LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
+        "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
+        "LEFT JOIN transactions t ON t.payment_seq = p.seq "
         f"WHERE p.mode = :mode {which}ORDER BY p.stored_at DESC, p.seq DESC LIMIT :limit",
         {"mode": mode, "limit": limit, **({} if branch is None else {"branch": branch})},
     )
-    width = len(columns(Payment).split(", "))
+    width = len(Payment.__struct_fields__)
     return [
         Recent(
             load(Payment, row[:width]),
@@ -260,7 +260,7 @@ def today(reader: Reader, since: int, now: int) -> Today:
     """Return the totals of the day that began at `since`."""
     verified = reader.all(
         "SELECT t.status, p.currency, COUNT(*), SUM(p.amount_minor) FROM transactions t "
-        "JOIN payments p ON p.id = t.payment_id WHERE t.completed_at >= :since AND t.mode = 'live' "
+        "JOIN payments p ON p.seq = t.payment_seq WHERE t.completed_at >= :since AND t.mode = 'live' "
         "AND t.origin = 'request' GROUP BY t.status, p.currency",
         {"since": since},
     )

@@ -47,7 +47,7 @@ class DeliveryRow(Struct, frozen=True):
 
 _SENT: Final = ", ".join(
     {"url": "e.url", "endpoint_id": "e.id", "transaction_id": "t.id"}.get(name, f"d.{name}")
-    for name in columns(DeliveryRow).split(", ")
+    for name in DeliveryRow.__struct_fields__
 )
 
 
@@ -62,11 +62,11 @@ def payments(
 ) -> list[tuple[Payment, str | None, Transaction | None]]:
     """Return payments in order of storage, each with the number that received it and the transaction that it pays."""
     source = (
-        "payments p LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
-        "LEFT JOIN transactions t ON t.payment_id = p.id"
+        "payments p LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
+        "LEFT JOIN transactions t ON t.payment_seq = p.seq"
     )
     wanted = f"{columns(Payment, 'p.')}, pm.phone_number, {columns(Transaction, 't.')}"
-    width = len(columns(Payment).split(", "))
+    width = len(Payment.__struct_fields__)
     return [
         (
             load(Payment, row[:width]),
@@ -79,7 +79,7 @@ def payments(
 
 def messages(reader: Reader, part: TablePage) -> list[tuple[Message, str | None]]:
     """Return SMS in order of arrival, each with the number that received it."""
-    source = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
+    source = "messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq"
     wanted = f"{columns(Message, 'm.')}, pm.phone_number"
     return [
         (load(Message, row[:-1]), row[-1])

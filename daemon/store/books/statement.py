@@ -49,12 +49,13 @@ class HeldMessage(Struct, frozen=True):
 
 def payments_with_ids(reader: Reader, ids: Sequence[str]) -> list[StatementPayment]:
     """Return the live payments with these IDs."""
-    rows = reader.all(
+    found = (
         "SELECT p.telco_transaction_id, p.id, p.amount_minor, p.currency, pm.phone_number, t.id, t.origin FROM payments p "
-        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id LEFT JOIN transactions t ON t.payment_id = p.id "
-        f"WHERE p.telco_transaction_id IN ({listed(ids)}) AND p.mode = 'live'",
-        ids,
+        "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq LEFT JOIN transactions t ON t.payment_seq = p.seq "
+        f"WHERE p.telco_transaction_id IN ({listed(ids)}) AND p.mode = 'live' AND p.double_of IS"
     )
+    # Each half has an index.
+    rows = reader.all(f"{found} NULL UNION ALL {found} NOT NULL", [*ids, *ids])
     return [StatementPayment(*row) for row in rows]
 
 
@@ -64,7 +65,7 @@ def payments_between(
     """Return the live payments with a time of the network from `since` to `until`, both included, oldest first."""
     rows = reader.all(
         "SELECT p.id, p.telco_transaction_id, p.amount_minor, p.currency, p.telco_at, pm.phone_number FROM payments p "
-        "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
+        "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
         "WHERE p.mode = 'live' AND p.telco_at >= :since AND p.telco_at <= :until ORDER BY p.telco_at, p.seq LIMIT :limit",
         {"since": since, "until": until, "limit": limit},
     )
@@ -74,9 +75,9 @@ def payments_between(
 def held_with_ids(reader: Reader, ids: Sequence[str]) -> list[HeldMessage]:
     """Return the messages with these IDs that made no payment."""
     rows = reader.all(
-        "SELECT b.telco_id, b.message_id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_key = s.sim_key "
+        "SELECT b.telco_id, m.id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_seq = s.seq "
         f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN ({listed(ids)}) "
-        "LEFT JOIN reviews r ON r.message_id = b.message_id AND r.state = 'open' WHERE b.pays = 1",
+        "JOIN messages m ON m.seq = b.message_seq LEFT JOIN reviews r ON r.message_id = m.id AND r.state = 'open' WHERE b.pays = 1",
         ids,
     )
     return [HeldMessage(*row) for row in rows]

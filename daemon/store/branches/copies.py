@@ -4,17 +4,16 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from daemon.core.branches.facts import KEYS, MESSAGE, TABLES, Fact
+from daemon.core.branches.facts import KEYS, MESSAGE, MODELS, TABLES, Fact
 from daemon.core.branches.row_check import fault_of
 from daemon.core.errors import MomoError
-from daemon.core.model import Payment
+from daemon.core.model import Payment, Transaction
+from daemon.store.branches.numbers import Numbers
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_all
+from daemon.store.rows import column, columns, load, load_all, number
 
 _ORDER: Final = ("method", "payment", "transaction", "review", "reversal")
 """Each kind refers only to rows of the kinds before it."""
-_PAYMENT = columns(Payment)
-
 
 _REFERS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "method": (("id", "payment_methods"),),
@@ -43,8 +42,8 @@ def in_order(facts: Sequence[Fact]) -> list[Fact]:
 
 
 _REFERRED: Final = (
-    "EXISTS (SELECT 1 FROM transactions o WHERE o.payment_id = p.id) "
-    "OR EXISTS (SELECT 1 FROM transactions o WHERE o.held_payment_id = p.id) "
+    "EXISTS (SELECT 1 FROM transactions o WHERE o.payment_seq = p.seq) "
+    "OR EXISTS (SELECT 1 FROM transactions o WHERE o.held_payment_seq = p.seq) "
     "OR EXISTS (SELECT 1 FROM reviews o WHERE o.payment_id = p.id) "
     "OR EXISTS (SELECT 1 FROM branch_commands o WHERE o.subject = p.id)"
 )
@@ -66,31 +65,31 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> list[str
         ForeignRowError: One names a row that is not the branch's.
         UnreadableRowError: One has a value that this version cannot read.
     """
-    _check(tx, branch_id, facts)
+    numbers = Numbers(tx)
+    _check(tx, branch_id, facts, numbers)
     by_kind: dict[str, list[Fact]] = {}
     for fact in facts:
         if fact.row is not None:
             by_kind.setdefault(fact.kind, []).append(fact)
     doubles = list[str]()
-    _store_messages(tx, branch_id, epoch, facts)
     for kind in _ORDER:
         some = by_kind.pop(kind, [])
         if kind == "payment":
+            _store_messages(tx, branch_id, epoch, facts, numbers)
             some = _with_doubles(tx, some)
             doubles = [fact.id for fact in some if fact.row and fact.row["double_of"]]
         elif kind == "transaction":
-            _free_payments(tx, some)
+            _free_payments(tx, some, numbers)
         elif kind == "review":
             _close_others(tx, branch_id, some)
-        name, names = TABLES[kind]
-        _upsert(tx, branch_id, name, KEYS.get(kind, "id"), names, _versions(some, epoch))
+        _upsert(tx, branch_id, kind, _versions(some, epoch), numbers)
     for some in by_kind.values():
         _show(tx, branch_id, epoch, some)
     return doubles
 
 
-def _check(reader: Reader, branch_id: str, facts: Sequence[Fact]) -> None:
-    """Refuse rows that cannot be read, and rows that name others' rows: the key names the branch that owns the rows."""
+def _check(reader: Reader, branch_id: str, facts: Sequence[Fact], numbers: Numbers) -> None:
+    """Learn the numbers of the rows that are named, and refuse rows that cannot be read, and rows that name others' rows: the key names the branch that owns the rows."""
     named: dict[str, set[str]] = {}
     for fact in facts:
         if fact.row is None or fact.kind not in TABLES:
@@ -102,13 +101,13 @@ def _check(reader: Reader, branch_id: str, facts: Sequence[Fact]) -> None:
             _note_named(named, "message", fact.message)
     for name, ids in named.items():
         key = KEYS["reversal"] if name == "reversals" else "id"
-        foreign = reader.all_among(
-            f"SELECT {key} FROM {name} WHERE {key} IN (members) AND COALESCE(branch_id, '') <> ?",
-            ids,
-            branch_id,
+        rows = reader.all_among(
+            f"SELECT {key}, seq, branch_id FROM {name} WHERE {key} IN (members)", ids
         )
+        foreign = [row_id for row_id, _seq, owner in rows if owner != branch_id]
         if foreign:
-            raise ForeignRowError(f"{name} {foreign[0][0]} is not a row of this branch")
+            raise ForeignRowError(f"{name} {foreign[0]} is not a row of this branch")
+        numbers.learn(name, (row[:2] for row in rows))
 
 
 def _note_named(named: dict[str, set[str]], kind: str, row: Mapping[str, Any]) -> None:
@@ -116,37 +115,43 @@ def _note_named(named: dict[str, set[str]], kind: str, row: Mapping[str, Any]) -
     why = fault_of(kind, row)
     if why:
         raise UnreadableRowError(f"the {kind}'s {why}")
-    for column, name in _REFERS[kind]:
-        if row.get(column) is not None:
-            named.setdefault(name, set()).add(row[column])
+    for field, name in _REFERS[kind]:
+        if row.get(field) is not None:
+            named.setdefault(name, set()).add(row[field])
 
 
 def _versions(facts: Sequence[Fact], epoch: int) -> list[tuple[int, Mapping[str, Any]]]:
     return [(fact.version(epoch), fact.row or {}) for fact in facts]
 
 
-def _store_messages(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
+def _store_messages(
+    tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact], numbers: Numbers
+) -> None:
     found: dict[str, tuple[int, Mapping[str, Any]]] = {}
     for fact in facts:
         if fact.message is not None and fact.kind in TABLES:
             found[str(fact.message.get("id"))] = fact.version(epoch), fact.message
-    _upsert(tx, branch_id, "messages", "id", MESSAGE, list(found.values()))
+    _upsert(tx, branch_id, "message", list(found.values()), numbers)
 
 
 def _upsert(
     tx: Tx,
     branch_id: str,
-    name: str,
-    key: str,
-    names: Sequence[str],
+    kind: str,
     rows: Sequence[tuple[int, Mapping[str, Any]]],
+    numbers: Numbers,
 ) -> None:
     """Store rows with their versions; a row that is stored with the same or a later version stays.
 
     A newer branch may send more columns, which are left out, and an older one fewer, which keep their default.
     """
+    (name, names), key = _table_of(kind), KEYS.get(kind, "id")
     for columns_sent, some in _alike(rows).items():
-        given = [each for each in (*names, "double_of") if each in columns_sent]
+        sent = [each for each in (*names, "double_of") if each in columns_sent]
+        stored = numbers.stored(
+            MODELS[kind], [{each: row[each] for each in sent} for _version, row in some]
+        )
+        given = [*stored[0]]
         every = [*given, "branch_id", "version"]
         changed = ", ".join(
             _assignment(name, each) for each in every if each not in (key, "branch_id")
@@ -154,9 +159,16 @@ def _upsert(
         tx.insert_rows(
             name,
             every,
-            [[*map(row.__getitem__, given), branch_id, version] for version, row in some],
+            [
+                [*row.values(), branch_id, version]
+                for (version, _sent), row in zip(some, stored, strict=True)
+            ],
             f"ON CONFLICT ({key}) DO UPDATE SET {changed} WHERE {name}.version < excluded.version",
         )
+
+
+def _table_of(kind: str) -> tuple[str, tuple[str, ...]]:
+    return ("messages", MESSAGE) if kind == "message" else TABLES[kind]
 
 
 def _assignment(name: str, column: str) -> str:
@@ -216,21 +228,24 @@ def _first_with(tx: Tx, network_ids: Collection[_NetworkId]) -> dict[_NetworkId,
     return found
 
 
-def _free_payments(tx: Tx, facts: Sequence[Fact]) -> None:
+def _free_payments(tx: Tx, facts: Sequence[Fact], numbers: Numbers) -> None:
     """Take payments from the transactions that had them before: the facts of those may come later."""
-    for column, change, condition in (
-        ("payment_id", "payment_id = NULL, merged_into = ?", "origin = 'open'"),
-        ("held_payment_id", "held_payment_id = NULL", "branch_id IS NOT NULL"),
+    rows = numbers.stored(Transaction, [fact.row or {} for fact in facts])
+    for place, change, condition in (
+        ("payment_seq", "payment_seq = NULL, merged_into = ?", "origin = 'open'"),
+        ("held_payment_seq", "held_payment_seq = NULL", "branch_id IS NOT NULL"),
     ):
-        wanted = {row[column]: fact.id for fact in facts if (row := fact.row or {}).get(column)}
+        wanted = {
+            row[place]: fact.id for fact, row in zip(facts, rows, strict=True) if row.get(place)
+        }
         if not wanted:
             continue
         found = tx.all_among(
-            f"SELECT id, {column} FROM transactions WHERE {column} IN (members) AND {condition}",
+            f"SELECT id, {place} FROM transactions WHERE {place} IN (members) AND {condition}",
             wanted,
         )
-        for own, payment_id in found:
-            into = wanted[payment_id]
+        for own, payment_seq in found:
+            into = wanted[payment_seq]
             if own != into:
                 merged = [into] if "?" in change else []
                 tx.run(f"UPDATE transactions SET {change} WHERE id = ?", [*merged, own])
@@ -271,6 +286,13 @@ def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
     )
 
 
+_DECIDER: Final = (
+    # The branch was asked to take these back, and has not yet.
+    "CASE WHEN EXISTS (SELECT 1 FROM branch_commands c WHERE c.subject = payments.id "
+    "AND c.kind = 'release' AND c.done_at IS NULL) THEN 'hub' ELSE decider END AS decider"
+)
+
+
 def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[tuple[Payment, bool]]:
     """Return those of these payments that the hub decides, and has not decided, each with whether another row refers to it."""
     if not ids:
@@ -278,7 +300,7 @@ def handed_up(reader: Reader, branch_id: str, ids: Sequence[str]) -> list[tuple[
     rows = reader.all_among(
         f"SELECT {columns(Payment, 'p.')}, {_REFERRED} FROM payments p WHERE p.id IN (members) AND p.branch_id = ? "
         "AND p.decider = 'hub' AND p.double_of IS NULL "
-        "AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.branch_id IS NULL) "
+        "AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND t.branch_id IS NULL) "
         "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open' AND r.branch_id IS NULL) "
         "ORDER BY p.seq",
         ids,
@@ -296,7 +318,7 @@ def doubles(reader: Reader, ids: Sequence[str]) -> list[tuple[Payment, Payment]]
         "WHERE p.id IN (members) ORDER BY p.seq",
         ids,
     )
-    width = len(_PAYMENT.split(", "))
+    width = len(Payment.__struct_fields__)
     firsts = load_all(Payment, [row[width:] for row in rows])
     return list(zip(load_all(Payment, [row[:width] for row in rows]), firsts, strict=True))
 
@@ -321,8 +343,8 @@ def is_superseded(reader: Reader, branch_id: str, fact: Fact, version: int) -> b
 def detach_copies(tx: Tx, payment_id: str, into: str) -> None:
     """Take a payment that the hub decides from the copy of its holder at the branch."""
     tx.run(
-        "UPDATE transactions SET payment_id = NULL, merged_into = :into "
-        "WHERE payment_id = :id AND branch_id IS NOT NULL AND origin = 'open'",
+        "UPDATE transactions SET payment_seq = NULL, merged_into = :into "
+        f"WHERE payment_seq = {number('payments', ':id')} AND branch_id IS NOT NULL AND origin = 'open'",
         {"id": payment_id, "into": into},
     )
     tx.run(
@@ -335,15 +357,10 @@ def rows_of(
     reader: Reader, branch_id: str, kind: str, after: int, limit: int
 ) -> tuple[list[dict[str, Any]], int | None]:
     """Return rows of a branch for its restore, with `seq` of the last one if more follow."""
-    name, names = ("messages", MESSAGE) if kind == "message" else TABLES[kind]
-    columns_of = ", ".join(names)
-    if kind == "payment":
-        # The branch was asked to take these back, and has not yet.
-        columns_of = columns_of.replace(
-            "decider",
-            "CASE WHEN EXISTS (SELECT 1 FROM branch_commands c WHERE c.subject = payments.id "
-            "AND c.kind = 'release' AND c.done_at IS NULL) THEN 'hub' ELSE decider END AS decider",
-        )
+    name, names = _table_of(kind)
+    columns_of = ", ".join(
+        _DECIDER if each == "decider" else column(MODELS[kind], each) for each in names
+    )
     rows = reader.all(
         f"SELECT seq, version, {columns_of} FROM {name} WHERE branch_id = :id AND seq > :after "
         "ORDER BY seq LIMIT :limit",

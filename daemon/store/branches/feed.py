@@ -10,10 +10,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, TABLES, Fact
+from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, MODELS, TABLES, Fact
+from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
 from daemon.store.feed_triggers import WATCHED
-from daemon.store.rows import listed
+from daemon.store.rows import column, listed
 
 TOPIC = "hub_link"
 """Woken when this shop joins or leaves a hub, and when a payment is handed up: it is sent at once."""
@@ -33,6 +34,7 @@ _REFERENCES: Final = {
     "review": (("payment_id", "payment"), ("transaction_id", "transaction")),
 }
 """Kind -> the columns that refer to rows of other kinds; messages go along with each fact."""
+_MESSAGE: Final = ", ".join(column(Message, name) for name in MESSAGE)
 _Key = tuple[str, str]
 """Kind and id."""
 _HISTORY: Final = ("method", "payment", "transaction", "review", "reversal", "sim", "device")
@@ -153,9 +155,9 @@ def batch(reader: Reader, after: int, *, texts: bool, size_max: int = BYTES_MAX)
 
 
 def _references(kind: str, row: Mapping[str, Any] | None) -> Iterator[_Key]:
-    for column, other in _REFERENCES.get(kind, ()):
-        if row is not None and row[column] is not None:
-            yield other, row[column]
+    for field, other in _REFERENCES.get(kind, ()):
+        if row is not None and row[field] is not None:
+            yield other, row[field]
 
 
 def _add_references(
@@ -211,11 +213,13 @@ def _rows(reader: Reader, wanted: set[_Key]) -> dict[_Key, dict[str, Any]]:
         ids = sorted(row_id for each, row_id in wanted if each == kind)
         if kind in TABLES:
             (table, names), key = TABLES[kind], KEYS.get(kind, "id")
+            chosen = [column(MODELS[kind], name) for name in names]
         else:
             table, key, columns = _SHOWN[kind]
             names = tuple(columns.split())
+            chosen = [*names]
         for key_value, *values in reader.all(
-            f"SELECT {key}, {', '.join(names)} FROM {table} WHERE {key} IN ({listed(ids)})", ids
+            f"SELECT {key}, {', '.join(chosen)} FROM {table} WHERE {key} IN ({listed(ids)})", ids
         ):
             found[kind, str(key_value)] = dict(zip(names, values, strict=True))
     return found
@@ -228,9 +232,7 @@ def _messages(
     if not ids:
         return {}
     found = {}
-    for values in reader.all(
-        f"SELECT {', '.join(MESSAGE)} FROM messages WHERE id IN ({listed(ids)})", ids
-    ):
+    for values in reader.all(f"SELECT {_MESSAGE} FROM messages WHERE id IN ({listed(ids)})", ids):
         row = dict(zip(MESSAGE, values, strict=True))
         if not texts:
             row["body"] = None if row["body"] is None else ""

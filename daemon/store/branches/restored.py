@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from daemon.core.branches.facts import KEYS, MESSAGE, TABLES
+from daemon.core.branches.facts import KEYS, MESSAGE, MODELS, TABLES
 from daemon.core.limits import DAY_US
+from daemon.store.branches.numbers import Numbers
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import table, values
+from daemon.store.rows import number, table, values
 from parsers.svc_code import HUB_FIRST
 
 _ROWS_AT_ONCE: Final = 250
+_PAYMENT: Final = number("payments", ":payment")
 
 
 def store(
@@ -41,14 +43,17 @@ def store(
         )
         kept = {str(row[0]) for row in found}
     wanted = [row for row in rows if str(row[key]) not in kept]
-    # The text of a message is only here; its copy has none.
-    changed = ", ".join(f"{each} = excluded.{each}" for each in names if each not in (key, "body"))
     if kind == "transaction":
         _free_payments(tx, wanted)
+    numbers = Numbers(tx)
     for start in range(0, len(wanted), _ROWS_AT_ONCE):
-        piece = [[row.get(each) for each in names] for row in wanted[start : start + _ROWS_AT_ONCE]]
+        some = wanted[start : start + _ROWS_AT_ONCE]
+        stored = numbers.stored(MODELS[kind], [{n: row.get(n) for n in names} for row in some])
+        given, piece = [*stored[0]], [[*row.values()] for row in stored]
+        # The text of a message is only here; its copy has none.
+        changed = ", ".join(f"{n} = excluded.{n}" for n in given if n not in (key, "body"))
         tx.run(
-            f"INSERT INTO {name} ({', '.join(names)}) VALUES {table(piece)} "
+            f"INSERT INTO {name} ({', '.join(given)}) VALUES {table(piece)} "
             f"ON CONFLICT ({key}) DO UPDATE SET {changed}",
             values(piece),
         )
@@ -59,13 +64,13 @@ def store(
 def _free_payments(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         tx.run(
-            "UPDATE transactions SET payment_id = NULL, merged_into = :id "
-            "WHERE payment_id = :payment AND id <> :id AND origin = 'open'",
+            "UPDATE transactions SET payment_seq = NULL, merged_into = :id "
+            f"WHERE payment_seq = {_PAYMENT} AND id <> :id AND origin = 'open'",
             {"id": row["id"], "payment": row["payment_id"]},
         )
         tx.run(
-            "UPDATE transactions SET held_payment_id = NULL, status = 'PENDING' "
-            "WHERE held_payment_id = :payment AND id <> :id",
+            "UPDATE transactions SET held_payment_seq = NULL, status = 'PENDING' "
+            f"WHERE held_payment_seq = {_PAYMENT} AND id <> :id",
             {"id": row["id"], "payment": row["held_payment_id"]},
         )
 
@@ -74,8 +79,8 @@ def _reserve_codes(tx: Tx, rows: Sequence[Mapping[str, Any]], rest_us: int) -> N
     for row in rows:
         if row["svc_code"] is not None and row["expires_at"] is not None:
             tx.run(
-                "INSERT INTO svc_codes (mode, code, transaction_id, free_at) "
-                "VALUES (:mode, :code, :id, :free_at) ON CONFLICT (mode, code) DO NOTHING",
+                "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) "
+                f"VALUES (:mode, :code, {number('transactions', ':id')}, :free_at) ON CONFLICT (mode, code) DO NOTHING",
                 {
                     "mode": row["mode"],
                     "code": row["svc_code"],

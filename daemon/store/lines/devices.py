@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core.inputs import Source
+from daemon.core.inputs import WITHOUT_SIM, Source
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_of
 from daemon.store.engine import Reader, Tx
@@ -92,8 +92,6 @@ def sim_by_key(reader: Reader, sim_key: str) -> Sim | None:
     )
 
 
-WITHOUT_SIM: Final = "no-sim:"
-"""Prefix of the SIM key of pasted messages for a number without a SIM; the id of the payment method follows."""
 NO_DEVICE: Final = "00000000-0000-0000-0000-000000000000"
 
 

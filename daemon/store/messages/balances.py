@@ -17,14 +17,16 @@ from daemon.core.messages.line_history import USUAL_DAYS
 from daemon.core.messages.trust import SmscSource
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import listed
+from daemon.store.rows import SIM, listed, number
 from daemon.wire import Mode
 
+_MESSAGE: Final = "(SELECT id FROM messages WHERE seq = message_seq)"
 _COLUMNS: Final = (
-    "seq, message_id, at, stored_at, telco_id, pays, effects, after_minor, smsc, home, doubts, standing, why, row_key, "
+    f"seq, {_MESSAGE}, at, stored_at, telco_id, pays, effects, after_minor, smsc, home, doubts, standing, why, row_key, "
     "position, gap_left_minor, gap_left_at, gap_minor, unconfirmed_day"
 )
-_COLUMNS_B: Final = f"b.{_COLUMNS.replace(', ', ', b.')}"
+_COLUMNS_B: Final = f"b.{_COLUMNS.replace(', ', ', b.')}".replace(f"b.{_MESSAGE}", "m.id")
+_OF_MESSAGE: Final = "message_seq = (SELECT seq FROM messages WHERE id = :id)"
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
 _LATEST: Final = 1 << 62
 """The sequence number of a message that is not stored yet: after all stored ones."""
@@ -42,7 +44,7 @@ FOREIGN_MAX: Final = 1_000
 _BESIDE_MAX: Final = 50
 _TIMES_MAX: Final = 50_000
 
-_OF_LINE: Final = "FROM line_balances WHERE sim_key = :sim_key AND provider = :provider"
+_OF_LINE: Final = f"FROM line_balances WHERE sim_seq = {SIM} AND provider = :provider"
 _WAITING: Final = f"{_OF_LINE} AND standing IN ('unconfirmed', 'held')"
 """The condition of the index `line_balances_open`: SQLite uses the index only for a query that repeats it."""
 _NEAREST: Final = (
@@ -61,7 +63,7 @@ _SAME_ID: Final = (
 _KNOWN: Final = (
     f"SELECT part.*, 'tail' FROM ({_TAIL}) part UNION ALL SELECT part.*, 'same_id' FROM ({_SAME_ID}) part "
     f"UNION ALL SELECT seq{', NULL' * _COLUMNS.count(',')}, 'payment' FROM payments "
-    "WHERE telco_transaction_id = :telco_id AND mode = :mode"
+    "WHERE telco_transaction_id = :telco_id AND mode = :mode AND double_of IS NULL"
 )
 _STATE: Final = (
     f"{_TAIL} UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND gap_minor <> 0 "
@@ -73,8 +75,8 @@ _FOREIGN: Final = f"SELECT {_COLUMNS} {_WAITING} AND standing = 'held' AND home 
 
 _FLOOD: Final = (
     f"{_WAITING} AND standing = 'held' AND why IN ('foreign', 'no_smsc', 'doubted') AND seq > :after "
-    "AND EXISTS (SELECT 1 FROM messages m WHERE m.id = line_balances.message_id AND m.state = 'held') "
-    "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.message_id = line_balances.message_id AND r.state = 'open')"
+    "AND EXISTS (SELECT 1 FROM messages m WHERE m.seq = line_balances.message_seq AND m.state = 'held' "
+    "AND NOT EXISTS (SELECT 1 FROM reviews r WHERE r.message_id = m.id AND r.state = 'open'))"
 )
 
 
@@ -152,8 +154,8 @@ def state(
 def has_chain(reader: Reader, sim_key: str) -> bool:
     """Return whether a balance chain of this SIM has begun."""
     return reader.exists(
-        "SELECT 1 FROM line_balances WHERE sim_key = :sim AND standing = 'accepted' AND position IS NOT NULL LIMIT 1",
-        {"sim": sim_key},
+        f"SELECT 1 FROM line_balances WHERE sim_seq = {SIM} AND standing = 'accepted' AND position IS NOT NULL LIMIT 1",
+        {"sim_key": sim_key},
     )
 
 
@@ -174,7 +176,7 @@ def between(reader: Reader, chain: Chain, since: int, until: int) -> list[Entry]
 def unsettled_chains(reader: Reader, since: int) -> list[Chain]:
     """Return the lines with an open row or a held foreign message, stored since then: time may settle these."""
     rows = reader.all(
-        "SELECT DISTINCT sim_key, provider FROM line_balances WHERE standing IN ('unconfirmed', 'held') "
+        "SELECT DISTINCT s.sim_key, b.provider FROM line_balances b JOIN sims s ON s.seq = b.sim_seq WHERE standing IN ('unconfirmed', 'held') "
         "AND (standing = 'unconfirmed' OR why IN ('foreign', 'no_smsc')) AND stored_at >= :since",
         {"since": since},
     )
@@ -224,7 +226,7 @@ def with_id(reader: Reader, chain: Chain, telco_id: str) -> list[Entry]:
 def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
     """Return the entry of a message; None if it is in no chain."""
     row = reader.one(
-        f"SELECT {_COLUMNS}, sim_key, provider FROM line_balances WHERE message_id = :id",
+        f"SELECT {_COLUMNS}, (SELECT sim_key FROM sims WHERE seq = sim_seq), provider FROM line_balances WHERE {_OF_MESSAGE}",
         {"id": message_id},
     )
     return None if row is None else ChainRecord(Chain(*row[-2:]), _entry(row))
@@ -233,10 +235,10 @@ def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
 def add(tx: Tx, chain: Chain, entry: Entry) -> None:
     """Store an entry that was judged."""
     tx.run(
-        "INSERT INTO line_balances (message_id, sim_key, provider, at, stored_at, telco_id, pays, "
+        "INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, "
         "effects, after_minor, smsc, home, doubts, standing, why, row_key, position, gap_left_minor, gap_left_at, "
         "gap_minor, unconfirmed_day) "
-        "VALUES (:message_id, :sim_key, :provider, :at, :stored_at, :telco_id, :pays, "
+        f"VALUES ({number('messages', ':message_id')}, {SIM}, :provider, :at, :stored_at, :telco_id, :pays, "
         ":effects, :after_minor, :smsc, :home, :doubts, :standing, :why, :row_key, :position, :gap_left_minor, "
         ":gap_left_at, :gap_minor, :unconfirmed_day)",
         chain.params(
@@ -256,7 +258,7 @@ def add(tx: Tx, chain: Chain, entry: Entry) -> None:
 def remove(tx: Tx, message_id: str) -> None:
     """Remove a message that no wording could read from its chain; it is added again with its new reading."""
     tx.run(
-        "DELETE FROM line_balances WHERE message_id = :id AND pays = 0 AND telco_id IS NULL",
+        f"DELETE FROM line_balances WHERE {_OF_MESSAGE} AND pays = 0 AND telco_id IS NULL",
         {"id": message_id},
     )
 
@@ -266,7 +268,7 @@ def change(tx: Tx, entry: Entry) -> None:
     tx.run(
         "UPDATE line_balances SET home = :home, doubts = :doubts, standing = :standing, why = :why, row_key = :row_key, "
         "position = :position, gap_left_minor = :gap_left_minor, gap_left_at = :gap_left_at, gap_minor = :gap_minor, "
-        "unconfirmed_day = :unconfirmed_day WHERE message_id = :id",
+        f"unconfirmed_day = :unconfirmed_day WHERE {_OF_MESSAGE}",
         {"id": entry.key, **_judgement(entry)},
     )
 
@@ -276,10 +278,11 @@ def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
     found: dict[str, list[Entry]] = {}
     for row in reader.all(
         # CROSS starts with the SIMs, so that the index of the gaps is used.
-        f"SELECT {_COLUMNS_B}, b.sim_key FROM sims s CROSS JOIN line_balances b WHERE b.sim_key = s.sim_key "
+        f"SELECT {_COLUMNS_B}, s.sim_key FROM sims s CROSS JOIN line_balances b CROSS JOIN messages m "
+        "WHERE b.sim_seq = s.seq AND m.seq = b.message_seq "
         f"AND b.provider IN ({_PROVIDERS}) AND b.standing = 'accepted' AND b.gap_minor <> 0 "
         "AND b.at >= :since AND NOT EXISTS (SELECT 1 FROM gaps_known k "
-        "WHERE k.message_id = b.message_id AND k.gap_minor = b.gap_minor) ORDER BY b.at, b.seq",
+        "WHERE k.message_seq = b.message_seq AND k.gap_minor = b.gap_minor) ORDER BY b.at, b.seq",
         {"since": since},
     ):
         found.setdefault(row[-1], []).append(_entry(row))
@@ -289,8 +292,8 @@ def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
 def acknowledge_gap(tx: Tx, entry: Entry, *, notes: str | None, by: str, now: int) -> None:
     """Record that an operator acknowledged the difference before a message; another amount there is a new one."""
     tx.run(
-        "INSERT INTO gaps_known (message_id, gap_minor, notes, known_by, known_at) "
-        "VALUES (:id, :gap_minor, :notes, :by, :now) ON CONFLICT (message_id, gap_minor) DO NOTHING",
+        "INSERT INTO gaps_known (message_seq, gap_minor, notes, known_by, known_at) "
+        "VALUES ((SELECT seq FROM messages WHERE id = :id), :gap_minor, :notes, :by, :now) ON CONFLICT (message_seq, gap_minor) DO NOTHING",
         {"id": entry.key, "gap_minor": entry.gap_minor, "notes": notes, "by": by, "now": now},
     )
 
@@ -303,7 +306,7 @@ def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[
     rows = reader.all(
         f"SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 "
         "AND told_at IS NULL AND stored_at <= :before AND unconfirmed_day IS NULL AND (home = 1 OR EXISTS "
-        "(SELECT 1 FROM reviews r WHERE r.message_id = line_balances.message_id AND r.state = 'open')) "
+        f"(SELECT 1 FROM reviews r WHERE r.message_id = {_MESSAGE} AND r.state = 'open')) "
         "ORDER BY stored_at, seq LIMIT :limit",
         {"before": stored_before, "limit": limit},
     )
@@ -324,7 +327,7 @@ def doubtful_since(reader: Reader, chain: Chain, since: int) -> int:
 def flood(reader: Reader, chain: Chain, after: int) -> tuple[int, str | None]:
     """Return the number of held foreign and doubted messages after an entry that have no open review, and the first one."""
     params = chain.params(after=after)
-    first = reader.one(f"SELECT message_id, seq {_FLOOD} ORDER BY seq LIMIT 1", params)
+    first = reader.one(f"SELECT {_MESSAGE}, seq {_FLOOD} ORDER BY seq LIMIT 1", params)
     if first is None:
         return 0, None
     return int(reader.value(f"SELECT COUNT(*) {_FLOOD}", params)), first[0]
@@ -334,15 +337,17 @@ def refute_flood(tx: Tx, chain: Chain, after: int) -> int:
     """Refute the messages of `flood`, because an operator rejected their review; return their number."""
     refuted = 0
     while batch := tx.all(
-        f"SELECT seq, message_id {_FLOOD} ORDER BY seq LIMIT {FOREIGN_MAX}",
+        f"SELECT seq, message_seq {_FLOOD} ORDER BY seq LIMIT {FOREIGN_MAX}",
         chain.params(after=after),
     ):
-        ids = [row[1] for row in batch]
+        numbers = [row[1] for row in batch]
         tx.run(
-            f"UPDATE line_balances SET standing = 'refuted', why = 'person' WHERE message_id IN ({listed(ids)})",
-            ids,
+            f"UPDATE line_balances SET standing = 'refuted', why = 'person' WHERE message_seq IN ({listed(numbers)})",
+            numbers,
         )
-        tx.run(f"UPDATE messages SET state = 'not_payment' WHERE id IN ({listed(ids)})", ids)
+        tx.run(
+            f"UPDATE messages SET state = 'not_payment' WHERE seq IN ({listed(numbers)})", numbers
+        )
         after, refuted = batch[-1][0], refuted + len(batch)
     return refuted
 
@@ -350,7 +355,7 @@ def refute_flood(tx: Tx, chain: Chain, after: int) -> int:
 def mark_noticed(tx: Tx, message_id: str, now: int) -> None:
     """Record that a notice mentioned a held receipt."""
     tx.run(
-        "UPDATE line_balances SET told_at = :now WHERE message_id = :id",
+        f"UPDATE line_balances SET told_at = :now WHERE {_OF_MESSAGE}",
         {"id": message_id, "now": now},
     )
 

@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 
+from daemon.core.inputs import WITHOUT_SIM
+from daemon.core.messages.message_json import stored_fields
 from daemon.core.messages.trust import VARYING_DIGITS
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
@@ -20,6 +22,8 @@ from daemon.store.rows import (
     load,
     load_all,
     load_optional,
+    number,
+    number_or_none,
     select_page,
     table,
     values,
@@ -27,13 +31,27 @@ from daemon.store.rows import (
 from daemon.wire import MessageState, Mode
 
 _COLUMNS_WITH_LINE = f"{columns(Message, 'm.')}, pm.phone_number"
-_WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.id = m.payment_method_id"
+_WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq"
 _COMPLETE = ", ".join(
     f"'{state}'" for state in MessageState if state is not MessageState.INCOMPLETE
 )
-_LINES = "SELECT id FROM payment_methods WHERE id = :line OR phone_number = :line"
-_ANY_LINE = "COALESCE(m.payment_method_id, '')"
+_LINES = "SELECT seq FROM payment_methods WHERE id = :line OR phone_number = :line"
+_ANY_LINE = "COALESCE(m.payment_method_seq, 0)"
 _COLUMNS = columns(Message)
+_METHOD = number_or_none("payment_methods", ":payment_method_id")
+
+
+def _sim(sim_key: str) -> str:
+    """Return the expression of `sms_parts.sim` of a SIM, or of a number without one (`WITHOUT_SIM`); NULL if it is not stored."""
+    prefix = f"SUBSTR({sim_key}, 1, {len(WITHOUT_SIM)}) = '{WITHOUT_SIM}'"
+    method = (
+        f"SELECT -seq FROM payment_methods WHERE id = SUBSTR({sim_key}, {len(WITHOUT_SIM) + 1})"
+    )
+    return f"COALESCE((SELECT seq FROM sims WHERE sim_key = {sim_key}), ({method} AND {prefix}))"
+
+
+_SIM: Final = _sim(":sim_key")
+_THE_PART: Final = f"sim = {_SIM} AND sha256 = :sha256"
 CANDIDATES_MAX: Final = 64
 """Parts to look at for one part, the nearest in SMSC time."""
 KEYS_MAX: Final = 500
@@ -207,7 +225,7 @@ def parts_like(
         "WHERE m.sim_key = :sim_key AND m.sender = :sender AND m.reference_width = :width AND m.reference = :reference "
         f"AND m.parts_total = :total AND m.imported = :imported AND {among} AND {near} "
         "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit) part "
-        "UNION ALL SELECT NULL, 0, NULL, NULL, NULL, NULL, NULL FROM sms_parts WHERE sim_key = :sim_key AND sha256 = :sha256",
+        f"UNION ALL SELECT NULL, 0, NULL, NULL, NULL, NULL, NULL FROM sms_parts WHERE {_THE_PART}",
         {
             **key,
             **params,
@@ -341,7 +359,7 @@ def gather_parts(tx: Tx, target: str, members: Sequence[StoredPart], body: str, 
 def has_part(reader: Reader, sim_key: str, sha256: str) -> bool:
     """Return whether this PDU was already stored for this SIM."""
     return reader.exists(
-        "SELECT 1 FROM sms_parts WHERE sim_key = :sim_key AND sha256 = :sha256",
+        f"SELECT 1 FROM sms_parts WHERE {_THE_PART}",
         {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
 
@@ -352,8 +370,8 @@ def known_parts(reader: Reader, keys: Sequence[tuple[str, str]]) -> set[tuple[st
         return set()
     wanted = [(sim_key, bytes.fromhex(sha256)) for sim_key, sha256 in keys]
     rows = reader.all(
-        f"SELECT p.sim_key, p.sha256 FROM (VALUES {table(wanted)}) k JOIN sms_parts p "
-        "ON p.sim_key = k.column1 AND p.sha256 = k.column2",
+        f"SELECT k.column1, p.sha256 FROM (VALUES {table(wanted)}) k JOIN sms_parts p "
+        f"ON p.sim = {_sim('k.column1')} AND p.sha256 = k.column2",
         values(wanted),
     )
     return {(row[0], row[1].hex()) for row in rows}
@@ -365,7 +383,7 @@ def part_keys(reader: Reader, message_ids: Sequence[str]) -> set[tuple[str, str]
     for start in range(0, len(message_ids), KEYS_MAX):
         batch = message_ids[start : start + KEYS_MAX]
         rows = reader.all(
-            "SELECT p.sim_key, p.sha256 FROM messages m JOIN sms_parts p ON p.message_seq = m.seq "
+            "SELECT m.sim_key, p.sha256 FROM messages m JOIN sms_parts p ON p.message_seq = m.seq "
             f"WHERE m.id IN ({listed(batch)})",
             batch,
         )
@@ -377,7 +395,7 @@ def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
     """Return whether this PDU is part of a complete message of this SIM."""
     return reader.exists(
         "SELECT 1 FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
-        "WHERE p.sim_key = :sim_key AND p.sha256 = :sha256 AND m.state <> 'incomplete'",
+        f"WHERE {_THE_PART} AND m.state <> 'incomplete'",
         {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
 
@@ -385,8 +403,7 @@ def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:
 def message_of_part(reader: Reader, sim_key: str, sha256: str) -> str | None:
     """Return the id of the SMS that a part belongs to."""
     found: str | None = reader.value(
-        "SELECT m.id FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
-        "WHERE p.sim_key = :sim_key AND p.sha256 = :sha256",
+        f"SELECT m.id FROM sms_parts p JOIN messages m ON m.seq = p.message_seq WHERE {_THE_PART}",
         {"sim_key": sim_key, "sha256": bytes.fromhex(sha256)},
     )
     return found
@@ -398,11 +415,11 @@ def add(tx: Tx, message: dict[str, Any]) -> None:
 
 
 def add_part(tx: Tx, part: dict[str, Any]) -> None:
-    """Store one part, with `pdu` as the phone gave it and `sha256` in hex; its `message_id` must exist."""
+    """Store one part, with `pdu` as the phone gave it and `sha256` in hex; its `message_id` and `sim_key` must exist."""
     octets, text = _as_octets(part["pdu"])
     tx.run(
-        "INSERT INTO sms_parts (sim_key, sha256, pdu, pdu_text, message_seq, position, sent_at, storage, slot, received_at, "
-        "synthesised) VALUES (:sim_key, :sha256, :pdu, :text, (SELECT seq FROM messages WHERE id = :message_id), :position, :sent_at, :storage, :slot, "
+        "INSERT INTO sms_parts (sim, sha256, pdu, pdu_text, message_seq, position, sent_at, storage, slot, received_at, "
+        f"synthesised) VALUES ({_SIM}, :sha256, :pdu, :text, {number('messages', ':message_id')}, :position, :sent_at, :storage, :slot, "
         ":received_at, :synthesised)",
         {**part, "sha256": bytes.fromhex(part["sha256"]), "pdu": octets, "text": text},
     )
@@ -433,7 +450,7 @@ def record_result(
     tx.run(
         "UPDATE messages SET body = :body, state = :state, kind = :kind, provider = :provider, "
         "wording = :wording, fields = :fields, trusted = :trusted, reasons = :reasons, "
-        "payment_id = :payment_id, payment_method_id = :payment_method_id, received_at = :received_at "
+        f"payment_id = :payment_id, payment_method_seq = {_METHOD}, received_at = :received_at "
         "WHERE id = :id",
         {
             "id": message_id,
@@ -442,7 +459,7 @@ def record_result(
             "kind": kind,
             "provider": provider,
             "wording": wording,
-            "fields": json.dumps(fields, ensure_ascii=False, separators=(",", ":")),
+            "fields": stored_fields(fields),
             "trusted": trusted,
             "reasons": json.dumps(reasons),
             "payment_id": payment_id,

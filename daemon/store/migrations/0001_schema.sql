@@ -1,5 +1,5 @@
 -- The schema. Times are microseconds since 1970 in UTC, amounts are minor units, ids are text.
--- `seq` numbers the rows of a table in the order in which they were written.
+-- `seq` numbers the rows of a table in the order in which they were written; a column such as `message_seq` names a row by it.
 -- A check compares with OR: for a list of more than two, SQLite makes a temporary table at each INSERT.
 
 
@@ -130,7 +130,7 @@ CREATE TABLE messages (
     sim_key           TEXT NOT NULL,
     device_id         TEXT NOT NULL,
     slot_index        INTEGER NOT NULL,
-    payment_method_id TEXT,
+    payment_method_seq INTEGER CHECK (payment_method_seq > 0),  -- NULL: of none of the shop's numbers
     sender            TEXT,
     sender_type       TEXT,
     smsc              TEXT,
@@ -146,7 +146,7 @@ CREATE TABLE messages (
     kind              TEXT,
     provider          TEXT,
     wording           TEXT,
-    fields            TEXT NOT NULL,       -- JSON object
+    fields            TEXT NOT NULL,       -- JSON object, without members that are null
     trusted           INTEGER CHECK (trusted IN (0, 1)),
     reasons           TEXT NOT NULL,       -- JSON array
     payment_id        TEXT,
@@ -162,35 +162,35 @@ CREATE TABLE messages (
 CREATE INDEX messages_to_assemble ON messages (assemble_at) WHERE assemble_at IS NOT NULL;
 CREATE INDEX messages_by_part_key ON messages (reference, sent_at) WHERE reference IS NOT NULL;
 CREATE INDEX messages_by_state ON messages (state, seq);
-CREATE INDEX messages_incomplete ON messages (state, sim_key, created_at, received_at, payment_method_id)
+CREATE INDEX messages_incomplete ON messages (state, sim_key, created_at, received_at, payment_method_seq)
     WHERE state = 'incomplete';
 CREATE INDEX messages_parts_missing ON messages (state, mode) WHERE reasons = '["parts_missing"]';
 CREATE INDEX messages_by_sender ON messages (LOWER(sender), seq);
-CREATE INDEX messages_by_arrival ON messages (state, received_at, payment_method_id) WHERE state <> 'incomplete';
+CREATE INDEX messages_by_arrival ON messages (state, received_at, payment_method_seq) WHERE state <> 'incomplete';
 CREATE INDEX messages_with_text ON messages (created_at) WHERE body IS NULL OR body <> '';
 CREATE TRIGGER messages_counted_in AFTER INSERT ON messages WHEN NEW.state <> 'incomplete'
 BEGIN
-    INSERT INTO message_counts (line, state, count) VALUES (COALESCE(NEW.payment_method_id, ''), NEW.state, 1)
+    INSERT INTO message_counts (line, state, count) VALUES (COALESCE(NEW.payment_method_seq, 0), NEW.state, 1)
     ON CONFLICT (line, state) DO UPDATE SET count = message_counts.count + 1;
 END;
-CREATE TRIGGER messages_counted_over AFTER UPDATE OF state, payment_method_id ON messages
-WHEN NEW.state <> OLD.state OR COALESCE(NEW.payment_method_id, '') <> COALESCE(OLD.payment_method_id, '')
+CREATE TRIGGER messages_counted_over AFTER UPDATE OF state, payment_method_seq ON messages
+WHEN NEW.state <> OLD.state OR COALESCE(NEW.payment_method_seq, 0) <> COALESCE(OLD.payment_method_seq, 0)
 BEGIN
     UPDATE message_counts SET count = count - 1
-    WHERE OLD.state <> 'incomplete' AND line = COALESCE(OLD.payment_method_id, '') AND state = OLD.state;
+    WHERE OLD.state <> 'incomplete' AND line = COALESCE(OLD.payment_method_seq, 0) AND state = OLD.state;
     INSERT INTO message_counts (line, state, count)
-    SELECT COALESCE(NEW.payment_method_id, ''), NEW.state, 1 WHERE NEW.state <> 'incomplete'
+    SELECT COALESCE(NEW.payment_method_seq, 0), NEW.state, 1 WHERE NEW.state <> 'incomplete'
     ON CONFLICT (line, state) DO UPDATE SET count = message_counts.count + 1;
 END;
 CREATE TRIGGER messages_counted_out AFTER DELETE ON messages WHEN OLD.state <> 'incomplete'
 BEGIN
     UPDATE message_counts SET count = count - 1
-    WHERE line = COALESCE(OLD.payment_method_id, '') AND state = OLD.state;
+    WHERE line = COALESCE(OLD.payment_method_seq, 0) AND state = OLD.state;
 END;
 
 -- Totals of the complete messages in lists, kept by the triggers above; a first part need not change them.
 CREATE TABLE message_counts (
-    line  TEXT NOT NULL,                   -- id of the payment method, or empty
+    line  INTEGER NOT NULL,                -- number of the payment method, or 0
     state TEXT NOT NULL,
     count INTEGER NOT NULL CHECK (count >= 0),
     PRIMARY KEY (line, state)
@@ -198,7 +198,7 @@ CREATE TABLE message_counts (
 
 CREATE TABLE sms_parts (
     seq         INTEGER PRIMARY KEY,
-    sim_key     TEXT NOT NULL,
+    sim         INTEGER NOT NULL CHECK (sim <> 0),  -- its number, or minus that of a merchant number without a SIM
     sha256      BLOB NOT NULL,             -- its first 16 octets: of the PDU's octets, of an imported part also of a prefix
     pdu         BLOB,                      -- its octets; NULL once it was erased, or if `pdu_text` has it
     pdu_text    TEXT,                      -- what the phone gave, if it is not the octets in hex with capital letters
@@ -209,15 +209,15 @@ CREATE TABLE sms_parts (
     slot        INTEGER NOT NULL,
     received_at INTEGER NOT NULL,
     synthesised INTEGER NOT NULL DEFAULT 0 CHECK (synthesised IN (0, 1)),
-    UNIQUE (sim_key, sha256)               -- one SMS is stored once (invariant 2)
+    UNIQUE (sim, sha256)                   -- one SMS is stored once (invariant 2)
 ) STRICT;
 CREATE INDEX sms_parts_by_message ON sms_parts (message_seq, position);
 
 -- The balance chain: what each message says about the wallet of its SIM (decisions.md section 4).
 CREATE TABLE line_balances (
     seq               INTEGER PRIMARY KEY,
-    message_id        TEXT NOT NULL UNIQUE REFERENCES messages (id),
-    sim_key           TEXT NOT NULL,           -- a chain is keyed by (sim_key, provider): the wallet moves with its SIM
+    message_seq       INTEGER NOT NULL UNIQUE REFERENCES messages (seq),
+    sim_seq           INTEGER NOT NULL REFERENCES sims (seq),  -- a chain is keyed by (sim_seq, provider): the wallet moves with its SIM
     provider          TEXT NOT NULL,
     at                INTEGER NOT NULL,        -- SMSC time, else when stored
     stored_at         INTEGER NOT NULL,
@@ -239,28 +239,28 @@ CREATE TABLE line_balances (
     unconfirmed_day   INTEGER,                 -- the day since 1970 on which it paid before its row was confirmed
     told_at           INTEGER                  -- when a notice said that it has been held for long
 ) STRICT;
-CREATE INDEX line_balances_by_time ON line_balances (sim_key, at);
+CREATE INDEX line_balances_by_time ON line_balances (sim_seq, at);
 CREATE INDEX line_balances_by_id ON line_balances (telco_id) WHERE telco_id IS NOT NULL;
-CREATE UNIQUE INDEX line_balances_chain ON line_balances (sim_key, provider, position)
+CREATE UNIQUE INDEX line_balances_chain ON line_balances (sim_seq, provider, position)
     WHERE standing = 'accepted' AND position IS NOT NULL;
-CREATE INDEX line_balances_open ON line_balances (sim_key, provider, standing, seq)
+CREATE INDEX line_balances_open ON line_balances (sim_seq, provider, standing, seq)
     WHERE standing IN ('unconfirmed', 'held');
-CREATE INDEX line_balances_gaps ON line_balances (sim_key, provider, at)
+CREATE INDEX line_balances_gaps ON line_balances (sim_seq, provider, at)
     WHERE standing = 'accepted' AND gap_minor <> 0;
 CREATE INDEX line_balances_waiting ON line_balances (stored_at)
     WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 AND told_at IS NULL;
-CREATE INDEX line_balances_paid_unconfirmed ON line_balances (sim_key, provider, unconfirmed_day)
+CREATE INDEX line_balances_paid_unconfirmed ON line_balances (sim_seq, provider, unconfirmed_day)
     WHERE unconfirmed_day IS NOT NULL;
 
 -- Unexplained differences of a balance that an operator acknowledged.
 CREATE TABLE gaps_known (
-    seq        INTEGER PRIMARY KEY,
-    message_id TEXT NOT NULL REFERENCES messages (id),
-    gap_minor  INTEGER NOT NULL,
-    notes      TEXT,
-    known_by   TEXT NOT NULL,
-    known_at   INTEGER NOT NULL,
-    UNIQUE (message_id, gap_minor)
+    seq         INTEGER PRIMARY KEY,
+    message_seq INTEGER NOT NULL REFERENCES messages (seq),
+    gap_minor   INTEGER NOT NULL,
+    notes       TEXT,
+    known_by    TEXT NOT NULL,
+    known_at    INTEGER NOT NULL,
+    UNIQUE (message_seq, gap_minor)
 ) STRICT;
 
 -- The home SMSCs of a SIM, and foreign ones that a notice named.
@@ -441,11 +441,11 @@ CREATE TABLE payments (
     mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),
     provider             TEXT NOT NULL,
     telco_transaction_id TEXT NOT NULL,    -- trimmed, upper case, for comparison
-    telco_id_as_read     TEXT NOT NULL,
-    message_id           TEXT NOT NULL REFERENCES messages (id),
-    payment_method_id    TEXT,             -- NULL: unplaced
+    telco_id_as_read     TEXT,             -- NULL: as in telco_transaction_id
+    message_seq          INTEGER NOT NULL REFERENCES messages (seq),
+    payment_method_seq   INTEGER CHECK (payment_method_seq > 0),  -- NULL: unplaced
     sim_key              TEXT NOT NULL,
-    device_id            TEXT NOT NULL,
+    device_id            TEXT,             -- NULL: as in the message
     slot_index           INTEGER NOT NULL,
     kind                 TEXT NOT NULL,
     amount_minor         INTEGER NOT NULL CHECK (amount_minor >= 0),
@@ -468,11 +468,11 @@ CREATE TABLE payments (
     version              INTEGER
 ) STRICT;
 -- One payment per network transaction (invariant 2).
-CREATE UNIQUE INDEX payments_one_per_telco_id ON payments (mode, provider, telco_transaction_id) WHERE double_of IS NULL;
+CREATE UNIQUE INDEX payments_one_per_telco_id ON payments (telco_transaction_id, mode, provider) WHERE double_of IS NULL;
+CREATE INDEX payments_double ON payments (telco_transaction_id) WHERE double_of IS NOT NULL;
 CREATE INDEX payments_of_branch ON payments (branch_id, stored_at) WHERE branch_id IS NOT NULL;
-CREATE INDEX payments_by_telco_id ON payments (telco_transaction_id);
-CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_id IS NULL;
-CREATE INDEX payments_by_line ON payments (payment_method_id, stored_at);
+CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_seq IS NULL;
+CREATE INDEX payments_by_line ON payments (payment_method_seq, stored_at);
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);
 CREATE INDEX payments_reversed ON payments (mode, stored_at) WHERE reversed_at IS NOT NULL;
 CREATE INDEX payments_in_review ON payments (mode, stored_at) WHERE standing = 'review';
@@ -525,8 +525,8 @@ CREATE TABLE transactions (
     created_at                    INTEGER NOT NULL,
     expires_at                    INTEGER,
     cancelled_at                  INTEGER,
-    payment_id                    TEXT REFERENCES payments (id),
-    held_payment_id               TEXT REFERENCES payments (id),
+    payment_seq                   INTEGER REFERENCES payments (seq),
+    held_payment_seq              INTEGER REFERENCES payments (seq),
     matched_by                    TEXT CHECK (matched_by = 'code' OR matched_by = 'telco_id' OR
                                               matched_by = 'reconcile' OR matched_by = 'review' OR
                                               matched_by = 'none'),
@@ -541,11 +541,11 @@ CREATE TABLE transactions (
     version                       INTEGER,
     CHECK (origin = 'open' OR (svc_code IS NOT NULL AND expected_minor IS NOT NULL AND expires_at IS NOT NULL)),
     CHECK ((status = 'SUCCESS' OR status = 'PARTIAL' OR status = 'OVERPAID')
-           = (payment_id IS NOT NULL OR merged_into IS NOT NULL))
+           = (payment_seq IS NOT NULL OR merged_into IS NOT NULL))
 ) STRICT;
-CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_id) WHERE payment_id IS NOT NULL;
-CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_id)
-    WHERE held_payment_id IS NOT NULL;
+CREATE UNIQUE INDEX transactions_one_per_payment ON transactions (payment_seq) WHERE payment_seq IS NOT NULL;
+CREATE UNIQUE INDEX transactions_one_per_held_payment ON transactions (held_payment_seq)
+    WHERE held_payment_seq IS NOT NULL;
 CREATE INDEX transactions_by_created ON transactions (mode, origin, created_at, seq) WHERE merged_into IS NULL;
 CREATE INDEX transactions_by_status ON transactions (mode, origin, status, created_at, seq) WHERE merged_into IS NULL;
 CREATE INDEX transactions_by_completed ON transactions (completed_at) WHERE completed_at IS NOT NULL;
@@ -601,10 +601,10 @@ INSERT INTO search_cursor (id, transaction_seq, payment_seq, purging) VALUES (1,
 
 -- Payment codes: which transaction has or had each one last, and from when it may be reused.
 CREATE TABLE svc_codes (
-    mode           TEXT NOT NULL,
-    code           TEXT NOT NULL,
-    transaction_id TEXT NOT NULL REFERENCES transactions (id),
-    free_at        INTEGER NOT NULL,
+    mode            TEXT NOT NULL,
+    code            TEXT NOT NULL,
+    transaction_seq INTEGER NOT NULL REFERENCES transactions (seq),
+    free_at         INTEGER NOT NULL,
     PRIMARY KEY (mode, code)
 ) STRICT, WITHOUT ROWID;
 
@@ -975,7 +975,7 @@ CREATE TABLE flushes (
 
 -- Journal and notices
 
--- The journal: append-only. Transactions, payments and endpoints are named by number: they are never deleted.
+-- The journal: append-only. Transactions, payments, complete messages and endpoints are named by number: they are never deleted.
 CREATE TABLE events (
     seq             INTEGER PRIMARY KEY,
     type            TEXT NOT NULL,
@@ -984,7 +984,8 @@ CREATE TABLE events (
     actor           TEXT NOT NULL,             -- momo, socket:<uid>, key:<id>, session
     transaction_seq INTEGER,
     payment_seq     INTEGER,
-    message_id      TEXT,
+    message_seq     INTEGER,
+    message_id      TEXT,                      -- instead of the number: of a message that lacks parts
     endpoint_seq    INTEGER,
     data            TEXT NOT NULL              -- JSON object
 ) STRICT;

@@ -11,7 +11,7 @@ from daemon.store.rows import columns, load, load_optional
 from daemon.wire import Mode
 
 _METHOD: Final = columns(PaymentMethod, "m.")
-_WIDTH: Final = len(_METHOD.split(", "))
+_WIDTH: Final = len(PaymentMethod.__struct_fields__)
 
 
 def transaction_of(reader: Reader, slug: str) -> Transaction | None:

@@ -19,7 +19,7 @@ STATES: Final = {
     "review": "p.standing = 'review'",
     "handed": "p.standing = 'handed' AND p.reversed_at IS NULL",
     "reversed": "p.reversed_at IS NOT NULL",
-    "unplaced": "p.payment_method_id IS NULL",
+    "unplaced": "p.payment_method_seq IS NULL",
 }
 SORTS: Final = {
     "newest": ("p.stored_at", "DESC"),
@@ -33,11 +33,11 @@ _OUTCOMES: Final = {
     TransactionStatus.OVERPAID: "over",
 }
 _PAYMENT: Final = columns(Payment, "p.")
-_WIDTH: Final = len(_PAYMENT.split(", "))
+_WIDTH: Final = len(Payment.__struct_fields__)
 _SOURCE: Final = (
-    "payments p LEFT JOIN line_balances b ON b.message_id = p.message_id "
-    "LEFT JOIN payment_methods pm ON pm.id = p.payment_method_id "
-    "LEFT JOIN transactions t ON t.payment_id = p.id"
+    "payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
+    "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
+    "LEFT JOIN transactions t ON t.payment_seq = p.seq"
 )
 
 

@@ -13,7 +13,15 @@ from daemon.core.model import ApprovedPayer, Payment, Reversal, Transaction
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
-from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.store.rows import (
+    assignments,
+    columns,
+    insertion,
+    load,
+    load_all,
+    load_optional,
+    number_or_none,
+)
 from daemon.wire import Mode
 from parsers import person_name
 
@@ -24,10 +32,11 @@ _INSERTION = insertion("payments", Payment, "decider", "double_of", "branch_id")
     "AND original_telco_id = :telco_transaction_id))",
 )
 _UNPLACED = (
-    "sim_key = :sim_key AND provider = :provider AND payment_method_id IS NULL "
+    "sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL "
     "AND stored_at >= :since AND mode = "
     "(SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key)"
 )
+_METHOD = number_or_none("payment_methods", ":method")
 _REVERSAL = columns(Reversal)
 _PAYER = columns(ApprovedPayer)
 
@@ -38,7 +47,7 @@ def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
     `payment` has every column but `seq`. If the network took it back before it was seen here, it is reversed at once.
     """
     row = tx.one(
-        f"{_INSERTION} ON CONFLICT (mode, provider, telco_transaction_id) WHERE double_of IS NULL DO NOTHING RETURNING {_PAYMENT}",
+        f"{_INSERTION} ON CONFLICT (telco_transaction_id, mode, provider) WHERE double_of IS NULL DO NOTHING RETURNING {_PAYMENT}",
         payment,
     )
     return load_optional(Payment, row)
@@ -74,7 +83,7 @@ def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Paym
         "seq", "id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at",
         "decider", "double_of", "branch_id",
     }  # fmt: skip
-    changed = ", ".join(f"{name} = :{name}" for name in _PAYMENT.split(", ") if name not in kept)
+    changed = ", ".join(f"{to} = {given}" for to, given in assignments(Payment, *kept).items())
     search_index.remove(tx, "payments", [payment_id])
     row = tx.one(
         f"UPDATE payments SET {changed} WHERE id = :id RETURNING {_PAYMENT}",
@@ -139,9 +148,9 @@ def last_of_line(reader: Reader, payment_method_id: str) -> Payment | None:
     return load_optional(
         Payment,
         reader.one(
-            f"SELECT {_PAYMENT} FROM payments WHERE payment_method_id = :id "
+            f"SELECT {_PAYMENT} FROM payments WHERE payment_method_seq = {_METHOD} "
             "ORDER BY stored_at DESC, seq DESC LIMIT 1",
-            {"id": payment_method_id},
+            {"method": payment_method_id},
         ),
     )
 
@@ -162,7 +171,7 @@ def unplaced_sums(reader: Reader, since: int) -> list[UnplacedSum]:
     """Return the sums of the live payments without a number, the largest first; SIMs that are ignored are left out."""
     rows = reader.all(
         "SELECT sim_key, provider, currency, COUNT(*), SUM(amount_minor), MIN(stored_at), MAX(stored_at) "
-        "FROM payments WHERE payment_method_id IS NULL AND stored_at >= :since AND mode = 'live' "
+        "FROM payments WHERE payment_method_seq IS NULL AND stored_at >= :since AND mode = 'live' "
         "AND sim_key NOT IN (SELECT sim_key FROM sims WHERE ignored_at IS NOT NULL) "
         "GROUP BY sim_key, provider, currency",
         {"since": since},
@@ -210,7 +219,7 @@ def claim(
 ) -> list[tuple[Payment, Payment]]:
     """Assign a merchant number to those payments; return each as it was and as it is."""
     rows = tx.all(
-        f"UPDATE payments SET payment_method_id = :method WHERE {_UNPLACED} RETURNING {_PAYMENT}",
+        f"UPDATE payments SET payment_method_seq = {_METHOD} WHERE {_UNPLACED} RETURNING {_PAYMENT}",
         {"sim_key": sim_key, "provider": provider, "since": since, "method": payment_method_id},
     )
     now = sorted(load_all(Payment, rows), key=lambda payment: payment.seq)

@@ -82,7 +82,7 @@ def rows(of_transaction: str, of_payment: str) -> Sequence[tuple[str, str]]:
         ),
         (
             "search CROSS JOIN payments p CROSS JOIN transactions t",
-            f"{of_table} = 1 AND p.seq = search.rowid / 2 AND t.payment_id = p.id AND {of_payment}",
+            f"{of_table} = 1 AND p.seq = search.rowid / 2 AND t.payment_seq = p.seq AND {of_payment}",
         ),
     )
 

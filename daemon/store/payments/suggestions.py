@@ -64,7 +64,7 @@ def _with_codes(
         padded = [*some, *[some[0]] * (_CODES_AT_ONCE - len(some))]
         params: dict[str, Any] = {f"code_{at}": code for at, code in enumerate(padded)}
         rows = reader.all(
-            f"SELECT {_T} FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id "
+            f"SELECT {_T} FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
             f"WHERE c.mode = :mode AND c.code IN ({names}) AND {_UNPAID}",
             {**params, "mode": payment.mode, "since": since},
         )

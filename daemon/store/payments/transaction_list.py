@@ -29,10 +29,10 @@ from daemon.wire import Mode, TransactionStatus
 Found = tuple[Transaction, Payment | None]
 """A transaction and the payment that verified it."""
 _TRANSACTION: Final = columns(Transaction, "t.")
-WIDTH: Final = len(_TRANSACTION.split(", "))
+WIDTH: Final = len(Transaction.__struct_fields__)
 BOTH: Final = f"{_TRANSACTION}, {columns(Payment, 'p.')}"
 """The columns that `found_in` loads."""
-JOINED: Final = "transactions t LEFT JOIN payments p ON p.id = t.payment_id"
+JOINED: Final = "transactions t LEFT JOIN payments p ON p.seq = t.payment_seq"
 _WALK_COSTS: Final = 3
 """Cost of reading a list row with its payment, relative to a row in a table scan (docs/decisions/0014)."""
 _WALKED_MAX: Final = 2_000
@@ -141,17 +141,17 @@ def _look_among(
     listed = f"{' AND '.join(_narrowed(wanted))} AND {_run(wanted)}"
     rows = "".join(
         f" UNION SELECT t.seq, {_key(wanted)} FROM {source} "
-        f"{'' if ' payments p' in source else 'LEFT JOIN payments p ON p.id = t.payment_id '}WHERE {where} AND {listed}"
+        f"{'' if ' payments p' in source else 'LEFT JOIN payments p ON p.seq = t.payment_seq '}WHERE {where} AND {listed}"
         for source, where in found.rows
     )
     page = reader.all(
         # CROSS fixes the join order, so that SQLite does not walk through the list instead.
         f"WITH found AS MATERIALIZED (SELECT t.seq AS seq, {_key(wanted)} AS key FROM ({found.seqs}) s "
-        "CROSS JOIN transactions t LEFT JOIN payments p ON p.id = t.payment_id "
+        "CROSS JOIN transactions t LEFT JOIN payments p ON p.seq = t.payment_seq "
         f"WHERE t.seq = s.seq AND {listed}{rows}) "
         f"SELECT c.total, {BOTH} FROM (SELECT COUNT(*) AS total FROM found) c LEFT JOIN "
         f"(SELECT * FROM found k WHERE {behind} ORDER BY k.key {order}, k.seq {order} LIMIT :limit OFFSET :offset) k ON TRUE "
-        "LEFT JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
+        "LEFT JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.seq = t.payment_seq "
         f"ORDER BY k.key {order}, k.seq {order}",
         params,
     )
@@ -211,7 +211,7 @@ def _page(
         params["reach"] = limit + offset
     rows = reader.all(
         f"SELECT {BOTH} FROM ({_keys(asked, order, each)} LIMIT :limit OFFSET :offset) k "
-        "JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.id = t.payment_id "
+        "JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.seq = t.payment_seq "
         f"ORDER BY k.key {shown}, k.seq {shown}",
         params,
     )
@@ -353,7 +353,7 @@ def by_id(reader: Reader, transaction_id: str, mode: Mode | None) -> Found | Non
 
 def by_code(reader: Reader, svc_code: str, mode: Mode | None) -> Found | None:
     """Return the newest transaction that has or had this code."""
-    holders = "t.id IN (SELECT transaction_id FROM svc_codes WHERE mode IN ('live', 'test') AND code = :code)"
+    holders = "t.seq IN (SELECT transaction_seq FROM svc_codes WHERE mode IN ('live', 'test') AND code = :code)"
     return _one(reader, holders, {"code": svc_code}, mode)
 
 

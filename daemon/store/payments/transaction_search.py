@@ -18,13 +18,14 @@ from parsers.svc_code import normalize_code
 _OF_TRANSACTION: Final = tuple(f"t.{column}" for column in search_index.OF_TRANSACTION)
 _OF_PAYMENT: Final = tuple(f"p.{column}" for column in search_index.OF_PAYMENT)
 _PHONES: Final = ("t.phone_number", "p.payer_phone")
-_PAID: Final = "payments p CROSS JOIN transactions t WHERE t.payment_id = p.id"
+_PAID: Final = "payments p CROSS JOIN transactions t WHERE t.payment_seq = p.seq"
 """CROSS fixes the join order (SQLite, "Manual control of query plans using CROSS JOIN")."""
 _NAMED: Final = f"""
-    SELECT t.seq FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id
+    SELECT t.seq FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq
     WHERE c.mode IN ('live', 'test') AND c.code = :code
     UNION SELECT t.seq FROM transactions t WHERE t.client_reference = :named
-    UNION SELECT t.seq FROM {_PAID} AND p.telco_transaction_id = :telco_id"""
+    UNION SELECT t.seq FROM {_PAID} AND p.telco_transaction_id = :telco_id AND p.double_of IS NULL
+    UNION SELECT t.seq FROM {_PAID} AND p.telco_transaction_id = :telco_id AND p.double_of IS NOT NULL"""
 _LIKE_A_NAME: Final = re.compile(r"(?=.*[0-9])\S{4,}", re.ASCII)
 """One word with a digit in it: a code, a network ID, an order number, but not a customer's name."""
 _REFERENCE: Final = "'svc_trx_' || REPLACE(t.id, '-', '') LIKE :search ESCAPE '\\'"

@@ -7,12 +7,24 @@ from typing import Any
 from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
 from daemon.core.model import Transaction
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, load, load_all, load_optional
+from daemon.store.rows import (
+    by_number,
+    columns,
+    load,
+    load_all,
+    load_optional,
+    number,
+    number_or_none,
+    numbered,
+)
 from daemon.wire import Mode, TransactionStatus
 from parsers import person_name
 
 _TRANSACTION = columns(Transaction)
-_NAMES = [name for name in _TRANSACTION.split(", ") if name != "seq"]
+_NAMES = [name for name in Transaction.__struct_fields__ if name != "seq"]
+_BY_NUMBER = by_number(Transaction)
+_GIVEN = number_or_none("payments", ":payment_id")
+_OF_PAYMENT = f"payment_seq = {number('payments', ':id')}"
 
 EXPECTING_MAX = 16
 """Transactions to look at that expect one network ID; at most one of them is open, the others are cancelled."""
@@ -21,14 +33,19 @@ EXPECTING_MAX = 16
 def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
     """Store a new transaction or holder; `transaction` has every column but `seq` and those that are NULL."""
     given = {name: value for name, value in transaction.items() if value is not None}
-    seq = tx.add(_insert(tuple(given)), list(given.values()))
+    seq = tx.add(_insert(tuple(given)), given)
     return load(Transaction, (seq, *map(transaction.get, _NAMES)))
 
 
 @functools.lru_cache(maxsize=64)
 def _insert(names: tuple[str, ...]) -> str:
     """Return the statement with only the given columns, because binding a NULL costs as much as binding a value."""
-    return f"INSERT INTO transactions ({', '.join(names)}) VALUES ({listed(names)})"
+    given = {
+        numbered(name): number_or_none(_BY_NUMBER[name], f":{name}")
+        for name in names
+        if name in _BY_NUMBER
+    } | {name: f":{name}" for name in names if name not in _BY_NUMBER}
+    return f"INSERT INTO transactions ({', '.join(given)}) VALUES ({', '.join(given.values())})"
 
 
 def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transaction | None:
@@ -48,7 +65,7 @@ def paid_by(reader: Reader, payment_id: str) -> Transaction | None:
     return load_optional(
         Transaction,
         reader.one(
-            f"SELECT {_TRANSACTION} FROM transactions WHERE payment_id = :id", {"id": payment_id}
+            f"SELECT {_TRANSACTION} FROM transactions WHERE {_OF_PAYMENT}", {"id": payment_id}
         ),
     )
 
@@ -58,7 +75,7 @@ def holding(reader: Reader, payment_id: str) -> Transaction | None:
     return load_optional(
         Transaction,
         reader.one(
-            f"SELECT {_TRANSACTION} FROM transactions WHERE held_payment_id = :id",
+            f"SELECT {_TRANSACTION} FROM transactions WHERE held_{_OF_PAYMENT}",
             {"id": payment_id},
         ),
     )
@@ -87,7 +104,7 @@ def named_by(
         return [], expecting(reader, mode, telco_id)
     named = {f"code{place}": code for place, code in enumerate(codes)}
     rows = reader.all(
-        f"SELECT c.code, {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t ON t.id = c.transaction_id "
+        f"SELECT c.code, {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
         f"WHERE c.mode = :mode AND c.code IN ({', '.join(':' + name for name in named)}) AND c.free_at > :now "
         f"UNION ALL SELECT * FROM (SELECT '', {_TRANSACTION} {_EXPECTING}) part",
         {
@@ -112,9 +129,9 @@ def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int,
     """Claim a code for a transaction; return False if it is not free."""
     return (
         tx.run(
-            "INSERT INTO svc_codes (mode, code, transaction_id, free_at) "
-            "VALUES (:mode, :code, :transaction_id, :free_at) "
-            "ON CONFLICT (mode, code) DO UPDATE SET transaction_id = excluded.transaction_id, "
+            "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) "
+            f"VALUES (:mode, :code, {number('transactions', ':transaction_id')}, :free_at) "
+            "ON CONFLICT (mode, code) DO UPDATE SET transaction_seq = excluded.transaction_seq, "
             "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
             {
                 "mode": mode.value,
@@ -142,11 +159,11 @@ def reserve_code_until(tx: Tx, transaction: Transaction, free_at: int) -> None:
     """Change the time from which a transaction's code may be reused, if it still is the transaction's code."""
     tx.run(
         "UPDATE svc_codes SET free_at = :free_at "
-        "WHERE mode = :mode AND code = :code AND transaction_id = :id",
+        "WHERE mode = :mode AND code = :code AND transaction_seq = :seq",
         {
             "mode": transaction.mode,
             "code": transaction.svc_code,
-            "id": transaction.id,
+            "seq": transaction.seq,
             "free_at": free_at,
         },
     )
@@ -160,7 +177,7 @@ def by_codes_in_use(
     for code in codes:
         row = reader.one(
             f"SELECT {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t "
-            "ON t.id = c.transaction_id WHERE c.mode = :mode AND c.code = :code AND c.free_at > :now",
+            "ON t.seq = c.transaction_seq WHERE c.mode = :mode AND c.code = :code AND c.free_at > :now",
             {"mode": mode, "code": code, "now": now},
         )
         if row is not None:
@@ -182,12 +199,12 @@ def verify(
 ) -> Transaction | None:
     """Mark a transaction paid; return None if it was verified in the meantime.
 
-    The UNIQUE column `payment_id` refuses a payment that already verifies another one.
+    The UNIQUE column `payment_seq` refuses a payment that already verifies another one.
     """
     row = tx.one(
-        "UPDATE transactions SET status = :status, payment_id = :payment_id, held_payment_id = NULL, "
+        f"UPDATE transactions SET status = :status, payment_seq = {_GIVEN}, held_payment_seq = NULL, "
         "matched_by = :matched_by, late = :late, processing_at = :processing_at, completed_at = :now, "
-        "supersedes = :supersedes WHERE id = :id AND payment_id IS NULL AND origin = 'request' "
+        "supersedes = :supersedes WHERE id = :id AND payment_seq IS NULL AND origin = 'request' "
         "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
         f"RETURNING {_TRANSACTION}",
         {
@@ -217,8 +234,8 @@ def cancel(tx: Tx, transaction_id: str, now: int) -> Transaction | None:
 def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
     """Remove the payment from a holder, which leaves all lists and totals."""
     changed = tx.run(
-        "UPDATE transactions SET payment_id = NULL, merged_into = :into "
-        "WHERE id = :id AND origin = 'open' AND payment_id IS NOT NULL",
+        "UPDATE transactions SET payment_seq = NULL, merged_into = :into "
+        "WHERE id = :id AND origin = 'open' AND payment_seq IS NOT NULL",
         {"id": holder_id, "into": into},
     )
     assert changed == 1, holder_id
@@ -227,9 +244,9 @@ def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
 def revive_holder(tx: Tx, holder_id: str, payment_id: str) -> None:
     """Give a payment that came back from a hub or branch to the holder that it had before, if there is one."""
     tx.run(
-        "UPDATE transactions SET payment_id = :payment, merged_into = NULL "
-        "WHERE id = :id AND payment_id IS NULL AND origin = 'open'",
-        {"id": holder_id, "payment": payment_id},
+        f"UPDATE transactions SET payment_seq = {_GIVEN}, merged_into = NULL "
+        "WHERE id = :id AND payment_seq IS NULL AND origin = 'open'",
+        {"id": holder_id, "payment_id": payment_id},
     )
 
 
@@ -246,7 +263,7 @@ def reject_holder(tx: Tx, holder: Transaction) -> Transaction:
 def reverse(tx: Tx, payment_id: str, at: int) -> Transaction | None:
     """Record the reversal on the transaction or holder that a payment verifies; its status stays."""
     row = tx.one(
-        "UPDATE transactions SET reversed_at = :at WHERE payment_id = :id AND reversed_at IS NULL "
+        f"UPDATE transactions SET reversed_at = :at WHERE {_OF_PAYMENT} AND reversed_at IS NULL "
         f"RETURNING {_TRANSACTION}",
         {"id": payment_id, "at": at},
     )
@@ -260,7 +277,7 @@ def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
     """
     return (
         tx.run(
-            "UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_id = :payment_id "
+            f"UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_seq = {_GIVEN} "
             "WHERE id = :id AND status = 'PENDING'",
             {"id": transaction_id, "payment_id": payment_id},
         )
@@ -271,7 +288,7 @@ def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
 def release(tx: Tx, transaction_id: str) -> None:
     """Return a held transaction to PENDING; if it is overdue, the next sweep marks it EXPIRED (`expire_due`)."""
     tx.run(
-        "UPDATE transactions SET held_payment_id = NULL, status = 'PENDING' "
+        "UPDATE transactions SET held_payment_seq = NULL, status = 'PENDING' "
         "WHERE id = :id AND status = 'MANUAL_REVIEW'",
         {"id": transaction_id},
     )

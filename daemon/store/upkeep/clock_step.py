@@ -31,7 +31,7 @@ def shift_times(tx: Tx, transaction_id: str, by: int) -> int:
         values,
     )
     tx.run(
-        "UPDATE svc_codes SET free_at = free_at + :by WHERE transaction_id = :id "
+        "UPDATE svc_codes SET free_at = free_at + :by WHERE transaction_seq = (SELECT seq FROM transactions WHERE id = :id) "
         "AND (mode, code) = (SELECT mode, svc_code FROM transactions WHERE id = :id)",
         values,
     )

@@ -61,7 +61,7 @@ def paid_texts(reader: Reader, after: int, limit: int) -> list[PaidText]:
     """Return payments after a sequence number with the texts of their messages, without erased texts."""
     rows = reader.all(
         "SELECT p.seq, p.id, p.telco_transaction_id, p.amount_minor, p.currency, p.provider, m.id, m.sender, m.body, "
-        "m.wording FROM payments p JOIN messages m ON m.id = p.message_id "
+        "m.wording FROM payments p JOIN messages m ON m.seq = p.message_seq "
         "WHERE p.seq > :after AND m.body <> '' ORDER BY p.seq LIMIT :limit",
         {"after": after, "limit": limit},
     )

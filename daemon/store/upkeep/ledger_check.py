@@ -22,8 +22,8 @@ class Invariant(NamedTuple):
 VIOLATIONS: Final[Mapping[str, Invariant]] = {
     "message.stored_once": Invariant(
         "one SMS is stored once",
-        "SELECT p.sim_key, MIN(m.id) FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
-        "GROUP BY p.sim_key, p.sha256 HAVING COUNT(*) > 1",
+        "SELECT p.sim, MIN(m.id) FROM sms_parts p JOIN messages m ON m.seq = p.message_seq "
+        "GROUP BY p.sim, p.sha256 HAVING COUNT(*) > 1",
     ),
     "message.whole": Invariant(
         "a message has as many parts as it counts",
@@ -32,7 +32,7 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     ),
     "payment.one_message": Invariant(
         "a payment belongs to a stored message",
-        "SELECT p.id FROM payments p LEFT JOIN messages m ON m.id = p.message_id WHERE m.id IS NULL",
+        "SELECT p.id FROM payments p LEFT JOIN messages m ON m.seq = p.message_seq WHERE m.id IS NULL",
     ),
     "payment.one_id": Invariant(
         "one network ID is one payment",
@@ -41,11 +41,11 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     ),
     "payment.used_once": Invariant(
         "a payment verifies at most one transaction",
-        "SELECT payment_id FROM transactions WHERE payment_id IS NOT NULL GROUP BY payment_id HAVING COUNT(*) > 1",
+        "SELECT payment_seq FROM transactions WHERE payment_seq IS NOT NULL GROUP BY payment_seq HAVING COUNT(*) > 1",
     ),
     "payment.held_by_none": Invariant(
         "no transaction is held for a payment that verified one",
-        "SELECT t.id FROM transactions t JOIN transactions h ON h.held_payment_id = t.payment_id "
+        "SELECT t.id FROM transactions t JOIN transactions h ON h.held_payment_seq = t.payment_seq "
         "WHERE t.origin = 'request'",
     ),
     "payment.standing": Invariant(
@@ -54,41 +54,41 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
         # At a hub, rows that a branch decides are copies, which may be behind each other.
         "WHERE (p.branch_id IS NULL OR p.decider = 'hub') AND p.double_of IS NULL AND p.standing <> CASE "
         "WHEN p.decider = 'hub' AND p.branch_id IS NULL THEN 'handed' "
-        "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.origin = 'request') THEN 'used' "
-        "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_id = p.id AND t.origin = 'open') THEN 'open' "
+        "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND t.origin = 'request') THEN 'used' "
+        "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = p.seq AND t.origin = 'open') THEN 'open' "
         "WHEN EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = p.id AND r.state = 'open') THEN 'review' "
         "ELSE 'lost' END",
     ),
     "payment.modes": Invariant(
         "a payment and its message are of one mode",
-        "SELECT p.id FROM payments p JOIN messages m ON m.id = p.message_id WHERE p.mode <> m.mode",
+        "SELECT p.id FROM payments p JOIN messages m ON m.seq = p.message_seq WHERE p.mode <> m.mode",
     ),
     "transaction.verified_is_paid": Invariant(
         "a verified transaction has its payment, and no other has one",
         "SELECT id FROM transactions WHERE merged_into IS NULL "
-        f"AND (status IN {VERIFIED}) <> (payment_id IS NOT NULL)",
+        f"AND (status IN {VERIFIED}) <> (payment_seq IS NOT NULL)",
     ),
     "transaction.status": Invariant(
         "the status agrees with the amount paid",
-        "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.origin = 'request' "
+        "SELECT t.id FROM transactions t JOIN payments p ON p.seq = t.payment_seq WHERE t.origin = 'request' "
         "AND t.branch_id IS NULL AND t.status <> CASE WHEN p.amount_minor = t.expected_minor THEN 'SUCCESS' "
         "WHEN p.amount_minor < t.expected_minor THEN 'PARTIAL' ELSE 'OVERPAID' END",
     ),
     "transaction.currency": Invariant(
         "a transaction is paid in its own currency",
-        "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id WHERE t.currency <> p.currency",
+        "SELECT t.id FROM transactions t JOIN payments p ON p.seq = t.payment_seq WHERE t.currency <> p.currency",
     ),
     "transaction.modes": Invariant(
         "a transaction and its payment are of one mode",
-        "SELECT t.id FROM transactions t JOIN payments p ON p.id = t.payment_id OR p.id = t.held_payment_id "
+        "SELECT t.id FROM transactions t JOIN payments p ON p.seq = t.payment_seq OR p.seq = t.held_payment_seq "
         "WHERE p.mode <> t.mode",
     ),
     "transaction.merged": Invariant(
         "a merged holder's payment belongs to the transaction that replaced it",
         "SELECT h.id FROM transactions h LEFT JOIN transactions t ON t.id = h.merged_into "
-        "WHERE h.merged_into IS NOT NULL AND h.branch_id IS NULL AND (h.payment_id IS NOT NULL "
+        "WHERE h.merged_into IS NOT NULL AND h.branch_id IS NULL AND (h.payment_seq IS NOT NULL "
         # It moved to a transaction of the hub, or back to the branch, which are not here.
-        "OR (t.branch_id IS NULL AND t.id IS NOT NULL AND (t.payment_id IS NULL OR COALESCE(t.supersedes, '') <> h.id)))",
+        "OR (t.branch_id IS NULL AND t.id IS NOT NULL AND (t.payment_seq IS NULL OR COALESCE(t.supersedes, '') <> h.id)))",
     ),
     "transaction.cancelled": Invariant(
         "a cancelled transaction has a time of cancelling, an open or expired one has none",
@@ -98,7 +98,7 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     "transaction.review": Invariant(
         "a transaction in MANUAL_REVIEW has an open review",
         "SELECT id FROM transactions t WHERE t.branch_id IS NULL "
-        "AND ((t.held_payment_id IS NOT NULL AND t.status <> 'MANUAL_REVIEW') OR (t.status = 'MANUAL_REVIEW' AND NOT EXISTS "
+        "AND ((t.held_payment_seq IS NOT NULL AND t.status <> 'MANUAL_REVIEW') OR (t.status = 'MANUAL_REVIEW' AND NOT EXISTS "
         "(SELECT 1 FROM reviews r WHERE r.transaction_id = t.id AND r.state = 'open')))",
     ),
     "review.modes": Invariant(
@@ -136,8 +136,8 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     "counts.messages": Invariant(
         "the stored totals of messages agree with the rows",
         "SELECT line, state FROM (SELECT line, state, count FROM message_counts WHERE count > 0 "
-        "UNION ALL SELECT COALESCE(payment_method_id, ''), state, COUNT(*) FROM messages WHERE state <> 'incomplete' "
-        "GROUP BY COALESCE(payment_method_id, ''), state) kept GROUP BY line, state, count HAVING COUNT(*) <> 2",
+        "UNION ALL SELECT COALESCE(payment_method_seq, 0), state, COUNT(*) FROM messages WHERE state <> 'incomplete' "
+        "GROUP BY COALESCE(payment_method_seq, 0), state) kept GROUP BY line, state, count HAVING COUNT(*) <> 2",
     ),
     "counts.deliveries": Invariant(
         "the stored totals of deliveries agree with the rows",

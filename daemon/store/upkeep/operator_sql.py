@@ -105,20 +105,20 @@ PUBLIC: Final[Mapping[str, str]] = {
     "facts_refused": "branch_id kind id tried_with",
     "feed": "kind id",
     "flushes": "endpoint_id",
-    "gaps_known": "message_id known_by",
+    "gaps_known": "known_by",
     "hub_commands": "id kind subject",
     "hub_link": "branch_id name url spki decides problem",
     "idempotency_keys": "scope",
-    "line_balances": "message_id sim_key provider telco_id effects smsc doubts standing why",
+    "line_balances": "provider telco_id effects smsc doubts standing why",
     "locked_sims": "device_id owner wants",
-    "message_counts": "line state",
-    "messages": "id mode sim_key device_id payment_method_id sender_type smsc state kind provider wording reasons payment_id "
+    "message_counts": "state",
+    "messages": "id mode sim_key device_id sender_type smsc state kind provider wording reasons payment_id "
     "source level branch_id",
     "notice_sends": "id channel",
     "notices": "id kind",
     "payer_claims": "transaction_id telco_transaction_id mode",
     "payment_methods": "id mode provider branch_id",
-    "payments": "id mode provider telco_transaction_id telco_id_as_read message_id payment_method_id sim_key device_id "
+    "payments": "id mode provider telco_transaction_id telco_id_as_read sim_key device_id "
     "kind currency standing decider double_of branch_id",
     "recovery_codes": "user_id",
     "reconcile_misses": "transaction_id telco_transaction_id",
@@ -139,13 +139,13 @@ PUBLIC: Final[Mapping[str, str]] = {
     "sims": "sim_key iccid imsi network device_id served_by",
     "sms_outbox": "id transaction_id kind status",
     "sms_outbox_parts": "sms_id outcome",
-    "sms_parts": "sim_key sha256 storage",
+    "sms_parts": "sha256 storage",
     "source_states": "name",
-    "svc_codes": "mode code transaction_id",
+    "svc_codes": "mode code",
     "test_payments": "sim_key",
     "transaction_counts": "mode origin status",
     "transactions": "id mode origin status svc_code public_slug currency expected_telco_transaction_id created_with "
-    "payment_id held_payment_id matched_by merged_into supersedes branch_id",
+    "matched_by merged_into supersedes branch_id",
     "users": "id role",
     "webhook_secrets": "owner",
 }

@@ -57,10 +57,11 @@ class Found(Struct, frozen=True):
 
 _THEIRS: Final = "transaction_seq IN (SELECT seq FROM transactions WHERE id IN ({ids}))"
 """The deliveries of transactions."""
+_SEQS: Final = "(SELECT seq FROM payments WHERE id IN ({ids}))"
 _OWN: Final = "(phone_number = :number OR expected_payer_phone = :number)"
 _PAYMENTS: Final = (
     "SELECT id FROM payments WHERE payer_phone = :number UNION SELECT p.id FROM payments p JOIN transactions t "
-    f"ON t.payment_id = p.id WHERE p.payer_phone IS NULL AND {_OWN}"
+    f"ON t.payment_seq = p.seq WHERE p.payer_phone IS NULL AND {_OWN}"
 )
 
 
@@ -69,10 +70,16 @@ def find(reader: Reader, number: str) -> Found:
     params = {"number": number}
     payments = _ids(reader, _PAYMENTS, params)
     orders = _ids(reader, f"SELECT id FROM transactions WHERE {_OWN}", params)
-    paid = _where(reader, "SELECT id FROM transactions WHERE payment_id IN ({ids})", payments)
-    held = _where(reader, "SELECT id FROM transactions WHERE held_payment_id IN ({ids})", payments)
+    paid = _where(reader, f"SELECT id FROM transactions WHERE payment_seq IN {_SEQS}", payments)
+    held = _where(
+        reader, f"SELECT id FROM transactions WHERE held_payment_seq IN {_SEQS}", payments
+    )
     transactions = tuple(dict.fromkeys((*orders, *paid, *held)))
-    sources = _where(reader, "SELECT message_id FROM payments WHERE id IN ({ids})", payments)
+    sources = _where(
+        reader,
+        "SELECT m.id FROM payments p JOIN messages m ON m.seq = p.message_seq WHERE p.id IN ({ids})",
+        payments,
+    )
     named = _ids(
         reader,
         "SELECT id FROM messages WHERE body LIKE :like OR fields LIKE :like OR sender LIKE :like",
@@ -313,7 +320,8 @@ def _rewrite_all(tx: Tx, found: Found) -> None:
     numbers = _where(tx, "SELECT seq FROM payments WHERE id IN ({ids})", found.payments)
     _rewrite(tx, "routings", "decision", "payment_seq", numbers, in_json)
     # Another payer may have typed this number.
-    _rewrite(tx, "payments", "reference_text", "message_id", found.messages, in_text)
+    numbers = _where(tx, "SELECT seq FROM messages WHERE id IN ({ids})", found.messages)
+    _rewrite(tx, "payments", "reference_text", "message_seq", numbers, in_text)
     sent = "UPDATE messages SET sender = NULL WHERE id IN ({ids}) AND sender LIKE ?"
     for batch in _batches(found.messages):
         tx.run(sent.format(ids=listed(batch)), [*batch, f"%{search_digits(number)}"])

@@ -14,8 +14,8 @@ from daemon.wire import Mode
 
 _LETTER_L = columns(DeadLetter, "l.")
 _DELIVERY_D = columns(Delivery, "d.")
-_TO_DELIVERY = len(_LETTER_L.split(", "))
-_TO_ENDPOINT = _TO_DELIVERY + len(_DELIVERY_D.split(", "))
+_TO_DELIVERY = len(DeadLetter.__struct_fields__)
+_TO_ENDPOINT = _TO_DELIVERY + len(Delivery.__struct_fields__)
 _ALL = f"{_LETTER_L}, {_DELIVERY_D}, {columns(Endpoint, 'e.')}"
 _JOINED = (
     "dead_letters l JOIN deliveries d ON d.id = l.delivery_id "

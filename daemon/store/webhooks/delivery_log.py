@@ -10,7 +10,7 @@ from daemon.store.rows import Conditions, columns, load, load_all, select_page
 from daemon.wire import DeliveryStatus, EventKind, Mode
 
 _DELIVERY_D = columns(Delivery, "d.")
-_WIDTH = len(_DELIVERY_D.split(", "))
+_WIDTH = len(Delivery.__struct_fields__)
 _BOTH = f"{_DELIVERY_D}, {columns(Endpoint, 'e.')}"
 _JOINED = "deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq"
 _WAITING = "SELECT seq FROM deliveries WHERE next_attempt_at IS NOT NULL AND status = :status"

@@ -19,8 +19,8 @@ BATCH = 500
 
 _PAYMENT_P = columns(Payment, "p.")
 _TRANSACTION_T = columns(Transaction, "t.")
-_TO_TRANSACTION = len(_PAYMENT_P.split(", "))
-_TO_DELIVERY = _TO_TRANSACTION + len(_TRANSACTION_T.split(", "))
+_TO_TRANSACTION = len(Payment.__struct_fields__)
+_TO_DELIVERY = _TO_TRANSACTION + len(Transaction.__struct_fields__)
 
 
 class Window(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Candidate(Struct, frozen=True):
 _COUNTED = "t.rejected = 0 AND t.branch_id IS NULL"
 """Not rejected, and not a copy of what a branch has sent itself."""
 _WINDOW = (
-    "FROM payments p JOIN transactions t ON t.payment_id = p.id "
+    "FROM payments p JOIN transactions t ON t.payment_seq = p.seq "
     "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event "
     "AND d.subject = p.seq AND d.revision = 0 "
 )
@@ -114,7 +114,7 @@ def no_longer_sendable(reader: Reader, found: Sequence[Candidate]) -> dict[str, 
     rows = reader.all(
         f"WITH looked_at (payment_id, transaction_id) AS (VALUES {table(pairs)}) "
         "SELECT l.payment_id, t.id FROM looked_at l LEFT JOIN payments p ON p.id = l.payment_id "
-        "LEFT JOIN transactions t ON t.id = l.transaction_id AND t.payment_id = p.id "
+        "LEFT JOIN transactions t ON t.id = l.transaction_id AND t.payment_seq = p.seq "
         "WHERE t.id IS NULL OR p.reversed_at IS NOT NULL",
         values(pairs),
     )

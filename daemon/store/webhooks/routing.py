@@ -18,7 +18,7 @@ from daemon.store.rows import columns, insertion, load, load_all, load_optional
 from daemon.wire import EventKind, Mode
 
 _RULE = columns(Rule)
-_TO_RULE = len(columns(Endpoint).split(", "))
+_TO_RULE = len(Endpoint.__struct_fields__)
 
 
 def receivers(reader: Reader, mode: Mode) -> list[Receiver]:
@@ -105,7 +105,7 @@ def count_unclaimed(reader: Reader, mode: Mode, since: int) -> int:
     return int(
         reader.value(
             "SELECT COUNT(DISTINCT r.payment_seq) FROM routings r JOIN payments p ON p.seq = r.payment_seq "
-            "JOIN transactions t ON t.payment_id = p.id "
+            "JOIN transactions t ON t.payment_seq = p.seq "
             "WHERE r.mode = :mode AND r.claims = 0 AND r.decided_at >= :since AND NOT EXISTS "
             "(SELECT 1 FROM transactions own JOIN deliveries d ON d.transaction_seq = own.seq "
             "WHERE own.id IN (t.id, t.supersedes) AND d.event = :event)",

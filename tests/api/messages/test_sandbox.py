@@ -207,7 +207,7 @@ async def test_a_sandbox_endpoint_gets_the_test_payments_and_no_other_endpoint_d
 
 async def test_the_number_on_the_simulated_sim_is_named_and_never_a_live_one(api: FakeApi) -> None:
     async def named(data: dict[str, Any]) -> list[Any]:
-        sql = "SELECT payment_method_id FROM payments WHERE id = '{}'"
+        sql = "SELECT (SELECT id FROM payment_methods WHERE seq = payment_method_seq) FROM payments WHERE id = '{}'"
         return await api.shop.values(sql.format(data["message"]["payment_id"]))
 
     assert await named(await pay(api.test, amount="7.00")) == [None]

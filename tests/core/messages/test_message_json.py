@@ -1,9 +1,19 @@
 """A message as JSON, with its neighbours on the line."""
 
+import json
+
+import pytest
 from msgspec.structs import replace
 
 from daemon.core.messages.balance_chain import Entry, Standing, Why
-from daemon.core.messages.message_json import ChainPosition, balance_chain
+from daemon.core.messages.message_json import (
+    ChainPosition,
+    all_fields,
+    balance_chain,
+    stored_fields,
+)
+from parsers.read import read
+from parsers.reading import FIELD_WORDS, fields
 from tests.fakes.rows import AT
 
 
@@ -55,3 +65,26 @@ def test_what_cannot_be_read_moved_nobody_knows_how_much() -> None:
 def test_every_why_is_explained() -> None:
     for why in Why:
         assert balance_chain(ChainPosition(entry(1, 1, 1, why=why), [], "GHS"))["explanation"]
+
+
+@pytest.mark.parametrize(
+    "body", ["hello", "Your phone is at GHS 5", 'Payment received for GHS 2.00 from \u00c9 \x07"x']
+)
+def test_fields_that_a_message_lacks_are_not_stored_and_come_back_as_null(body: str) -> None:
+    found = fields(read("MobileMoney", body))
+    assert all_fields(stored_fields(found)) == json.dumps(
+        found, ensure_ascii=False, separators=(",", ":")
+    )
+
+
+def test_fields_are_stored_without_nulls_in_their_order() -> None:
+    found = {**dict.fromkeys(FIELD_WORDS), "amount": "2.00", "fee": "0.10", "tax": "\u00e9\n"}
+    assert stored_fields(found) == '{"amount":"2.00","fee":"0.10","tax":"\u00e9\\n"}'
+    assert json.loads(all_fields(stored_fields(found))) == found
+    assert [*json.loads(all_fields(stored_fields(found)))] == [*FIELD_WORDS, "tax"]
+
+
+def test_a_message_without_fields_is_not_one_that_was_not_read() -> None:
+    nothing = dict.fromkeys(FIELD_WORDS)
+    assert json.loads(all_fields(stored_fields(nothing))) == nothing
+    assert all_fields("{}") == "{}"

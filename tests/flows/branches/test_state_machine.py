@@ -136,8 +136,8 @@ class Branches(RuleBasedStateMachine):
         for shop in (self.chain.hub, *(branch.shop for branch in self.chain.branches.values())):
             rows = self.do(
                 shop.values(
-                    "SELECT payment_id, id FROM transactions WHERE origin = 'request' AND branch_id IS NULL "
-                    "AND payment_id IS NOT NULL"
+                    "SELECT (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id, id FROM transactions WHERE origin = 'request' AND branch_id IS NULL "
+                    "AND payment_seq IS NOT NULL"
                 )
             )
             for payment_id, transaction_id in rows:
@@ -172,7 +172,7 @@ class Branches(RuleBasedStateMachine):
         theirs = await hub.env.store.read(lambda reader: restored.sums(reader, branch.id))
         assert theirs == await branch.shop.env.store.read(restored.sums)
         statuses: Callable[[str], str] = (
-            "SELECT id, status, payment_id FROM transactions WHERE {} ORDER BY id".format
+            "SELECT id, status, (SELECT id FROM payments p WHERE p.seq = payment_seq) AS payment_id FROM transactions WHERE {} ORDER BY id".format
         )
         ours = await branch.shop.values(statuses("1 = 1"))
         assert ours == await hub.values(statuses(f"branch_id = '{branch.id}'"))

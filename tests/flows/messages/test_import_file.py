@@ -208,7 +208,9 @@ async def test_a_pasted_message_is_history_before_its_number_is_on_a_sim(shop: F
     (payment,) = await shop.payments()
     assert (payment.historical, payment.amount_minor) == (True, 2500)
     assert await counts(shop) == before
-    assert await shop.values("SELECT COUNT(*) FROM payments WHERE payment_method_id IS NULL") == [0]
+    assert await shop.values("SELECT COUNT(*) FROM payments WHERE payment_method_seq IS NULL") == [
+        0
+    ]
     assert (await paste(shop, text)).fate is ImportResult.KNOWN
     assert len(await shop.payments()) == 1
 

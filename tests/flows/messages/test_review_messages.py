@@ -114,12 +114,12 @@ async def test_a_message_on_a_sim_of_no_known_network_takes_the_lines_own(shop: 
     text = mtn_receipt(70_000, "KOFI ANTWI BADU", 90_000, "food", ID)
     await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=9))
     assert await shop.values("SELECT provider FROM messages") == [None]
-    await shop.env.store.write(lambda tx: tx.run("UPDATE messages SET payment_method_id = NULL"))
+    await shop.env.store.write(lambda tx: tx.run("UPDATE messages SET payment_method_seq = NULL"))
     refused = await refusal(shop, confirmed=True)
     assert refused.code is ErrorCode.NETWORK_MISMATCH
     await shop.env.store.write(
         lambda tx: tx.run(
-            "UPDATE messages SET payment_method_id = (SELECT id FROM payment_methods)"
+            "UPDATE messages SET payment_method_seq = (SELECT seq FROM payment_methods)"
         )
     )
     await approve(shop, confirmed=True)

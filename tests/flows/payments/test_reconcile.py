@@ -138,7 +138,7 @@ async def test_the_holder_of_a_reconciled_payment_is_merged(shop: FakeShop) -> N
     (holder,) = await shop.values("SELECT id FROM transactions WHERE origin = 'open'")
     await shop.reconcile(request.reference, ID)
     assert await shop.values(
-        "SELECT payment_id, merged_into FROM transactions WHERE origin = 'open'"
+        "SELECT payment_seq, merged_into FROM transactions WHERE origin = 'open'"
     ) == [(None, request.id)]
     assert (await shop.transaction(request.reference)).supersedes == holder
 
@@ -224,11 +224,11 @@ async def test_two_networks_with_one_id_need_a_provider(shop: FakeShop) -> None:
     await pay(shop)
     await shop.env.store.write(
         lambda tx: tx.run(
-            "INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_id, payment_method_id, "
+            "INSERT INTO payments (id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, "
             "sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, balance_minor, payer_name, payer_phone, "
             "reference_text, telco_at, stored_at, historical, standing, reversed_at, payer_proven, decider, double_of, branch_id, "
             "version) SELECT 'other', mode, 'momo_telecel', telco_transaction_id, telco_id_as_read, "
-            "message_id, payment_method_id, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, "
+            "message_seq, payment_method_seq, sim_key, device_id, slot_index, kind, amount_minor, currency, fee_minor, "
             "balance_minor, payer_name, payer_phone, reference_text, telco_at, stored_at, historical, standing, "
             "reversed_at, payer_proven, decider, double_of, branch_id, version FROM payments"
         )

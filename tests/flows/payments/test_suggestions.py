@@ -275,7 +275,7 @@ async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_
                 "FROM c"
             ),
             tx.run(
-                f"INSERT INTO svc_codes {numbers} SELECT 'live', 'x' || n, 'x' || n, {request.expires_at} FROM c"
+                f"INSERT INTO svc_codes {numbers} SELECT 'live', 'x' || n, {request.seq}, {request.expires_at} FROM c"
             ),
         ]
     )

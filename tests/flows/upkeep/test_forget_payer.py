@@ -297,13 +297,13 @@ async def test_the_journal_says_that_it_was_done_and_not_of_whom(shop: FakeShop)
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
-        ("UPDATE transactions SET status = 'EXPIRED', payment_id = NULL, expires_at = {recent}", "orders"),
+        ("UPDATE transactions SET status = 'EXPIRED', payment_seq = NULL, expires_at = {recent}", "orders"),
         ("UPDATE deliveries SET status = 'pending', delivered_at = NULL, next_attempt_at = 1", "webhooks"),
         ("UPDATE sms_outbox SET status = 'queued', ended_at = NULL", "sms"),
         ("UPDATE messages SET state = 'held'", "messages"),
         (
             ("INSERT INTO reviews (id, mode, reason, state, message_id, payment_id, details, created_at) "
-            "SELECT 'r1', 'live', 'late', 'open', message_id, id, '{{}}', 1 FROM payments"),
+            "SELECT 'r1', 'live', 'late', 'open', (SELECT id FROM messages WHERE seq = message_seq), id, '{{}}', 1 FROM payments"),
             "reviews",
         ),
     ],

@@ -219,7 +219,7 @@ class Product:
         """Return the payments since the last call."""
         found = self._look(
             "SELECT p.seq, COALESCE(m.body, ''), p.amount_minor, p.balance_minor, p.telco_transaction_id, "
-            "p.standing = 'used' FROM payments p JOIN messages m ON m.id = p.message_id "
+            "p.standing = 'used' FROM payments p JOIN messages m ON m.seq = p.message_seq "
             f"WHERE p.seq > {self._seen} ORDER BY p.seq"
         )
         now = self.clock.now_us()

@@ -30,7 +30,7 @@ async def test_any_part_comes_back_as_the_phone_gave_it(tmp_path: Path, pdu: str
     await shop.read(mtn(2500, "KOFI ANTWI BADU", 92_500, "food", "93214500001"))
     await shop.env.store.write(lambda tx: tx.run("DELETE FROM sms_parts WHERE position > 1"))
     (row,) = await shop.values(
-        "SELECT p.sim_key, m.id, p.position, p.sent_at, p.storage, p.slot, p.received_at, p.synthesised "
+        "SELECT m.sim_key, m.id, p.position, p.sent_at, p.storage, p.slot, p.received_at, p.synthesised "
         "FROM sms_parts p JOIN messages m ON m.seq = p.message_seq"
     )
     names = (

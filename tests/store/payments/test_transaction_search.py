@@ -39,7 +39,7 @@ def add_orders(tx: Tx) -> None:
             told,
         )
         tx.run(
-            "INSERT INTO svc_codes SELECT mode, svc_code, id, 9 FROM transactions WHERE seq = :seq",
+            "INSERT INTO svc_codes SELECT mode, svc_code, seq, 9 FROM transactions WHERE seq = :seq",
             told,
         )
 

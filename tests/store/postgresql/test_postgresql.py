@@ -160,9 +160,9 @@ async def test_a_payment_that_another_writer_has_used_is_refused_by_its_constrai
         with pytest.raises(Refusal) as refused:
             await shop.env.store.write(
                 lambda tx: tx.run(
-                    "UPDATE transactions SET status = 'SUCCESS', payment_id = :payment, completed_at = 1 "
+                    "UPDATE transactions SET status = 'SUCCESS', payment_seq = :payment, completed_at = 1 "
                     "WHERE id = :id",
-                    {"payment": paid.id, "id": second.id},
+                    {"payment": paid.seq, "id": second.id},
                 )
             )
         assert refused.value.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
