@@ -39,6 +39,7 @@ import psycopg
 from daemon import wire
 from daemon.core.inputs import Source
 from daemon.core.limits import HOUR_US
+from daemon.core.names import network_of
 from daemon.emulator.sim import Identity
 from daemon.store.engine import Tx
 from daemon.store.lines import devices
@@ -194,7 +195,9 @@ class RealShop:
 
         def job(tx: Tx) -> None:
             # No phone has been read yet; the SIM was in one that is forgotten.
-            devices.restore_sim(tx, Source(iccid, devices.NO_DEVICE, 0, since=now))
+            devices.restore_sim(
+                tx, Source(iccid, devices.NO_DEVICE, 0, network=network_of(provider), since=now)
+            )
             devices.forget_placeholder(tx, devices.NO_DEVICE, now)
             begin_chain(tx, iccid, provider, balance_minor, at)
 
