@@ -63,7 +63,7 @@ class Wire:
         if path == ApiPath.BRANCH_LEAVE:
             return await hub_flow.begin_to_leave(env, self.key)
         assert path == ApiPath.BRANCH_SYNC
-        answer = await sync.sync(env, self.key, facts.decode(body))
+        answer = await sync.sync(env, self.key, facts.decode(json.dumps(body).encode()))
         want = None if answer.want is None else {"from_seq": answer.want}
         return {
             "acked": answer.acked,
@@ -179,7 +179,7 @@ class FakeBranch:
                 every += found.facts
                 after = found.upto
             latest = {(one.kind, one.id): one for one in every}
-            asked = SyncRequest(1, 1, 0, after, [*latest.values()], {}, False, "1", 0)
+            asked = SyncRequest(1, 1, 0, after, [*latest.values()], {}, 0)
             return [
                 {name: value for name, value in one.items() if name != "seq"}
                 for one in json.loads(gzip.decompress(facts.packed(asked)))["facts"]

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from typing import Any, Final
 
-from daemon.api.http.body import read_large_object
+from daemon.api.http.body import read_large, read_large_object
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
 from daemon.core.branches.facts import BYTES_MAX, SyncRequest, decode
@@ -38,7 +38,7 @@ async def join(call: Call) -> Reply:
 
 async def sync(call: Call) -> Reply:
     """Store facts of the branch with this key, and answer with commands for it; without any, after up to 25 s."""
-    request = decode(await read_large_object(call.scope, call.receive, REQUEST_BYTES_MAX))
+    request = decode(await read_large(call.scope, call.receive, REQUEST_BYTES_MAX))
     if request.facts:
         await call.env.yield_to_live()
     async with call.service.behind if len(request.facts) > LIVE_FACTS else contextlib.nullcontext():

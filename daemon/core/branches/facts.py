@@ -1,14 +1,16 @@
 """The facts that a branch sends to its hub: rows as they are now, in the order of its feed. Pure."""
 
 import gzip
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from daemon.core.errors import FieldError, invalid
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import Message, Payment, PaymentMethod, Reversal, Review, Transaction
+from daemon.wire import ErrorCode
 
 SUMS: Final = "sums"
 """The kind of row by which a branch compares itself with its hub: number and sum of payments by day."""
@@ -22,7 +24,6 @@ EPOCH: Final = 1 << 40
 """Numbers of a feed in one epoch."""
 EPOCHS: Final = 1 << 22
 """Epochs of a branch: versions stay below 64 bits."""
-_BELOW: Final = {"epoch": EPOCHS, "turn": 1 << 62, "after": EPOCH, "upto": EPOCH, "now": 1 << 62}
 _NOT_SENT: Final = {"seq", "branch_id", "double_of"}
 
 
@@ -53,6 +54,11 @@ KEYS: Final = {"reversal": "message_id"}
 """The column that a fact of this kind is known by; others have `id`."""
 
 
+Value = str | int | float | bool | None
+Cell = Value | list[Value] | dict[str, Value]
+"""What a row may have for a column. No column is a list or an object; a fact with one is kept aside, and the feed goes on."""
+
+
 class Fact(Struct, frozen=True, omit_defaults=True):
     """One row of a branch.
 
@@ -63,10 +69,10 @@ class Fact(Struct, frozen=True, omit_defaults=True):
     """
 
     seq: int
-    kind: str
-    id: str
-    row: Mapping[str, Any] | None
-    message: Mapping[str, Any] | None = None
+    kind: Annotated[str, Meta(min_length=1, max_length=40)]
+    id: Annotated[str, Meta(min_length=1, max_length=200)]
+    row: dict[str, Cell] | None
+    message: dict[str, Cell] | None = None
 
     def version(self, epoch: int) -> int:
         """Return the version of the copy: larger for every later state of the row."""
@@ -74,7 +80,7 @@ class Fact(Struct, frozen=True, omit_defaults=True):
 
 
 class SyncRequest(Struct, frozen=True):
-    """One request of a branch.
+    """One request of a branch. Members that a newer branch adds are ignored.
 
     Attributes:
         turn: Larger than in each earlier request.
@@ -86,15 +92,15 @@ class SyncRequest(Struct, frozen=True):
         now: Its clock.
     """
 
-    epoch: int
-    turn: int
-    after: int
-    upto: int
-    facts: Sequence[Fact]
-    outcomes: Mapping[str, Mapping[str, Any]]
-    stale: bool
-    version: str
-    now: int
+    epoch: Annotated[int, Meta(ge=0, lt=EPOCHS)]
+    turn: Annotated[int, Meta(ge=0, lt=1 << 62)]
+    after: Annotated[int, Meta(ge=0, lt=EPOCH)]
+    upto: Annotated[int, Meta(ge=0, lt=EPOCH)]
+    facts: Annotated[Sequence[Fact], Meta(max_length=FACTS_MAX)]
+    outcomes: Mapping[str, Mapping[str, Cell]]
+    now: Annotated[int, Meta(ge=0, lt=1 << 62)]
+    stale: bool = False
+    version: Annotated[str, Meta(max_length=40)] = ""
 
 
 def packed(request: SyncRequest) -> bytes:
@@ -102,54 +108,39 @@ def packed(request: SyncRequest) -> bytes:
     return gzip.compress(msgspec.json.encode(request), compresslevel=6)
 
 
-def decode(body: Mapping[str, Any]) -> SyncRequest:
-    """Read the JSON of a request; members that a newer branch adds are ignored.
+_DECODE: Final = msgspec.json.Decoder(SyncRequest).decode
+_PLACE: Final = re.compile(
+    r"(?P<why>.*?(?: field `(?P<missing>\w+)`)?)(?: - at `\$\.?(?P<name>\w*).*)?"
+)
+
+
+def decode(body: bytes) -> SyncRequest:
+    """Read the JSON of a request.
 
     Raises:
-        Refusal: VALIDATION_ERROR.
+        Refusal: INVALID_JSON, VALIDATION_ERROR.
     """
-    numbers = {}
-    for name, below in _BELOW.items():
-        value = body.get(name)
-        if type(value) is not int or not 0 <= value < below:
-            raise _wrong(name, "must be a whole number")
-        numbers[name] = value
-    given, outcomes = body.get("facts"), body.get("outcomes")
-    if not isinstance(given, list) or len(given) > FACTS_MAX:
-        raise _wrong("facts", f"must be a list of at most {FACTS_MAX}")
-    if not isinstance(outcomes, dict) or not all(
-        isinstance(v, dict) and "\0" not in k for k, v in outcomes.items()
-    ):
-        raise _wrong("outcomes", "must be an object of objects")
-    facts = [_fact(one) for one in given]
-    if any(not numbers["after"] < fact.seq <= numbers["upto"] for fact in facts):
-        raise _wrong("facts", "must have numbers after `after`, up to `upto`")
-    return SyncRequest(
-        **numbers,
-        facts=facts,
-        outcomes=outcomes,
-        stale=body.get("stale") is True,
-        version=str(body.get("version", ""))[:40].replace("\0", ""),
-    )
+    try:
+        request = _DECODE(body)
+    except msgspec.ValidationError as error:
+        raise _wrong(error) from None
+    except (ValueError, RecursionError) as error:
+        why = f"The request body is not valid JSON: {error}."
+        raise Refusal(ErrorCode.INVALID_JSON, why) from None
+    if any(not request.after < fact.seq <= request.upto for fact in request.facts):
+        raise invalid(
+            [FieldError("facts", "invalid", "must have numbers after `after`, up to `upto`")]
+        )
+    names = [request.version, *request.outcomes]
+    for fact in request.facts:
+        names += fact.kind, fact.id
+    if any("\0" in name for name in names):  # PostgreSQL stores no NUL
+        raise invalid([FieldError("facts", "invalid", "has a NUL in a name")])
+    return request
 
 
-def _fact(one: Any) -> Fact:
-    row = one.get("row") if isinstance(one, dict) else False
-    message = one.get("message") if isinstance(one, dict) else None
-    if (
-        not isinstance(row, dict | None)
-        or not isinstance(message, dict | None)
-        or type(one.get("seq")) is not int
-        or not all(_is_name(one.get(name)) for name in ("kind", "id"))
-    ):
-        raise _wrong("facts", "each has seq, kind, id and row")
-    return Fact(one["seq"], one["kind"][:40], one["id"][:200], row, message)
-
-
-def _is_name(value: Any) -> bool:
-    """Return whether a value can be stored as a name; PostgreSQL stores no NUL."""
-    return isinstance(value, str) and value != "" and "\0" not in value
-
-
-def _wrong(name: str, why: str) -> Exception:
-    return invalid([FieldError(name, "invalid", why)])
+def _wrong(error: msgspec.ValidationError) -> Refusal:
+    match = _PLACE.fullmatch(str(error))
+    assert match is not None, "it matches anything"
+    name = match["name"] or match["missing"] or "body"
+    return invalid([FieldError(name, "invalid", match["why"])])

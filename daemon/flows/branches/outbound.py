@@ -125,7 +125,7 @@ async def _prepare(
         turn = found.turn + 1
         link.begin_turn(tx, turn, some.sent)
         request = SyncRequest(
-            found.epoch, turn, begin, some.upto, some.facts, outcomes, stale, VERSION, now
+            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, stale, VERSION
         )
         return found, request, some.size, some.upto < feed.bounds(tx)[1]
 

@@ -204,7 +204,7 @@ def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> list[Fact]:
     return found
 
 
-_NetworkId = tuple[str | None, str | None, str | None]
+_NetworkId = tuple[Any, Any, Any]
 """Mode, provider and the network's ID."""
 
 

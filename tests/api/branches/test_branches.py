@@ -117,11 +117,39 @@ async def test_only_the_key_of_a_branch_may_send(hub: FakeApi) -> None:
         {"facts": [{"seq": 9, "kind": "payment", "id": "1", "row": {}}]},
         {"facts": [{"seq": 1, "kind": "", "id": "1", "row": {}}]},
         {"facts": [{"seq": 1, "kind": "payment", "id": "1", "row": 5}]},
+        {"facts": [{"seq": 1, "kind": "payment", "id": "a\0", "row": {}}]},
+        {"facts": [{"seq": 1, "kind": "payment", "id": "1", "row": {"a": [[1]]}}]},
+        {"outcomes": {"c": {"a": {"b": {}}}}},
     ],
 )  # fmt: skip
 async def test_a_request_that_is_not_one_is_refused(hub: FakeApi, changed: dict[str, Any]) -> None:
     client = await hub.client(await key_of(hub))
     assert refused(await client.post(SYNC, json=EMPTY | changed)) == (422, "VALIDATION_ERROR")
+
+
+@each(
+    ("changed", "field"),
+    [
+        ({"epoch": -1}, "epoch"),
+        ({"facts": [{"seq": 1, "kind": "payment", "id": "1", "row": 5}]}, "facts"),
+        ({"now": "noon"}, "now"),
+    ],
+)
+async def test_the_wrong_member_of_a_request_is_named(
+    hub: FakeApi, changed: dict[str, Any], field: str
+) -> None:
+    client = await hub.client(await key_of(hub))
+    answer = await client.post(SYNC, json=EMPTY | changed)
+    assert [one["field"] for one in answer.json()["error"]["details"]] == [field]
+    missing = await client.post(SYNC, json={"epoch": 1})
+    assert [one["field"] for one in missing.json()["error"]["details"]] == ["turn"]
+
+
+@each("body", [b"{", b'{"a":' * 100_000, b"\xff"])
+async def test_a_body_that_is_no_json_is_refused(hub: FakeApi, body: bytes) -> None:
+    client = await hub.client(await key_of(hub))
+    answer = await client.post(SYNC, content=body, headers={"content-type": "application/json"})
+    assert refused(answer) == (400, "INVALID_JSON")
 
 
 async def test_a_request_may_be_gzipped_and_is_limited_in_size(hub: FakeApi) -> None:
