@@ -89,7 +89,10 @@ def store(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> list[str
 
 
 def _check(reader: Reader, branch_id: str, facts: Sequence[Fact], numbers: Numbers) -> None:
-    """Learn the numbers of the rows that are named, and refuse rows that cannot be read, and rows that name others' rows: the key names the branch that owns the rows."""
+    """Learn the numbers of the rows that are named; refuse rows that cannot be read, or that name rows of others.
+
+    The key of the call says which branch owns the rows.
+    """
     named: dict[str, set[str]] = {}
     for fact in facts:
         if fact.row is None or fact.kind not in TABLES:
