@@ -369,7 +369,9 @@ class Daemon:
         await store.read(self._know_shop)
         open_message_journal(env)
         await store.write(devices.mark_all_absent)
-        await store.write(lambda tx: endpoints.pause_scheme(tx, LISTEN_SCHEME))
+        # Calls are answered since the database is open, so a receiver may have connected already.
+        listening = env.live_receivers.addresses()
+        await store.write(lambda tx: endpoints.pause_scheme(tx, LISTEN_SCHEME, listening))
         await clock_flow.begin(env)
         await disk_flow.begin(env)
         await self_check.begin(env)

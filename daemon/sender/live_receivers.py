@@ -106,6 +106,10 @@ class LiveReceivers:
         here.wake.set()
         return True
 
+    def addresses(self) -> list[str]:
+        """Return the addresses of the connected listeners."""
+        return [*self._listeners]
+
     def at(self, url: str) -> Listener | None:
         """Return the connected listener."""
         return self._listeners.get(url)

@@ -1,13 +1,14 @@
 """The shop's webhook endpoints. Implicit ones, made by transactions, are in the same table but not listed here."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from msgspec.structs import replace
 
 from daemon.core.model import Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.store.rows import columns, insertion, listed, load, load_all, load_optional
 from daemon.wire import EventKind, Mode
 
 TOPIC = "endpoints"
@@ -49,12 +50,13 @@ def in_use(reader: Reader, mode: Mode | None = None) -> list[Endpoint]:
     )
 
 
-def pause_scheme(tx: Tx, scheme: str) -> int:
-    """Pause every endpoint with this URL scheme: at start its receivers are not connected."""
+def pause_scheme(tx: Tx, scheme: str, connected: Collection[str]) -> int:
+    """Pause the endpoints with this URL scheme, but those of the connected receivers: at start most are not connected yet."""
+    kept = ["", *connected]  # nothing is NOT IN an empty list
     return tx.run(
         "UPDATE endpoints SET is_active = 0 WHERE is_active = 1 AND deleted_at IS NULL "
-        "AND kind = 'endpoint' AND url LIKE :like",
-        {"like": f"{scheme}%"},
+        f"AND kind = 'endpoint' AND url LIKE ? AND url NOT IN ({listed(kept)})",
+        [f"{scheme}%", *kept],
     )
 
 
