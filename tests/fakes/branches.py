@@ -73,6 +73,11 @@ class Wire:
         }
 
 
+def body_of(outgoing: outbound.Outgoing) -> dict[str, Any]:
+    """Return the JSON of a request."""
+    return dict(json.loads(gzip.decompress(outgoing.octets)))
+
+
 class FakeBranch:
     """A branch and its loop, one request at a time."""
 
@@ -118,7 +123,7 @@ class FakeBranch:
         """
         outgoing = await self.requests.next(self.outcomes, stale=self.stale, size_max=self.size_max)
         assert outgoing is not None, "this shop is a branch"
-        self.last_body = json.loads(gzip.decompress(outgoing.octets))
+        self.last_body = body_of(outgoing)
         if lose_request:
             raise Lost
         try:

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,21 @@ from tests.fakes.branches import Chain, add_modems
 from tests.fakes.seed import seed
 from tests.fakes.shop import FakeShop
 from tests.fakes.waiting import until
+
+
+@contextlib.asynccontextmanager
+async def running(
+    shop: FakeShop, folder: Path, log: io.StringIO | None = None
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Run the loop of a shop."""
+    places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
+    loop = HubLinkLoop(shop.env, places, Log(log or io.StringIO()))
+    task = asyncio.create_task(loop.run())
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_commit_wakes_it_at_a_branch_only(
@@ -48,19 +64,14 @@ async def test_a_commit_wakes_it_at_a_branch_only(
 
         await shop.env.store.write(job)
 
-    loop = HubLinkLoop(
-        shop.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(io.StringIO())
-    )
-    task = asyncio.create_task(loop.run())
-    await until(lambda: len(turns) == 1)
-    for _ in range(3):
-        await commit(journal.TOPIC)
-    # A shop that joins is told; had the commits before woken the loop, there would be more turns.
-    await commit(feed.TOPIC)
-    await until(lambda: len(turns) > 1)
-    assert len(turns) == 2
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with running(shop, tmp_path):
+        await until(lambda: len(turns) == 1)
+        for _ in range(3):
+            await commit(journal.TOPIC)
+        # A shop that joins is told; had the commits before woken the loop, there would be more turns.
+        await commit(feed.TOPIC)
+        await until(lambda: len(turns) > 1)
+        assert len(turns) == 2
     shop.close()
 
 
@@ -106,14 +117,9 @@ async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(
 
     await shop.env.store.write(job)
     last = (await shop.env.store.read(feed.bounds))[1]
-    loop = HubLinkLoop(
-        shop.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(io.StringIO())
-    )
-    task = asyncio.create_task(loop.run())
-    await until(lambda: hub.acked >= last)
-    assert hub.refused > 0
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with running(shop, tmp_path):
+        await until(lambda: hub.acked >= last)
+        assert hub.refused > 0
     server.close()
     chain.close()
 
@@ -136,16 +142,13 @@ async def test_a_branch_that_joins_again_does_not_wait_for_the_end_of_earlier_fa
         await shop.env.store.write(job)
 
     await set_link("http://127.0.0.1:1", "first")
-    loop = HubLinkLoop(shop.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(log))
-    task = asyncio.create_task(loop.run())
-    await until(lambda: "hub.not_reached" in log.getvalue())
-    await set_link("http://127.0.0.1:1", "first")  # a change, but the same hub
-    await set_link(f"http://127.0.0.1:{port}", "second")
-    last = (await shop.env.store.read(feed.bounds))[1]
-    await until(lambda: hub.acked >= last)
-    assert log.getvalue().count("hub.not_reached") == 1
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with running(shop, tmp_path, log):
+        await until(lambda: "hub.not_reached" in log.getvalue())
+        await set_link("http://127.0.0.1:1", "first")  # a change, but the same hub
+        await set_link(f"http://127.0.0.1:{port}", "second")
+        last = (await shop.env.store.read(feed.bounds))[1]
+        await until(lambda: hub.acked >= last)
+        assert log.getvalue().count("hub.not_reached") == 1
     server.close()
     chain.close()
 
@@ -172,14 +175,9 @@ async def test_a_hub_that_cannot_write_at_its_start_goes_on(
 
     monkeypatch.setattr(store, "write", refuse)
     monkeypatch.setattr(HubLinkLoop, "_turn", turn)
-    loop = HubLinkLoop(
-        chain.hub.env, wire.places({"MOMO_HOME": str(tmp_path)}, 0, "/tmp"), Log(io.StringIO())
-    )
-    task = asyncio.create_task(loop.run())
-    await until(lambda: len(turns) == 1 or task.done())
-    assert len(refused) == 1
-    assert not task.done()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with running(chain.hub, tmp_path) as task:
+        await until(lambda: len(turns) == 1 or task.done())
+        assert len(refused) == 1
+        assert not task.done()
     monkeypatch.undo()
     chain.close()

@@ -1,8 +1,6 @@
 """A branch that is behind prepares the next request while one is on its way."""
 
 import asyncio
-import gzip
-import json
 
 import pytest
 
@@ -11,7 +9,7 @@ from daemon.flows.branches import outbound
 from daemon.flows.branches.outbound import Outgoing, Requests
 from daemon.store.branches import link
 from daemon.wire import TransactionStatus
-from tests.fakes.branches import Chain, FakeBranch, Lost
+from tests.fakes.branches import Chain, FakeBranch, Lost, body_of
 
 SMALL = 1
 """Bytes of a request, so that each has one row and those that it refers to."""
@@ -35,10 +33,16 @@ async def request(requests: Requests) -> Outgoing:
 
 
 async def send(branch: FakeBranch, outgoing: Outgoing) -> None:
-    answer = await branch.wire.call(
-        wire.Path.BRANCH_SYNC, json.loads(gzip.decompress(outgoing.octets))
-    )
+    answer = await branch.wire.call(wire.Path.BRANCH_SYNC, body_of(outgoing))
     await outbound.take_answer(branch.shop.env, outgoing, answer)
+
+
+async def begun(branch: FakeBranch) -> tuple[Requests, Outgoing]:
+    """Send the first request; the next one is prepared."""
+    requests = Requests(branch.shop.env)
+    first = await request(requests)
+    await send(branch, first)
+    return requests, first
 
 
 async def turn_of(branch: FakeBranch) -> int:
@@ -89,9 +93,7 @@ async def test_with_nothing_behind_it_none_is_prepared(chain: Chain) -> None:
 async def test_rows_that_were_prepared_before_a_command_do_not_follow_its_outcome(
     behind: FakeBranch,
 ) -> None:
-    requests = Requests(behind.shop.env)
-    first = await request(requests)
-    await send(behind, first)
+    requests, first = await begun(behind)
     outcomes = {"c1": {"done": True}}
     second = await requests.next(outcomes, stale=False, size_max=SMALL)
     assert second is not None
@@ -116,9 +118,7 @@ async def test_a_payment_used_after_it_was_prepared_is_used_at_the_hub_in_the_en
 async def test_a_restored_branch_does_not_send_what_it_had_prepared(
     behind: FakeBranch,
 ) -> None:
-    requests = Requests(behind.shop.env)
-    first = await request(requests)
-    await send(behind, first)
+    requests, _first = await begun(behind)
     epoch = (await behind.link()).epoch
     await behind.shop.env.store.write(
         lambda tx: tx.run("UPDATE hub_link SET epoch = epoch + 1, turn = 0")
