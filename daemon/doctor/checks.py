@@ -147,6 +147,17 @@ def settings_or_default(system: System) -> Config:
         return Config()
 
 
+def too_open(name: str, path: Path, *, how: str, now: int, wanted: int) -> Check:
+    """Return the failed check of a file or folder that other users may use, with the mode that it should have."""
+    return Check(
+        name,
+        Status.FAIL,
+        f"other users may {how} {path} (mode {now:04o})",
+        f"chmod {wanted:o} {path}",
+        remedy=chmod(path, wanted),
+    )
+
+
 def has_shop(system: System) -> bool:
     """Return whether there is a shop."""
     return bool(system.store_url) or Path(system.shop.database).is_file()

@@ -11,8 +11,8 @@ from daemon.doctor.checks import (
     Status,
     System,
     checks_or_default,
-    chmod,
     settings_or_default,
+    too_open,
 )
 from daemon.open_shop import PASSED, home_mode
 from daemon.runtime.private_files import other_writers
@@ -63,7 +63,9 @@ def permission_checks(system: System) -> Iterator[Check]:
         yield Check("permissions.private", Status.SKIP, "there are no files yet", "momo setup")
         return
     readable = (
-        _readable(path, mode, stat.S_IMODE(found.st_mode))
+        too_open(
+            "permissions.private", path, how="read", now=stat.S_IMODE(found.st_mode), wanted=mode
+        )
         for path, mode, found in known
         if stat.S_IMODE(found.st_mode) & 0o077 & ~mode
     )
@@ -97,13 +99,3 @@ def _settings(system: System) -> Iterator[Check]:
         if fault:
             what, _, fix = fault.rpartition(": ")
             yield Check("permissions.settings", Status.FAIL, what, fix)
-
-
-def _readable(path: Path, mode: int, now: int) -> Check:
-    return Check(
-        "permissions.private",
-        Status.FAIL,
-        f"other users may read {path} (mode {now:04o})",
-        f"chmod {mode:o} {path}",
-        remedy=chmod(path, mode),
-    )

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.doctor.checks import Check, Status, System, chmod, settings_or_default
+from daemon.doctor.checks import Check, Status, System, settings_or_default, too_open
 from daemon.runtime.locks import HomeLock, Locked
 
 
@@ -27,13 +27,7 @@ def _folder(system: System, folder: Path) -> Check:
     users = settings_or_default(system).access.socket_users
     allowed = 0o755 if users else 0o700
     if mode & ~allowed & 0o077:
-        return Check(
-            "socket.folder",
-            Status.FAIL,
-            f"other users may open {folder} (mode {mode:04o})",
-            f"chmod {allowed:o} {folder}",
-            remedy=chmod(folder, allowed),
-        )
+        return too_open("socket.folder", folder, how="open", now=mode, wanted=allowed)
     if not users:
         return Check("socket.folder", Status.OK, f"only its owner may open {folder}")
     closed = next((one for one in (folder, *folder.parents) if not _passed(one)), None)
