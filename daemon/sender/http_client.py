@@ -5,7 +5,7 @@ One connection is kept open between two requests. A request is never sent twice:
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -37,18 +37,18 @@ class Reply(Struct, frozen=True):
 class HttpClient:
     """A client of one server."""
 
-    def __init__(self, url: str, context: ssl.SSLContext | None) -> None:
+    def __init__(self, url: str, context: Callable[[], ssl.SSLContext]) -> None:
         """Create it; nothing is connected yet.
 
         Args:
             url: The server's address, which paths are appended to.
-            context: For https, None for http.
+            context: Makes the TLS context; only called for https, because it may load the CAs.
 
         Raises:
             NetworkError: Its host is not a name.
         """
         self._url = url.rstrip("/")
-        self._context = context
+        self._context = None if self._url.lower().startswith("http:") else context()
         try:
             host = target_of(self._url).host
         except UnicodeError as error:

@@ -4,15 +4,13 @@ With a pinned key the hub needs no certificate that others trust. It is compared
 """
 
 import functools
-import gzip
 import json
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-import msgspec
-
+from daemon.core.branches.facts import packed
 from daemon.core.branches.public_key import CertificateError, spki_of
 from daemon.core.errors import MomoError
 from daemon.sender.http_client import HttpClient, Reply
@@ -88,7 +86,7 @@ class HubClient:
         headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        octets = body if isinstance(body, bytes) else gzip.compress(msgspec.json.encode(body), 6)
+        octets = body if isinstance(body, bytes) else packed(body)
         try:
             answer = await self._open().post(path, headers, octets, timeout_s)
         except (NetworkError, OSError) as error:
@@ -103,8 +101,7 @@ class HubClient:
 
     def _open(self) -> HttpClient:
         if self._client is None:
-            is_plain = self._url.lower().startswith("http:")
-            context = None if is_plain else _context(self._pin, self._ca_file)
+            context = functools.partial(_context, self._pin, self._ca_file)
             self._client = HttpClient(self._url, context)
         return self._client
 

@@ -58,8 +58,7 @@ async def post_again(
         "Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode(),
     }
     try:
-        is_plain = url.lower().startswith("http:")
-        client = HttpClient(url, None if is_plain else ssl.create_default_context())
+        client = HttpClient(url, ssl.create_default_context)
         try:
             for path in _PATHS:
                 answer = await client.post(path, headers, json.dumps(order).encode(), timeout_s)

@@ -3,7 +3,7 @@
 import gzip
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Struct
@@ -56,7 +56,7 @@ KEYS: Final = {"reversal": "message_id"}
 
 Value = str | int | float | bool | None
 Cell = Value | list[Value] | dict[str, Value]
-"""What a row may have for a column. No column is a list or an object; a fact with one is kept aside, and the feed goes on."""
+"""A value in a row. No column is a list or an object; a fact with one is kept aside, and the feed goes on."""
 
 
 class Fact(Struct, frozen=True, omit_defaults=True):
@@ -103,9 +103,9 @@ class SyncRequest(Struct, frozen=True):
     version: Annotated[str, Meta(max_length=40)] = ""
 
 
-def packed(request: SyncRequest) -> bytes:
-    """Return the body of a request: JSON, gzipped."""
-    return gzip.compress(msgspec.json.encode(request), compresslevel=6)
+def packed(body: SyncRequest | Mapping[str, Any]) -> bytes:
+    """Return the body of a call to the hub: JSON, gzipped."""
+    return gzip.compress(msgspec.json.encode(body), compresslevel=6)
 
 
 _DECODE: Final = msgspec.json.Decoder(SyncRequest).decode
