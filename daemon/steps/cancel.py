@@ -1,6 +1,6 @@
 """Cancel an unpaid transaction inside a write transaction."""
 
-from daemon.core import ids, limits
+from daemon.core import limits
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Transaction
@@ -17,10 +17,7 @@ def own_transaction(tx: Tx, caller: Caller, reference: str) -> Transaction:
     Raises:
         Refusal: TRANSACTION_NOT_FOUND.
     """
-    transaction_id = ids.split_reference(reference)
-    found = None
-    if transaction_id is not None:
-        found = transactions.get(tx, transaction_id, caller.mode)
+    found = transactions.by_reference(tx, reference, caller.mode)
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     refuse_copy(tx, found.branch_id)

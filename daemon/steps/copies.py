@@ -12,6 +12,12 @@ def refuse_copy(reader: Reader, branch_id: str | None) -> None:
     Raises:
         Refusal: BELONGS_TO_BRANCH, with the branch's name.
     """
-    branch = None if branch_id is None else branches.get(reader, branch_id)
-    if branch is not None:
-        raise Refusal(ErrorCode.BELONGS_TO_BRANCH, branch=branch.name)
+    if branch_id is not None:
+        raise belongs_to_branch(reader, branch_id)
+
+
+def belongs_to_branch(reader: Reader, branch_id: str, message: str | None = None) -> Refusal:
+    """Return BELONGS_TO_BRANCH with the branch's name."""
+    branch = branches.get(reader, branch_id)
+    assert branch is not None, "a copy belongs to a branch"
+    return Refusal(ErrorCode.BELONGS_TO_BRANCH, message, branch=branch.name)

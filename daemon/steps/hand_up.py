@@ -27,6 +27,8 @@ from parsers import svc_code
 STANDING: Final = "handed"
 """The standing of a payment at the branch that handed it up."""
 ASK_AGAIN_S: Final = 5
+ASKED: Final = "has this and was asked"
+"""What is said of a branch that has not answered."""
 
 
 def hand_up(tx: Tx, payment: Payment, *, actor: str, now: int) -> None:
@@ -69,7 +71,7 @@ def usable_here(
     raise branch_asked(tx, payment.branch_id)
 
 
-def branch_asked(tx: Tx, branch_id: str, how: str = "has this and was asked") -> Refusal:
+def branch_asked(tx: Tx, branch_id: str, how: str = ASKED) -> Refusal:
     """Return the answer while a branch has not answered; `how` is the rest of a sentence about the branch."""
     branch = branches.get(tx, branch_id)
     assert branch is not None, "a copy belongs to a branch"

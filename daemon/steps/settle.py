@@ -238,8 +238,7 @@ def payable_transaction(tx: Tx, reference: str, mode: Mode | None) -> Transactio
     Raises:
         Refusal: TRANSACTION_NOT_FOUND, BELONGS_TO_BRANCH or ALREADY_VERIFIED.
     """
-    transaction_id = ids.split_reference(reference)
-    transaction = None if transaction_id is None else transactions.get(tx, transaction_id, mode)
+    transaction = transactions.by_reference(tx, reference, mode)
     if transaction is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     refuse_copy(tx, transaction.branch_id)

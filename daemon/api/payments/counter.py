@@ -4,7 +4,6 @@ from daemon.api.http.body import read_object_if_any
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished, ok
 from daemon.core.errors import Refusal
-from daemon.core.ids import split_reference
 from daemon.core.payments.replacement import replacement_of
 from daemon.flows.payments import initialize, texts
 from daemon.store.payments import transactions
@@ -15,13 +14,10 @@ async def replace(call: Call) -> Reply:
     """Cancel an unpaid transaction and make a new one like it, in one commit; the answer is that of initialize."""
     body = await read_object_if_any(call.scope, call.receive)
     idempotency = claim(call, body)
-    transaction_id = split_reference(call.path("reference"))
-    mode = call.caller.mode
-    old = None
-    if transaction_id is not None:
-        old = await call.env.store.look(
-            lambda reader: transactions.get(reader, transaction_id, mode)
-        )
+    reference, mode = call.path("reference"), call.caller.mode
+    old = await call.env.store.look(
+        lambda reader: transactions.by_reference(reader, reference, mode)
+    )
     if old is None or old.origin != "request":
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     request = replacement_of(old)

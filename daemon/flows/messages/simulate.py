@@ -5,7 +5,6 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.errors import Refusal
-from daemon.core.ids import split_reference
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.limits import SECOND_US
 from daemon.core.messages import sandbox
@@ -110,8 +109,7 @@ async def received_message_id(env: Env, source: Source, pdu: str) -> str | None:
 def _find(tx: Tx, env: Env, request: SimulateRequest, now: int) -> Transaction:
     """Return the transaction to pay; let it expire first if requested."""
     assert request.reference is not None
-    transaction_id = split_reference(request.reference)
-    found = None if transaction_id is None else transactions.get(tx, transaction_id)
+    found = transactions.by_reference(tx, request.reference)
     if found is None or found.mode is not Mode.TEST or found.origin != "request":
         raise Refusal(
             ErrorCode.TRANSACTION_NOT_FOUND, "There is no such transaction in the sandbox."

@@ -21,6 +21,7 @@ from daemon.env import Env
 from daemon.steps import confirmed_wordings, hand_up, settle
 from daemon.steps.approve import ApprovedPayment, learn_from_approval, payment_to_approve
 from daemon.steps.context import Context
+from daemon.steps.copies import belongs_to_branch
 from daemon.steps.judge import (
     accept_reversal,
     apply_decision,
@@ -174,16 +175,16 @@ def _what_to_ask(tx: Tx, caller: Caller, review: Review, approval: Approval) -> 
 
 def _refuse_foreign(tx: Tx, review: Review, reference: str) -> None:
     """Refuse an order of another shop than the one that has the payment."""
-    transaction_id = ids.split_reference(reference)
-    named = None if transaction_id is None else transactions.get(tx, transaction_id, review.mode)
+    assert review.branch_id is not None, "it is a copy"
+    named = transactions.by_reference(tx, reference, review.mode)
     if named is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     if named.branch_id != review.branch_id:
-        raise Refusal(
-            ErrorCode.BELONGS_TO_BRANCH,
+        raise belongs_to_branch(
+            tx,
+            review.branch_id,
             "The payment is at a branch, and this is not an order of that branch. To pay an order of head office with it, "
             "reconcile the order with the payment's transaction ID.",
-            branch=review.branch_id,
         )
 
 
@@ -194,7 +195,8 @@ def _by_branch(
     assert review.branch_id is not None, "it is a copy"
     now = env.clock.now_us()
     last = branches.last_command(tx, DECIDE, review.id)
-    same = last is not None and json.loads(last.body) == body
+    before = {} if last is None else json.loads(last.body)
+    same, is_open = before == body, last is not None and last.done_at is None
     done, why = _outcome_of(last)
     if review.state != reviews.OPEN:
         if not (same and done):
@@ -202,13 +204,13 @@ def _by_branch(
         payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
         paid = None if payment is None else transactions.paid_by(tx, payment.id)
         return _answer(tx, review.id, _Decided(paid, payment, 0), meta, now)
-    if last is not None and last.done_at is None and last.sent_at is not None and not same:
-        before = json.loads(last.body)["action"]
-        return hand_up.branch_asked(tx, review.branch_id, f"was asked before to {before} this")
-    if last is not None and last.done_at is None:
-        if not same:
+    how = f"refused it before ({why}), and was asked again" if why else hand_up.ASKED
+    if last is not None and is_open and not same:
+        if last.sent_at is None:
             branches.change_command(tx, last.id, body, caller.name, now)
-    elif not (same and done):  # else its row follows
+        else:
+            how = f"was asked before to {before['action']} this"
+    elif not is_open and not (same and done):  # else its answer, or its row, follows
         branches.ask(
             tx,
             command_id=env.new_id(),
@@ -219,8 +221,7 @@ def _by_branch(
             by=caller.name,
             now=now,
         )
-    refused = f"refused it before ({why}), and was asked again"
-    return hand_up.branch_asked(tx, review.branch_id, *([refused] if why else []))
+    return hand_up.branch_asked(tx, review.branch_id, how)
 
 
 def _outcome_of(command: Command | None) -> tuple[bool, str]:

@@ -12,14 +12,13 @@ from msgspec import Struct
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
-from daemon.core.ids import split_reference
 from daemon.core.limits import EXPIRE_BATCH
 from daemon.core.payments.payer_texts import CODES, TextKind, next_try_at
 from daemon.core.payments.transaction_json import status_at
 from daemon.env import Env
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult
-from daemon.steps.copies import refuse_copy
+from daemon.steps.cancel import own_transaction
 from daemon.store.engine import Tx
 from daemon.store.payments import texts, transactions
 from daemon.wire import ErrorCode, Mode, TransactionStatus
@@ -51,15 +50,11 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
     """
     require(caller, Operation.SEND_CODE)
     now, texting = env.clock.now_us(), env.texting
-    transaction_id = split_reference(reference)
 
     def job(tx: Tx) -> SentAgain:
-        found = None
-        if transaction_id is not None:
-            found = transactions.get(tx, transaction_id, caller.mode)
-        if found is None or found.origin != "request":
+        found = own_transaction(tx, caller, reference)
+        if found.origin != "request":
             raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-        refuse_copy(tx, found.branch_id)
         if status_at(found, now) is not TransactionStatus.PENDING:
             return SentAgain.NOT_WAITING
         if texting.at not in {"both", "request"} or found.mode is not Mode.LIVE:

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from daemon.core import ids
 from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
 from daemon.core.model import Transaction
 from daemon.store.engine import Reader, Tx
@@ -58,6 +59,11 @@ def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transa
             {"id": transaction_id, "mode": mode},
         ),
     )
+
+
+def by_reference(reader: Reader, reference: str, mode: Mode | None = None) -> Transaction | None:
+    """Like `get`, by `svc_trx_` and the hex digits; None also for a text that is no reference."""
+    return get(reader, ids.split_reference(reference) or "", mode)
 
 
 def paid_by(reader: Reader, payment_id: str) -> Transaction | None:

@@ -91,6 +91,7 @@ async def test_only_an_order_of_the_branch_that_has_the_payment_can_be_named(
         with pytest.raises(Refusal) as refused:
             await decide(chain, reference=reference)
         assert refused.value.code == code
+        assert refused.value.extras == ({"branch": "kumasi"} if reference == own.reference else {})
     assert await chain.hub.values("SELECT COUNT(*) FROM branch_commands") == [0]
 
 
