@@ -94,7 +94,8 @@ async def check(
         by_name = (passwords.of_login(owner.name),)
     attempt = await steps.count(env, who, actor, *by_name)
     user = await steps.verify(env, owner, password, attempt)
-    await steps.forgive(env, *by_name)
+    if by_name:
+        await steps.forgive(env, *by_name)
     if login:
         await _check_code(env, user, code, attempt)
 
