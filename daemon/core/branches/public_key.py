@@ -50,7 +50,7 @@ def spki_of(certificate: bytes) -> str:
 
 
 def _first(octets: bytes, tag: int) -> tuple[bytes, bytes, bytes]:
-    """Return of the first element its contents, the whole of it, and what follows it (X.690 section 8.1)."""
+    """Return the contents of the first element, the whole element, and the octets behind it (X.690 section 8.1)."""
     if octets[:1] != bytes((tag,)):
         raise _unreadable(f"an element with tag {tag:#04x} is missing")
     length, begin = int.from_bytes(octets[1:2], "big"), 2

@@ -84,7 +84,7 @@ class Requests:
         return made
 
     async def _is_next(self, request: SyncRequest) -> bool:
-        """Return whether the hub has what comes before a request, and this is still the same branch."""
+        """Return whether the hub has all facts before a request, and this is still the same branch."""
         found = await self._env.store.look(link.get)
         return found is not None and (found.epoch, found.turn, found.acked_seq) == (
             request.epoch,
@@ -108,7 +108,7 @@ async def _prepare(
     size_max: int,
     after: int | None = None,
 ) -> Outgoing | None:
-    """Return the request with the facts behind `after`, or behind what the hub has acknowledged.
+    """Return the request with the facts behind `after`, by default behind the last acknowledged one.
 
     Its number, and how far the hub may know the feed, are recorded in the transaction that reads the facts. Rows that change
     later are treated as rows that the hub may know, so it does not matter when it is sent, or whether.

@@ -6,6 +6,7 @@ comes twice changes nothing.
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from msgspec import Struct
@@ -301,7 +302,7 @@ async def try_again(env: Env, version: str) -> int:
     while shown := await env.store.read(
         lambda reader: branches.of_kinds(reader, tuple(TABLES), _AT_ONCE)
     ):
-        await env.store.write(lambda tx, some=shown: branches.refuse_unknown(tx, some, now))  # type: ignore[misc]
+        await env.store.write(partial(branches.refuse_unknown, facts=shown, now=now))
     while kept := await env.store.read(
         lambda reader: branches.refused_by_others(reader, version, _AT_ONCE)
     ):

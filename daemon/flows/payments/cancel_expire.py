@@ -33,7 +33,7 @@ from daemon.wire import ReviewReason
 BATCH: Final = 100
 """Reviews read at once."""
 ANSWER_BATCHES_MAX: Final = 60
-"""Batches of idempotent answers deleted in one call: 30,000 a minute, five times what a hub may make."""
+"""Batches of idempotent answers deleted in one call: 30,000 a minute, five times as many as a hub may make."""
 
 
 async def cancel(

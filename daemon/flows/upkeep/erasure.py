@@ -141,7 +141,7 @@ class Forgotten(Struct, frozen=True):
     @property
     def still_open(self) -> dict[str, int]:
         """The number of unfinished rows by kind."""
-        return dict(Counter(row.kind for row in self.unfinished))
+        return _by_kind(self.unfinished)
 
 
 async def preview_forget(env: Env, number: str) -> Forgotten:
@@ -227,8 +227,11 @@ async def _erase_in_journal(env: Env, found: Found, late_since: int) -> None:
 
 def _check_finished(reader: Reader, found: Found, late_since: int) -> None:
     if waiting := payer_data.unfinished(reader, found, late_since):
-        counts = dict(Counter(row.kind for row in waiting))
-        raise Refusal(ErrorCode.PAYER_STILL_OPEN, open=counts)
+        raise Refusal(ErrorCode.PAYER_STILL_OPEN, open=_by_kind(waiting))
+
+
+def _by_kind(rows: list[Unfinished]) -> dict[str, int]:
+    return dict(Counter(row.kind for row in rows))
 
 
 def payer_hash(env: Env, number: str) -> str:

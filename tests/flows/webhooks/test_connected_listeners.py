@@ -1,5 +1,7 @@
 """Endpoints of `momo listen` while the daemon starts."""
 
+from functools import partial
+
 from daemon.store.webhooks import endpoints
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.shop import FakeShop
@@ -14,7 +16,7 @@ async def test_a_listener_that_connects_while_the_daemon_starts_is_not_paused(
     active = "SELECT id FROM endpoints WHERE is_active = 1 ORDER BY id"
     for connected, expected in ((["listen:b"], ["b", "c"]), ([], ["c"])):
         paused = await shop.env.store.write(
-            lambda tx, some=connected: endpoints.pause_scheme(tx, "listen:", some)  # type: ignore[misc]
+            partial(endpoints.pause_scheme, scheme="listen:", connected=connected)
         )
         assert paused == 1
         assert await shop.values(active) == expected
