@@ -46,10 +46,9 @@ async def get(call: Call) -> "Stream":
     query = call.query
     after, reference = read(query, call.header(b"last-event-id"))
     transaction_id = await _transaction(call, reference)
-    if after is None:
-        start = await call.env.store.look(journal.last_seq)
-    else:
-        start = int(after)
+    # Read in both cases: without the database the answer is 503, not a stream that ends at once.
+    last = await call.env.store.look(journal.last_seq)
+    start = last if after is None else int(after)
     return Stream(call.service, start, transaction_id, _sees(call.caller))
 
 

@@ -154,6 +154,15 @@ async def test_streams_end_when_the_daemon_stops(api: FakeApi) -> None:
         assert [event async for event in events] == []
 
 
+@pytest.mark.parametrize("query", [{}, {"since": "0"}])
+async def test_without_the_database_a_stream_is_503_and_is_not_opened(
+    query: dict[str, str], api: FakeApi
+) -> None:
+    await asyncio.to_thread(api.shop.env.store.disconnect)
+    async with asyncio.timeout(10), api.local.stream("GET", PATH, params=query) as response:
+        assert response.status_code == 503
+
+
 @pytest.mark.parametrize("since", ["x", "-1", "1.5"])
 async def test_a_wrong_since_is_422(api: FakeApi, since: str) -> None:
     answer = await api.local.get(PATH, params={"since": since})
