@@ -1,53 +1,64 @@
 """Reload of the shop's own wordings when one of their files changes."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from daemon.runtime.log import Log
-from daemon.runtime.own_wordings import OwnWordings
+from daemon.runtime.own_wordings import SUFFIX, OwnWordings
 
-STEP_MS: Final = 1_000
-"""Polling interval of the watching thread: its default of 50 ms would wake the machine 20 times a second."""
+LOOK_S: Final = 1.5
+"""Interval between two looks at the folder. A look takes microseconds; a watching library took 3 MB and a thread."""
 RETRY_S: Final = 5.0
-"""Before the next try where the folder cannot be watched."""
-HEARTBEAT_MS: Final = 5_000
-"""Interval at which the watch reports that nothing changed, which serves as heartbeat."""
+"""Before the next look at a folder that cannot be read."""
+
+State: TypeAlias = tuple[tuple[str, int, int, int], ...]
+"""Name, inode, size and time of the last change, in ns, of each file."""
 
 
 async def watch_templates(
     own: OwnWordings, log: Log, alive: Callable[[float], None] = lambda _rest_s: None
 ) -> None:
     """Run until cancelled; `alive` is called as heartbeat, with the length of the next pause in seconds."""
-    from watchfiles import awatch  # noqa: PLC0415 -- not before the daemon is ready
-
-    folder = own.folder
-    assert folder is not None, "a running shop has a folder"
+    assert own.folder is not None, "a running shop has a folder"
+    seen: State | None = None
+    warned = ""
     while True:
-        alive(0.0)
+        pause_s, why = LOOK_S, ""
         try:
-            await asyncio.to_thread(_make, folder)
-            await _read_again(own, log)
-            alive(HEARTBEAT_MS / 1_000)
-            async for changes in awatch(
-                folder, step=STEP_MS, debounce=STEP_MS, recursive=False,
-                rust_timeout=HEARTBEAT_MS, yield_on_timeout=True,
-            ):  # fmt: skip
-                alive(HEARTBEAT_MS / 1_000)
-                if changes:
-                    await _read_again(own, log)
-                if not folder.exists():
-                    break
-        except (OSError, RuntimeError) as error:
-            log.warning("templates.unwatched", why=str(error))
-        alive(RETRY_S)
-        # The folder is gone, or the system has no watch left: retry later.
-        await asyncio.sleep(RETRY_S)
+            state = await asyncio.to_thread(_look, own.folder)
+        except OSError as error:
+            pause_s, why = RETRY_S, str(error)
+            if why != warned:
+                log.warning("templates.unread", why=why)
+        else:
+            # Taken before the files are read: a change during the reading is seen at the next look.
+            if state != seen:
+                seen = state
+                await _read_again(own, log)
+        warned = why
+        alive(pause_s)
+        await asyncio.sleep(pause_s)
 
 
-def _make(folder: Path) -> None:
+def _look(folder: Path) -> State:
+    """Return the present state of the folder's files; make the folder if it is not there."""
     folder.mkdir(mode=0o700, exist_ok=True)
+    return tuple(
+        (name, *_file_state(folder / name))
+        for name in sorted(os.listdir(folder))  # noqa: PTH208 -- the names are enough
+        if name.endswith(SUFFIX)
+    )
+
+
+def _file_state(path: Path) -> tuple[int, int, int]:
+    try:
+        stat = path.stat()
+    except OSError:
+        return 0, 0, 0  # gone since, or a link to nothing, which is reported when it is read
+    return stat.st_ino, stat.st_size, stat.st_ctime_ns
 
 
 async def _read_again(own: OwnWordings, log: Log) -> None:

@@ -13,6 +13,7 @@ from parsers.own import FILE_CHARACTERS_MAX, LoadedFile, Problem, load_wordings
 from parsers.wording import Wording
 
 FOLDER: Final = "templates"
+SUFFIX: Final = ".toml"
 FILES_MAX: Final = 50
 
 
@@ -38,7 +39,7 @@ class OwnWordings(Struct):
         """Read the folder and return whether anything changed. A missing folder counts as empty."""
         texts: dict[str, str] = {}
         unread: list[TemplateFile] = []
-        paths = [] if self.folder is None else sorted(self.folder.glob("*.toml"))
+        paths = [] if self.folder is None else sorted(self.folder.glob(f"*{SUFFIX}"))
         for path in paths[:FILES_MAX]:
             try:
                 with path.open(encoding="utf-8") as file:
