@@ -9,6 +9,7 @@ fast receiver does not wait for a commit between two posts.
 import asyncio
 import contextlib
 from collections import Counter
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -56,12 +57,13 @@ class WorkerState(Struct):
     """The queue that one worker serves.
 
     `is_behind` means that the current delivery has lower priority than live ones. `is_ending` means that the worker sends
-    its leased deliveries and then changes to another endpoint.
+    its leased deliveries and then changes to another endpoint. `sending` is the current delivery.
     """
 
     key: QueueKey
     is_behind: bool
     is_ending: bool = False
+    sending: Leased | None = None
 
 
 class DeliverLoop:
@@ -217,7 +219,17 @@ class DeliverLoop:
             served=dict(self._served),
             held=self._link.is_held(),
             ahead=self._queues.ahead(self._busy(), self._going_on()),
+            in_flight=self._in_flight(),
         )
+
+    def _in_flight(self) -> dict[int, int]:
+        """Return the end of the lease of each delivery that another turn must not lease, by `seq`."""
+        sending = [place.sending for place in self._running.values() if place.sending is not None]
+        ended = [one.leased for one in self._ended]
+        return {
+            one.delivery.seq: one.delivery.leased_until or 0
+            for one in chain(sending, ended, self._unsent, self._queues.all())
+        }
 
     async def _write(self, workers: Workers) -> Due | None:
         """Record ended attempts and lease due deliveries, in one commit; None after an unexpected exception.
@@ -341,7 +353,7 @@ class DeliverLoop:
         clock = self._env.clock
         place_began = clock.monotonic()
         while (leased := await self._next(key)) is not None:
-            place.is_behind = leased.is_behind
+            place.is_behind, place.sending = leased.is_behind, leased
             if not await self._attempt(leased, opened):
                 self._queues.failed(key[0])
                 self._unsent += self._queues.drop(key)

@@ -6,7 +6,7 @@ withheld from another worker, or from a pause of the endpoint, for longer than t
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from daemon.core.limits import SECOND_US
@@ -52,6 +52,10 @@ class EndpointQueues:
     def drop_all(self) -> list[Leased]:
         """Empty all queues and return their deliveries."""
         return [leased for key in list(self._queues) for leased in self.drop(key)]
+
+    def all(self) -> Iterator[Leased]:
+        """Yield the deliveries of all queues."""
+        return (leased for queue in self._queues.values() for leased, _ in queue)
 
     def waiting(self) -> list[QueueKey]:
         """Return the keys of the queues that are not empty."""

@@ -116,6 +116,30 @@ async def test_the_commit_that_queues_a_delivery_also_leases_it(shop: FakeShop) 
         await all_delivered(shop)
 
 
+@pytest.mark.parametrize("others", [1, 3])
+async def test_a_clock_set_forward_during_an_attempt_makes_no_second_one(
+    shop: FakeShop, others: int
+) -> None:
+    # The answer of the second could overwrite the 2xx of the first.
+    await add_endpoint(shop, "e1")
+    posts: list[str] = []
+    sender = FakeSender(lambda url: answered(200), posts)
+    sender.gate = asyncio.Event()
+
+    async def first_is_sent() -> bool:
+        return len(posts) == 1
+
+    async with at_work(DeliverLoop(shop.env, sender, Log(io.StringIO()))):
+        await owe(shop, 1)
+        await until(first_is_sent)
+        shop.clock.jump(120)
+        await owe(shop, others, first=1)  # its commit leases, and so does the turn that follows
+        await asyncio.sleep(0.2)
+        sender.gate.set()
+        await all_delivered(shop)
+    assert len(posts) == len(set(posts)) == 1 + others
+
+
 async def test_what_a_commit_leases_during_a_stop_is_returned(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

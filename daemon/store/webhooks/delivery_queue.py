@@ -174,6 +174,15 @@ def _lease(tx: Tx, which: str, params: dict[str, Any]) -> list[Delivery]:
     return sorted(load_all(Delivery, rows), key=lambda one: (one.next_attempt_at, one.seq))
 
 
+def extend_leases(tx: Tx, seqs: Sequence[int], until: int) -> None:
+    """Move the end of leases; a delivery that has none gets none."""
+    tx.run(
+        "UPDATE deliveries SET leased_until = ? WHERE leased_until IS NOT NULL "
+        f"AND seq IN ({listed(seqs)})",
+        [until, *seqs],
+    )
+
+
 def begin(tx: Tx, leased: Sequence[Delivery], now: int) -> list[int]:
     """Record the start of an attempt for each leased delivery; return its number within its run."""
     if not leased:

@@ -72,6 +72,7 @@ class Workers(Struct, frozen=True):
         served: When each queue was last served: the higher the number the later.
         held: Whether nothing may be sent to an address now.
         ahead: How many deliveries are leased at once (prefetch).
+        in_flight: The end of the lease of each delivery that is being sent or waits for a worker, by `seq`.
     """
 
     limit: int = 0
@@ -81,6 +82,7 @@ class Workers(Struct, frozen=True):
     served: Mapping[QueueKey, int] = field(default_factory=dict)
     held: IsSuspended = lambda _url: False
     ahead: Prefetch = NO_PREFETCH
+    in_flight: Mapping[int, int] = field(default_factory=dict)
 
     def lease(self, tx: Tx, now: int) -> Due:
         """Lease what is sent next, and record the start of each attempt.
@@ -90,6 +92,9 @@ class Workers(Struct, frozen=True):
         """
         if not (self.limit or self.ahead.more):
             return NOTHING_DUE
+        # The clock may have been set forward, or the machine slept. A second attempt beside the first could overwrite its 2xx.
+        if over := [seq for seq, until in self.in_flight.items() if until <= now]:
+            delivery_queue.extend_leases(tx, over, now + LEASE_US)
         return _LeaseRound(
             now,
             self.limit,
