@@ -139,9 +139,14 @@ class SystemResolver:
             loop = asyncio.get_running_loop()
             future = self._running[host] = loop.create_future()
             future.add_done_callback(lambda _: self._running.pop(host, None))
-            threading.Thread(
+            looking = threading.Thread(
                 target=self._look_up, args=(loop, future, host, port), name="dns", daemon=True
-            ).start()
+            )
+            try:
+                looking.start()
+            except RuntimeError as error:  # no thread or memory is left
+                del self._running[host]
+                raise OSError(errno.EAGAIN, "no thread for the look-up") from error
         found = await asyncio.shield(future)
         if isinstance(found, OSError):
             raise found

@@ -292,3 +292,18 @@ async def test_the_system_resolver_passes_its_error_on(monkeypatch: pytest.Monke
     monkeypatch.setattr(socket, "getaddrinfo", fail)
     with pytest.raises(OSError, match="Temporary failure"):
         await SystemResolver()("shop.test", 443)
+
+
+async def test_a_look_up_without_a_thread_fails_and_the_next_one_works(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_thread(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    system = SystemResolver()
+    with monkeypatch.context() as limited:
+        limited.setattr(threading.Thread, "start", no_thread)
+        with pytest.raises(OSError, match="no thread for the look-up"):
+            await system("127.0.0.1", 443)
+    async with asyncio.timeout(10):
+        assert await system("127.0.0.1", 443) == ("127.0.0.1",)

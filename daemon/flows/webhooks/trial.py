@@ -87,7 +87,9 @@ async def _post(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
     body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
     sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
     return await sender.post(
-        endpoint.url, headers(secrets, sent, timestamp=now // SECOND_US, body=body), body
+        endpoint.url,
+        headers(secrets, sent, timestamp=env.times().best_us // SECOND_US, body=body),
+        body,
     )
 
 

@@ -11,10 +11,12 @@ import pytest
 import standardwebhooks
 from msgspec import structs
 
+from daemon.core.limits import SECOND_US
 from daemon.runtime.config import Config, OpenCollections, Webhooks
 from daemon.wire import Mode, Scope
 from tests.api.webhooks.test_redeliver import NOBODY, code
 from tests.fakes.api import FakeApi, running
+from tests.fakes.receipts import mtn
 from tests.fakes.receiver import DROP, Answer, Receiver
 
 ENDPOINTS = "/v1/open-collections/endpoints"
@@ -58,6 +60,21 @@ async def test_the_answer_of_the_endpoint_is_told(api: FakeApi, receiver: Receiv
         {"success": True, "status_code": 200, "response_body": "thanks"},
     )
     assert message.startswith("The endpoint answered 200 in ")
+
+
+async def test_it_is_signed_with_the_best_known_time_as_a_real_webhook_is(
+    api: FakeApi, receiver: Receiver
+) -> None:
+    endpoint, _secret = await made(api, receiver.url())
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+    right_s = api.shop.clock.now_us() // SECOND_US
+    api.shop.clock.jump(7_200)
+    receiver.script(Answer(200))
+    assert (await send(api.live, endpoint)).json()["success"]
+    (request,) = receiver.requests
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    # The network's time in a message has whole seconds and came before it was read.
+    assert abs(int(headers["webhook-timestamp"]) - right_s) <= 60
 
 
 async def test_it_is_a_forwarded_payment_that_never_was_signed_as_a_real_one(
