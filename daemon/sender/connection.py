@@ -4,6 +4,7 @@ A connection is used again only if the answer before ended exactly where its hea
 the whole request was sent. So nothing that a server sends too much can pose as the next answer.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, Self
 
@@ -116,7 +117,7 @@ class Connection:
         self._received_bytes_max = received_bytes_max
         self._give_back = give_back
         self._trace = Trace()
-        self._parts: list[bytes] = []
+        self._parts: deque[bytes] = deque()
         self._complete = False
         self._is_read = False
         self._keep_alive = False
@@ -141,7 +142,7 @@ class Connection:
             TimeoutError: The deadline has passed.
         """
         self._trace = trace
-        self.headers, self._parts = [], []
+        self.headers, self._parts = [], deque()
         self.status, self._complete, self._is_read = 0, False, False
         self.stream.write(request)
         try:
@@ -161,7 +162,7 @@ class Connection:
                 self._is_read = True
                 raise StopAsyncIteration
             await self._read()
-        return self._parts.pop(0)
+        return self._parts.popleft()
 
     def release(self) -> None:
         """Give the connection back."""

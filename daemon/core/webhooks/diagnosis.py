@@ -116,8 +116,8 @@ _ERRORS: Final[Mapping[str, _Cause]] = MappingProxyType(
         ),
         DeliveryError.TLS_ERROR: _Cause(
             "tls_error",
-            "its certificate is not valid",
-            "Renew the certificate, or name its CA in `[webhooks] ca_file`",
+            "no encrypted connection (TLS) could be made",
+            "Check that its port speaks HTTPS, that its certificate is valid, and that `[webhooks] ca_file` names its CA",
         ),
         DeliveryError.REDIRECT: _Cause(
             "redirect",

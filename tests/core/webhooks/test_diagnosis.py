@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import DeadLetter, DeadLetterReason, DeliveryError
-from daemon.core.webhooks.diagnosis import diagnose
+from daemon.core.webhooks.diagnosis import diagnose, explain
 from tests.fakes.each import each
 from tests.fakes.rows import AT, DAY, endpoint
 
@@ -142,3 +142,9 @@ def test_a_4xx_after_24_hours_of_waits_is_explained_by_the_clocks() -> None:
         ),
     )
     assert diagnose(replace(refused(400), clock_waits=3), endpoint()).cause == "refused_content"
+
+
+def test_a_failed_tls_connection_names_each_of_its_causes() -> None:
+    means, mend = explain(None, DeliveryError.TLS_ERROR)
+    assert "certificate" not in means  # the port may speak plain HTTP, or our own file may be missing
+    assert all(cause in mend for cause in ("port", "certificate", "ca_file"))
