@@ -94,12 +94,15 @@ def text_of(
 ) -> str:
     """Return user data as text: from septets for GSM 7-bit, octets for UCS-2, "" for 8-bit.
 
-    UCS-2 is decoded as UTF-16, as every phone writes it; an unpaired surrogate and an odd octet
-    at the end become U+FFFD.
+    UCS-2 is decoded as UTF-16, as every phone writes it; an unpaired surrogate, an odd octet at
+    the end and U+0000 become U+FFFD.
     """
     if coding is Coding.GSM7:
         return gsm7.decode(septets, locking=locking, single=single)
-    return octets.decode("utf-16-be", "replace") if coding is Coding.UCS2 else ""
+    if coding is not Coding.UCS2:
+        return ""
+    # PostgreSQL stores no U+0000, and nobody can read it.
+    return octets.decode("utf-16-be", "replace").replace("\0", "\ufffd")
 
 
 def _read_hex(line: str) -> bytes:

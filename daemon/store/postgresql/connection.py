@@ -12,7 +12,7 @@ import msgspec
 import psycopg
 from psycopg import adapt, pq, sql
 from psycopg.types.numeric import Int8Dumper
-from psycopg.types.string import StrDumper
+from psycopg.types.string import StrDumper, StrDumperUnknown
 
 from daemon.store.postgresql import dialect
 
@@ -44,6 +44,13 @@ class _BooleanDumper(Int8Dumper):
         return b"1" if obj else b"0"
 
 
+class _TextDumper(StrDumperUnknown):
+    """Dumps `str`. PostgreSQL has no U+0000: a text that a shop's file holds with one gets U+FFFD, and one that is looked for is not found."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\ufffd") if "\0" in obj else obj)
+
+
 class _EnumDumper(StrDumper):
     """Dumps a member by its value."""
 
@@ -71,6 +78,7 @@ class Connection:
         types.register_loader("numeric", _NumericLoader)
         types.register_loader("bool", _BooleanLoader)
         types.register_dumper(bool, _BooleanDumper)
+        types.register_dumper(str, _TextDumper)
         types.register_dumper(Enum, _EnumDumper)
 
     def execute(self, sql: str, params: Params = ()) -> psycopg.Cursor[tuple[Any, ...]]:

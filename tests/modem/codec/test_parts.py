@@ -25,6 +25,7 @@ from daemon.modem.codec.parts import (
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.modem.codec.pdu_fields import Deliver
+from tests.modem.codec.drawn_pdus import characters
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 
@@ -230,7 +231,7 @@ def test_ucs2_cut_inside_a_unit_joins_by_octets() -> None:
 
 
 texts = st.one_of(
-    st.text(min_size=161, max_size=500), st.text("ab€[₵👍", min_size=80, max_size=400)
+    st.text(characters, min_size=161, max_size=500), st.text("ab€[₵👍", min_size=80, max_size=400)
 )
 
 

@@ -254,3 +254,10 @@ def test_encoding_makes_the_published_pdus() -> None:
     vector = published["syn-submit-no-vp"]
     (submit,) = encode_submit("+233000000001", "no validity")
     assert (submit.hex, submit.tpdu_length) == (vector["pdu"], vector["tpdu_octets"])
+
+
+def test_a_character_that_no_database_of_a_hub_stores_is_replaced() -> None:
+    (pdu,) = encode_deliver("MobileMoney", "hi \0 \u4f60", SENT_AT)
+    value = decode(pdu)
+    assert isinstance(value, Deliver)
+    assert value.text == "hi \ufffd \u4f60"

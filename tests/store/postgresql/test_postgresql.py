@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Coroutine
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import psycopg
 import pytest
 
 from daemon.core.errors import Refusal, Unavailable
+from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.engine import Store
 from daemon.store.migrate import migrations
 from daemon.store.payments import transactions
 from daemon.store.postgresql import dialect
+from daemon.store.postgresql.copy_shop import copy_shop
 from daemon.store.postgresql.server import Server
 from daemon.wire import ErrorCode
 from tests.fakes import new_database, postgresql
@@ -70,6 +73,44 @@ async def test_a_receipt_pays_its_transaction(tmp_path: Path) -> None:
         found = await shop.env.store.look(lambda reader: transactions.get(reader, asked.id))
         assert found is not None
         assert (found.payment_id, paid.amount_minor) == (paid.id, 2_500)
+
+
+async def test_an_sms_with_a_character_that_the_server_has_not_is_stored(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path, line=True)
+    with closing(shop):
+        strange = encode_deliver(
+            "+233241234567", "hi \0 \u4f60", datetime(2026, 11, 21, tzinfo=UTC)
+        )
+        await shop.read_pdus(strange)
+        assert await shop.values("SELECT body FROM messages") == ["hi \ufffd \u4f60"]
+
+
+async def test_a_text_with_a_character_that_the_server_has_not_finds_nothing() -> None:
+    with closing(postgresql.empty_store(NOW)) as store:
+        found = await store.read(
+            lambda reader: (
+                reader.exists("SELECT 1 FROM payments WHERE id = :id", {"id": "a\0"}),
+                reader.all_among("SELECT id FROM payments WHERE id IN (members)", ["a\0"]),
+            )
+        )
+        assert found == (False, [])
+
+
+async def test_a_shop_whose_file_has_a_character_that_the_server_has_not_moves(
+    tmp_path: Path,
+) -> None:
+    with new_database.in_files():
+        shop = await FakeShop.make(tmp_path)
+    with closing(shop):
+        asked = await shop.request(2_500)
+        await shop.env.store.write(
+            lambda tx: tx.run("UPDATE transactions SET customer_name = :text", {"text": "a\0b"})
+        )
+        url = postgresql.cluster().new_database()
+        copy_shop(shop.env.store.path, url, NOW)
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT id, customer_name FROM transactions").fetchall()
+    assert found == [(asked.id, "a\ufffdb")]
 
 
 async def test_a_second_daemon_waits_until_the_first_one_ends() -> None:
