@@ -85,11 +85,14 @@ def branch_asked(tx: Tx, branch_id: str, how: str = ASKED) -> Refusal:
 
 
 def _take_back(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
-    """Take back a payment that was never sent to the hub.
+    """Take back a payment that was never sent to the hub, or that no hub can decide any more.
 
     Raises:
         Refusal: PAYMENT_HANDED_UP: the hub may have it, and may have used it.
     """
+    # Also after the branch has left, or has joined again: what the hub used stays used.
+    if (link.decision_about(tx, payment.id) or {}).get("reference") is not None:
+        raise Refusal(ErrorCode.PAYMENT_HANDED_UP)
     to_hub = link.get(tx)
     if to_hub is not None:
         first = feed.first_entry(tx, "payment", payment.id, to_hub.acked_seq)

@@ -9,6 +9,7 @@ import pytest
 
 from daemon import wire
 from daemon.core.branches.facts import EPOCH, FACTS_MAX
+from daemon.core.errors import Refusal
 from daemon.core.limits import DAY_US
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
@@ -284,6 +285,21 @@ async def test_leaving_gives_back_what_is_undecided(chain: Chain) -> None:
     assert (await branch.payment(ID)).decider == "hub"
     mine = await branch.shop.request(900)
     assert (await branch.shop.reconcile(mine.reference, "93214500002")).status == 200
+
+
+async def test_what_the_hub_used_stays_used_after_the_branch_has_left(chain: Chain) -> None:
+    order = await chain.hub.request(2500)
+    branch = chain["kumasi"]
+    await pay(chain, "kumasi", f"{order.svc_code}", amount=2500)
+    await branch.settle()
+    await hub_flow.begin_to_leave(chain.hub.env, branch.wire.key)
+    await branch.settle()
+    assert branch.shop.env.place.role is ShopRole.ALONE
+    mine = await branch.shop.request(2500)
+    with pytest.raises(Refusal) as caught:
+        await branch.shop.reconcile(mine.reference, ID)
+    assert caught.value.code == ErrorCode.PAYMENT_HANDED_UP
+    assert (await branch.payment(ID)).standing == "handed"
 
 
 async def test_a_branch_restored_from_an_old_backup_gets_what_the_hub_has(
