@@ -255,6 +255,49 @@ async def test_a_payment_that_paid_at_two_branches_is_told_to_all(chain: Chain) 
         assert await notices(chain[name].shop) == ["notice.paid_twice"]
 
 
+async def test_a_payment_whose_network_id_another_branch_named_first_is_given_back_by_a_person(
+    chain: Chain,
+) -> None:
+    order = await chain.hub.request(2500)
+    await pay(chain, "tamale", "food", amount=100)
+    await chain["tamale"].settle()
+    await pay(chain, "kumasi", str(order.svc_code))
+    await chain["kumasi"].settle()
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.PENDING
+    genuine = await chain["kumasi"].payment(ID)
+    assert genuine.decider == "hub"
+
+    await hub_flow.give_back(chain.hub.env, OWNER, genuine.id)
+    await chain["kumasi"].settle()
+
+    assert (await chain["kumasi"].payment(ID)).decider == "branch"
+    mine = await chain["kumasi"].shop.request(2500)
+    assert (await chain["kumasi"].shop.reconcile(mine.reference, ID)).status == 200
+    await chain["kumasi"].settle()
+    with pytest.raises(Refusal) as caught:
+        await hub_flow.give_back(chain.hub.env, OWNER, genuine.id)
+    assert caught.value.code == ErrorCode.BELONGS_TO_BRANCH
+
+
+async def test_the_second_row_of_a_payment_that_the_hub_has_is_not_given_back(
+    chain: Chain,
+) -> None:
+    order = await chain.hub.request(2500)
+    for name in ("tamale", "kumasi"):  # the SIM moved
+        await pay(chain, name, str(order.svc_code), balance=92_500)
+        await chain[name].shop.env.store.write(
+            lambda tx: tx.run("UPDATE payments SET sim_key = :sim", {"sim": "8923301000000000001"})
+        )
+        await chain[name].settle()
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
+    second = await chain["kumasi"].payment(ID)
+    with pytest.raises(Refusal) as caught:
+        await hub_flow.give_back(chain.hub.env, OWNER, second.id)
+    assert caught.value.code == ErrorCode.TRANSACTION_ID_ALREADY_USED
+    await chain["kumasi"].settle()
+    assert (await chain["kumasi"].payment(ID)).standing == "handed"
+
+
 async def test_the_clock_of_a_branch_decides_nothing(chain: Chain) -> None:
     order = await chain.hub.request(2500)
     branch = chain["kumasi"]
