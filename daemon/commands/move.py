@@ -46,7 +46,7 @@ def move_command(options: argparse.Namespace, places: wire.Places) -> int:
             wire.ErrorCode.UNAVAILABLE,
             EXIT_FAILED,
             f"nothing was copied: {error}",
-            "momo hub init --help",
+            error.next_step if isinstance(error, open_store.NotCopied) else "momo hub init --help",
         ) from error
     finally:
         home.lock.release()

@@ -61,7 +61,15 @@ class Database(Protocol):
 
 
 class NotCopied(MomoError):
-    """Nothing was copied to a server; the text is the reason."""
+    """Nothing was copied to a server; the text is the reason.
+
+    Attributes:
+        next_step: The command to type next.
+    """
+
+    def __init__(self, why: str, next_step: str = "momo hub init --help") -> None:
+        super().__init__(why)
+        self.next_step = next_step
 
 
 class Copied(Struct, frozen=True):

@@ -52,7 +52,8 @@ def copy_to_server(path: str, url: str, now_us: int) -> Copied:
 
     Raises:
         DriverMissing: There is no driver for the server.
-        NotCopied: The file is of another version or damaged, the database is not empty, or a row does not fit.
+        NotCopied: The file is of another version or damaged, the shop is a branch, the database is not empty, or a row
+            does not fit.
         Unavailable: Another daemon writes to the database, or the server cannot be used.
     """
     try:

@@ -41,13 +41,19 @@ async def preview(env: Env) -> dict[str, Any]:
     """Return the number of rows that would be sent, and the codes in use that begin with a digit, as a hub's do.
 
     Raises:
-        Refusal: BRANCH_EXISTS.
+        Refusal: BRANCH_EXISTS, also if the shop is on a server and could send nothing.
     """
     now = env.clock.now_us()
 
     def look(reader: Reader) -> dict[str, Any]:
         if env.place.role is not ShopRole.ALONE:
             raise Refusal(ErrorCode.BRANCH_EXISTS)
+        if reader.is_postgresql:
+            raise Refusal(
+                ErrorCode.BRANCH_EXISTS,
+                "The data of this shop is on a PostgreSQL server; a branch keeps its data in a file.",
+                hint="Set up a shop of its own for the branch: `momo setup` on its machine.",
+            )
         return {**feed.counts(reader), "codes_like_a_hub": restored.codes_like_a_hub(reader, now)}
 
     return await env.store.read(look)

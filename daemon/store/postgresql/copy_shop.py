@@ -31,31 +31,45 @@ def copy_shop(file: str, url: str, now_us: int) -> Copied:
     """Copy every row of the shop in `file` to the empty database at `url`. The file stays as it is.
 
     Raises:
-        NotCopied: The file is of another version or damaged, the database is not empty, or a row does not fit.
+        NotCopied: The file is of another version or damaged, the shop is a branch, the database is not empty, or a row
+            does not fit.
         Unavailable: Another daemon writes to the database.
     """
     server = Server(url)
-    try:
-        writer, readers = server.connect(now_us, 0, create=True)
-    except psycopg.Error as error:
-        raise NotCopied(f"{server.server}: {_line(error)}") from error
     with contextlib.ExitStack() as stack:
-        for connection in (writer, *readers):
-            stack.callback(connection.close)
         try:
             source = stack.enter_context(
                 contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True))
             )
+            _check(source)
+        except sqlite3.Error as error:
+            raise NotCopied(_line(error)) from error
+        try:
+            writer, readers = server.connect(now_us, 0, create=True)
+        except psycopg.Error as error:
+            raise NotCopied(f"{server.server}: {_line(error)}") from error
+        for connection in (writer, *readers):
+            stack.callback(connection.close)
+        try:
             return _copy(source, writer)
         except (psycopg.Error, sqlite3.Error) as error:
             raise NotCopied(_line(error)) from error
 
 
-def _copy(source: sqlite3.Connection, target: Connection) -> Copied:
+def _check(source: sqlite3.Connection) -> None:
     source.execute("BEGIN")
     (steps,) = source.execute("SELECT COUNT(*) FROM schema_migrations").fetchone()
     if steps != len(migrate.migrations()):
         raise NotCopied("the shop's file is of another version of momo: start its daemon once")
+    # Only in a file each change of a row is noted for the hub.
+    if source.execute("SELECT 1 FROM hub_link").fetchone() is not None:
+        raise NotCopied(
+            "this shop is a branch, whose data must stay in its file to be sent to its hub",
+            "momo branch leave",
+        )
+
+
+def _copy(source: sqlite3.Connection, target: Connection) -> Copied:
     if target.execute("SELECT 1 FROM shop").fetchone() is not None:
         raise NotCopied("the database on the server has a shop already: name an empty one")
     target.execute("BEGIN")

@@ -12,6 +12,7 @@ import pytest
 
 from daemon.core.errors import Refusal, Unavailable
 from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.store.database import NotCopied
 from daemon.store.engine import Store
 from daemon.store.migrate import migrations
 from daemon.store.payments import transactions
@@ -20,6 +21,7 @@ from daemon.store.postgresql.copy_shop import copy_shop
 from daemon.store.postgresql.server import Server
 from daemon.wire import ErrorCode
 from tests.fakes import new_database, postgresql
+from tests.fakes.branches import Chain, FakeBranch
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -111,6 +113,24 @@ async def test_a_shop_whose_file_has_a_character_that_the_server_has_not_moves(
     with psycopg.connect(url) as connection:
         found = connection.execute("SELECT id, customer_name FROM transactions").fetchall()
     assert found == [(asked.id, "a\ufffdb")]
+
+
+async def test_a_branch_does_not_move_and_a_shop_on_a_server_does_not_join(tmp_path: Path) -> None:
+    chain = await Chain.make(tmp_path, "kumasi")
+    with closing(chain):
+        url = postgresql.cluster().new_database()
+        with pytest.raises(NotCopied, match="this shop is a branch") as not_copied:
+            copy_shop(chain["kumasi"].shop.env.store.path, url, NOW)
+        assert not_copied.value.next_step == "momo branch leave"
+        with psycopg.connect(url) as connection:
+            made = "SELECT COUNT(*) FROM pg_class WHERE relname = 'shop'"
+            assert connection.execute(made).fetchone() == (0,)
+
+        late = FakeBranch(await FakeShop.make(tmp_path / "late"), chain.hub, tmp_path / "late")
+        with closing(late.shop), pytest.raises(Refusal, match="keeps its data in a file"):
+            await late.join("late")
+        joined = await chain.hub.values("SELECT name FROM branches WHERE status = 'joined'")
+        assert joined == ["kumasi"]
 
 
 async def test_a_second_daemon_waits_until_the_first_one_ends() -> None:
