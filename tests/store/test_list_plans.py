@@ -8,6 +8,8 @@ from typing import Any
 from daemon.core.inputs import CallMeta
 from daemon.flows.webhooks import replay
 from daemon.flows.webhooks.replay import ReplayRequest
+from daemon.store import journal
+from daemon.store.branches import branches, copies
 from daemon.store.engine import Reader
 from daemon.store.payments import payment_list, transaction_list
 from daemon.store.payments.payment_list import PaymentFilter
@@ -136,3 +138,44 @@ async def test_payments_by_time_and_by_amount_are_read_in_the_order_of_an_index(
     connection.close()
     assert not [plan for plan in plans if "TEMP B-TREE" in plan]
     assert [plan for plan in plans if "payments_by_amount" in plan]
+
+
+async def test_a_hub_reads_the_rows_of_one_branch_by_an_index(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    statements: set[str] = set()
+    writer(shop.env.store).set_trace_callback(statements.add)
+
+    def read(tx: Any) -> None:
+        for kind in ("message", "payment", "transaction", "review"):
+            copies.rows_of(tx, "b1", kind, 5, 500)
+        branches.counts(tx, "b1")
+        branches.handed_and_unused(tx, "b1")
+        journal.has(tx, "notice.paid_twice", "p1")
+
+    await shop.env.store.write(read)
+    writer(shop.env.store).set_trace_callback(None)
+    shop.close()
+    with sqlite3.connect(tmp_path / "momo.db") as base:
+        steps = {
+            str(line[3])
+            for statement in statements
+            if statement.startswith("SELECT")
+            for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")
+        }
+    base.close()
+    assert not {step for step in steps if "TEMP B-TREE" in step or step.startswith("SCAN")}
+    assert not {step for step in steps if "PRIMARY KEY (rowid>?)" in step}
+    assert {"payments_handed_up", "events_of_doubles"} <= {
+        word for step in steps for word in step.split()
+    }
+
+
+async def test_the_indexes_of_branches_hold_no_row_of_a_shop_without_any(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    made = await shop.values(
+        "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql LIKE '%(branch_id%' "
+        "AND tbl_name IN ('messages', 'payments', 'transactions', 'reviews')"
+    )
+    shop.close()
+    assert len(made) == 7
+    assert all("WHERE branch_id IS NOT NULL" in one for one in made)

@@ -167,6 +167,7 @@ CREATE INDEX messages_incomplete ON messages (state, sim_key, created_at, receiv
 CREATE INDEX messages_parts_missing ON messages (state, mode) WHERE reasons = '["parts_missing"]';
 CREATE INDEX messages_by_sender ON messages (LOWER(sender), seq);
 CREATE INDEX messages_by_arrival ON messages (state, received_at, payment_method_seq) WHERE state <> 'incomplete';
+CREATE INDEX messages_of_branch ON messages (branch_id, seq) WHERE branch_id IS NOT NULL;
 CREATE INDEX messages_with_text ON messages (created_at) WHERE body IS NULL OR body <> '';
 CREATE TRIGGER messages_counted_in AFTER INSERT ON messages WHEN NEW.state <> 'incomplete'
 BEGIN
@@ -471,6 +472,9 @@ CREATE TABLE payments (
 CREATE UNIQUE INDEX payments_one_per_telco_id ON payments (telco_transaction_id, mode, provider) WHERE double_of IS NULL;
 CREATE INDEX payments_double ON payments (telco_transaction_id) WHERE double_of IS NOT NULL;
 CREATE INDEX payments_of_branch ON payments (branch_id, stored_at) WHERE branch_id IS NOT NULL;
+CREATE INDEX payments_of_branch_in_order ON payments (branch_id, seq) WHERE branch_id IS NOT NULL;
+CREATE INDEX payments_handed_up ON payments (branch_id, seq)
+    WHERE branch_id IS NOT NULL AND decider = 'hub' AND standing <> 'used';
 CREATE INDEX payments_unplaced ON payments (mode, stored_at) WHERE payment_method_seq IS NULL;
 CREATE INDEX payments_by_line ON payments (payment_method_seq, stored_at);
 CREATE INDEX payments_by_storage ON payments (mode, stored_at);
@@ -553,6 +557,7 @@ CREATE INDEX transactions_by_client_reference ON transactions (client_reference)
     WHERE client_reference IS NOT NULL;
 CREATE INDEX transactions_expiring ON transactions (expires_at) WHERE status = 'PENDING';
 CREATE INDEX transactions_of_branch ON transactions (branch_id, created_at) WHERE branch_id IS NOT NULL;
+CREATE INDEX transactions_of_branch_in_order ON transactions (branch_id, seq) WHERE branch_id IS NOT NULL;
 CREATE INDEX transactions_expecting ON transactions (mode, expected_telco_transaction_id, seq)
     WHERE expected_telco_transaction_id IS NOT NULL;
 CREATE UNIQUE INDEX transactions_one_per_expected_id ON transactions (mode, expected_telco_transaction_id)
@@ -679,6 +684,7 @@ CREATE TABLE reviews (
 CREATE UNIQUE INDEX reviews_one_open_per_message ON reviews (message_id) WHERE state = 'open';
 CREATE INDEX reviews_by_state ON reviews (state, seq);
 CREATE INDEX reviews_by_payment ON reviews (payment_id);
+CREATE INDEX reviews_of_branch ON reviews (branch_id, seq) WHERE branch_id IS NOT NULL;
 CREATE INDEX reviews_open_by_transaction ON reviews (transaction_id) WHERE state = 'open';
 
 -- SMS to payers and the owner, and tests of modems; each is sent at most once.
@@ -991,6 +997,7 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_by_transaction ON events (transaction_seq, seq) WHERE transaction_seq IS NOT NULL;
 CREATE INDEX events_of_people ON events (seq) WHERE actor <> 'momo';
+CREATE INDEX events_of_doubles ON events (payment_seq) WHERE type IN ('notice.id_conflict', 'notice.paid_twice');
 CREATE TRIGGER events_never_change BEFORE UPDATE ON events
 BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
 CREATE TRIGGER events_never_go BEFORE DELETE ON events

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from daemon.store import journal
+from daemon.store.branches import branches, copies
 from daemon.store.engine import Reader
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.store.postgresql.connection import Connection
@@ -60,3 +62,30 @@ def test_a_page_of_transactions_is_not_sorted(
     assert "transactions_by_created" in ordered
     assert "->  Sort" not in ordered
     assert "->  Incremental Sort" not in ordered
+
+
+@pytest.mark.parametrize(
+    ("kind", "index"),
+    [
+        ("message", "messages_of_branch"),
+        ("payment", "payments_of_branch_in_order"),
+        ("transaction", "transactions_of_branch_in_order"),
+        ("review", "reviews_of_branch"),
+    ],
+)
+def test_a_page_of_the_restore_of_a_branch_is_read_from_its_index(
+    explaining: Explaining, kind: str, index: str
+) -> None:
+    copies.rows_of(Reader(explaining), "b1", kind, 5, 500)
+    plan = explaining.plans[-1]
+    assert f"Index Scan using {index} on" in plan
+    assert "Sort" not in plan
+
+
+def test_the_handed_up_payments_and_the_notice_about_a_double_are_read_from_their_indexes(
+    explaining: Explaining,
+) -> None:
+    branches.handed_and_unused(Reader(explaining), "b1")
+    assert "Index Scan using payments_handed_up on" in explaining.plans[-1]
+    journal.has(Reader(explaining), "notice.paid_twice", "p1")
+    assert "Index Scan using events_of_doubles on" in explaining.plans[-1]
