@@ -287,6 +287,13 @@ def _url(*schemes: str) -> Rule:
     return check
 
 
+def _device(value: str) -> str:
+    # The clients append a path to it, and take it apart without checking it again.
+    if re.fullmatch(r"[!-~]*", value) is None or set("@?#") & set(value):
+        return "takes an address in plain characters, without blanks, @, ? and #"
+    return _url("https", "http")(value)
+
+
 def _origin(value: str) -> str:
     # As browsers send it: lower case, no path, no default port. It is compared as text.
     host = r"([a-z0-9-]+(\.[a-z0-9-]+)*|\[[0-9a-f:]+\])"
@@ -472,9 +479,9 @@ _RULES: Final[dict[str, Rule]] = {
     "secrets.store": _one_of("auto", "keyring", "file"),
     "sources.name": name_fault,
     "sources.kind": _one_of(*SourceKind),
-    "sources.url": _url("https", "http"),
+    "sources.url": _device,
     "sources.networks": _one_of(NO_SIM, *(each.network for each in PROVIDERS.values())),
-    "sources.phone_url": _url("https", "http"),
+    "sources.phone_url": _device,
     "sources.ping_s": _between(30, 86_400),
     "sources.timezone": timezone_fault,
     "sources.poll_s": _between(0.5, 3600),

@@ -51,6 +51,26 @@ def test_wrong_entry_is_told_with_its_line(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+@each(
+    "address",
+    [
+        " http://192.168.1.5:8080",
+        "http://192.168.1.5:8080 ",
+        "http://192.168.1.5:8080\\n",
+        "http://192.168.1.5\\t",
+        "http://handy.münchen.example",
+        "http://192.168.1.5/?x",
+        "http://192.168.1.5/#x",
+        "http://192.168.1.5/@x",
+    ],
+)
+def test_an_address_that_the_client_of_a_phone_cannot_take_apart_is_refused(address: str) -> None:
+    phone = '[[sources]]\nname = "phone"\nkind = "android"\nnetworks = ["mtn"]\nphone_url = '
+    assert parse_config(f'{phone}"http://192.168.1.5:8080/"').sources
+    with pytest.raises(ConfigError, match=r"without blanks, @, \? and #"):
+        parse_config(f'{phone}"{address}"')
+
+
 def test_adding_a_stick_keeps_the_file_and_is_done_once(tmp_path: Path) -> None:
     here = places(tmp_path)
     Path(here.config).write_text("# mine\n[trust]\nbalance_check = 'warn'")
