@@ -370,7 +370,8 @@ def _webhook(kind: EventKind, text: str, schema: Schema) -> dict[str, Any]:
     )
     names = {
         "X-Svc-Signature": signature,
-        "webhook-id": "the `webhook_id`; to avoid counting a payment twice, deduplicate on `data.transaction_id`",
+        "webhook-id": "the `webhook_id`; to avoid counting a payment twice, book it once per "
+        "`data.telco.provider` and `data.telco.transaction_id`",
         "webhook-timestamp": "the same second as `t`",
         "webhook-signature": "Standard Webhooks 1.0",
     }

@@ -98,6 +98,7 @@ async def test_a_merged_holder_is_told_to_those_who_got_the_forward(shop: FakeSh
     assert target == asked
     assert body["data"]["supersedes_reference"] == forwarded["data"]["reference"]
     assert body["data"]["reference"] == request.reference
+    assert body["data"]["telco"] == forwarded["data"]["telco"]
     assert {"reference", "svc_code", "matched_by"} <= set(body["data"]["changed"])
     assert "amount" not in body["data"]["changed"]
     assert len(await sent(shop, EventKind.FORWARDED)) == 2  # it is not sent again

@@ -92,8 +92,11 @@ async def test_what_went_out_under_the_holder_is_not_forwarded_again(shop: FakeS
     await shop.reconcile(request.reference, ID)
     rows = await shop.rows(Delivery, "deliveries")
     assert [row.event for row in rows] == ["transaction.forwarded", "transaction.completed"]
-    data = json.loads((await shop.bodies())[1])["data"]
+    first, data = (json.loads(body)["data"] for body in await shop.bodies())
     assert data["supersedes_reference"] == "svc_trx_" + holder.replace("-", "")
+    assert data["transaction_id"] != first["transaction_id"] == holder
+    for name in ("provider", "transaction_id"):  # by these a receiver books the money once
+        assert data["telco"][name] == first["telco"][name] is not None
     assert data["match"]["matched_by"] == "reconcile"
 
 
