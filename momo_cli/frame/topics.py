@@ -66,6 +66,7 @@ With MOMO_HOME, one folder holds everything:
   state/        crash files, locks    master.key    key of the sealed secrets, mode 0600
   momo.ballast  16 MB that are freed when the disk is full
   messages/     the message journal: every SMS as it came, a file per month
+  templates/    your own wordings     tls/          the shop's own certificate authority
   state/idem.ndjson             idempotency keys of the last 100 payment requests, to repeat a call safely
 
 Without it, for each user and profile (NAME is "default" unless --profile is given):

@@ -39,10 +39,11 @@ def create(
     ] = None,
     keep: Annotated[str | None, option("7d,4w,12m", "Remove old backups afterwards.")] = None,
 ) -> Answer:
-    """Back up the whole shop into one file.
+    """Back up the database into one file.
 
-    The backup is checked too. The shop stays open meanwhile. The file contains no key: its secrets are encrypted. Keep
-    a copy of master.key somewhere else (momo help files). If a rule of the ledger does not hold in the shop, the backup
+    The backup is checked too. The shop stays open meanwhile. The file has every payment, transaction, user and API key.
+    It lacks the settings (config.toml), master.key, which opens its encrypted secrets, and the folders templates,
+    messages and tls. Keep copies of these somewhere else (momo help files). If a rule of the ledger does not hold in the shop, the backup
     is kept, the findings are shown, and the exit code is 6. --keep removes old backups from the shop's backup folder
     afterwards, as momo backup prune does. Without --to the backup is also copied to `[backup] also_to`, if that is set:
     exit 6 if the copy fails, 0 with a note if the stick is not plugged in.
