@@ -51,7 +51,7 @@ demo: $(RUNTIME) ## Show a payment in a throw-away shop with an emulated phone
 	@$(BIN)/momo demo
 
 # The hub is on a throw-away PostgreSQL server where one is installed; make demo-hub STORE=postgresql:///momo names another.
-demo-hub: $(DEV) ## Show head office and two branches, with a line that is cut and comes back
+demo-hub: $(DEV) ## Show head office and two branches, with a connection that is cut and comes back
 	@$(BIN)/python -m daemon demo-hub $(if $(STORE),--store $(STORE))
 
 check: $(DEV) ## Check format, lint, types, layers and dependencies

@@ -245,7 +245,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.BRANCH_ASKED: Spec(
         503,
         "The branch has this payment and was asked for it.",
-        "Repeat the call after `Retry-After` seconds; the branch answers when its line is up.",
+        "Repeat the call after `Retry-After` seconds; the branch answers when its connection is back.",
     ),
     _E.REVIEW_ALREADY_DECIDED: Spec(
         409, "This review was already decided.", "Retrieve it to see the decision."

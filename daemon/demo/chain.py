@@ -1,6 +1,6 @@
 """`make demo-hub`: head office and two branches with emulated phones.
 
-The line is cut and comes back. With a PostgreSQL server a standby daemon takes over at the end.
+The connection is cut and comes back. With a PostgreSQL server a standby daemon takes over at the end.
 """
 
 import contextlib
@@ -178,18 +178,18 @@ class _Play:
     def _pay_offline(self, address: str) -> None:
         order = self._order(self._hub, "9.00")
         self._hub.stop_daemon()
-        self._step("The line is cut", "head office does not answer")
+        self._step("The connection is cut", "head office does not answer")
         self._pay("tamale", order["svc_code"], 900)
         tamale = self._branches["tamale"]
         _wait(lambda: self._status(tamale)["undecided"] == 1, "the payment was not handed up")
         self._step(
-            "A customer pays at Tamale's number", "Tamale keeps it: head office will know when the line is back",
+            "A customer pays at Tamale's number", "Tamale keeps it: head office will know when the connection is back",
             _BALANCE,
         )  # fmt: skip
         self._hub.start_daemon(http=address, modem=False)
         _wait(lambda: self._paid_at(self._hub, order["reference"]), "the order was not paid")
         self._step(
-            "The line comes back",
+            "The connection comes back",
             "and the order is paid, once",
             f"momo tx show {order['svc_code']}",
         )

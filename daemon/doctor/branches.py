@@ -54,13 +54,13 @@ def _answers(system: System, found: HubLink) -> Check:
     if found.heard_at is None:
         return Check(
             "hub.link", Status.WARN, f"the hub {found.url} has not answered yet",
-            "check the line, and that the hub runs",
+            "check the connection, and that the hub runs",
         )  # fmt: skip
     gone = system.now_us - found.heard_at
     if gone > LATE_US:
         return Check(
             "hub.link", Status.WARN, f"the hub {found.url} answered last {_span(gone)} ago; the branch works on",
-            "check the line, and that the hub runs",
+            "check the connection, and that the hub runs",
         )  # fmt: skip
     return Check("hub.link", Status.OK, f"the hub {found.url} answers")
 

@@ -77,7 +77,7 @@ def branch_asked(tx: Tx, branch_id: str, how: str = ASKED) -> Refusal:
     assert branch is not None, "a copy belongs to a branch"
     return Refusal(
         ErrorCode.BRANCH_ASKED,
-        f"The branch {branch.name} {how}; it answers when its line is up.",
+        f"The branch {branch.name} {how}; it answers when its connection is back.",
         headers={"Retry-After": str(ASK_AGAIN_S)},
         retry_after=ASK_AGAIN_S,
         branch=branch.name,

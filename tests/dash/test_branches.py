@@ -159,7 +159,7 @@ async def test_a_branch_marks_what_is_for_head_office(api: FakeApi) -> None:
     day = (await person.get("/dash/day")).text
     assert "1 payment of GHS\N{NO-BREAK SPACE}25.00 is for head office." in day
     one = f"/dash/payments/{payment}"
-    assert "head office will know when the line is back" in (await person.get(one)).text
+    assert "head office will know when the connection is back" in (await person.get(one)).text
 
     for body, said in (
         ({"status": "OVERPAID", "reference": "svc_trx_1", "origin": "request"}, "svc_trx_1"),

@@ -38,7 +38,7 @@ def join(
 ) -> Answer:
     """Make this shop a branch of a hub.
 
-    It sends its history, then all that it stores; it works on without a line and sends later. On a terminal the command
+    It sends its history, then all that it stores; it works on without internet and sends later. On a terminal the command
     waits until the history is sent, and compares number and sum of the payments of each day with the hub's; Ctrl-C ends
     the waiting. Its payment codes begin with a letter from now on. Codes in use that begin with a digit stay its own.
 

@@ -167,7 +167,7 @@ def release(
     """Give a payment back to its branch.
 
     The branch handed it up, because its reference has a code of head office, or because head office claimed it. From now
-    on head office does not use it; the branch does once its line is up.
+    on head office does not use it; the branch does once its connection is back.
 
     Examples:
         momo hub release 0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f
@@ -247,7 +247,7 @@ def _ask(
 ) -> Answer:
     asked = {"branch": branch, "kind": kind, "body": body}
     reply = client.call("POST", Path.LOCAL_HUB_COMMANDS, body=asked)
-    said = f"{terminal.tick} The branch {clean(branch)} is asked; it answers when its line is up."
+    said = f"{terminal.tick} The branch {clean(branch)} is asked; it answers when its connection is back."
     return Answer(*reply.parts, lines=[said], next=["momo hub status"])
 
 
