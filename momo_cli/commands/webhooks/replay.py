@@ -268,6 +268,6 @@ def _lines(total: dict[str, Any], verb: str) -> list[str]:
     if elsewhere := total["already_delivered_elsewhere"]:
         lines.append(
             f"  {elsewhere} of them are delivered to another endpoint already: "
-            "receivers of one till must recognise them by data.transaction_id"
+            "receivers of one till must recognise them by data.telco.provider and data.telco.transaction_id"
         )
     return lines
