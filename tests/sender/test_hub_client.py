@@ -1,6 +1,7 @@
 """The client of a branch: what it sends to its hub, over which connections, and what it says when no hub answers."""
 
 import asyncio
+import datetime as dt
 import gc
 import gzip
 import json
@@ -14,8 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from daemon.core.branches.public_key import spki_of
+from daemon.core.branches.public_key import spki_of_pem
 from daemon.sender import http_client, streams
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
 from tests.fakes.clock import FakeClock
@@ -33,7 +38,7 @@ def hub(certificates: Path) -> Iterator[Receiver]:
 
 
 def pin_of(hub: Receiver) -> str:
-    return spki_of((hub.directory / "server.pem").read_bytes())[:16]
+    return spki_of_pem((hub.directory / "server.pem").read_bytes())[:16]
 
 
 @asynccontextmanager
@@ -261,6 +266,42 @@ async def test_nothing_is_sent_to_a_server_with_another_key(hub: Receiver) -> No
         await client.call("/v1/branch/sync", {})
     await client.aclose()
     assert hub.requests == []
+
+
+async def test_a_server_whose_certificate_contains_the_hubs_as_text_is_not_the_hub(
+    tmp_path: Path,
+) -> None:
+    hubs = tmp_path / "hub"
+    hubs.mkdir()
+    with Receiver(hubs):
+        text = (hubs / "server.pem").read_bytes()
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "another server")])
+    day = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)
+    draft = x509.CertificateBuilder(name, name, key.public_key(), 7, day, day + dt.timedelta(9))
+    comment = x509.UnrecognizedExtension(x509.ObjectIdentifier("2.16.840.1.113730.1.13"), text)
+    made = draft.add_extension(comment, critical=False).sign(key, SHA256())
+    served = tmp_path / "served.pem"
+    served.write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        + made.public_bytes(Encoding.PEM)
+    )
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(served)
+    received = list[bytes]()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.read(100))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    client = HubClient(url, spki_of_pem(text)[:16], "key_1")
+    with pytest.raises(HubUnreachableError, match="has another key than the hub"):
+        await client.call("/v1/branch/sync", {}, timeout_s=1)
+    await client.aclose()
+    server.close()
+    assert not any(received)
 
 
 async def test_why_no_hub_was_reached_is_said(hub: Receiver) -> None:

@@ -9,7 +9,7 @@ from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
-from daemon.core.branches.public_key import spki_of
+from daemon.core.branches.public_key import spki_of_pem
 from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp_or_none
 from daemon.env import Env
@@ -78,7 +78,7 @@ def _own_pin(env: Env) -> str:
     path = env.config.http.tls_cert
     if not path:
         return ""
-    return spki_of(FilePath(path).read_bytes())[:PIN_CHARACTERS]
+    return spki_of_pem(FilePath(path).read_bytes())[:PIN_CHARACTERS]
 
 
 async def release(call: Call) -> Reply:

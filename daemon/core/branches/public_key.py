@@ -25,18 +25,30 @@ class CertificateError(MomoError):
     """These octets are not a certificate."""
 
 
+def spki_of_pem(text: bytes) -> str:
+    """Return `spki_of` of the first certificate in a PEM file.
+
+    Never for octets of a peer: a certificate may contain another one as PEM.
+
+    Raises:
+        CertificateError: There is none, or it is not readable.
+    """
+    pem = _PEM.search(text)
+    if pem is None:
+        raise _unreadable("there is no certificate in PEM")
+    try:
+        certificate = binascii.a2b_base64(pem[1])
+    except binascii.Error as error:
+        raise _unreadable(str(error)) from error
+    return spki_of(certificate)
+
+
 def spki_of(certificate: bytes) -> str:
-    """Return the SHA-256 of the public key (SubjectPublicKeyInfo) of a certificate, hex; DER, or the first one in PEM.
+    """Return the SHA-256 of the public key (SubjectPublicKeyInfo) of a certificate in DER, hex.
 
     Raises:
         CertificateError: It is not a certificate.
     """
-    pem = _PEM.search(certificate)
-    if pem is not None:
-        try:
-            certificate = binascii.a2b_base64(pem[1])
-        except binascii.Error as error:
-            raise CertificateError(f"the certificate is not readable: {error}") from error
     fields, _, after = _first(certificate, _SEQUENCE)
     if after:
         raise _unreadable("something follows it")

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from daemon import wire
-from daemon.core.branches.public_key import spki_of
+from daemon.core.branches.public_key import spki_of_pem
 from daemon.loops.branches.link import HubLinkLoop
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config, Http
@@ -89,7 +89,7 @@ async def test_a_branch_joins_a_hub_with_a_certificate_that_nobody_signed(
     word = await word_of(hub)
     pin = word.partition(".")[2]
     served = Path(hub.shop.env.config.http.tls_cert).read_bytes()
-    assert spki_of(served).startswith(pin)
+    assert spki_of_pem(served).startswith(pin)
     assert len(pin) == 16
     assert (await join(branch, hub, word))["data"]["joined"] is True
     async with linked(branch):

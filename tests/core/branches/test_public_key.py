@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.branches.public_key import CertificateError, spki_of
+from daemon.core.branches.public_key import CertificateError, spki_of, spki_of_pem
 
 DAY: Final = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)
 KEYS: Final[dict[str, Callable[[], Any]]] = {
@@ -41,22 +41,30 @@ def expected(made: x509.Certificate) -> str:
     return hashlib.sha256(octets).hexdigest()
 
 
-@pytest.mark.parametrize("encoding", [Encoding.DER, Encoding.PEM])
 @pytest.mark.parametrize("kind", KEYS)
-def test_the_key_is_the_same_that_a_library_finds(kind: str, encoding: Encoding) -> None:
+def test_the_key_is_the_same_that_a_library_finds(kind: str) -> None:
     made = certificate(kind)
-    assert spki_of(made.public_bytes(encoding)) == expected(made)
+    assert spki_of(made.public_bytes(Encoding.DER)) == expected(made)
+    assert spki_of_pem(made.public_bytes(Encoding.PEM)) == expected(made)
+
+
+def test_a_certificate_inside_another_one_does_not_count() -> None:
+    inner = certificate("RSA").public_bytes(Encoding.PEM)
+    comment = element(0x30, KEY, b"\x04\x82" + len(inner).to_bytes(2, "big") + inner, long=True)
+    made = element(0x30, element(0x30, *BEFORE, KEY, comment, long=True), SEQUENCE, long=True)
+    assert spki_of(made) == hashlib.sha256(KEY).hexdigest()
 
 
 def test_of_a_file_with_a_private_key_and_a_chain_the_first_certificate_counts() -> None:
     first, second = (certificate(kind).public_bytes(Encoding.PEM) for kind in ("RSA", "P-256"))
     key = b"-----BEGIN PRIVATE KEY-----\nMAo=\n-----END PRIVATE KEY-----\n"
-    assert spki_of(key + b"a note\n" + first + second) == expected(certificate("RSA"))
+    assert spki_of_pem(key + b"a note\n" + first + second) == expected(certificate("RSA"))
 
 
-def element(tag: int, *contents: bytes) -> bytes:
+def element(tag: int, *contents: bytes, long: bool = False) -> bytes:
     joined = b"".join(contents)
-    return bytes((tag, len(joined))) + joined
+    length = b"\x82" + len(joined).to_bytes(2, "big") if long else bytes((len(joined),))
+    return bytes((tag,)) + length + joined
 
 
 SEQUENCE: Final = element(0x30)
@@ -83,13 +91,28 @@ def test_a_certificate_of_version_1_does_not_state_its_version() -> None:
         (element(0x30, element(0x30, *BEFORE, KEY)) + b"x", "something follows it"),
         (element(0x30, element(0x30, *BEFORE[1:], KEY)), "an element with tag 0x02 is missing"),
         (element(0x30, element(0x30, *BEFORE)), "an element with tag 0x30 is missing"),
-        (b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----", "Invalid base64"),
-        (b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----", "tag 0x30 is missing"),
+        (b"-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----", "tag 0x30 is missing"),
     ],
 )
 def test_what_is_not_a_certificate_is_refused_with_the_reason(octets: bytes, why: str) -> None:
     with pytest.raises(CertificateError, match=f"^the certificate is not readable: .*{why}"):
         spki_of(octets)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"", "there is no certificate in PEM"),
+        (element(0x30, element(0x30, *BEFORE, KEY)), "there is no certificate in PEM"),
+        (b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----", "Invalid base64"),
+        (b"-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----", "tag 0x30 is missing"),
+    ],
+)
+def test_a_file_without_a_readable_certificate_is_refused_with_the_reason(
+    text: bytes, why: str
+) -> None:
+    with pytest.raises(CertificateError, match=f"^the certificate is not readable: .*{why}"):
+        spki_of_pem(text)
 
 
 @given(st.binary() | st.binary().map(lambda octets: b"\x30\x84\0\0" + octets))
