@@ -18,6 +18,10 @@ from daemon.sender.streams import NetworkError
 
 PIN_CHARACTERS: Final = 16
 """Of the SHA-256 of the hub's public key in an invitation."""
+RETRY_AFTER_MAX_S: Final = 3600.0
+"""Longest wait that a hub may ask for."""
+MESSAGE_MAX: Final = 300
+CODE_MAX: Final = 64
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -31,7 +35,7 @@ class HubRefusalError(MomoError):
     Attributes:
         status: The HTTP status.
         code: The `error.code`, empty if there is none.
-        retry_after_s: The header, None without it.
+        retry_after_s: The header, at most an hour; None without it.
     """
 
     def __init__(self, status: int, code: str, message: str, retry_after_s: float | None) -> None:
@@ -91,7 +95,7 @@ class HubClient:
             answer = await self._open().post(path, headers, octets, timeout_s)
         except (NetworkError, OSError) as error:
             raise HubUnreachableError(_described(error)) from error
-        return _read(answer)
+        return _read(answer, self._url)
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -139,22 +143,45 @@ def _pinned(pin: str) -> type[ssl.SSLObject]:
     return Pinned
 
 
-def _read(answer: Reply) -> dict[str, Any]:
+def _read(answer: Reply, url: str) -> dict[str, Any]:
     try:
         body = json.loads(answer.body)
-        if answer.status == 200:
-            return dict(body["data"])
-        error = body["error"]
-        code, message = str(error["code"]), str(error["message"])
-    except (ValueError, LookupError, TypeError):
-        code, message = "", ""
+    except (ValueError, RecursionError):
+        body = None
+    if answer.status < 400:
+        data = body.get("data") if isinstance(body, dict) else None
+        if answer.status == 200 and isinstance(data, dict):
+            return data
+        raise HubUnreachableError(_not_a_hub(answer, url, is_json=body is not None))
+    error = body.get("error") if isinstance(body, dict) else None
+    code = message = ""
+    if isinstance(error, dict):
+        code = _plain(str(error.get("code", "")), CODE_MAX)
+        message = _plain(str(error.get("message", "")), MESSAGE_MAX)
     if answer.status == 401:
         message = (
             "the hub does not take this branch's key: it was revoked, or another machine joined as this branch; "
             "invite again with momo hub invite"
         )
     after = answer.headers.get("retry-after", "")
-    raise HubRefusalError(answer.status, code, message, float(after) if after.isdecimal() else None)
+    after_s = min(float(after), RETRY_AFTER_MAX_S) if after.isdecimal() else None
+    raise HubRefusalError(answer.status, code, message, after_s)
+
+
+def _not_a_hub(answer: Reply, url: str, *, is_json: bool) -> str:
+    what = "other JSON than a hub's" if is_json else "no JSON"
+    if answer.status >= 300:
+        what = f"it leads to {_plain(answer.headers.get('location', ''), MESSAGE_MAX) or 'nothing'}"
+    return (
+        f"what answers at {url} is not a hub (status {answer.status}, {what}): "
+        "check the address, or log in to the network"
+    )
+
+
+def _plain(text: str, most: int) -> str:
+    """Return a text of the other side in one line, without unprintable characters; it is stored and logged."""
+    kept = "".join(one for one in text if one.isprintable() or one.isspace())
+    return " ".join(kept.split())[:most]
 
 
 def _described(error: Exception) -> str:

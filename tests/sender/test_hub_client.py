@@ -242,14 +242,30 @@ async def test_an_answer_may_take_longer_while_it_comes(hub: Receiver) -> None:
             (503, "UNAVAILABLE", "The disk is full.", 9.0),
         ),
         (Answer(502, body=b"<html>"), (502, "", "the hub answered 502", None)),
-        (Answer(200, body=b"<html>"), (200, "", "the hub answered 200", None)),
+        (Answer(500, body=b'{"error": 5}'), (500, "", "the hub answered 500", None)),
+        (Answer(502, body=b"[" * 200_000), (502, "", "the hub answered 502", None)),
+        (Answer(503, (("Retry-After", "soon"),)), (503, "", "the hub answered 503", None)),
         (
-            Answer(302, (("Location", "/"), ("Retry-After", "soon"))),
-            (302, "", "the hub answered 302", None),
+            Answer(503, (("Retry-After", "315360000"),)),
+            (503, "", "the hub answered 503", 3600.0),
+        ),
+        (Answer(503, (("Retry-After", "9" * 400),)), (503, "", "the hub answered 503", 3600.0)),
+        (
+            Answer(
+                500, body=json.dumps({"error": {"code": "C" * 65, "message": "m" * 301}}).encode()
+            ),
+            (500, "C" * 64, "m" * 300, None),
+        ),
+        (
+            Answer(
+                500,
+                body=b'{"error": {"code": "A\\u001b", "message": " a\\u001b[31m\\n b\\ud800\\t"}}',
+            ),
+            (500, "A", "a[31m b", None),
         ),
     ],
 )
-async def test_an_answer_that_is_not_an_object_of_data_is_a_refusal(
+async def test_an_error_of_the_hub_is_a_refusal_with_short_printable_texts(
     hub: Receiver, answer: Answer, wanted: tuple[int, str, str, float | None]
 ) -> None:
     hub.script(answer)
@@ -258,6 +274,36 @@ async def test_an_answer_that_is_not_an_object_of_data_is_a_refusal(
             await client.call("/v1/branch/sync", {})
     found = caught.value
     assert (found.status, found.code, str(found), found.retry_after_s) == wanted
+
+
+@pytest.mark.parametrize(
+    ("answer", "what"),
+    [
+        (Answer(200, body=b"<html>"), "status 200, no JSON"),
+        (
+            Answer(200, body=b'{"data":' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
+            "status 200, no JSON",
+        ),
+        (Answer(200, body=b'{"data": []}'), "status 200, other JSON than a hub's"),
+        (Answer(204), "status 204, no JSON"),
+        (
+            Answer(302, (("Location", "http://login.example/\t?a"),)),
+            r"status 302, it leads to http://login\.example/ \?a",
+        ),
+        (Answer(304), "status 304, it leads to nothing"),
+    ],
+)
+async def test_a_login_page_of_the_network_is_named_as_what_is_not_a_hub(
+    hub: Receiver, answer: Answer, what: str
+) -> None:
+    hub.script(answer)
+    url = hub.url("", "127.0.0.1")
+    advice = "check the address, or log in to the network"
+    async with client_of(hub) as client:
+        with pytest.raises(
+            HubUnreachableError, match=rf"^what answers at {url} is not a hub \({what}\): {advice}$"
+        ):
+            await client.call("/v1/branch/sync", {})
 
 
 async def test_nothing_is_sent_to_a_server_with_another_key(hub: Receiver) -> None:
