@@ -4,6 +4,7 @@ The hub is on PostgreSQL in tests of that engine; branches are always files.
 """
 
 import gzip
+import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from daemon import wire
 from daemon.core.branches import facts
+from daemon.core.branches.answer import read
 from daemon.core.branches.facts import SyncRequest
 from daemon.core.errors import Refusal
 from daemon.core.json_values import dump
@@ -19,6 +21,7 @@ from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import outbound, sync
 from daemon.loops.branches.commands import HubCommands
+from daemon.runtime.log import Log
 from daemon.sender.hub_client import HubRefusalError, HubUnreachableError
 from daemon.store.branches import branches, feed, link
 from daemon.store.engine import Reader, Tx
@@ -90,7 +93,9 @@ class FakeBranch:
         self.stale = False
         self.requests = outbound.Requests(shop.env)
         self.size_max = facts.BYTES_MAX
-        self._carry_out = HubCommands(shop.env, wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"))
+        self._carry_out = HubCommands(
+            shop.env, wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp"), Log(io.StringIO())
+        )
 
     @property
     def id(self) -> str:
@@ -127,7 +132,7 @@ class FakeBranch:
         if lose_request:
             raise Lost
         try:
-            answer = await self.wire.call(ApiPath.BRANCH_SYNC, self.last_body)
+            answer = read(await self.wire.call(ApiPath.BRANCH_SYNC, self.last_body))
         except HubRefusalError as refusal:
             self.stale = refusal.code == wire.ErrorCode.BRANCH_STALE
             raise
@@ -136,9 +141,9 @@ class FakeBranch:
         self.stale = False
         more = await outbound.take_answer(self.shop.env, outgoing, answer)
         self.outcomes = {}
-        for command in answer["commands"]:
+        for command in answer.commands:
             self.outcomes[command["id"]] = await self._carry_out.carry_out(command)
-        if answer["left"]:
+        if answer.left:
             await join_flow.end(self.shop.env)
         return more or bool(self.outcomes)
 

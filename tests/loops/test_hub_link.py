@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from daemon.core.errors import Unavailable
-from daemon.flows.branches import outbound
+from daemon.core.errors import Refusal, Unavailable
+from daemon.flows.branches import join, outbound
 from daemon.loops.branches import link as hub_link
 from daemon.loops.branches.link import HubLinkLoop
 from daemon.runtime.log import Log
 from daemon.store import journal
 from daemon.store.branches import feed
 from daemon.store.engine import Tx
-from daemon.wire import Mode
-from tests.fakes.branches import Chain, add_modems
+from daemon.wire import ErrorCode, Mode
+from tests.fakes.branches import Chain, FakeBranch, add_modems
 from tests.fakes.seed import seed
-from tests.fakes.shop import FakeShop
+from tests.fakes.shop import OWNER, FakeShop
 from tests.fakes.waiting import until
 
 
@@ -99,6 +99,127 @@ class NarrowHub:
                     f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode()
                 )
         writer.close()
+
+
+class OddHub:
+    """Gives one answer to every request."""
+
+    def __init__(self, data: str) -> None:
+        self.data = data
+        self.requests = list[dict[str, Any]]()
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                length = int(head.partition("content-length:")[2].split("\r\n")[0])
+                body = await reader.readexactly(length)
+                self.requests.append(json.loads(gzip.decompress(body)))
+                text = f'{{"data":{self.data}}}'
+                head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n"
+                writer.write((head + text).encode())
+        writer.close()
+
+
+@contextlib.asynccontextmanager
+async def linked_to(hub: OddHub, branch: FakeBranch) -> AsyncIterator[io.StringIO]:
+    """Run the loop of a branch with this hub; it must go on until the end."""
+    server = await asyncio.start_server(hub.answer, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    await branch.shop.env.store.write(
+        lambda tx: tx.run("UPDATE hub_link SET url = :url", {"url": url})
+    )
+    log = io.StringIO()
+    async with running(branch.shop, branch.folder, log) as task:
+        yield log
+        assert not task.done()
+    server.close()
+
+
+async def test_an_answer_that_is_not_understood_is_a_failure_of_the_hub(tmp_path: Path) -> None:
+    chain = await Chain.make(tmp_path, "kumasi")
+    for data in ("{}", '{"acked": 0, "x": %s}' % ("[" * 200_000 + "]" * 200_000)):
+        async with linked_to(OddHub(data), chain["kumasi"]) as log:
+            await until(lambda shown=log: "hub.not_reached" in shown.getvalue())  # type: ignore[misc]
+    chain.close()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        '{"acked": 0}',
+        '{"acked": 0, "want": {"from_seq": 0}}',
+        '{"acked": 1000000, "commands": [{"id": "c", "kind": "decided", "subject": "s", "body": {}}]}',
+    ],
+)
+async def test_a_hub_that_takes_nothing_is_asked_once_a_second(tmp_path: Path, data: str) -> None:
+    chain = await Chain.make(tmp_path, "kumasi")
+    hub = OddHub(data)
+    async with linked_to(hub, chain["kumasi"]):
+        await until(lambda: len(hub.requests) > 1)
+        await asyncio.sleep(0.5)
+        assert len(hub.requests) <= 3
+    chain.close()
+
+
+async def test_a_command_that_trips_a_fault_is_answered_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_given: object, **_named: object) -> None:
+        raise Refusal(ErrorCode.NOT_A_BRANCH)
+
+    def fail(*_given: object, **_named: object) -> None:
+        raise AssertionError("not thought of")
+
+    chain = await Chain.make(tmp_path, "kumasi")
+    outcomes = dict[str, Any]()
+    for kind, fault, fake in (
+        ("claim", "payments.get", refuse),
+        ("release", "payments.get", fail),
+        ("decided", "journal.add", fail),
+        ("send_sms", "texts.queue_notice", fail),
+    ):
+        command = {"id": kind, "kind": kind, "subject": "s", "body": {"number": "0241234567"}}
+        hub = OddHub(json.dumps({"acked": 1_000_000, "commands": [command]}))
+        with monkeypatch.context() as patched:
+            patched.setattr(f"daemon.flows.branches.commands.{fault}", fake)
+            async with linked_to(hub, chain["kumasi"]) as log:
+                await until(lambda at=hub: len(at.requests) > 1)  # type: ignore[misc]
+                outcomes |= hub.requests[1]["outcomes"]
+                assert f"kind={kind}" in log.getvalue()
+    fault_of_ours = {"done": False, "why": "AssertionError: not thought of"}
+    assert outcomes.pop("claim")["why"] == "NOT_A_BRANCH"
+    assert outcomes == dict.fromkeys(("release", "decided", "send_sms"), fault_of_ours)
+    chain.close()
+
+
+async def test_a_branch_that_left_by_force_before_the_hubs_last_answer_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = await Chain.make(tmp_path, "kumasi")
+    branch, real = chain["kumasi"], outbound.take_answer
+    again, taken = False, asyncio.Event()
+
+    async def leave_first(*given: Any) -> bool:
+        more = await real(*given)
+        await join.leave(branch.shop.env, OWNER, force=True)
+        if again:
+            await branch.join("kumasi")
+        taken.set()
+        return more
+
+    monkeypatch.setattr(outbound, "take_answer", leave_first)
+    async with linked_to(OddHub('{"acked": 1000000, "left": true}'), branch):
+        await taken.wait()
+        await asyncio.sleep(0.05)
+    taken.clear()
+    again = True
+    await branch.join("kumasi")
+    async with linked_to(OddHub('{"acked": 1000000, "left": true}'), branch):
+        await taken.wait()
+        await asyncio.sleep(0.05)
+    assert branch.shop.env.place.role is wire.ShopRole.BRANCH
+    chain.close()
 
 
 async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(

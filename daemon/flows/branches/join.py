@@ -133,12 +133,22 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     return {"left": False}
 
 
-async def end(env: Env, actor: str = "hub") -> None:
-    """Forget the hub. Payments that it did not give back stay handed up."""
+async def end(env: Env, actor: str = "hub", of: HubLink | None = None) -> None:
+    """Forget the hub. Payments that it did not give back stay handed up.
+
+    Args:
+        env: The shop.
+        actor: Who ends it.
+        of: Only this link; None for any. After a join there is another one.
+
+    Raises:
+        Refusal: NOT_A_BRANCH.
+    """
     now = env.clock.now_us()
 
     def job(tx: Tx) -> None:
-        if link.get(tx) is None:
+        found = link.get(tx)
+        if found is None or (of is not None and found.key_sealed != of.key_sealed):
             raise Refusal(ErrorCode.NOT_A_BRANCH)
         link.remove(tx)
         link.set_role(tx, ShopRole.ALONE)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from daemon.core.branches.answer import Answer
 from daemon.core.branches.facts import BYTES_MAX, SyncRequest, packed
 from daemon.env import Env
 from daemon.store import journal
@@ -140,19 +141,18 @@ async def _prepare(
     return Outgoing(found, key, request, octets, size, more)
 
 
-async def take_answer(env: Env, sent: Outgoing, answer: Mapping[str, Any]) -> bool:
+async def take_answer(env: Env, sent: Outgoing, answer: Answer) -> bool:
     """Record the hub's acknowledgement; return whether more can be sent at once."""
     now, request = env.clock.now_us(), sent.request
-    want = answer.get("want")
 
     def job(tx: Tx) -> bool:
         found = link.get(tx)
         # The turn is larger than this request's if the next one is prepared already.
         if found is None or found.epoch != request.epoch or found.turn < request.turn:
             return True  # this shop left or was restored meanwhile
-        acked = max(found.acked_seq, min(int(answer["acked"]), request.upto))
-        if isinstance(want, Mapping):
-            _send_again(tx, found, int(want["from_seq"]))
+        acked = max(found.acked_seq, min(answer.acked, request.upto))
+        if answer.want is not None:
+            _send_again(tx, found, min(answer.want.from_seq, found.acked_seq))
             return True
         link.end_turn(tx, acked, now)
         feed.prune(tx, acked)

@@ -11,6 +11,8 @@ from daemon.env import Env
 from daemon.flows.branches import commands
 from daemon.flows.payments import review
 from daemon.flows.upkeep import erasure, settings
+from daemon.runtime.log import Log
+from parsers.masking import describe_error
 from parsers.phone import read_phone
 
 Command = Mapping[str, Any]
@@ -24,9 +26,10 @@ NOT_BY_HUB: Final = frozenset({"pages.client_header", "pages.logo"})
 class HubCommands:
     """Carries out commands; each has an outcome, which is kept and given again."""
 
-    def __init__(self, env: Env, places: wire.Places) -> None:
+    def __init__(self, env: Env, places: wire.Places, log: Log) -> None:
         self._env = env
         self._places = places
+        self._log = log
         self._by_kind: Final[Mapping[str, Callable[[Env, Command], Awaitable[Outcome]]]] = {
             "claim": commands.claim,
             "release": commands.release,
@@ -36,18 +39,32 @@ class HubCommands:
         }
 
     async def carry_out(self, command: Command) -> Outcome:
-        """Return the outcome of a command.
+        """Return the outcome of a command; one that trips a fault of ours has failed, and the feed goes on.
 
         Raises:
             Unavailable: It cannot be carried out now; the hub sends it again.
         """
+        try:
+            return await self._carry_out(command)
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 -- else the hub would send the same command for ever
+            why = describe_error(error)
+            self._log.error(
+                "hub.command_failed", command=command["id"], kind=command["kind"], why=why
+            )
+            return {"done": False, "why": why}
+
+    async def _carry_out(self, command: Command) -> Outcome:
         env, kind = self._env, command["kind"]
-        if kind in self._by_kind:
-            return await self._by_kind[kind](env, command)
-        known = await commands.known_outcome(env, command["id"])
+        # These look for an earlier outcome themselves, in the commit of their effect.
+        own = self._by_kind.get(kind)
+        known = None if own else await commands.known_outcome(env, command["id"])
         if known is not None:
             return known
         try:
+            if own:
+                return await own(env, command)
             outcome = await self._other(command)
         except Unavailable:
             raise
@@ -55,6 +72,9 @@ class HubCommands:
             outcome = {"done": False, "why": refusal.code, "message": refusal.message}
         except (MomoError, OSError, ValueError, LookupError) as error:
             outcome = {"done": False, "why": str(error)}
+        if not outcome["done"]:
+            why = outcome["why"]
+            self._log.warning("hub.command_refused", command=command["id"], kind=kind, why=why)
         return await commands.keep_outcome(env, command, outcome)
 
     async def _other(self, command: Command) -> Outcome:

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from daemon import wire
 from daemon.core.branches import pace
-from daemon.core.branches.facts import BYTES_FIRST
-from daemon.core.errors import Unavailable
+from daemon.core.branches.answer import Answer, AnswerError, read
+from daemon.core.branches.facts import BYTES_FIRST, SyncRequest
+from daemon.core.errors import Refusal, Unavailable
 from daemon.env import Env
 from daemon.flows.branches import join, outbound, sync
 from daemon.flows.branches.outbound import Outgoing
@@ -28,6 +29,8 @@ WORKER: Final = "hub"
 HELD_S: Final = 40.0
 """Longest time of a request: the hub holds an empty one for 25 s."""
 REST_S: Final = 600.0
+STUCK_S: Final = 1.0
+"""Shortest time until the next request if the hub took nothing of the last one."""
 SETTLE_S: Final = 0.1
 """From a change to its request: the webhooks of the change go first, and the changes of this time go together."""
 RETRY_S: Final = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
@@ -40,7 +43,7 @@ class HubLinkLoop:
     def __init__(self, env: Env, places: wire.Places, log: Log) -> None:
         self._env = env
         self._log = log
-        self._commands = HubCommands(env, places)
+        self._commands = HubCommands(env, places, log)
         self._changed = asyncio.Event()
         self._settling: asyncio.TimerHandle | None = None
         self._outcomes: dict[str, Mapping[str, Any]] = {}
@@ -121,11 +124,11 @@ class HubLinkLoop:
             if answer is None:
                 return 0.0  # something changed while it was held open
             self._stale = False
-            return await self._take(outgoing, answer)
+            return await self._take(outgoing, read(answer))
         except HubRefusalError as refusal:
             self._stale = refusal.code == wire.ErrorCode.BRANCH_STALE
             return await self._fail(str(refusal), refusal.retry_after_s)
-        except (HubUnreachableError, SecretsLocked) as error:
+        except (HubUnreachableError, AnswerError, SecretsLocked) as error:
             return await self._fail(str(error), None)
         except Unavailable as error:
             self._failures += 1
@@ -159,30 +162,33 @@ class HubLinkLoop:
         self._size_max = pace.after_answer(self._size_max, size, clock.monotonic() - began_s)
         return answer
 
-    async def _take(self, outgoing: Outgoing, answer: Mapping[str, Any]) -> float:
+    async def _take(self, outgoing: Outgoing, answer: Answer) -> float:
         self._failures = 0
         more = await outbound.take_answer(self._env, outgoing, answer)
         self._outcomes = {}
-        for command in answer.get("commands", ()):
+        for command in answer.commands:
             self._outcomes[command["id"]] = await self._commands.carry_out(command)
-        if answer.get("left"):
-            await join.end(self._env)
+        if answer.left:
+            with contextlib.suppress(Refusal):  # the owner has left with --force meanwhile
+                await join.end(self._env, of=outgoing.link)
             return REST_S
-        pause_s = max(0.0, float(answer.get("pause_ms", 0)) / 1000)
-        if more or self._outcomes or pause_s:
-            return pause_s
+        if _is_stuck(outgoing.request, answer):
+            return max(answer.pause_s, STUCK_S)
+        if more or self._outcomes or answer.pause_s:
+            return answer.pause_s
         # An old hub that holds nothing open must not be asked all the time.
-        return 0.0 if not outgoing.is_empty or answer.get("held") else 1.0
+        return 0.0 if not outgoing.is_empty or answer.held else 1.0
 
     async def _fail(self, why: str, after_s: float | None) -> float:
         await self._forget_client()
         rest_s = RETRY_S[min(self._failures, len(RETRY_S) - 1)]
         self._failures += 1
-        self._log.warning("hub.not_reached", why=why, retry_s=rest_s)
+        share = 0.5 + self._env.entropy.below(1_000) / 2_000
+        wait_s = max(rest_s * share, after_s or 0.0)
+        self._log.warning("hub.not_reached", why=why, retry_s=round(wait_s, 1))
         with contextlib.suppress(Unavailable):
             await outbound.note_problem(self._env, why)
-        share = 0.5 + self._env.entropy.below(1_000) / 2_000
-        return max(rest_s * share, after_s or 0.0)
+        return wait_s
 
     async def _client_of(self, outgoing: Outgoing) -> HubClient:
         found = outgoing.link
@@ -196,3 +202,9 @@ class HubLinkLoop:
         if self._client is not None:
             await self._client[1].aclose()
             self._client = None
+
+
+def _is_stuck(request: SyncRequest, answer: Answer) -> bool:
+    """Return whether the hub took nothing of what it was sent; the same request would follow at once."""
+    asks_again = any(command["id"] in request.outcomes for command in answer.commands)
+    return asks_again or answer.want is not None or answer.acked <= request.after < request.upto
