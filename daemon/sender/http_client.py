@@ -59,7 +59,7 @@ class HttpClient:
         self._kept_at = 0.0
 
     async def post(
-        self, path: str, headers: Mapping[str, str], body: bytes, timeout_s: float
+        self, path: str, headers: Mapping[str, str], body: bytes, timeout_s: float, whole_s: float
     ) -> Reply:
         """POST, and return the answer; redirects are not followed. Cancelling it closes the connection.
 
@@ -68,10 +68,21 @@ class HttpClient:
             headers: Sent after those of every request.
             body: Sent byte for byte.
             timeout_s: Time limit of the request with the head of its answer, and then of each part of the body.
+            whole_s: Time limit of all, also while parts come.
 
         Raises:
             NetworkError: The server was not reached, or did not answer properly or in time.
         """
+        try:
+            async with asyncio.timeout(whole_s):
+                return await self._post(path, headers, body, timeout_s)
+        except TimeoutError as error:
+            message = f"the answer was not complete within {whole_s:g} s"
+            raise NetworkError(DeliveryError.TIMEOUT, message) from error
+
+    async def _post(
+        self, path: str, headers: Mapping[str, str], body: bytes, timeout_s: float
+    ) -> Reply:
         target = target_of(self._url + path)
         request = encode_post(target, headers, body)
         loop = asyncio.get_running_loop()

@@ -18,6 +18,8 @@ from daemon.sender.streams import NetworkError
 
 PIN_CHARACTERS: Final = 16
 """Of the SHA-256 of the hub's public key in an invitation."""
+WHOLE_S: Final = 600.0
+"""Longest time of a call: 500 rows over a narrow line (9.6 kbit/s)."""
 RETRY_AFTER_MAX_S: Final = 3600.0
 """Longest wait that a hub may ask for."""
 MESSAGE_MAX: Final = 300
@@ -74,14 +76,20 @@ class HubClient:
         self._client: HttpClient | None = None
 
     async def call(
-        self, path: str, body: Mapping[str, Any] | bytes, *, timeout_s: float = 30.0
+        self,
+        path: str,
+        body: Mapping[str, Any] | bytes,
+        *,
+        timeout_s: float = 30.0,
+        whole_s: float = WHOLE_S,
     ) -> dict[str, Any]:
         """POST an object, and return the member `data` of the answer.
 
         Args:
             path: Of the API.
             body: The object, or its gzipped JSON.
-            timeout_s: Time limit.
+            timeout_s: Time limit until the answer begins, and then of each part of it.
+            whole_s: Time limit of all.
 
         Raises:
             HubRefusalError: The hub refused it.
@@ -92,7 +100,7 @@ class HubClient:
             headers["Authorization"] = f"Bearer {self._key}"
         octets = body if isinstance(body, bytes) else packed(body)
         try:
-            answer = await self._open().post(path, headers, octets, timeout_s)
+            answer = await self._open().post(path, headers, octets, timeout_s, whole_s)
         except (NetworkError, OSError) as error:
             raise HubUnreachableError(_described(error)) from error
         return _read(answer, self._url)

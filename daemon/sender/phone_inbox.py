@@ -61,7 +61,8 @@ async def post_again(
         client = HttpClient(url, ssl.create_default_context)
         try:
             for path in _PATHS:
-                answer = await client.post(path, headers, json.dumps(order).encode(), timeout_s)
+                body = json.dumps(order).encode()
+                answer = await client.post(path, headers, body, timeout_s, whole_s=timeout_s)
                 if answer.status != HTTPStatus.NOT_FOUND:
                     break
         finally:

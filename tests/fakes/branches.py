@@ -46,7 +46,12 @@ class Wire:
         self.key = key
 
     async def call(
-        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        timeout_s: float = 30.0,
+        whole_s: float = 600.0,
     ) -> dict[str, Any]:
         given = json.loads(json.dumps(body))
         try:

@@ -18,6 +18,7 @@ from daemon.flows.branches import join, outbound
 from daemon.loops.branches import link as hub_link
 from daemon.loops.branches.link import HubLinkLoop
 from daemon.runtime.log import Log
+from daemon.sender.hub_client import HubClient
 from daemon.store import journal
 from daemon.store.branches import feed
 from daemon.store.engine import Tx
@@ -104,8 +105,9 @@ class NarrowHub:
 class OddHub:
     """Gives one answer to every request."""
 
-    def __init__(self, data: str) -> None:
+    def __init__(self, data: str, head: str = "200 OK") -> None:
         self.data = data
+        self.head = head
         self.requests = list[dict[str, Any]]()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -116,7 +118,7 @@ class OddHub:
                 body = await reader.readexactly(length)
                 self.requests.append(json.loads(gzip.decompress(body)))
                 text = f'{{"data":{self.data}}}'
-                head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n"
+                head = f"HTTP/1.1 {self.head}\r\nContent-Length: {len(text)}\r\n\r\n"
                 writer.write((head + text).encode())
         writer.close()
 
@@ -219,6 +221,34 @@ async def test_a_branch_that_left_by_force_before_the_hubs_last_answer_goes_on(
         await taken.wait()
         await asyncio.sleep(0.05)
     assert branch.shop.env.place.role is wire.ShopRole.BRANCH
+    chain.close()
+
+
+async def test_the_watch_over_the_loop_waits_as_long_as_a_request_may_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = list[float]()
+
+    async def hang(_self: HubClient, _path: str, _body: bytes, **named: float) -> dict[str, Any]:
+        limits.append(named["whole_s"])
+        await asyncio.Event().wait()
+        return {}
+
+    monkeypatch.setattr(HubClient, "call", hang)
+    chain = await Chain.make(tmp_path, "kumasi")
+    env = chain["kumasi"].shop.env
+    async with running(chain["kumasi"].shop, tmp_path):
+        await until(lambda: len(limits) == 1)
+        assert env.heartbeats.overdue(env.clock.monotonic() + limits[0]) == {}
+        assert "hub" in env.heartbeats.overdue(env.clock.monotonic() + limits[0] + 60)
+    chain.close()
+
+
+async def test_the_log_names_the_wait_that_the_hub_asks_for(tmp_path: Path) -> None:
+    chain = await Chain.make(tmp_path, "kumasi")
+    hub = OddHub("{}", head="503 Busy\r\nRetry-After: 99999")
+    async with linked_to(hub, chain["kumasi"]) as log:
+        await until(lambda: "retry_s=3600.0" in log.getvalue())
     chain.close()
 
 

@@ -230,6 +230,17 @@ async def test_an_answer_may_take_longer_while_it_comes(hub: Receiver) -> None:
         assert await client.call("/v1/branch/rows", {}, timeout_s=0.5) == {"acked": 7}
 
 
+async def test_an_answer_that_comes_for_ever_is_given_up(hub: Receiver) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n"
+    hub.script(Answer(raw=head, drip=b" ", drip_s=0.05))
+    async with client_of(hub) as client:
+        with pytest.raises(
+            HubUnreachableError, match=r"^the answer was not complete within 0\.5 s$"
+        ):
+            await client.call("/v1/branch/sync", {}, timeout_s=2, whole_s=0.5)
+        assert await connections_of(client, hub, 1) == [1, 2]
+
+
 @pytest.mark.parametrize(
     ("answer", "wanted"),
     [

@@ -1,5 +1,6 @@
 """The app on a phone is asked to post its messages again, or it is said why it does not."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,3 +59,16 @@ async def test_an_older_app_is_asked_under_its_own_path_and_another_answer_is_sa
             "/phone/inbox/refresh",
             "/phone/messages/inbox/export",
         ]
+
+
+async def test_an_answer_that_comes_for_ever_is_given_up(
+    certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "ca.pem"))
+    head = b"HTTP/1.1 202 Accepted\r\nContent-Length: 8000000\r\n\r\n"
+    with Receiver(certificates) as app:
+        app.script(Answer(raw=head, drip=b" ", drip_s=0.05))
+        with pytest.raises(InboxError, match=r"was not complete within 0\.5 s$"):
+            await asyncio.wait_for(
+                post_again(app.url("/phone/"), USER, PASSWORD, 0, DAY_US, timeout_s=0.5), 5
+            )

@@ -24,6 +24,7 @@ RECENT_DAYS: Final = 31
 DIFFERENT_MAX: Final = 10
 """Different days that are named."""
 COMPARE_S: Final = 10.0
+COMPARE_WHOLE_S: Final = 60.0
 KINDS: Final = ("method", "message", "payment", "transaction", "review", "reversal")
 """Kinds of rows that a hub gives back, in the order in which they refer to each other."""
 
@@ -32,7 +33,7 @@ class Hub(Protocol):
     """The hub's client."""
 
     async def call(
-        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
+        self, path: str, body: Mapping[str, Any], *, timeout_s: float = ..., whole_s: float = ...
     ) -> dict[str, Any]:
         """POST an object, and return the member `data` of the answer."""
 
@@ -258,9 +259,8 @@ async def compare(env: Env, hub: Hub, *, recent: bool) -> dict[str, Any]:
     """
     today = env.clock.now_us() // DAY_US
     since = today - RECENT_DAYS + 1 if recent else 0
-    answer = await hub.call(
-        Path.BRANCH_ROWS, {"kind": SUMS, "after": since, "limit": PAGE}, timeout_s=COMPARE_S
-    )
+    asked = {"kind": SUMS, "after": since, "limit": PAGE}
+    answer = await hub.call(Path.BRANCH_ROWS, asked, timeout_s=COMPARE_S, whole_s=COMPARE_WHOLE_S)
     here, there = await env.store.read(lambda r: restored.sums(r, None, since)), answer["rows"]
     mine, theirs = _by_day(here), _by_day(there)
     days = {day for day in mine | theirs if mine.get(day) != theirs.get(day)}

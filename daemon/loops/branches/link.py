@@ -27,7 +27,9 @@ from daemon.wire import VERSION
 
 WORKER: Final = "hub"
 HELD_S: Final = 40.0
-"""Longest time of a request: the hub holds an empty one for 25 s."""
+"""Longest time until an answer begins: the hub holds an empty request for 25 s."""
+WHOLE_S: Final = 120.0
+"""Longest time of a request: 100 commands may come over a narrow line (9.6 kbit/s)."""
 REST_S: Final = 600.0
 STUCK_S: Final = 1.0
 """Shortest time until the next request if the hub took nothing of the last one."""
@@ -111,7 +113,7 @@ class HubLinkLoop:
     async def _turn(self) -> float:
         """Make one request; return the time until the next one in seconds."""
         self._changed.clear()
-        self._env.heartbeat(WORKER, HELD_S)
+        self._env.heartbeat(WORKER, WHOLE_S)
         try:
             outgoing = await self._requests.next(
                 self._outcomes, stale=self._stale, size_max=self._size_max
@@ -137,7 +139,9 @@ class HubLinkLoop:
     async def _post(self, outgoing: Outgoing) -> dict[str, Any] | None:
         """Send a request. One that brings nothing ends as soon as there is something to send: None."""
         client = await self._client_of(outgoing)
-        call = client.call(wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=HELD_S)
+        call = client.call(
+            wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=HELD_S, whole_s=WHOLE_S
+        )
         if not outgoing.is_empty:
             return await self._timed(call, outgoing.size)
         post = asyncio.create_task(call)
@@ -167,6 +171,7 @@ class HubLinkLoop:
         more = await outbound.take_answer(self._env, outgoing, answer)
         self._outcomes = {}
         for command in answer.commands:
+            self._env.heartbeat(WORKER, HELD_S)
             self._outcomes[command["id"]] = await self._commands.carry_out(command)
         if answer.left:
             with contextlib.suppress(Refusal):  # the owner has left with --force meanwhile

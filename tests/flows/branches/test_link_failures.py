@@ -140,11 +140,11 @@ async def test_a_fact_that_trips_a_fault_is_kept_aside_and_the_feed_goes_on(chai
     branch = chain["kumasi"]
     real = branch.wire.call
 
-    async def spoiled(path: str, body: Any, *, timeout_s: float = 30.0) -> dict[str, Any]:
+    async def spoiled(path: str, body: Any, **named: float) -> dict[str, Any]:
         for fact in body["facts"]:
             if fact["kind"] == "payment":
                 fact["row"] = {**fact["row"], "amount_minor": "a lot"}
-        return await real(path, body, timeout_s=timeout_s)
+        return await real(path, body, **named)
 
     branch.wire.call = spoiled  # type: ignore[method-assign]
     await branch.settle()
@@ -161,7 +161,7 @@ async def test_a_fact_that_the_hub_refuses_is_kept_aside_and_the_feed_goes_on(ch
     branch = chain["kumasi"]
     real = branch.wire.call
 
-    async def spoiled(path: str, body: Any, *, timeout_s: float = 30.0) -> dict[str, Any]:
+    async def spoiled(path: str, body: Any, **named: float) -> dict[str, Any]:
         # Two transactions that one payment pays: the constraint answers with a refusal.
         for fact in list(body["facts"]):
             if fact["kind"] == "transaction" and fact["row"]["payment_id"]:
@@ -171,7 +171,7 @@ async def test_a_fact_that_the_hub_refuses_is_kept_aside_and_the_feed_goes_on(ch
                     "public_slug": "s2",
                 }
                 body["facts"].append({**fact, "id": second["id"], "row": second})
-        return await real(path, body, timeout_s=timeout_s)
+        return await real(path, body, **named)
 
     branch.wire.call = spoiled  # type: ignore[method-assign]
     order = await branch.shop.request(2500)

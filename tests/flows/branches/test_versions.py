@@ -144,7 +144,7 @@ class OlderHub(Wire):
     """A hub that does not know the newest members and columns."""
 
     async def call(
-        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
+        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0, whole_s: float = 600.0
     ) -> dict[str, Any]:
         answer = await super().call(path, body, timeout_s=timeout_s)
         gone = {name for columns in DEFAULTS.values() for name in columns} - {"mode"}
@@ -161,7 +161,7 @@ class NewerHub(Wire):
     """A hub that adds members to its answers, and a command that the branch does not know."""
 
     async def call(
-        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0
+        self, path: str, body: Mapping[str, Any], *, timeout_s: float = 30.0, whole_s: float = 600.0
     ) -> dict[str, Any]:
         answer = await super().call(path, body, timeout_s=timeout_s)
         for row in answer.get("rows", ()):
