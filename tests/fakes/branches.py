@@ -95,7 +95,7 @@ class FakeBranch:
         self.folder = folder
         self.wire = Wire(hub)
         self.outcomes: dict[str, Any] = {}
-        self.stale = False
+        self.stale: link.HubLink | None = None
         self.requests = outbound.Requests(shop.env)
         self.size_max = facts.BYTES_MAX
         self._carry_out = HubCommands(
@@ -121,7 +121,7 @@ class FakeBranch:
     async def join_again(self, name: str) -> None:
         """Forget the hub and join with a new invitation, as after a revoked key or a dispute."""
         await join_flow.leave(self.shop.env, OWNER, force=True)
-        self.outcomes, self.stale = {}, False
+        self.outcomes, self.stale = {}, None
         await self.join(name)
 
     async def turn(self, *, lose_request: bool = False, lose_answer: bool = False) -> bool:
@@ -139,11 +139,12 @@ class FakeBranch:
         try:
             answer = read(await self.wire.call(ApiPath.BRANCH_SYNC, self.last_body))
         except HubRefusalError as refusal:
-            self.stale = refusal.code == wire.ErrorCode.BRANCH_STALE
+            is_stale = refusal.code == wire.ErrorCode.BRANCH_STALE
+            self.stale = outgoing.link if is_stale else None
             raise
         if lose_answer:
             raise Lost
-        self.stale = False
+        self.stale = None
         more = await outbound.take_answer(self.shop.env, outgoing, answer)
         self.outcomes = {}
         for command in answer.commands:

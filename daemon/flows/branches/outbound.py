@@ -59,14 +59,15 @@ class Requests:
         self,
         outcomes: Mapping[str, Mapping[str, Any]],
         *,
-        stale: bool,
+        stale: HubLink | None,
         size_max: int = BYTES_MAX,
     ) -> Outgoing | None:
         """Return the next request, recorded as sent; None if this shop is not a branch.
 
         Args:
             outcomes: By the id of a command, its outcome.
-            stale: The hub answered the last request with BRANCH_STALE.
+            stale: The link whose last request the hub answered with BRANCH_STALE. Said only while it is the same epoch
+                with the same key: a new one begins with nothing that could be stale.
             size_max: Bytes of its facts as JSON.
 
         Raises:
@@ -76,11 +77,11 @@ class Requests:
         ahead, self._ahead = self._ahead, None
         made = None if ahead is None else await ahead
         # Rows that were read before a command was carried out must not follow its outcome.
-        if made is None or outcomes or stale or not await self._is_next(made.request):
+        if made is None or outcomes or stale is not None or not await self._is_next(made.request):
             made = await _prepare(self._env, outcomes, stale=stale, size_max=size_max)
         if made is not None and made.more:
             self._ahead = asyncio.create_task(
-                _prepare(self._env, {}, stale=False, size_max=size_max, after=made.request.upto)
+                _prepare(self._env, {}, stale=None, size_max=size_max, after=made.request.upto)
             )
         return made
 
@@ -105,7 +106,7 @@ async def _prepare(
     env: Env,
     outcomes: Mapping[str, Mapping[str, Any]],
     *,
-    stale: bool,
+    stale: HubLink | None,
     size_max: int,
     after: int | None = None,
 ) -> Outgoing | None:
@@ -125,8 +126,9 @@ async def _prepare(
         some = feed.batch(tx, begin, texts=texts, size_max=size_max)
         turn = found.turn + 1
         link.begin_turn(tx, turn, some.sent)
+        is_stale = stale is not None and _epoch_of(stale) == _epoch_of(found)
         request = SyncRequest(
-            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, stale, VERSION
+            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, is_stale, VERSION
         )
         return found, request, some.size, some.upto < feed.bounds(tx)[1]
 
@@ -139,6 +141,10 @@ async def _prepare(
     # Compressing a large one takes 20 ms, in which nothing else in this thread would go on.
     octets = pack() if size < LARGE_BYTES else await asyncio.to_thread(pack)
     return Outgoing(found, key, request, octets, size, more)
+
+
+def _epoch_of(one: HubLink) -> tuple[int, str]:
+    return one.epoch, one.key_sealed
 
 
 async def take_answer(env: Env, sent: Outgoing, answer: Answer) -> bool:

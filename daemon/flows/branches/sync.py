@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.branches.facts import EPOCH, TABLES, Fact, SyncRequest
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.model import Payment, Reversal
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
@@ -27,6 +27,8 @@ from daemon.wire import VERSION, ErrorCode, Mode, ShopRole
 from parsers.masking import describe_error
 
 COMMANDS_MAX: Final = 100
+EPOCHS_AHEAD_MAX: Final = 1_000
+"""Restores of a branch that its hub may have missed."""
 _AT_ONCE: Final = 500
 """Kept facts that are read in one go."""
 
@@ -50,7 +52,7 @@ async def sync(env: Env, key_id: str | None, request: SyncRequest) -> SyncAnswer
     """Take one request.
 
     Raises:
-        Refusal: BRANCH_NOT_FOUND, BRANCH_STALE, BRANCH_DISPUTED.
+        Refusal: BRANCH_NOT_FOUND, BRANCH_STALE, BRANCH_DISPUTED; VALIDATION_ERROR.
         Unavailable: Nothing could be stored; the branch repeats it.
     """
     times = env.times()
@@ -87,6 +89,9 @@ def _check(
         raise Refusal(ErrorCode.BRANCH_DISPUTED)
     if request.epoch < branch.epoch:
         raise Refusal(ErrorCode.BRANCH_STALE, "Another machine was restored as this branch.")
+    if request.epoch > branch.epoch + EPOCHS_AHEAD_MAX:
+        # The last epoch of all would leave none for a machine that joins again.
+        raise invalid([FieldError("epoch", "invalid", "is too far ahead")])
     if request.epoch > branch.epoch:
         # Its first request says where the feed begins; a later one means that the hub was restored.
         acked = request.after if request.turn == 1 else 0
@@ -94,7 +99,8 @@ def _check(
         branch = replace(branch, epoch=request.epoch, turn=0, acked_seq=acked)
     if request.turn <= branch.turn:
         raise Refusal(ErrorCode.BRANCH_STALE, turn=branch.turn)
-    if request.stale:
+    # In a new epoch it speaks of a request before a restore, or before the branch joined again.
+    if request.stale and branch.turn:
         branches.set_status(tx, branch.id, "disputed")
         _notify(tx, "branch_disputed", branch, times.wall_us)
         return Refusal(ErrorCode.BRANCH_DISPUTED)

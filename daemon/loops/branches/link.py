@@ -23,6 +23,7 @@ from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
 from daemon.store import journal
 from daemon.store.branches import feed, link
+from daemon.store.branches.link import HubLink
 from daemon.wire import VERSION
 
 WORKER: Final = "hub"
@@ -50,10 +51,10 @@ class HubLinkLoop:
         self._settling: asyncio.TimerHandle | None = None
         self._outcomes: dict[str, Mapping[str, Any]] = {}
         self._requests = outbound.Requests(env)
-        self._stale = False
+        self._stale: HubLink | None = None
         self._failures = 0
-        self._tried: tuple[str, str] | None = None
-        """The branch and the sealed key of the last request."""
+        self._tried: HubLink | None = None
+        """The link of the last request."""
         self._size_max = BYTES_FIRST
         self._client: tuple[tuple[str, str, str], HubClient] | None = None
 
@@ -100,12 +101,16 @@ class HubLinkLoop:
                     await self._changed.wait()
 
     async def _has_another_hub(self) -> bool:
-        """Return whether this shop joined again, or left, since the last request: earlier failures mean nothing then."""
+        """Return whether this shop joined again, was restored or left since the last request.
+
+        Earlier failures mean nothing then.
+        """
         try:
             found = await self._env.store.look(link.get)
         except Unavailable:
             return False
-        if found is not None and (found.branch_id, found.key_sealed) == self._tried:
+        tried = self._tried
+        if found is not None and tried is not None and _place(found) == _place(tried):
             return False
         self._failures = 0
         return True
@@ -121,14 +126,15 @@ class HubLinkLoop:
             if outgoing is None:
                 await self._forget_client()
                 return REST_S
-            self._tried = outgoing.link.branch_id, outgoing.link.key_sealed
+            self._tried = outgoing.link
             answer = await self._post(outgoing)
             if answer is None:
                 return 0.0  # something changed while it was held open
-            self._stale = False
+            self._stale = None
             return await self._take(outgoing, read(answer))
         except HubRefusalError as refusal:
-            self._stale = refusal.code == wire.ErrorCode.BRANCH_STALE
+            is_stale = refusal.code == wire.ErrorCode.BRANCH_STALE
+            self._stale = self._tried if is_stale else None
             return await self._fail(str(refusal), refusal.retry_after_s)
         except (HubUnreachableError, AnswerError, SecretsLocked) as error:
             return await self._fail(str(error), None)
@@ -207,6 +213,10 @@ class HubLinkLoop:
         if self._client is not None:
             await self._client[1].aclose()
             self._client = None
+
+
+def _place(one: HubLink) -> tuple[str, str, int]:
+    return one.branch_id, one.key_sealed, one.epoch
 
 
 def _is_stuck(request: SyncRequest, answer: Answer) -> bool:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from daemon.core.branches.facts import EPOCH, FACTS_MAX
+from daemon.core.branches.facts import EPOCH, EPOCHS, FACTS_MAX
 from daemon.core.errors import Refusal
 from daemon.core.limits import DAY_US
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
+from daemon.flows.branches.sync import EPOCHS_AHEAD_MAX
 from daemon.sender.hub_client import HubRefusalError
 from daemon.store.branches import feed, restored
 from daemon.wire import ErrorCode, ShopRole, TransactionStatus
@@ -181,6 +182,60 @@ async def test_a_fact_that_the_hub_refuses_is_kept_aside_and_the_feed_goes_on(ch
     paid = "SELECT id FROM transactions WHERE status = 'SUCCESS'"
     assert await chain.hub.values(paid) == [order.id]
     assert (await branch.link()).acked_seq == (await branch.shop.env.store.read(feed.bounds))[1]
+
+
+@pytest.mark.parametrize("again", ["restore", "join"])
+async def test_a_branch_that_begins_anew_after_a_refusal_is_not_disputed(
+    chain: Chain, tmp_path: Path, again: str
+) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    with new_database.in_files():
+        new_database.keep(branch.shop.env.store, tmp_path / "kept.db")
+    await pay(chain, "kumasi", "food")
+    await branch.turn()
+    await branch.settle()
+    with new_database.in_files():
+        new_database.put_back(
+            branch.shop.env.store, tmp_path / "kept.db", branch.shop.clock.now_us()
+        )
+    with pytest.raises(HubRefusalError):
+        await branch.turn()
+    refused = branch.stale
+    assert refused is not None
+    if again == "restore":
+        await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    else:
+        await branch.join_again("kumasi")
+        branch.stale = refused
+    await branch.turn()
+    assert branch.last_body["stale"] is False
+    await branch.settle()
+    assert await notices(chain.hub) == []
+
+
+async def test_a_hub_ignores_in_a_new_epoch_that_a_request_before_was_stale(chain: Chain) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    epoch = (await branch.link()).epoch
+    await branch.send(epoch=epoch + 1, turn=1, after=0, upto=0, stale=True)
+    assert await notices(chain.hub) == []
+    with pytest.raises(HubRefusalError) as caught:
+        await branch.send(turn=2, stale=True)
+    assert caught.value.code == ErrorCode.BRANCH_DISPUTED
+
+
+async def test_a_request_from_a_far_epoch_is_refused_and_another_machine_can_join(
+    chain: Chain,
+) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    for ahead in (EPOCHS - 1, (await branch.link()).epoch + EPOCHS_AHEAD_MAX + 1):
+        with pytest.raises(HubRefusalError) as caught:
+            await branch.send(epoch=ahead, turn=1, after=0, upto=0)
+        assert caught.value.code == ErrorCode.VALIDATION_ERROR
+    await branch.join_again("kumasi")
+    await branch.settle()
 
 
 async def test_a_kind_of_fact_that_the_hub_does_not_know_is_kept(chain: Chain) -> None:

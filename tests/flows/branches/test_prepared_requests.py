@@ -28,7 +28,7 @@ async def behind(chain: Chain) -> FakeBranch:
 
 
 async def request(requests: Requests) -> Outgoing:
-    made = await requests.next({}, stale=False, size_max=SMALL)
+    made = await requests.next({}, stale=None, size_max=SMALL)
     assert made is not None
     return made
 
@@ -86,7 +86,7 @@ async def test_with_nothing_behind_it_none_is_prepared(chain: Chain) -> None:
     await branch.settle()
     await branch.pay("food")
     requests = Requests(branch.shop.env)
-    made = await requests.next({}, stale=False)
+    made = await requests.next({}, stale=None)
     assert made is not None
     assert await turn_of(branch) == made.request.turn
 
@@ -96,7 +96,7 @@ async def test_rows_that_were_prepared_before_a_command_do_not_follow_its_outcom
 ) -> None:
     requests, first = await begun(behind)
     outcomes = {"c1": {"done": True}}
-    second = await requests.next(outcomes, stale=False, size_max=SMALL)
+    second = await requests.next(outcomes, stale=None, size_max=SMALL)
     assert second is not None
     assert second.request.outcomes == outcomes
     assert second.request.turn == first.request.turn + 2

@@ -126,7 +126,7 @@ class Branches(RuleBasedStateMachine):
         """A person types the command without need; it must change nothing."""
         branch = self.chain[name]
         self.do(join_flow.restore(branch.shop.env, OWNER, branch.wire))
-        branch.outcomes, branch.stale = {}, False
+        branch.outcomes, branch.stale = {}, None
 
     @invariant()
     def each_payment_is_used_at_most_once(self) -> None:

@@ -194,7 +194,7 @@ async def test_the_branch_follows_and_restores_from_a_hub_of_another_version(
         (one.id, one.amount_minor) for one in before
     ]
     assert (await branch.shop.transaction(order.reference)).svc_code == order.svc_code
-    branch.outcomes, branch.stale = {}, False
+    branch.outcomes, branch.stale = {}, None
     await branch.settle()
     assert (await branch.link()).acked_seq == (await branch.shop.env.store.read(feed.bounds))[1]
 
