@@ -90,6 +90,7 @@ class SyncRequest(Struct, frozen=True):
         stale: The hub answered the last request with BRANCH_STALE.
         version: The branch's version of momo.
         now: Its clock.
+        begin: The feed of this epoch begins behind it; None from an older branch.
     """
 
     epoch: Annotated[int, Meta(ge=0, lt=EPOCHS)]
@@ -101,6 +102,7 @@ class SyncRequest(Struct, frozen=True):
     now: Annotated[int, Meta(ge=0, lt=1 << 62)]
     stale: bool = False
     version: Annotated[str, Meta(max_length=40)] = ""
+    begin: Annotated[int, Meta(ge=0, lt=EPOCH)] | None = None
 
 
 def packed(body: SyncRequest | Mapping[str, Any]) -> bytes:

@@ -102,7 +102,7 @@ async def join(
             tx,
             HubLink(
                 str(given["branch_id"]), str(given["name"]), url, pin, sealed, str(given["decides"]),
-                int(given["epoch"]), 0, last, last, None, "",
+                int(given["epoch"]), 0, last, last, None, "", last,
             ),
         )  # fmt: skip
         link.set_role(tx, ShopRole.BRANCH)

@@ -128,8 +128,9 @@ async def _prepare(
         link.begin_turn(tx, turn, some.sent)
         is_stale = stale is not None and _epoch_of(stale) == _epoch_of(found)
         request = SyncRequest(
-            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, is_stale, VERSION
-        )
+            found.epoch, turn, begin, some.upto, some.facts, outcomes, now, is_stale, VERSION,
+            found.begin_seq,
+        )  # fmt: skip
         return found, request, some.size, some.upto < feed.bounds(tx)[1]
 
     made = await env.store.write(job)

@@ -93,8 +93,8 @@ def _check(
         # The last epoch of all would leave none for a machine that joins again.
         raise invalid([FieldError("epoch", "invalid", "is too far ahead")])
     if request.epoch > branch.epoch:
-        # Its first request says where the feed begins; a later one means that the hub was restored.
-        acked = request.after if request.turn == 1 else 0
+        # A request from behind the begin of its feed means that the hub was restored, if it is not the first one.
+        acked = request.after if request.turn == 1 else request.begin or 0
         branches.set_epoch(tx, branch.id, request.epoch, acked)
         branch = replace(branch, epoch=request.epoch, turn=0, acked_seq=acked)
     if request.turn <= branch.turn:

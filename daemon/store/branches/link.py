@@ -32,6 +32,7 @@ class HubLink(Struct, frozen=True):
     sent_seq: int
     heard_at: int | None
     problem: str
+    begin_seq: int | None = None
 
 
 _LINK = columns(HubLink)
@@ -93,7 +94,8 @@ def set_problem(tx: Tx, problem: str) -> None:
 def new_epoch(tx: Tx, epoch: int, acked_seq: int, sent_seq: int) -> None:
     """Begin an epoch, in which the feed is sent from behind `acked_seq`; up to `sent_seq` the hub may know it already."""
     tx.run(
-        "UPDATE hub_link SET epoch = :epoch, turn = 0, acked_seq = :acked, sent_seq = :sent, problem = ''",
+        "UPDATE hub_link SET epoch = :epoch, turn = 0, acked_seq = :acked, sent_seq = :sent, problem = '', "
+        "begin_seq = :acked",
         {"epoch": epoch, "acked": acked_seq, "sent": sent_seq},
     )
 

@@ -1061,7 +1061,8 @@ CREATE TABLE hub_link (
     acked_seq  INTEGER NOT NULL,           -- the hub has the feed up to here
     sent_seq   INTEGER NOT NULL,           -- the end of the last request
     heard_at   INTEGER,                    -- when the hub last answered
-    problem    TEXT NOT NULL               -- why the hub did not take the last request; '': it did
+    problem    TEXT NOT NULL,              -- why the hub did not take the last request; '': it did
+    begin_seq  INTEGER                     -- the feed of this epoch begins behind it
 ) STRICT;
 
 -- Which rows changed, in the order of the commits. Written by triggers that only a branch has (daemon/store/branches/feed.py).

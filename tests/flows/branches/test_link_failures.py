@@ -225,6 +225,37 @@ async def test_a_hub_ignores_in_a_new_epoch_that_a_request_before_was_stale(chai
     assert caught.value.code == ErrorCode.BRANCH_DISPUTED
 
 
+async def test_a_lost_first_request_of_a_new_epoch_is_no_restored_hub(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "KEPT", 0)
+    branch = chain["kumasi"]
+    await pay(chain, "kumasi", "food")
+    await branch.settle()
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    epoch = (await branch.link()).epoch
+    with pytest.raises(Lost):
+        await branch.turn(lose_request=True)
+    await branch.settle()
+    assert (await branch.link()).epoch == epoch
+    assert await notices(chain.hub) == []
+
+
+async def test_a_hub_restored_to_an_earlier_epoch_gets_the_whole_new_one(
+    chain: Chain, tmp_path: Path
+) -> None:
+    branch, store = chain["kumasi"], chain.hub.env.store
+    await branch.settle()
+    new_database.keep(store, tmp_path / "kept.db")
+    await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    await pay(chain, "kumasi", "food")
+    await branch.settle()
+    new_database.put_back(store, tmp_path / "kept.db", chain.hub.clock.now_us())
+    await branch.settle()
+    assert await chain.hub.values("SELECT COUNT(*) FROM payments") == [1]
+    assert await notices(chain.hub) == ["notice.hub_restored"]
+
+
 async def test_a_request_from_a_far_epoch_is_refused_and_another_machine_can_join(
     chain: Chain,
 ) -> None:
