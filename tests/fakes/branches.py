@@ -150,7 +150,7 @@ class FakeBranch:
         for command in answer.commands:
             self.outcomes[command["id"]] = await self._carry_out.carry_out(command)
         if answer.left:
-            await join_flow.end(self.shop.env)
+            more = not await join_flow.end(self.shop.env, of=outgoing.link)
         return more or bool(self.outcomes)
 
     async def settle(self, turns: int = 30) -> None:

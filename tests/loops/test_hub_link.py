@@ -150,6 +150,7 @@ async def test_an_answer_that_is_not_understood_is_a_failure_of_the_hub(tmp_path
     "data",
     [
         '{"acked": 0}',
+        '{"acked": 0, "left": true}',
         '{"acked": 0, "want": {"from_seq": 0}}',
         '{"acked": 1000000, "commands": [{"id": "c", "kind": "decided", "subject": "s", "body": {}}]}',
     ],

@@ -134,30 +134,35 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     return {"left": False}
 
 
-async def end(env: Env, actor: str = "hub", of: HubLink | None = None) -> None:
-    """Forget the hub. Payments that it did not give back stay handed up.
+async def end(env: Env, actor: str = "hub", of: HubLink | None = None) -> bool:
+    """Forget the hub; return whether it was. Payments that it did not give back stay handed up.
 
     Args:
         env: The shop.
         actor: Who ends it.
-        of: Only this link; None for any. After a join there is another one.
+        of: Only this link, because after a join there is another one, and only if everything was sent; None for any.
 
     Raises:
         Refusal: NOT_A_BRANCH.
     """
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> None:
+    def job(tx: Tx) -> bool:
         found = link.get(tx)
         if found is None or (of is not None and found.key_sealed != of.key_sealed):
             raise Refusal(ErrorCode.NOT_A_BRANCH)
+        if of is not None and found.acked_seq < feed.bounds(tx)[1]:
+            return False
         link.remove(tx)
         link.set_role(tx, ShopRole.ALONE)
         feed.stop(tx)
         journal.add(tx, type="hub.left", mode=Mode.LIVE, at=now, actor=actor, data={})
+        return True
 
-    await env.store.write(job)
-    env.place = ALONE
+    ended = await env.store.write(job)
+    if ended:
+        env.place = ALONE
+    return ended
 
 
 async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:

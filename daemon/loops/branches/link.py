@@ -180,9 +180,12 @@ class HubLinkLoop:
             self._env.heartbeat(WORKER, HELD_S)
             self._outcomes[command["id"]] = await self._commands.carry_out(command)
         if answer.left:
-            with contextlib.suppress(Refusal):  # the owner has left with --force meanwhile
-                await join.end(self._env, of=outgoing.link)
-            return REST_S
+            try:
+                if await join.end(self._env, of=outgoing.link):
+                    return REST_S
+            except Refusal:  # the owner has left with --force meanwhile, and may have joined again
+                return 0.0
+            more = True  # a payment that came meanwhile may be handed up: it is sent first
         if _is_stuck(outgoing.request, answer):
             return max(answer.pause_s, STUCK_S)
         if more or self._outcomes or answer.pause_s:

@@ -15,6 +15,7 @@ from daemon.flows.branches import hub as hub_flow
 from daemon.flows.branches import join as join_flow
 from daemon.flows.branches.sync import EPOCHS_AHEAD_MAX
 from daemon.sender.hub_client import HubRefusalError
+from daemon.steps import hand_up
 from daemon.store.branches import feed, restored
 from daemon.wire import ErrorCode, ShopRole, TransactionStatus
 from tests.fakes import new_database
@@ -429,6 +430,35 @@ async def test_what_the_hub_used_stays_used_after_the_branch_has_left(chain: Cha
         await branch.shop.reconcile(mine.reference, ID)
     assert caught.value.code == ErrorCode.PAYMENT_HANDED_UP
     assert (await branch.payment(ID)).standing == "handed"
+
+
+@pytest.mark.parametrize("decided", [True, False])
+async def test_a_payment_that_comes_during_the_last_answer_reaches_the_hub_or_comes_back(
+    chain: Chain, monkeypatch: pytest.MonkeyPatch, decided: bool
+) -> None:
+    branch = chain["kumasi"]
+    await branch.settle()
+    order = await chain.hub.request(2500)
+    await hub_flow.begin_to_leave(chain.hub.env, branch.wire.key)
+    real = branch.wire.call
+
+    async def pay_meanwhile(path: str, body: Any, **named: float) -> dict[str, Any]:
+        answer = await real(path, body, **named)
+        assert answer["left"] is True
+        branch.wire.call = real  # type: ignore[method-assign]
+        await pay(chain, "kumasi", str(order.svc_code))
+        return answer
+
+    branch.wire.call = pay_meanwhile  # type: ignore[method-assign]
+    if not decided:  # as a payment that waits for a person at the hub
+        monkeypatch.setattr(hand_up, "decide", lambda *_given, **_named: None)
+    await branch.settle()
+    if not decided:
+        await branch.turn()
+    assert branch.shop.env.place.role is ShopRole.ALONE
+    status = (await chain.hub_transaction(order.reference)).status
+    assert (status is TransactionStatus.SUCCESS) == decided
+    assert (await branch.payment(ID)).decider == ("hub" if decided else "branch")
 
 
 async def test_a_branch_restored_from_an_old_backup_gets_what_the_hub_has(
