@@ -8,11 +8,11 @@ import json
 import ssl
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from daemon.core.branches.facts import packed
 from daemon.core.branches.public_key import CertificateError, spki_of
 from daemon.core.errors import MomoError
+from daemon.sender.address_guard import URL_PARTS, check_url, split_authority
 from daemon.sender.http_client import HttpClient, Reply
 from daemon.sender.streams import NetworkError
 
@@ -53,16 +53,19 @@ class WrongPinError(ssl.SSLError):
 
 def address_fault(url: str) -> str:
     """Return why a URL cannot be a hub's; empty if it can. Without TLS only this machine's own."""
-    try:
-        parts = urlsplit(url)
-        good = parts.hostname and (parts.port or 1)
-    except ValueError:
-        good = None
-    if not good or parts.path not in ("", "/") or parts.query or "@" in parts.netloc:
+    match = URL_PARTS.fullmatch(url)
+    # The text is checked as that of a webhook's URL, which has no other scheme than https.
+    if (
+        match is None
+        or match["path"] not in ("", "/")
+        or match["query"] is not None
+        or check_url("https" + url[len(match["scheme"]) :]) is not None
+    ):
         return "takes an address such as https://hub.example"
-    if parts.scheme == "http" and parts.hostname in _LOOPBACK:
+    scheme, host = match["scheme"].lower(), split_authority(match["authority"])[0].lower()
+    if scheme == "http" and host.strip("[]") in _LOOPBACK:
         return ""
-    return "" if parts.scheme == "https" else "takes an address that begins with https://"
+    return "" if scheme == "https" else "takes an address that begins with https://"
 
 
 class HubClient:

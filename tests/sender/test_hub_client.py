@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from daemon.core.branches.public_key import spki_of_pem
 from daemon.sender import http_client, streams
-from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
+from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError, address_fault
 from tests.fakes.clock import FakeClock
 from tests.fakes.receiver import DROP, HANG, Answer, Receiver
 from tests.fakes.waiting import PATIENCE_S
@@ -71,6 +71,40 @@ async def connections_of(client: HubClient, hub: Receiver, calls: int = 2) -> li
     for _ in range(calls):
         assert await client.call("/v1/branch/sync", {}) == {"acked": 7}
     return [request.connection for request in hub.requests]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://hub.example", "https://hub.example/", "HTTPS://HUB.EXAMPLE:8443", "https://office",
+        "https://192.168.1.5:8787", "https://[2001:db8::5]:8787", "http://localhost:8787",
+        "http://127.0.0.1:8787", "http://[::1]:8787",
+    ],
+)  # fmt: skip
+def test_an_address_that_can_be_called_is_taken(url: str) -> None:
+    assert address_fault(url) == ""
+    HubClient(url, "0" * 16)._open()
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        *(
+            (url, "takes an address such as https://hub.example")
+            for url in (
+                "hub.example", "https://", "https://hub.example/a", "https://hub.example?", "https://hub.example?a",
+                "https://hub.example#", "https://hub.example/#a", "https://me@hub.example", "https://hub.example:0",
+                "https://hub.example:", "https://[::1", " https://hub.example", "https://hub.example\n",
+                "https://h\tub.example", "https://h\u00fcb.example", "https://hub.example\\a",
+                "https://hub.example:\u0664\u0664\u0663",
+            )
+        ),
+        ("http://hub.example", "takes an address that begins with https://"),
+        ("ftp://localhost", "takes an address that begins with https://"),
+    ],
+)  # fmt: skip
+def test_any_other_address_is_refused_where_it_is_typed(url: str, why: str) -> None:
+    assert address_fault(url) == why
 
 
 async def test_a_call_posts_gzipped_json_with_the_key(hub: Receiver) -> None:
