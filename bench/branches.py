@@ -29,6 +29,7 @@ from idle import idle
 from path import NO_LIMIT, NUMBER, Daemon
 
 from daemon import wire
+from daemon.core.branches.answer import read
 from daemon.flows.branches import join, outbound
 from daemon.runtime.config import Config, Trust
 from daemon.sender.hub_client import HubClient
@@ -136,7 +137,7 @@ class Feeder:
             )
             await shop.read(text)
         requests = outbound.Requests(shop.env)
-        first = await requests.next({}, stale=False)
+        first = await requests.next({}, stale=None)
         await requests.close()
         assert first is not None, "it has joined"
         return cls(shop, HubClient(hub.url, "", first.key, hub.ca_file), name, requests)
@@ -144,12 +145,12 @@ class Feeder:
     async def send_all(self) -> None:
         """Send the feed to its end, request after request, as the loop of a branch does."""
         while True:
-            outgoing = await self.requests.next({}, stale=False)
+            outgoing = await self.requests.next({}, stale=None)
             assert outgoing is not None, "it has joined"
             if outgoing.is_empty:
                 return
             answer = await self.client.call(wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=120)
-            await outbound.take_answer(self.shop.env, outgoing, answer)
+            await outbound.take_answer(self.shop.env, outgoing, read(answer))
 
     async def close(self) -> None:
         """Close it."""
