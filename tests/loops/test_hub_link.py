@@ -276,8 +276,11 @@ async def test_a_backlog_passes_a_line_that_is_too_narrow_for_a_large_request(
     chain.close()
 
 
-async def test_a_branch_that_joins_again_does_not_wait_for_the_end_of_earlier_failures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("column", "first", "second"), [("branch_id", "first", "second"), ("epoch", 1, 2)]
+)
+async def test_a_branch_that_joins_again_or_is_restored_does_not_wait_for_the_end_of_earlier_failures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str, first: object, second: object
 ) -> None:
     monkeypatch.setattr(hub_link, "RETRY_S", (600.0,))
     chain = await Chain.make(tmp_path, "kumasi")
@@ -286,18 +289,18 @@ async def test_a_branch_that_joins_again_does_not_wait_for_the_end_of_earlier_fa
     server = await asyncio.start_server(hub.answer, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
 
-    async def set_link(url: str, branch_id: str) -> None:
+    async def set_link(url: str, value: object) -> None:
         def job(tx: Tx) -> None:
-            tx.run("UPDATE hub_link SET url = :url, branch_id = :id", {"url": url, "id": branch_id})
+            tx.run(f"UPDATE hub_link SET url = :url, {column} = :new", {"url": url, "new": value})
             tx.wake(feed.TOPIC)
 
         await shop.env.store.write(job)
 
-    await set_link("http://127.0.0.1:1", "first")
+    await set_link("http://127.0.0.1:1", first)
     async with running(shop, tmp_path, log):
         await until(lambda: "hub.not_reached" in log.getvalue())
-        await set_link("http://127.0.0.1:1", "first")  # a change, but the same hub
-        await set_link(f"http://127.0.0.1:{port}", "second")
+        await set_link("http://127.0.0.1:1", first)  # a change, but the same hub
+        await set_link(f"http://127.0.0.1:{port}", second)
         last = (await shop.env.store.read(feed.bounds))[1]
         await until(lambda: hub.acked >= last)
         assert log.getvalue().count("hub.not_reached") == 1
