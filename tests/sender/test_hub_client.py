@@ -388,10 +388,12 @@ async def test_a_server_whose_certificate_contains_the_hubs_as_text_is_not_the_h
     server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
     url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     client = HubClient(url, spki_of_pem(text)[:16], "key_1")
-    with pytest.raises(HubUnreachableError, match="has another key than the hub"):
-        await client.call("/v1/branch/sync", {}, timeout_s=1)
-    await client.aclose()
-    server.close()
+    try:
+        with pytest.raises(HubUnreachableError, match="has another key than the hub"):
+            await client.call("/v1/branch/sync", {}, timeout_s=1)
+    finally:
+        await client.aclose()
+        server.close()
     assert not any(received)
 
 
