@@ -245,6 +245,10 @@ class Chain:
         await made.join(name, decides)
         return made
 
+    async def name(self, shop: FakeShop, name: str) -> None:
+        """Give a shop that is set up anew its name."""
+        await _add_shop(shop, name)
+
     def __getitem__(self, name: str) -> FakeBranch:
         return self.branches[name]
 

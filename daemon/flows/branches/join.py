@@ -8,21 +8,29 @@ from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.branches.facts import SUMS
+from daemon.core.branches.facts import EPOCH, SUMS
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
+from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
+from daemon.steps.context import Context
+from daemon.steps.pay import settle_released
 from daemon.store import journal
 from daemon.store.branches import feed, link, restored
 from daemon.store.branches.link import KEY_PURPOSE, HubLink
+from daemon.store.branches.restored import Taking
 from daemon.store.engine import Reader, Tx
+from daemon.store.messages import messages
+from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
 
 PAGE: Final = 500
 RECENT_DAYS: Final = 31
 DIFFERENT_MAX: Final = 10
 """Different days that are named."""
+ASIDE_MAX: Final = 100
+"""Rows kept aside that the journal names."""
 COMPARE_S: Final = 10.0
 COMPARE_WHOLE_S: Final = 60.0
 KINDS: Final = ("method", "message", "payment", "transaction", "review", "reversal")
@@ -168,7 +176,8 @@ async def end(env: Env, actor: str = "hub", of: HubLink | None = None) -> bool:
 async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
     """Take the hub's copies of this branch's rows back, then begin a new epoch and send everything again.
 
-    For a shop that was restored from a backup, or set up anew. Rows that were changed after the hub's copy stay.
+    For a shop that was restored from a backup, or set up anew. Rows that are further on here stay. Rows that contradict rows
+    here (an order paid by a payment that another order has) are kept aside and named.
 
     Raises:
         Refusal: NOT_A_BRANCH.
@@ -179,44 +188,54 @@ async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
     found = await env.store.read(link.get)
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
-    counts, epoch = dict.fromkeys(KINDS, 0), found.epoch
+    taking = Taking(found.epoch, found.epoch * EPOCH + found.acked_seq, found.acked_seq)
+    counts, epoch = await _take_rows(env, hub, taking)
+    times = env.times()
+    aside = [f"{kind} {row_id}" for kind, row_id in sorted(taking.aside)]
+
+    def job(tx: Tx) -> None:
+        _settle(tx, env, times)
+        _first, last = feed.bounds(tx)
+        feed.add_everything(tx)
+        link.new_epoch(tx, max(epoch, found.epoch) + 1, last, feed.bounds(tx)[1])
+        journal.add(
+            tx, type="hub.restored_from", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
+            data={**counts, "aside": aside[:ASIDE_MAX]},
+        )  # fmt: skip
+        tx.wake(feed.TOPIC)
+
+    await env.store.write(job)
+    return {"rows": counts, "aside": aside}
+
+
+async def _take_rows(env: Env, hub: Hub, taking: Taking) -> tuple[dict[str, int], int]:
+    """Store the hub's copies, page by page; return the number of rows by kind, and the hub's epoch."""
+    counts, epoch = dict.fromkeys(KINDS, 0), 0
     for kind in KINDS:
         after: int | None = 0
         while after is not None:
             page = await hub.call(
                 Path.BRANCH_ROWS, {"kind": kind, "after": after, "limit": PAGE}, timeout_s=60
             )
-            epoch, acked = int(page["epoch"]), int(page["acked"])
-            newer_than = _newer_than(found, epoch, acked)
-            rows = page["rows"]
+            rows, epoch = page["rows"], int(page["epoch"])
             await env.store.write(
-                lambda tx, k=kind, r=rows, n=newer_than: restored.store(  # type: ignore[misc]
-                    tx, k, r, newer_than=n, rest_us=LATE_WINDOW_US + CODE_REST_US
+                lambda tx, k=kind, r=rows: restored.store(  # type: ignore[misc]
+                    tx, k, r, taking, rest_us=LATE_WINDOW_US + CODE_REST_US
                 )
             )
             counts[kind] += len(rows)
             after = page["next"]
-    now = env.clock.now_us()
-
-    def job(tx: Tx) -> None:
-        _first, last = feed.bounds(tx)
-        feed.add_everything(tx)
-        link.new_epoch(tx, max(epoch, found.epoch) + 1, last, feed.bounds(tx)[1])
-        journal.add(
-            tx, type="hub.restored_from", mode=Mode.LIVE, at=now, actor=caller.name, data=counts
-        )
-        tx.wake(feed.TOPIC)
-
-    await env.store.write(job)
-    return {"rows": counts}
+    return counts, epoch
 
 
-def _newer_than(here: HubLink, epoch: int, acked: int) -> int | None:
-    """Return the number in the feed behind which rows are newer than the hub's copies; None: none is."""
-    if here.epoch < epoch:
-        return None
-    # In a later epoch than the hub's the feed begins with every row, and none of it was sent.
-    return acked if here.epoch == epoch else here.acked_seq
+def _settle(tx: Tx, env: Env, times: Times) -> None:
+    """Let the payments stand as the orders say, and match those whose order has another payment now."""
+    for payment_id in restored.settle_standings(tx):
+        payment = payments.get(tx, payment_id)
+        assert payment is not None, "it was just read"
+        message = messages.get(tx, payment.message_id)
+        assert message is not None, "a payment belongs to a message"
+        settle_released(Context.for_message(env, tx, message, times), payment)
 
 
 async def status(env: Env) -> dict[str, Any]:

@@ -3,48 +3,55 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from daemon.core.branches.facts import KEYS, MESSAGE, MODELS, TABLES
+from msgspec import Struct
+
+from daemon.core.branches.facts import EPOCH, KEYS, MESSAGE, MODELS, TABLES
 from daemon.core.limits import DAY_US
+from daemon.store.branches import contradictions
 from daemon.store.branches.numbers import Numbers
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import number, table, values
 from parsers.svc_code import HUB_FIRST
 
 _ROWS_AT_ONCE: Final = 250
-_PAYMENT: Final = number("payments", ":payment")
+
+
+class Taking(Struct):
+    """What is known while the hub's rows come back.
+
+    Attributes:
+        epoch: Of the feed here.
+        known: The latest version of the hub's copies that the rows here include.
+        after: Rows without an entry of the feed behind this number did not change since; None: no feed says what changed.
+        same: The id here of a number or payment that the hub knows by another id.
+        aside: Rows that could not be stored: kind and id.
+    """
+
+    epoch: int
+    known: int
+    after: int | None
+    same: dict[str, str] = {}
+    aside: set[tuple[str, str]] = set()
 
 
 def store(
-    tx: Tx,
-    kind: str,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    newer_than: int | None,
-    rest_us: int,
+    tx: Tx, kind: str, rows: Sequence[Mapping[str, Any]], taking: Taking, *, rest_us: int
 ) -> None:
-    """Store rows, except those that changed here after the hub's copy.
+    """Store rows, except those that are further on here, and those that contradict rows here.
 
     Args:
         tx: The database transaction.
         kind: The kind of fact, or `message`.
-        rows: With the columns that are sent.
-        newer_than: Rows with an entry of the feed behind this number stay; None: the feed is of another epoch.
+        rows: With the columns that are sent, and the version of the copy.
+        taking: What is known; it learns.
         rest_us: How long after its expiry the code of a transaction is not used again.
     """
     name, known = ("messages", MESSAGE) if kind == "message" else TABLES[kind]
     # A hub that is older sends fewer columns; they keep their default.
     names = [each for each in known if rows and each in rows[0]]
     key = KEYS.get(kind, "id")
-    kept = set[str]()
-    if newer_than is not None:
-        found = tx.all(
-            "SELECT id FROM feed WHERE seq > :seq AND kind = :kind",
-            {"seq": newer_than, "kind": kind},
-        )
-        kept = {str(row[0]) for row in found}
-    wanted = [row for row in rows if str(row[key]) not in kept]
-    if kind == "transaction":
-        _free_payments(tx, wanted)
+    wanted = _behind_here(tx, kind, [_with_own_ids(row, taking) for row in rows], taking)
+    wanted = contradictions.without(tx, kind, wanted, taking.same, taking.aside)
     numbers = Numbers(tx)
     for start in range(0, len(wanted), _ROWS_AT_ONCE):
         some = wanted[start : start + _ROWS_AT_ONCE]
@@ -61,18 +68,107 @@ def store(
         _reserve_codes(tx, wanted, rest_us)
 
 
-def _free_payments(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    for row in rows:
-        tx.run(
-            "UPDATE transactions SET payment_seq = NULL, merged_into = :id "
-            f"WHERE payment_seq = {_PAYMENT} AND id <> :id AND origin = 'open'",
-            {"id": row["id"], "payment": row["payment_id"]},
+def _with_own_ids(row: Mapping[str, Any], taking: Taking) -> dict[str, Any]:
+    """Return a row that names numbers and payments as they are named here."""
+    changed = {
+        field: taking.same[row[field]]
+        for field in ("payment_id", "held_payment_id", "payment_method_id")
+        if row.get(field) in taking.same
+    }
+    return {**row, **changed}
+
+
+_MERGED: Final = 3
+"""Progress of a holder whose payment pays an order: which one is for that order to say."""
+_PROGRESS: Final = {
+    # A paid order never becomes unpaid again; a holder ends when its payment pays an order.
+    "transaction": f"CASE WHEN merged_into IS NOT NULL THEN {_MERGED} WHEN reversed_at IS NOT NULL THEN 2 "
+    "WHEN payment_seq IS NOT NULL THEN 1 ELSE 0 END",
+    # One that the hub may have used must not be open here, unless an order here has it.
+    "payment": "CASE WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = payments.seq "
+    "AND t.origin = 'request') THEN 2 WHEN decider = 'hub' THEN 1 ELSE 0 END",
+    "review": "CASE WHEN state = 'open' THEN 0 ELSE 1 END",
+    "message": "CASE WHEN payment_id IS NULL THEN 0 ELSE 1 END",
+}
+"""Kind -> how far a row here has come."""
+
+
+def _progress(kind: str, row: Mapping[str, Any]) -> int:
+    """Return how far the hub's copy of a row has come."""
+    if kind == "transaction":
+        steps = ("payment_id", "reversed_at", "merged_into")
+        return max([0, *(n for n, step in enumerate(steps, 1) if row.get(step) is not None)])
+    if kind == "payment":
+        return 2 if row.get("standing") == "used" else int(row.get("decider") == "hub")
+    if kind == "review":
+        return int(row.get("state") != "open")
+    return int(kind == "message" and row.get("payment_id") is not None)
+
+
+def _behind_here(
+    tx: Tx, kind: str, rows: Sequence[dict[str, Any]], taking: Taking
+) -> list[dict[str, Any]]:
+    """Return the rows that are not here, or of which the hub's copy is further on."""
+    name, key = "messages" if kind == "message" else TABLES[kind][0], KEYS.get(kind, "id")
+    ids = [row[key] for row in rows]
+    here = dict(
+        tx.all_among(
+            f"SELECT {key}, {_PROGRESS.get(kind, '0')} FROM {name} WHERE {key} IN (members)", ids
         )
-        tx.run(
-            "UPDATE transactions SET held_payment_seq = NULL, status = 'PENDING' "
-            f"WHERE held_payment_seq = {_PAYMENT} AND id <> :id",
-            {"id": row["id"], "payment": row["held_payment_id"]},
+    )
+    entries = dict[str, int]()
+    if taking.after is not None:
+        entries = dict(
+            tx.all_among(
+                "SELECT id, MAX(seq) FROM feed WHERE id IN (members) AND kind = ? AND seq > ? GROUP BY id",
+                ids,
+                kind,
+                taking.after,
+            )
         )
+    return [
+        row
+        for row in rows
+        if row[key] not in here
+        or not _is_kept(kind, row, here[row[key]], entries.get(row[key]), taking)
+    ]
+
+
+def _is_kept(
+    kind: str, row: Mapping[str, Any], progress: int, entry: int | None, taking: Taking
+) -> bool:
+    """Return whether the row here stays; `entry` is its last change here that the hub did not acknowledge."""
+    # Messages have no entries of their own.
+    if taking.after is not None and entry is None and kind != "message":
+        return False
+    version = int(row.get("version") or 0)
+    if version <= taking.known:
+        return True
+    theirs = _progress(kind, row)
+    if progress != theirs or progress == _MERGED:
+        return progress >= theirs
+    # Both changed. In one epoch the numbers say which was later, unless the database is older than the feed that the hub has.
+    same_epoch = version // EPOCH == taking.epoch
+    return entry is not None and same_epoch and entry > version % EPOCH
+
+
+_STANDING: Final = (
+    "CASE WHEN decider = 'hub' THEN 'handed' "
+    "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = payments.seq AND t.origin = 'request') THEN 'used' "
+    "WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = payments.seq) THEN 'open' "
+    "WHEN EXISTS (SELECT 1 FROM reviews r WHERE r.payment_id = payments.id AND r.state = 'open') THEN 'review' END"
+)
+
+
+def settle_standings(tx: Tx) -> list[str]:
+    """Let each payment stand as the orders and reviews say; return those that have neither: their order has another one now."""
+    tx.run(
+        f"UPDATE payments SET standing = {_STANDING} WHERE standing <> {_STANDING} AND branch_id IS NULL"
+    )
+    rows = tx.all(
+        f"SELECT id FROM payments WHERE {_STANDING} IS NULL AND branch_id IS NULL ORDER BY seq"
+    )
+    return [str(row[0]) for row in rows]
 
 
 def _reserve_codes(tx: Tx, rows: Sequence[Mapping[str, Any]], rest_us: int) -> None:

@@ -24,6 +24,7 @@ _LEAVE_VIEW: Final = view_of("left")
 _RESTORE_VIEW: Final = view_of("payments=rows.payment transactions=rows.transaction")
 _STATUS: Final = "momo branch status"
 _WAIT_S: Final = 1.0
+_ASIDE_SHOWN: Final = 10
 
 
 @command("branch join", view=_JOIN_VIEW)
@@ -161,8 +162,8 @@ def restore(
 ) -> Answer:
     """Take this branch's rows back from the hub.
 
-    For a shop that was restored from an old backup, or set up anew and joined again. Rows that changed here after the hub's
-    copy stay. Texts of SMS are not at the hub. Then everything is sent once more, and another machine that sends as this
+    For a shop that was restored from an old backup, or set up anew and joined again. Rows that are further on here stay, and
+    the answer names rows of the hub that contradict them. Texts of SMS are not at the hub. Then everything is sent once more, and another machine that sends as this
     branch is refused.
 
     Examples:
@@ -171,6 +172,12 @@ def restore(
     if not from_hub:
         raise usage("say where the rows come from: --from-hub")
     reply = client.call("POST", Path.LOCAL_BRANCH_RESTORE, body={})
-    rows = reply.data["rows"]
-    said = f"{terminal.tick} {rows['payment']} payments and {rows['transaction']} transactions came back."
-    return Answer(*reply.parts, lines=[said], next=[_STATUS])
+    rows, aside = reply.data["rows"], reply.data.get("aside") or []
+    lines = [
+        f"{terminal.tick} {rows['payment']} payments and {rows['transaction']} transactions came back."
+    ]
+    if aside:
+        lines.append(
+            f"{len(aside)} rows did not, because rows here contradict them: {clean(', '.join(aside[:_ASIDE_SHOWN]))}"
+        )
+    return Answer(*reply.parts, lines=lines, next=[_STATUS])

@@ -1,0 +1,227 @@
+"""Rows that come back from the hub to a branch that has gone on since its backup, or was set up anew."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.flows.branches import join as join_flow
+from daemon.wire import TransactionStatus
+from tests.fakes import new_database
+from tests.fakes.branches import FIRST_ID, Chain, FakeBranch
+from tests.fakes.invariants import OWN, broken_invariants
+from tests.fakes.receipts import mtn
+from tests.fakes.shop import OWNER, FakeShop
+
+NUMBER = "88888888-9999-4999-8999-000000000000"
+
+
+@pytest.fixture
+async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
+    made = await Chain.make(tmp_path, "kumasi")
+    yield made
+    made.hub.close()
+    with new_database.in_files():
+        for branch in made.branches.values():
+            branch.shop.close()
+            # Its journal lacks the lost time, so only the checks of the product hold.
+            broken = broken_invariants(Path(branch.shop.env.store.path))
+            assert broken.keys() <= OWN.keys()
+
+
+@pytest.fixture
+def branch(chain: Chain) -> FakeBranch:
+    return chain["kumasi"]
+
+
+def keep(branch: FakeBranch, folder: Path) -> None:
+    """Make a backup."""
+    with new_database.in_files():
+        new_database.keep(branch.shop.env.store, folder / "kept.db")
+
+
+def put_back(branch: FakeBranch, folder: Path) -> None:
+    """Put the backup in place of the database."""
+    shop = branch.shop
+    with new_database.in_files():
+        new_database.put_back(shop.env.store, folder / "kept.db", shop.clock.now_us())
+
+
+async def restore(branch: FakeBranch) -> dict[str, Any]:
+    """Type `momo branch restore --from-hub`."""
+    done = await join_flow.restore(branch.shop.env, OWNER, branch.wire)
+    branch.outcomes, branch.stale = {}, False
+    return done
+
+
+async def set_up_anew(chain: Chain, folder: Path, *, number: str = "+233244124567") -> FakeBranch:
+    """Lose the disk, and set up another shop with the same modem, and with this phone number."""
+    before = chain["kumasi"].shop
+    before.close()
+    with new_database.in_files():
+        shop = await FakeShop.make(
+            folder / "new", line=False, iccid=before.source.sim_key, seed=777
+        )
+    await shop.put_number("momo_mtn", NUMBER)
+    await shop.env.store.write(
+        lambda tx: tx.run("UPDATE payment_methods SET phone_number = :n", {"n": number})
+    )
+    shop.env.account_key = b"another key".ljust(32, b".")
+    await chain.name(shop, "kumasi")
+    made = chain.branches["kumasi"] = FakeBranch(shop, chain.hub, folder / "new")
+    await made.join("kumasi")
+    return made
+
+
+async def refused(chain: Chain) -> list[Any]:
+    return await chain.hub.values("SELECT kind, why FROM facts_refused")
+
+
+async def test_an_order_that_was_paid_after_the_backup_came_back_stays_paid(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    order = await branch.shop.request(2500)
+    await branch.settle()
+    keep(branch, tmp_path)
+    for number in range(8):  # the feed of the hub goes on far behind that of the backup
+        await branch.pay("food", f"9321450010{number}", 100)
+    await branch.settle()
+    put_back(branch, tmp_path)
+    await branch.pay(str(order.svc_code))
+    await restore(branch)
+    paid, payment = await branch.shop.transaction(order.reference), await branch.payment(FIRST_ID)
+    assert (paid.status, paid.payment_id) == (TransactionStatus.SUCCESS, payment.id)
+    assert payment.standing == "used"
+    assert len(await branch.shop.payments()) == 9
+    await branch.settle()
+    copy = await chain.hub_transaction(order.reference)
+    assert copy.status is TransactionStatus.SUCCESS
+    assert await refused(chain) == []
+
+
+async def test_an_order_that_was_paid_before_and_again_after_the_backup_came_back_has_one_payment(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    order = await branch.shop.request(2500)
+    await branch.settle()
+    keep(branch, tmp_path)
+    for number in range(8):
+        await branch.pay("food", f"9321450010{number}", 100)
+    await branch.pay(str(order.svc_code), "93214500002")
+    await branch.settle()
+    put_back(branch, tmp_path)
+    await branch.pay(str(order.svc_code))
+    await restore(branch)
+    paid = await branch.shop.transaction(order.reference)
+    assert paid.payment_id == (await branch.payment("93214500002")).id
+    # The other one is matched again: a second payment with the code of an order that is paid.
+    assert (await branch.payment(FIRST_ID)).standing == "review"
+    await branch.settle()
+    assert await refused(chain) == []
+    copy = await chain.hub_transaction(order.reference)
+    assert copy.payment_id == paid.payment_id
+
+
+async def test_a_payment_that_head_office_used_in_the_lost_time_is_not_used_here(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    order = await chain.hub.request(2500)
+    wallet = branch.shop.wallet(2500)
+    receipt = mtn(2500, "KOFI ANTWI BADU BEKOE", wallet, "food", FIRST_ID)
+    await branch.settle()
+    keep(branch, tmp_path)
+    await branch.shop.read(receipt)
+    await branch.settle()
+    with pytest.raises(Exception, match="BRANCH_ASKED"):
+        await chain.hub.reconcile(order.reference, FIRST_ID)
+    await branch.settle()
+    await chain.hub.reconcile(order.reference, FIRST_ID)
+    put_back(branch, tmp_path)
+    for number in range(30):  # so the changes here have later numbers than the hub's
+        await branch.pay("food", f"932145001{number:02d}", 100)
+    await branch.shop.read(receipt)
+    assert (await branch.payment(FIRST_ID)).decider == "branch"
+    await restore(branch)
+    back = await branch.payment(FIRST_ID)
+    assert (back.decider, back.standing) == ("hub", "handed")
+
+
+async def test_a_message_in_review_that_was_read_again_has_one_open_review(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    order = await branch.shop.request(2500, expected_payer_phone="+233201111111")
+    await branch.settle()
+    keep(branch, tmp_path)
+    wallet = branch.shop.wallet(2500)
+    receipt = mtn(2500, "KOFI ANTWI BADU BEKOE", wallet, str(order.svc_code), FIRST_ID)
+    await branch.shop.read(receipt)
+    await branch.settle()
+    (theirs,) = await chain.hub.values("SELECT id FROM reviews")
+    put_back(branch, tmp_path)
+    await branch.shop.read(receipt)
+    await restore(branch)
+    assert await branch.shop.values("SELECT id FROM reviews WHERE state = 'open'") == [theirs]
+    await restore(branch)
+    await branch.settle()
+    assert await refused(chain) == []
+    assert await chain.hub.values("SELECT id FROM reviews WHERE state = 'open'") == [theirs]
+
+
+async def test_a_new_shop_with_the_same_number_gets_its_history(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    order = await branch.shop.request(2500)
+    await branch.pay(str(order.svc_code))
+    await branch.settle()
+    new = await set_up_anew(chain, tmp_path)
+    await new.settle()
+    await restore(new)
+    assert (await new.shop.transaction(order.reference)).status is TransactionStatus.SUCCESS
+    (payment,) = await new.shop.payments()
+    assert (payment.payment_method_id, payment.standing) == (NUMBER, "used")
+    await new.settle()
+    assert await refused(chain) == []
+
+
+async def test_an_sms_that_a_new_shop_reads_again_is_one_payment_there(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    order = await branch.shop.request(2500)
+    receipt = mtn(2500, "KOFI ANTWI BADU BEKOE", branch.shop.wallet(2500), "food", FIRST_ID)
+    await branch.shop.read(receipt)
+    await branch.shop.reconcile(order.reference, FIRST_ID)
+    await branch.settle()
+    new = await set_up_anew(chain, tmp_path, number="+233244124599")
+    await new.shop.read(receipt)
+    await new.settle()
+    await restore(new)
+    (payment,) = await new.shop.payments()
+    paid = await new.shop.transaction(order.reference)
+    assert (paid.payment_id, payment.standing) == (payment.id, "used")
+    await new.settle()
+    assert await refused(chain) == []
+    copy = await chain.hub_transaction(order.reference)
+    assert copy.status is TransactionStatus.SUCCESS
+
+
+async def test_an_order_whose_payment_another_order_has_is_kept_aside_and_named(
+    chain: Chain, branch: FakeBranch, tmp_path: Path
+) -> None:
+    first, second = await branch.shop.request(2500), await branch.shop.request(2500)
+    await branch.pay("food")
+    await branch.settle()
+    keep(branch, tmp_path)
+    await branch.shop.reconcile(first.reference, FIRST_ID)
+    await branch.pay("food", "93214500002")
+    await branch.settle()
+    put_back(branch, tmp_path)
+    await branch.shop.reconcile(second.reference, FIRST_ID)
+    done = await restore(branch)
+    assert done["aside"] == [f"transaction {first.id}"]
+    assert (await branch.shop.transaction(second.reference)).status is TransactionStatus.SUCCESS
+    assert (await branch.payment("93214500002")).standing == "open", "the rest came back"
+    (journalled,) = await branch.shop.values(
+        "SELECT data FROM events WHERE type = 'hub.restored_from'"
+    )
+    assert first.id in journalled
