@@ -9,6 +9,7 @@ server and this process share the machine's cores. The floor of the feed is thre
 
 import argparse
 import asyncio
+import contextlib
 import json
 import socket
 import tempfile
@@ -120,7 +121,10 @@ class Feeder:
         shop.clock.advance(time.time() - shop.clock.now_us() / 1e6)  # noqa: TID251 - the hub's time
         guest = HubClient(hub.url, ca_file=hub.ca_file)
         invitation = join.Invitation(hub.url, await asyncio.to_thread(hub.invite, name))
-        await join.join(shop.env, OWNER, invitation, guest, dry_run=False)
+        await join.join(
+            shop.env, OWNER, invitation, guest,
+            lambda key: contextlib.nullcontext(HubClient(hub.url, key=key, ca_file=hub.ca_file)), dry_run=False,
+        )  # fmt: skip
         await guest.aclose()
         for index, reference in enumerate(references):
             telco_id = str(10_000_000_000 + number * 1_000_000 + index)

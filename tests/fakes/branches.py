@@ -3,10 +3,11 @@
 The hub is on PostgreSQL in tests of that engine; branches are always files.
 """
 
+import contextlib
 import gzip
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,9 @@ class Wire:
     async def _answer(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         env = self.hub.env
         if path == ApiPath.BRANCH_JOIN:
-            return await hub_flow.accept(env, body["word"], dry_run=body["dry_run"])
+            return await hub_flow.accept(
+                env, body["word"], dry_run=body["dry_run"], methods=body.get("methods", ())
+            )
         if path == ApiPath.BRANCH_ROWS:
             return await hub_flow.rows(env, self.key, body["kind"], body["after"], body["limit"])
         if path == ApiPath.BRANCH_LEAVE:
@@ -112,11 +115,19 @@ class FakeBranch:
     async def join(self, name: str, decides: str = "all") -> dict[str, Any]:
         made = await hub_flow.invite(self.hub.env, OWNER, name, decides, "")
         invitation = join_flow.Invitation("https://hub.example", made["word"])
-        done = await join_flow.join(self.shop.env, OWNER, invitation, self.wire, dry_run=False)
-        found = await self.hub.env.store.read(lambda reader: branches.named(reader, name))
-        assert found is not None
-        self.branch_id, self.wire.key = found.id, found.key_id
-        return done
+
+        @contextlib.asynccontextmanager
+        async def connect(_key: str) -> AsyncIterator[Wire]:
+            found = await self.hub.env.store.read(lambda reader: branches.named(reader, name))
+            assert found is not None
+            self.branch_id, self.wire.key = found.id, found.key_id
+            yield self.wire
+
+        done = await join_flow.join(
+            self.shop.env, OWNER, invitation, self.wire, connect, dry_run=False
+        )
+        async with connect(""):
+            return done
 
     async def join_again(self, name: str) -> None:
         """Forget the hub and join with a new invitation, as after a revoked key or a dispute."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path as FilePath
 from typing import Any, Final
 
@@ -141,13 +142,21 @@ async def join(call: Call) -> Reply:
     fields.done()
     secret, _, pin = word.partition(".")
     env = call.env
-    client = HubClient(url, pin, ca_file=env.config.hub.ca_file)
-    with _hub_errors():
+    invitation = join_flow.Invitation(url, secret, pin)
+
+    @contextlib.asynccontextmanager
+    async def connect(key: str) -> AsyncIterator[HubClient]:
+        client = HubClient(url, pin, key, env.config.hub.ca_file)
         try:
-            invitation = join_flow.Invitation(url, secret, pin)
-            done = await join_flow.join(env, call.caller, invitation, client, dry_run=dry_run)
+            yield client
         finally:
             await client.aclose()
+
+    with _hub_errors():
+        async with connect("") as guest:
+            done = await join_flow.join(
+                env, call.caller, invitation, guest, connect, dry_run=dry_run
+            )
     return ok(done)
 
 

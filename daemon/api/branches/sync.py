@@ -8,7 +8,7 @@ import contextlib
 from typing import Any, Final
 
 from daemon.api.http.body import read_large, read_large_object
-from daemon.api.http.fields import Fields
+from daemon.api.http.fields import Fields, read_uuid
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
 from daemon.core.branches.facts import BYTES_MAX, SyncRequest, decode
 from daemon.core.json_values import dump
@@ -21,6 +21,7 @@ REQUEST_BYTES_MAX: Final = 2 * BYTES_MAX
 """One fact may be larger than a batch should be."""
 LIVE_FACTS: Final = 16
 """More facts come from a branch that is behind: one payment makes about three."""
+METHODS_MAX: Final = 500
 HELD_S: Final = 25.0
 """How long a request that brings nothing is held open."""
 
@@ -31,8 +32,16 @@ async def join(call: Call) -> Reply:
     word = fields.text("word", required=True, blank=False) or ""
     dry_run = fields.boolean("dry_run", default=False)
     fields.text("version")
+    methods = fields.words("methods", None, most=METHODS_MAX) or ()
     fields.done()
-    reply = ok(await hub.accept(call.env, word.strip(), dry_run=dry_run))
+    reply = ok(
+        await hub.accept(
+            call.env,
+            word.strip(),
+            dry_run=dry_run,
+            methods=[*filter(None, map(read_uuid, methods))],
+        )
+    )
     return Reply(reply.status, reply.body, (NO_STORE,))
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
@@ -117,11 +117,15 @@ async def invite(env: Env, caller: Caller, name: str, decides: str, pin: str) ->
     return {"name": name, "word": word, "decides": decides, "expires_in_s": INVITED_US // 1_000_000}
 
 
-async def accept(env: Env, word: str, *, dry_run: bool) -> dict[str, Any]:
+async def accept(
+    env: Env, word: str, *, dry_run: bool, methods: Collection[str] = ()
+) -> dict[str, Any]:
     """Let a branch join with its invitation; return its key, once. The key that it had before ends.
 
+    `methods` are the ids of its numbers, and the answer says what the hub has of it (`known`).
+
     Raises:
-        Refusal: INVITATION_INVALID.
+        Refusal: INVITATION_INVALID, also if it is for another branch than the one that the numbers belong to.
     """
     now = env.clock.now_us()
     text = make_key(Mode.LIVE, KeyKind.SECRET, env.entropy.below)
@@ -133,11 +137,14 @@ async def accept(env: Env, word: str, *, dry_run: bool) -> dict[str, Any]:
             found = branches.invited(tx, _hash(word), now)
         if found is None:
             raise Refusal(ErrorCode.INVITATION_INVALID)
+        if owner := copies.owner_of(tx, methods, found.id):
+            why = f"This shop is the branch {owner} of this hub, not {found.name}. At the hub type `momo hub invite {owner}`."
+            raise Refusal(ErrorCode.INVITATION_INVALID, why)
         here = shop.get(tx)
         assert here is not None, "a shop was set up"
         data = {
             "branch_id": found.id, "name": found.name, "hub": here.name, "decides": found.decides,
-            "epoch": found.epoch + 1,
+            "epoch": found.epoch + 1, "known": {"epoch": found.epoch, "acked": found.acked_seq},
         }  # fmt: skip
         if dry_run:
             return data

@@ -1,6 +1,7 @@
 """Join a hub as a branch, leave it, and take rows back from it after a restore."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import date, timedelta
 from typing import Any, Final, Protocol
 
@@ -26,6 +27,7 @@ from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
 
 PAGE: Final = 500
+METHODS_MAX: Final = 500
 RECENT_DAYS: Final = 31
 DIFFERENT_MAX: Final = 10
 """Different days that are named."""
@@ -68,6 +70,10 @@ async def preview(env: Env) -> dict[str, Any]:
     return await env.store.read(look)
 
 
+Connect = Callable[[str], AbstractAsyncContextManager[Hub]]
+"""Opens the hub's client with the key of a branch."""
+
+
 class Invitation(Struct, frozen=True):
     """An invitation: the hub's address, the word, and the beginning of the hash of the hub's key, if it named one."""
 
@@ -77,21 +83,27 @@ class Invitation(Struct, frozen=True):
 
 
 async def join(
-    env: Env, caller: Caller, invitation: Invitation, hub: Hub, *, dry_run: bool
+    env: Env, caller: Caller, invitation: Invitation, hub: Hub, connect: Connect, *, dry_run: bool
 ) -> dict[str, Any]:
     """Join a hub with an invitation; from that commit on, all that is and will be stored is sent to it.
+
+    A hub that has rows of this branch which this database does not include, because it is older, gives them back first:
+    what is sent then replaces them.
 
     Raises:
         Refusal: BRANCH_EXISTS.
         HubRefusalError: The hub refused the invitation.
-        HubUnreachableError: No hub answered.
+        HubUnreachableError: No hub answered; if it gave rows back already, a new invitation is needed.
     """
     require(caller, Operation.CHANGE_SETTINGS)
     counts = await preview(env)
-    given = await hub.call(
-        Path.BRANCH_JOIN, {"word": invitation.word, "dry_run": dry_run, "version": VERSION}
-    )
-    url, pin = invitation.url, invitation.pin
+    methods = await env.store.read(restored.method_ids)
+    asked = {
+        "word": invitation.word, "dry_run": dry_run, "version": VERSION,
+        **({"methods": methods[:METHODS_MAX]} if methods else {}),
+    }  # fmt: skip
+    given = await hub.call(Path.BRANCH_JOIN, asked)
+    url = invitation.url
     data = {
         "name": given["name"],
         "hub": given["hub"],
@@ -101,29 +113,60 @@ async def join(
     }
     if dry_run:
         return {**data, "joined": False}
-    now = env.clock.now_us()
-    sealed = env.vault.seal(str(given["key"]).encode(), KEY_PURPOSE)
+    taking = await env.store.read(lambda reader: _lacking(reader, given))
+    rows = None
+    if taking is not None:
+        async with connect(str(given["key"])) as own:
+            rows, _epoch = await _take_rows(env, own, taking)
+    aside = _aside(taking)
+    times = env.times()
 
     def job(tx: Tx) -> None:
-        _first, last = feed.bounds(tx)
-        link.replace(
-            tx,
-            HubLink(
-                str(given["branch_id"]), str(given["name"]), url, pin, sealed, str(given["decides"]),
-                int(given["epoch"]), 0, last, last, None, "", last,
-            ),
-        )  # fmt: skip
-        link.set_role(tx, ShopRole.BRANCH)
-        feed.start(tx)
-        feed.add_everything(tx)
+        if rows is not None:
+            _settle(tx, env, times)
+        _begin(tx, env, invitation, given)
         journal.add(
-            tx, type="hub.joined", mode=Mode.LIVE, at=now, actor=caller.name, data={"url": url}
-        )
+            tx, type="hub.joined", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
+            data={"url": url, **({"aside": aside[:ASIDE_MAX]} if aside else {})},
+        )  # fmt: skip
         tx.wake(feed.TOPIC)
 
     await env.store.write(job)
     env.place = Place(ShopRole.BRANCH, str(given["decides"]))
-    return {**data, "joined": True}
+    return {**data, "joined": True, "rows": rows, "aside": aside}
+
+
+def _lacking(reader: Reader, given: Mapping[str, Any]) -> Taking | None:
+    """Return how to take rows back if the hub may have some that this database does not include."""
+    if int(given["epoch"]) <= 1:
+        return None
+    epoch, acked = link.left_at(reader, str(given["branch_id"]))
+    known = given.get("known") or {}
+    if epoch and known.get("epoch") == epoch and known["acked"] <= acked:
+        return None
+    return Taking(epoch, epoch * EPOCH + acked, None)
+
+
+def _begin(tx: Tx, env: Env, invitation: Invitation, given: Mapping[str, Any]) -> None:
+    """Become the branch, and send every row."""
+    feed.start(tx)
+    _first, last = feed.bounds(tx)
+    feed.add_everything(tx)
+    sealed = env.vault.seal(str(given["key"]).encode(), KEY_PURPOSE)
+    # The hub may have any of these rows from an earlier time, so none of them may be taken back unasked.
+    sent = feed.bounds(tx)[1]
+    link.replace(
+        tx,
+        HubLink(
+            str(given["branch_id"]), str(given["name"]), invitation.url, invitation.pin, sealed,
+            str(given["decides"]), int(given["epoch"]), 0, last, sent, None, "", last,
+        ),
+    )  # fmt: skip
+    link.set_role(tx, ShopRole.BRANCH)
+
+
+def _aside(taking: Taking | None) -> list[str]:
+    return [] if taking is None else [f"{kind} {row_id}" for kind, row_id in sorted(taking.aside)]
 
 
 async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
@@ -191,7 +234,7 @@ async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
     taking = Taking(found.epoch, found.epoch * EPOCH + found.acked_seq, found.acked_seq)
     counts, epoch = await _take_rows(env, hub, taking)
     times = env.times()
-    aside = [f"{kind} {row_id}" for kind, row_id in sorted(taking.aside)]
+    aside = _aside(taking)
 
     def job(tx: Tx) -> None:
         _settle(tx, env, times)

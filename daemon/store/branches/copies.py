@@ -289,6 +289,17 @@ def _show(tx: Tx, branch_id: str, epoch: int, facts: Sequence[Fact]) -> None:
     )
 
 
+def owner_of(reader: Reader, method_ids: Collection[str], branch_id: str) -> str | None:
+    """Return the name of another branch that has one of these numbers."""
+    rows = reader.all_among(
+        "SELECT b.name FROM payment_methods m JOIN branches b ON b.id = m.branch_id "
+        "WHERE m.id IN (members) AND m.branch_id <> ? ORDER BY m.seq LIMIT 1",
+        method_ids,
+        branch_id,
+    )
+    return str(rows[0][0]) if rows else None
+
+
 _DECIDER: Final = (
     # The branch was asked to take these back, and has not yet.
     "CASE WHEN EXISTS (SELECT 1 FROM branch_commands c WHERE c.subject = payments.id "

@@ -61,8 +61,20 @@ def replace(tx: Tx, link: HubLink) -> None:
 
 
 def remove(tx: Tx) -> None:
-    """Forget the hub; the outcomes of its commands are kept."""
+    """Forget the hub; the outcomes of its commands are kept, and what it has, for a shop that joins again."""
+    tx.run(
+        "INSERT INTO hub_left (branch_id, epoch, acked_seq) SELECT branch_id, epoch, acked_seq FROM hub_link WHERE id = 1 "
+        "ON CONFLICT (branch_id) DO UPDATE SET epoch = excluded.epoch, acked_seq = excluded.acked_seq"
+    )
     tx.run("DELETE FROM hub_link")
+
+
+def left_at(reader: Reader, branch_id: str) -> tuple[int, int]:
+    """Return the epoch and how far its hub had the feed when this shop left as this branch; zeros if it never was it."""
+    row = reader.one(
+        "SELECT epoch, acked_seq FROM hub_left WHERE branch_id = :id", {"id": branch_id}
+    )
+    return (0, 0) if row is None else (int(row[0]), int(row[1]))
 
 
 def set_role(tx: Tx, role: ShopRole) -> None:

@@ -186,6 +186,11 @@ def _reserve_codes(tx: Tx, rows: Sequence[Mapping[str, Any]], rest_us: int) -> N
             )
 
 
+def method_ids(reader: Reader) -> list[str]:
+    """Return the ids of the shop's numbers, by which a hub knows it again."""
+    return [str(row[0]) for row in reader.all("SELECT id FROM payment_methods ORDER BY seq")]
+
+
 def codes_like_a_hub(reader: Reader, now: int) -> int:
     """Return how many codes in use begin with a digit, as those of a hub do."""
     return int(

@@ -1065,6 +1065,13 @@ CREATE TABLE hub_link (
     begin_seq  INTEGER                     -- the feed of this epoch begins behind it
 ) STRICT;
 
+-- How far hubs had got when this shop left them.
+CREATE TABLE hub_left (
+    branch_id TEXT PRIMARY KEY,
+    epoch     INTEGER NOT NULL,
+    acked_seq INTEGER NOT NULL             -- the hub had the feed up to here
+) STRICT;
+
 -- Which rows changed, in the order of the commits. Written by triggers that only a branch has (daemon/store/branches/feed.py).
 CREATE TABLE feed (
     seq  INTEGER PRIMARY KEY,

@@ -107,6 +107,7 @@ PUBLIC: Final[Mapping[str, str]] = {
     "flushes": "endpoint_id",
     "gaps_known": "known_by",
     "hub_commands": "id kind subject",
+    "hub_left": "branch_id",
     "hub_link": "branch_id name url spki decides problem",
     "idempotency_keys": "scope",
     "line_balances": "provider telco_id effects smsc doubts standing why",

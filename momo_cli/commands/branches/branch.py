@@ -61,6 +61,12 @@ def join(
         notes.append(
             f"{row['codes_like_a_hub']} codes in use begin with a digit; they stay this shop's own."
         )
+    if row.get("rows"):
+        notes.append(
+            f"The hub had later rows than this shop: {row['rows']['payment']} payments and "
+            f"{row['rows']['transaction']} transactions came back first."
+        )
+    notes += _aside(row)
     lines = [said]
     if row["joined"] and terminal.human:
         terminal.note(said)
@@ -172,12 +178,15 @@ def restore(
     if not from_hub:
         raise usage("say where the rows come from: --from-hub")
     reply = client.call("POST", Path.LOCAL_BRANCH_RESTORE, body={})
-    rows, aside = reply.data["rows"], reply.data.get("aside") or []
-    lines = [
-        f"{terminal.tick} {rows['payment']} payments and {rows['transaction']} transactions came back."
-    ]
-    if aside:
-        lines.append(
-            f"{len(aside)} rows did not, because rows here contradict them: {clean(', '.join(aside[:_ASIDE_SHOWN]))}"
-        )
-    return Answer(*reply.parts, lines=lines, next=[_STATUS])
+    rows = reply.data["rows"]
+    said = f"{terminal.tick} {rows['payment']} payments and {rows['transaction']} transactions came back."
+    return Answer(*reply.parts, lines=[said], notes=_aside(reply.data), next=[_STATUS])
+
+
+def _aside(row: Row) -> list[str]:
+    """Return a note about rows that did not come back."""
+    aside = row.get("aside") or []
+    if not aside:
+        return []
+    named = clean(", ".join(aside[:_ASIDE_SHOWN]))
+    return [f"{len(aside)} rows did not come back, because rows here contradict them: {named}"]
