@@ -64,10 +64,20 @@ def store_part(context: Context, part: ReadPart) -> JoinedMessage | Unread | Wai
         return None
     if not isinstance(value, Deliver):
         return _store_unread(context, part, sha256, f"not a received SMS: {type(value).__name__}")
+    return _store_only_part(context, part, sha256, value)
+
+
+def _store_only_part(
+    context: Context, part: ReadPart, sha256: str, value: Deliver
+) -> JoinedMessage | None:
+    """Store a message of one part."""
     sent_at = microseconds(value.sent_at)
-    message_id = _add_message(context, part, value, sha256, sent_at, total=1)
+    message_id, is_new = _add_message(context, part, value, sha256, sent_at, total=1)
     _add_part(context, part, value.pdu, sha256, (message_id, 1, sent_at))
-    return JoinedMessage(message_id, value, value.text, sent_at, (value,))
+    if is_new:
+        return JoinedMessage(message_id, value, value.text, sent_at, (value,))
+    _attach(context, message_id, 1)
+    return None
 
 
 def _store_one_of_many(
@@ -90,10 +100,16 @@ def _store_one_of_many(
     taken = {one.message_id for one in stored if one.position == new.position or not one.is_open}
     free = (one.message_id for one in stored if one.message_id not in taken)
     joined_to = next(free, None)
-    message_id = joined_to
+    back = _lacking(context, stored, new.position)
+    message_id, is_new = back or joined_to, back is None
     if message_id is None:
-        message_id = _add_message(context, part, value, sha256, new.sent_at_us, total=key.total)
+        message_id, is_new = _add_message(
+            context, part, value, sha256, new.sent_at_us, total=key.total
+        )
     _add_part(context, part, value.pdu, sha256, (message_id, new.position, new.sent_at_us))
+    if not is_new:
+        _attach(context, message_id, key.total)
+        return None
     own = StoredPart(message_id, new.position, value.pdu, new.sent_at_us, context.now, is_open=True)
     group = [own, *(one for one in stored if one.is_open)]
     chosen, members = None, list[StoredPart]()
@@ -111,6 +127,24 @@ def _store_one_of_many(
     if chosen is not None:
         messages.assemble_later(context.tx, members[0].message_id, context.now + ASSEMBLE_AFTER_US)
     return Waiting(message_id)
+
+
+def _lacking(context: Context, stored: Sequence[StoredPart], position: int) -> str | None:
+    """Return the concluded message among these that lacks this part: it came back from the hub, without its parts."""
+    for message_id in dict.fromkeys(one.message_id for one in stored if not one.is_open):
+        # `stored` may be cut.
+        own = messages.stored_parts(context.tx, message_id)
+        if all(one.position != position for one in own):
+            return message_id
+    return None
+
+
+def _attach(context: Context, message_id: str, total: int) -> None:
+    """Let a message that came back from the hub have a part again, and its text with the last one. It stays as it is."""
+    messages.count_parts(context.tx, message_id)
+    own = messages.stored_parts(context.tx, message_id)
+    if len(own) == total and all(one.pdu for one in own):
+        messages.put_text(context.tx, message_id, parts.join([_decode(one.pdu) for one in own]))
 
 
 def assemble(context: Context, row: Message) -> list[JoinedMessage]:
@@ -229,10 +263,10 @@ def _record_report(context: Context, value: StatusReport) -> bool:
     )
 
 
-def _store_unread(context: Context, part: ReadPart, sha256: str, why: str) -> Unread:
-    message_id = _add_message(context, part, None, sha256, None, total=1)
+def _store_unread(context: Context, part: ReadPart, sha256: str, why: str) -> Unread | None:
+    message_id, is_new = _add_message(context, part, None, sha256, None, total=1)
     _add_part(context, part, part.pdu, sha256, (message_id, 1, None))
-    return Unread(message_id, why)
+    return Unread(message_id, why) if is_new else None
 
 
 def _add_part(
@@ -265,11 +299,14 @@ def _add_message(
     sent_at: int | None,
     *,
     total: int,
-) -> str:
-    """Store the message that the part with this digest opens, and return its id."""
+) -> tuple[str, bool]:
+    """Store the message that the part with this digest opens; return its id, and whether it is new.
+
+    One that is not new came back from the hub without its parts.
+    """
     concat = None if value is None else value.concat
     message_id = ids.message_id(context.env.account_key, context.source.sim_key, sha256, sent_at)
-    messages.add(
+    is_new = messages.add(
         context.tx,
         {
             "id": message_id,
@@ -304,7 +341,7 @@ def _add_message(
             "synthesised": part.synthesised,
         },
     )
-    return message_id
+    return message_id, is_new
 
 
 def _digest(context: Context, pdu: str) -> str:

@@ -409,9 +409,29 @@ def message_of_part(reader: Reader, sim_key: str, sha256: str) -> str | None:
     return found
 
 
-def add(tx: Tx, message: dict[str, Any]) -> None:
-    """Store a new message; `message` has every column of the table but `seq`."""
-    tx.run(insertion("messages", Message), message)
+def add(tx: Tx, message: dict[str, Any]) -> bool:
+    """Store a new message; return False if it is there: it came back from the hub, without its parts.
+
+    `message` has every column of the table but `seq`.
+    """
+    return tx.run(f"{insertion('messages', Message)} ON CONFLICT (id) DO NOTHING", message) == 1
+
+
+def count_parts(tx: Tx, message_id: str) -> None:
+    """Let a message that came back from the hub count the parts that it has again."""
+    tx.run(
+        "UPDATE messages SET parts_seen = (SELECT COUNT(*) FROM sms_parts p WHERE p.message_seq = messages.seq) "
+        "WHERE id = :id",
+        {"id": message_id},
+    )
+
+
+def put_text(tx: Tx, message_id: str, body: str) -> None:
+    """Store the text of a message that came back from the hub without it."""
+    tx.run(
+        "UPDATE messages SET body = :body WHERE id = :id AND COALESCE(body, '') = ''",
+        {"id": message_id, "body": body},
+    )
 
 
 def add_part(tx: Tx, part: dict[str, Any]) -> None:

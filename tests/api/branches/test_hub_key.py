@@ -103,6 +103,22 @@ async def test_a_branch_joins_a_hub_with_a_certificate_that_nobody_signed(
     await client.aclose()
 
 
+async def test_a_branch_that_joins_again_takes_what_it_lacks_with_its_new_key(
+    hub: FakeApi, branch: FakeApi
+) -> None:
+    assert (await join(branch, hub, await word_of(hub)))["data"]["rows"] is None
+    await branch.shop.request(2500)
+    async with linked(branch):
+        await shown(branch, lambda found: found["heard_at"] is not None and found["behind"] == 0)
+    await branch.local.post(wire.Path.LOCAL_BRANCH_LEAVE, json={"force": True})
+    # As a database that is older: it knows nothing of the time as a branch.
+    for sql in ("DELETE FROM hub_left", "UPDATE transactions SET description = 'older'"):
+        await branch.shop.env.store.write(lambda tx, one=sql: tx.run(one))  # type: ignore[misc]
+    done = (await join(branch, hub, await word_of(hub)))["data"]
+    assert (done["rows"]["transaction"], done["aside"]) == (1, [])
+    assert await branch.shop.values("SELECT description FROM transactions") == [None]
+
+
 async def test_a_server_with_another_key_is_refused_before_anything_is_sent(
     hub: FakeApi, branch: FakeApi, tmp_path: Path
 ) -> None:

@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 
+from daemon.core.messages.message_journal import journal_key
 from daemon.flows.branches import join as join_flow
+from daemon.flows.messages.recover import Recovered, recover
+from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.runtime.message_journal import MessageJournal
 from daemon.wire import TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch
 from tests.fakes.invariants import OWN, broken_invariants
-from tests.fakes.receipts import mtn
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
 NUMBER = "88888888-9999-4999-8999-000000000000"
@@ -225,3 +229,52 @@ async def test_an_order_whose_payment_another_order_has_is_kept_aside_and_named(
         "SELECT data FROM events WHERE type = 'hub.restored_from'"
     )
     assert first.id in journalled
+
+
+def open_journal(branch: FakeBranch) -> None:
+    """Open the journal of messages, as the daemon does at its start."""
+    env = branch.shop.env
+    if env.message_journal is not None:
+        env.message_journal.close()
+    env.message_journal = MessageJournal(branch.folder, journal_key(env.account_key))
+
+
+@pytest.mark.parametrize("hub_first", [True, False])
+async def test_the_journal_of_messages_is_replayed_before_or_after_the_hubs_rows(
+    chain: Chain, branch: FakeBranch, tmp_path: Path, *, hub_first: bool
+) -> None:
+    open_journal(branch)
+    order = await branch.shop.request(2500)
+    await branch.settle()
+    keep(branch, tmp_path)
+    await branch.pay(str(order.svc_code))
+    await branch.settle()
+    (text,) = await branch.shop.values("SELECT body FROM messages")
+    put_back(branch, tmp_path)
+    open_journal(branch)
+    if hub_first:
+        await restore(branch)
+    await recover(branch.shop.env)
+    if not hub_first:
+        await restore(branch)
+    messages = await branch.shop.values("SELECT state, body, parts_seen FROM messages")
+    assert messages == [("payment", text, 2)]
+    assert (await branch.shop.transaction(order.reference)).status is TransactionStatus.SUCCESS
+    assert (await branch.payment(FIRST_ID)).standing == "used"
+    assert await recover(branch.shop.env) == Recovered(), "nothing is missing"
+    assert branch.shop.env.message_journal is not None
+    branch.shop.env.message_journal.close()
+
+
+async def test_an_sms_of_one_part_that_came_back_without_it_stays_as_it_is(
+    branch: FakeBranch,
+) -> None:
+    pdus = encode_deliver(MTN_SENDER, "Your bundle has expired.", STARTED, smsc=MTN_SMSC)
+    await branch.shop.read_pdus(pdus)
+    before = await branch.shop.values("SELECT id, state, body FROM messages")
+    for sql in ("DELETE FROM sms_parts", "UPDATE messages SET body = ''"):
+        await branch.shop.env.store.write(lambda tx, s=sql: tx.run(s))  # type: ignore[misc]
+    taken = await branch.shop.read_pdus(pdus)
+    assert taken.concluded == ()
+    assert await branch.shop.values("SELECT id, state, body FROM messages") == before
+    assert await branch.shop.values("SELECT COUNT(*) FROM sms_parts") == [1]
