@@ -128,6 +128,11 @@ class Branches(RuleBasedStateMachine):
         self.do(join_flow.restore(branch.shop.env, OWNER, branch.wire))
         branch.outcomes, branch.stale = {}, None
 
+    @rule(name=NAME)
+    def join_again(self, name: str) -> None:
+        """A person leaves by force and joins again, as after a stolen key."""
+        self.do(self.chain[name].join_again(name))
+
     @invariant()
     def each_payment_is_used_at_most_once(self) -> None:
         if not hasattr(self, "chain"):
