@@ -55,7 +55,7 @@ def put_back(branch: FakeBranch, folder: Path) -> None:
 async def restore(branch: FakeBranch) -> dict[str, Any]:
     """Type `momo branch restore --from-hub`."""
     done = await join_flow.restore(branch.shop.env, OWNER, branch.wire)
-    branch.outcomes, branch.stale = {}, False
+    branch.outcomes, branch.stale = {}, None
     return done
 
 
