@@ -53,7 +53,7 @@ def lines(
 ) -> Answer:
     """Show the phones, their SIMs and numbers.
 
-    Ready: every SIM in use has a number. Receiving: messages can come to every line now. READS says whether the phone
+    Ready: every connected SIM has a number. Receiving: messages can come to every line now. READS says whether the phone
     has ever read a payment message. UNPLACED counts the payments of the last 30 days that
     match none of your numbers. A note says when a balance changed by more than the messages of the last 30 days
     explain.
@@ -76,14 +76,17 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
     data = reply.data or {}
     rows = list(_rows(data))
     ready, unplaced = bool(data.get("ready")), data.get("unplaced_payments") or 0
-    found = _faults(data, rows, unplaced)
-    modems = (client.find(Path.LOCAL_MODEMS) or ()) if terminal.human else ()
+    bare = any(not row["phone_number"] for row in rows)
+    asks = terminal.human or (fail_if_unready and ready and bare)
+    modems = (client.find(Path.LOCAL_MODEMS) or ()) if asks else ()
+    missing = _without_number(rows, modems)
+    found = _faults(data, rows, missing, unplaced)
     # Without a SIM there is no heading.
     told = str(data.get("receiving_reason")) if rows and data.get("receiving") is False else ""
     return Answer(
         reply.text,
         rows,
-        heading=_heading(terminal, rows, data),
+        heading=_heading(terminal, rows, missing, data),
         empty=_NO_SIM if any(map(_is_there, modems)) else _NO_PHONE,
         notes=[*_notes(rows, terminal, told, moved=ready and unplaced > 0), *_health(modems, told)]
         if terminal.human
@@ -99,9 +102,18 @@ def _is_there(phone_row: Row) -> bool:
     return phone_row.get("state") not in _GONE and not phone_row.get("simulated")
 
 
-def _faults(data: dict[str, Any], rows: list[Row], unplaced: int) -> list[str]:
+def _without_number(rows: list[Row], modems: Sequence[Row]) -> list[Row]:
+    """Return the SIMs without a number, but for those whose phone is known not to be connected.
+
+    While there is one, no endpoint can be added. The daemon's `ready` asks only about phones that have read a payment.
+    """
+    gone = {each.get("device_id") for each in modems if each.get("state") in _GONE}
+    return [row for row in rows if not row["phone_number"] and row["device_id"] not in gone]
+
+
+def _faults(data: dict[str, Any], rows: list[Row], missing: list[Row], unplaced: int) -> list[str]:
     matched = "payment matches" if unplaced == 1 else "payments match"
-    found = [] if data.get("ready") else [_unready(rows)]
+    found = [] if data.get("ready") and not missing else [_unready(rows, missing)]
     if data.get("receiving") is False:
         found.append(_not_receiving(data))
     return [*found, f"{unplaced} {matched} none of your numbers"] if unplaced else found
@@ -111,8 +123,13 @@ def _not_receiving(data: dict[str, Any]) -> str:
     return f"payments are not seen: {clean(data.get('receiving_reason'))}"
 
 
-def _unready(rows: list[Row]) -> str:
-    return "a phone shows no messages" if any(r["trouble"] for r in rows) else "a SIM has no number"
+def _unready(rows: list[Row], missing: list[Row]) -> str:
+    if any(row["trouble"] for row in rows):
+        return "a phone shows no messages"
+    if not missing:
+        return "a SIM has no number"
+    names = ", ".join(f"{clean(row['phone'])}:{row['slot_index']}" for row in missing)
+    return f"{'1 SIM has' if len(missing) == 1 else f'{len(missing)} SIMs have'} no number: {names}"
 
 
 def _health(phones: Sequence[Row], told: str) -> Iterator[str]:
@@ -186,13 +203,12 @@ def _number(row: Row) -> Cell | str:
     return phone(number) if number else Cell("no number", "yellow")
 
 
-def _heading(terminal: Terminal, rows: list[Row], data: dict[str, Any]) -> str:
-    # A phone that has never read a payment can be ready (interface.md, Line status).
+def _heading(terminal: Terminal, rows: list[Row], missing: list[Row], data: dict[str, Any]) -> str:
     which = "every SIM" if all(row["phone_number"] for row in rows) else "every SIM in use"
     state = (
         terminal.style(f"READY  ✓ {which} has a number", "green")
-        if data.get("ready")
-        else terminal.style(f"NOT READY  ! {_unready(rows)}", "yellow")
+        if data.get("ready") and not missing
+        else terminal.style(f"NOT READY  ! {_unready(rows, missing)}", "yellow")
     )
     heading = f"{state}     UNPLACED (30 d)  {data.get('unplaced_payments') or 0}"
     if data.get("receiving") is not False:
@@ -217,16 +233,26 @@ def _commands(
         fixes = [fix for fix in _fixes(modems) if fix.startswith("momo ")]
         return fixes or ["momo doctor modem" if any(_fixes(modems)) else "momo sims list --wait"]
     known = [f"momo sims acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]
-    return [*_next_for_payments(client, rows, ready=ready, unplaced=unplaced), *known]
+    return [*_next_for_payments(client, rows, modems, ready=ready, unplaced=unplaced), *known]
 
 
-def _next_for_payments(client: Client, rows: list[Row], *, ready: bool, unplaced: int) -> list[str]:
-    bare = [row for row in rows if not row["phone_number"]]
+def _adding(row: Row, sim: str) -> str:
+    """Return the command that registers a number on that SIM; the number and the name are to be filled in."""
+    from parsers.read import provider_of  # noqa: PLC0415  # few calls need it
+
+    name = f"momo_{str(row['network'] or '').lower()}"
+    provider = name if provider_of(name) else "PROVIDER"
+    return f'momo methods add --provider {provider} --phone NUMBER --name "NAME" --sim {sim}'
+
+
+def _next_for_payments(
+    client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
+) -> list[str]:
+    bare = _without_number(rows, modems) or [row for row in rows if not row["phone_number"]]
     if bare:
         sim = _typed(bare[0])
         assign = [f"momo sims assign {sim} --method {each}" for each in _without_sim(client)]
-        add = "momo methods add --help"
-        return [*(assign or [add]), f"momo sims ignore {sim}"]
+        return [*(assign or [_adding(bare[0], sim)]), f"momo sims ignore {sim}"]
     moved = next((row for row in rows if row["unplaced_payments"]), None)
     if ready and moved is not None:
         return [f"momo claim {phone(moved['phone_number']).replace(' ', '')} --dry-run"]

@@ -32,7 +32,7 @@ def number(phone: str, *, placed: bool = False) -> dict[str, Any]:
           "       momo sims assign 'till 1:0' --method 0200000011",
           "       momo sims ignore 'till 1:0'"]),
         ([number("+233200000011", placed=True)],
-         ["next:  momo methods add --help",
+         ["next:  momo methods add --provider momo_mtn --phone NUMBER --name \"NAME\" --sim 'till 1:0'",
           "       momo sims ignore 'till 1:0'"]),
     ],
 )  # fmt: skip
@@ -44,15 +44,31 @@ def test_a_sim_without_a_number_is_offered_those_that_have_no_sim(
     assert momo("lines", "-o", "table").err.splitlines() == told
 
 
-def test_a_sim_that_never_read_a_payment_is_not_said_to_have_a_number(
-    api: FakeApi, momo: Momo
-) -> None:
+def never_read(api: FakeApi) -> None:
+    """Connect a phone that has never read a payment; its SIM has no number, yet the daemon says `ready`."""
     lines = bare("spare")
     lines["phones"][0]["reads_payments"] = False
     api.on("GET", Path.LINES, ok({**lines, "ready": True}))
+
+
+def test_a_connected_sim_without_a_number_is_not_ready(api: FakeApi, momo: Momo) -> None:
+    never_read(api)
     heading, *_, row = momo("lines", "-o", "table").out.splitlines()
-    assert heading == "READY  ✓ every SIM in use has a number     UNPLACED (30 d)  0"
+    assert heading == "NOT READY  ! 1 SIM has no number: spare:0     UNPLACED (30 d)  0"
     assert "no number" in row
+    assert momo("lines", "-o", "table").code == 0
+    ran = momo("lines", "--fail-if-unready", "--quiet")
+    assert ran.code == 6
+    assert "error: 1 SIM has no number: spare:0" in ran.err
+
+
+def test_a_sim_of_a_phone_that_is_away_needs_no_number(api: FakeApi, momo: Momo) -> None:
+    never_read(api)
+    away = {"device_id": samples.DEVICE, "name": "spare", "state": "away", "troubles": []}
+    api.on("GET", Path.LOCAL_MODEMS, ok([away]))
+    heading, *_ = momo("lines", "-o", "table").out.splitlines()
+    assert heading == "READY  ✓ every SIM in use has a number     UNPLACED (30 d)  0"
+    assert momo("lines", "--fail-if-unready", "--quiet").code == 0
 
 
 def test_programs_are_asked_for_nothing_more(api: FakeApi, momo: Momo) -> None:

@@ -96,11 +96,14 @@ def test_on_a_terminal_each_look_fills_the_screen_and_the_screen_comes_back(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"ready": True, "unplaced_payments": 0}, ""),
-        ({"ready": True, "unplaced_payments": 1}, "1 payment matches none of your numbers"),
+        ({"ready": True, "unplaced_payments": 0, "phones": []}, ""),
+        (
+            {"ready": True, "unplaced_payments": 1, "phones": []},
+            "1 payment matches none of your numbers",
+        ),
         (
             {"ready": False, "unplaced_payments": 3},
-            "a SIM has no number; 3 payments match none of your numbers",
+            "1 SIM has no number: zte-front:1; 3 payments match none of your numbers",
         ),
     ],
 )
