@@ -24,6 +24,7 @@ FILE: Final = "idem.ndjson"
 """The idempotency keys of calls, in the state folder; one JSON object per line."""
 _NOT_PUBLIC: Final = "checkout_url "
 """The beginning of the daemon's warning that customers cannot open the checkout page."""
+_NO_NUMBER: Final = "! No number of yours receives payments yet, so the customer cannot pay."
 _TOLD: Final = "checkout-not-public"
 """The file in the state folder that records that the warning was shown."""
 KEPT: Final = 100
@@ -128,21 +129,25 @@ def _answer(
     qr: bool,
     sandbox: bool,
 ) -> Answer:
-    lines = _lines(reply.data, given, terminal, _numbers(client, terminal, sandbox=sandbox), qr=qr)
+    numbers = _numbers(client, terminal, sandbox=sandbox)
+    lines = _lines(reply.data, given, terminal, numbers or [], qr=qr)
     notes = _new_warnings(reply.body, terminal)
+    unready = numbers == [] and not sandbox
+    if unready:
+        notes.append(_NO_NUMBER)
     if wait_s is None:
-        return _created(reply, lines, notes, sandbox=sandbox)
+        return _created(reply, lines, notes, sandbox=sandbox, unready=unready)
     return _waited(client, terminal, reply, [*lines, *notes], wait_s)
 
 
-def _numbers(client: Client, terminal: Terminal, *, sandbox: bool) -> list[str]:
-    """Return each number to pay to for a person, as `024 412 4567, MTN, Ama Mensah`; empty if the daemon is away."""
+def _numbers(client: Client, terminal: Terminal, *, sandbox: bool) -> list[str] | None:
+    """Return each number to pay to for a person, as `024 412 4567, MTN, Ama Mensah`; None if that is not known."""
     if not terminal.human:
-        return []
+        return None
     try:
         rows = client.call("GET", Path.PAYMENT_METHODS, sandbox=sandbox).data or ()
     except Failure:
-        return []  # the transaction exists all the same
+        return None  # the transaction exists all the same
     return [
         ", ".join(filter(None, (phone(row.get("phone_number")), *_of_number(row))))
         for row in rows
@@ -192,10 +197,13 @@ def _waited(
     return transaction_answer(paid, terminal, exit_code=code)
 
 
-def _created(reply: Reply, lines: list[str], notes: list[str], *, sandbox: bool) -> Answer:
+def _created(
+    reply: Reply, lines: list[str], notes: list[str], *, sandbox: bool, unready: bool
+) -> Answer:
     pay = [f"momo simulate payment --order {reply.data['svc_code']}"] if sandbox else []
     following = [f"momo tx {verb} {reply.data['reference']}" for verb in ("watch", "wait")]
-    return Answer(*reply.parts, lines=lines, notes=notes, next=[*pay, *following])
+    first = ["momo lines"] if unready else pay
+    return Answer(*reply.parts, lines=lines, notes=notes, next=[*first, *following])
 
 
 def _create(client: Client, body: dict[str, Any], key: str, sandbox: bool) -> Reply:
@@ -230,7 +238,7 @@ def _lines(row: Row, given: Row, terminal: Terminal, numbers: list[str], *, qr: 
         if qr:
             found += drawn(clean(row["checkout_url"]), terminal)
     if row.get("payer_sms_sent"):
-        found.append("  The code is being sent to the customer by SMS.")
+        found.append(f"  sms    the code is sent to {phone(given['phone_number'])}")
     return found
 
 

@@ -50,3 +50,23 @@ def test_the_warning_about_the_page_comes_once_per_shop_and_others_each_time(
     assert ["No line receives." in err for err in told] == [True, True, True]
     Path(shop.places.state, "checkout-not-public").unlink()
     assert NOT_PUBLIC in momo(*INIT).err
+
+
+def test_a_shop_without_a_number_is_warned_that_the_customer_cannot_pay(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", Route.INITIALIZE, MADE)
+    api.on("GET", Route.PAYMENT_METHODS, ok([NO_SIM]))
+    warning = "No number of yours receives payments yet, so the customer cannot pay."
+    ran = momo(*INIT)
+    assert (ran.code, warning in ran.err, "next:  momo lines" in ran.err) == (0, True, True)
+    assert warning not in momo(*INIT, "--sandbox").err
+    api.on("GET", Route.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
+    assert warning not in momo(*INIT).err
+
+
+def test_init_says_to_which_number_the_code_is_sent(api: FakeApi, momo: Momo) -> None:
+    for sent in (True, False):
+        made = {**MADE.body, "data": {**samples.CREATED, "payer_sms_sent": sent}}
+        api.on("POST", Route.INITIALIZE, Says(made, 201))
+        assert ("  sms    the code is sent to 024 400 0111" in momo(*INIT).out) is sent
