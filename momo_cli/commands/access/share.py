@@ -18,6 +18,8 @@ from momo_cli.show.words import fact_lines
 from momo_cli.socket.client import Client
 from momo_cli.text import clean
 
+_LABELS: Final = 10
+"""The width of the column of the labels."""
 _VIEW: Final = view_of("shared name address url expires_in_s ca_fingerprint changed", id="address")
 _PORT: Final = 8420
 _EXPORT: Final = "momo certificate export momo-ca.crt"
@@ -78,7 +80,7 @@ def share(
     }
     return Answer(
         *made(row),
-        lines=[*drawn(row["url"], terminal), *_lines(row, terminal)],
+        lines=[*drawn(row["url"], terminal), *_lines(row)],
         plain=row["url"],
         notes=[
             "The link works once, for 60 seconds. Later, log in with name and password.",
@@ -152,10 +154,10 @@ def _is_network_address(name: str) -> bool:
     return address.version == 4 and not address.is_loopback
 
 
-def _lines(row: dict[str, Any], terminal: Terminal) -> list[str]:
+def _lines(row: dict[str, Any]) -> list[str]:
     facts = [("address", clean(row["address"]))]
     if row["name"]:
         facts.append(("or", f"{clean(row['name'])}/dash"))
     if row["ca_fingerprint"]:
         facts.append(("CA SHA-256", clean(row["ca_fingerprint"])))
-    return fact_lines(facts, terminal.width)
+    return fact_lines(facts, _LABELS)

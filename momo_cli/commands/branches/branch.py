@@ -25,6 +25,8 @@ _RESTORE_VIEW: Final = view_of("payments=rows.payment transactions=rows.transact
 _STATUS: Final = "momo branch status"
 _WAIT_S: Final = 1.0
 _ASIDE_SHOWN: Final = 10
+_LABELS: Final = 15
+"""The width of the column of the labels."""
 
 
 @command("branch join", view=_JOIN_VIEW)
@@ -88,8 +90,8 @@ def status(
 ) -> Answer:
     """Show how far this branch has sent, and whether the hub has the same.
 
-    "behind" counts changes that the hub does not have yet. "handed up" counts payments that head office decides. "same"
-    compares number and sum of the payments of each day with the hub's copies.
+    "to send" counts changes that the hub does not have yet; in JSON it is `behind`. "handed up" counts payments that head
+    office decides. "same as the hub" compares number and sum of the payments of each day with the hub's copies.
 
     Examples:
         momo branch status
@@ -104,13 +106,13 @@ def status(
         ("branch", clean(row["name"])),
         ("hub", clean(row["url"])),
         ("heard", ago(row.get("heard_at"), terminal) or "never"),
-        ("behind", str(row["behind"])),
-        ("same", _compared(row.get("compared") or {})),
+        ("to send", str(row["behind"])),
+        ("same as the hub", _compared(row.get("compared") or {})),
         ("handed up", f"{row['handed_up']}, of which {row['undecided']} not decided"),
     ]
     if row.get("problem"):
         facts.append(("problem", clean(row["problem"])))
-    return Answer(*reply.parts, lines=fact_lines(facts, terminal.width))
+    return Answer(*reply.parts, lines=fact_lines(facts, _LABELS))
 
 
 def _wait_until_sent(client: Client, terminal: Terminal) -> None:

@@ -60,3 +60,11 @@ def test_join_compares_on_a_terminal_once_the_history_is_sent(api: FakeApi, momo
     assert "The hub has the same: yes: 12 payments" in " ".join(ran.out.split())
     assert momo("branch", "join", "https://hub.example", "7k2m9xq4", "--json").code == 0
     assert api.asked[-1].method == "POST"
+
+
+def test_status_has_each_value_on_the_line_of_its_label(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_BRANCH, linked(behind=0))
+    out = momo("branch", "status", "-o=table", COLUMNS="80").out
+    assert "\n  to send         0\n" in out
+    assert "\n  same as the hub yes: 12 payments of the last 31 days" in out
+    assert out.startswith("  branch          kumasi\n")
