@@ -60,6 +60,31 @@ def sim_name(sim: object) -> str:
     return f"{clean(sim.get('device_name') or sim.get('device_id'))}:{sim.get('slot_index')}"
 
 
+def check_branch(client: Client, name: str | None, command: str) -> None:
+    """Fail unless `--branch` has no name or that of a branch (BRANCH_NOT_FOUND, NOT_A_HUB); a list would be empty.
+
+    `command` is the same command without `--branch`.
+    """
+    if name is None:
+        return
+    try:
+        rows: Sequence[Row] = client.get(Path.LOCAL_HUB).data or ()
+    except Failure as failure:
+        if failure.code == ErrorCode.NOT_A_HUB:
+            failure.message = "this shop is not a hub and has no branches: leave --branch out"
+            failure.body, failure.next = {}, (command,)
+        raise
+    names = [clean(row.get("name")) for row in rows]
+    if name in names:
+        return
+    from difflib import get_close_matches  # noqa: PLC0415  # only a mistake needs it
+
+    meant = next(iter(get_close_matches(name, names, n=1)), "")
+    known = f"the branches are: {', '.join(names)}" if names else "no branch has joined yet"
+    why = f"there is no branch {name!r}; " + (f"did you mean {meant!r}?" if meant else known)
+    raise Failure(ErrorCode.BRANCH_NOT_FOUND, why, next=("momo hub status",))
+
+
 class IdKind(NamedTuple):
     """A kind of things with ids: how they are listed, and their names.
 

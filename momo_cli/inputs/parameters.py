@@ -24,6 +24,7 @@ Limit = Annotated[int, option("At most N.", min=1, max=200)]
 LongLimit = Annotated[int, option("At most N.", min=1, max=500)]
 Offset = Annotated[int, option("Skip the first N.", min=0)]
 OfEndpoint = Annotated[str | None, option("ID", "Only of this endpoint.")]
+OfBranch = Annotated[str | None, option("NAME", "At a hub: only this branch's.")]
 FailIfAny = Annotated[bool, option("--fail-if-any", "Exit 6 if the list is not empty.")]
 Follow = Annotated[bool, option("-f", "--follow", "Continue with new lines.")]
 SinceEvent = Annotated[

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final
 from daemon.wire import Mode, Path
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import SandboxOnly, option
+from momo_cli.inputs.ids import check_branch
+from momo_cli.inputs.parameters import OfBranch, SandboxOnly, option
 from momo_cli.inputs.typed_values import check_choice, day_of, period
 from momo_cli.show.answer import Answer, values_of
 from momo_cli.show.spreadsheet import csv_lines
@@ -26,7 +27,6 @@ from momo_cli.views.day_sheet import (
     view_by,
 )
 
-OfBranch = Annotated[str | None, option("NAME", "At a hub: only this branch's.")]
 _TODAY_BY: Final = ("line", "hour", "payer")
 _REPORT_BY: Final = ("line", "day", "hour", "payer")
 _FORMATS: Final = ("table", "csv", "json", "html")
@@ -60,6 +60,7 @@ def today(
         momo today --get data.sheets.0.all.money_in.amount
     """
     check_choice(by, "--by", _TODAY_BY)
+    check_branch(client, branch, "momo today")
     query: dict[str, Any] = {
         "date": day_of(day, "--date", terminal.now(), terminal.zone),
         "mode": Mode.TEST if sandbox else None,
@@ -105,6 +106,7 @@ def report(
         raise usage("--format html shows only the sheet; leave out --by")
     if yesterday is not (since is None) or (yesterday and until is not None):
         raise usage("give --from (and --to), or --yesterday")
+    check_branch(client, branch, "momo report --help")
     query: dict[str, Any] = {"mode": Mode.TEST if sandbox else None, "branch": branch}
     if yesterday:
         query["date"] = day_of("yesterday", "--yesterday", terminal.now(), terminal.zone)

@@ -6,11 +6,12 @@ from daemon.wire import ErrorCode, Mode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.ids import REVIEWS, id_of
+from momo_cli.inputs.ids import REVIEWS, check_branch, id_of
 from momo_cli.inputs.parameters import (
     FailIfAny,
     Limit,
     Notes,
+    OfBranch,
     Offset,
     PasswordFile,
     argument,
@@ -45,7 +46,7 @@ def list_(
         bool, option("--all/--open", "Decided reviews too; default: only open ones.")
     ] = False,
     sandbox: Annotated[bool, option("--sandbox", "Those of the sandbox instead.")] = False,
-    branch: Annotated[str | None, option("NAME", "At a hub: only this branch's.")] = None,
+    branch: OfBranch = None,
     limit: Limit = 50,
     offset: Offset = 0,
     fail_if_any: FailIfAny = False,
@@ -61,6 +62,7 @@ def list_(
         momo review list --branch kumasi
         momo review list --all -o csv --fields created_at,reason,amount,decided_by
     """
+    check_branch(client, branch, "momo review list")
     state_ = "all" if every else None
     mode = Mode.TEST if sandbox else Mode.LIVE
     reply = client.get(

@@ -12,8 +12,10 @@ from daemon.wire import ErrorCode, Mode, Path, TransactionStatus
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
+from momo_cli.inputs.ids import check_branch
 from momo_cli.inputs.parameters import (
     AllRows,
+    OfBranch,
     Reason,
     SandboxOnly,
     SinceEvent,
@@ -126,7 +128,7 @@ def list_(
     search: _Search = None,
     sort: _Sort = _SORTS[0],
     sandbox: SandboxOnly = False,
-    branch: Annotated[str | None, option("NAME", "At a hub: only this branch's.")] = None,
+    branch: OfBranch = None,
 ) -> Answer:
     """List transactions.
 
@@ -141,6 +143,7 @@ def list_(
         momo tx list --branch kumasi --all --json
     """
     _check_list_flags(sort, page, every=every)
+    check_branch(client, branch, "momo tx list")
     wanted = None if status is None else parse_status(status)
     other_origin = None if origin is _Origin.REQUEST else str(origin)
     other_sort = None if sort == _SORTS[0] else sort

@@ -48,6 +48,7 @@ def test_on_a_wide_screen_the_wallet_has_its_say_on_the_same_line(api: FakeApi, 
 
 def test_the_sheet_of_one_branch_says_whose_it_is(api: FakeApi, momo: Momo) -> None:
     report(api, {**samples.REPORT, "branch": "kumasi"})
+    api.on("GET", wire.Path.LOCAL_HUB, ok([samples.BRANCH]))
     for command in (("today",), ("report", "--yesterday")):
         shown = momo(*command, "--branch", "kumasi", "-o", "table", COLUMNS="100").out
         assert shown.startswith("Fri 20 Nov · Ama Provisions · kumasi")
