@@ -24,8 +24,12 @@ from tests.house.markdown import ROOT
 
 PLACEHOLDER = re.compile(r"(?<![\w.$])[A-Z][A-Z_]+(?![\w])")
 """A word that stands for a value."""
-NOT_TYPED = ("momo config set backup.also_to /media/STICK/momo", "momo tx list --status PENDING")
-"""A setting that the step of setup explains, and a status of the API."""
+NOT_TYPED = (
+    "momo config set backup.also_to /media/STICK/momo",
+    "momo tx list --status PENDING",
+    'momo methods add --provider   --phone NUMBER --name "NAME" --sim ',
+)
+"""A setting that the step of setup explains, a status of the API, and a number that only the shop knows."""
 
 
 def parses(command: str) -> bool:

@@ -15,7 +15,7 @@ def test_a_mistyped_branch_is_not_found(command: list[str], api: FakeApi, momo: 
     api.on("GET", wire.Path.LOCAL_HUB, ok([samples.BRANCH]))
     ran = momo(*command, "--branch", "kumsi")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.splitlines() == [
+    assert [line.strip() for line in ran.err.splitlines()] == [
         "error: there is no branch 'kumsi'; did you mean 'kumasi'?  [BRANCH_NOT_FOUND]",
         "next:  momo hub status",
     ]
