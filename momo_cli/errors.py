@@ -239,7 +239,7 @@ RECONCILE_EXITS: Final[Mapping[ErrorCode, int]] = {
 }
 """Exit codes that differ for `momo reconcile`: its 3 means only that the payment has not arrived yet."""
 
-_MESSAGE_FIRST: Final = (_E.USAGE, _E.DAEMON_DOWN)
+_MESSAGE_FIRST: Final = (_E.USAGE, _E.DAEMON_DOWN, _E.CONFIG_INVALID)
 _BY_STATUS: Final = (
     ((400, 405, 413, 415, 431), USAGE),
     ((401, 403, 429), AUTH),
@@ -295,8 +295,8 @@ def row_for(failure: Failure) -> Row:
 def headline(failure: Failure) -> str:
     """Return the error as one line.
 
-    The row's sentence for a code that the programs raise themselves (USAGE and DAEMON_DOWN: the message, which says
-    more); else the daemon's message, written as the other errors are.
+    The row's sentence for a code that the programs raise themselves (USAGE, DAEMON_DOWN and CONFIG_INVALID: the message,
+    which says more); else the daemon's message, written as the other errors are.
     """
     row, message = row_for(failure), clean(failure.message)
     if row.sentence and not (message and failure.code in _MESSAGE_FIRST):

@@ -33,8 +33,10 @@ def config_command(options: argparse.Namespace, places: wire.Places) -> int:
                 value = options.value if action == "set" else None
                 data = config_edit.change_setting(places, options.key, value)
     except ConfigError as error:
+        wrong = isinstance(error, config_edit.WrongValue)
+        following = f"momo config get {options.key}" if wrong else "momo config edit"
         raise StartError(
-            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo config edit"
+            wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), following
         ) from error
     except config_edit.NoSuchKey as error:
         raise StartError(

@@ -52,7 +52,13 @@ LOCALHOST_ORIGINS: Final = "http://localhost:*"
 
 
 class ConfigError(MomoError):
-    """`config.toml` is not valid; the text names the file, the line and the nearest known key."""
+    """`config.toml` is not valid; the text names the file, the line and the nearest known key.
+
+    Attributes:
+        what: The text without the file and the line; empty if it has none.
+    """
+
+    what: str = ""
 
 
 class Http(Struct, frozen=True):
@@ -700,7 +706,9 @@ class _File:
         return self._error(name, f"{name.partition('.')[2]} {why}")
 
     def _error(self, name: str, what: str) -> ConfigError:
-        return ConfigError(f"{self.place(name)}: {what}")
+        error = ConfigError(f"{self.place(name)}: {what}")
+        error.what = what
+        return error
 
     def place(self, name: str) -> str:
         """Return `FILE, line N` of a key, or of its section."""

@@ -30,6 +30,10 @@ class NoSuchKey(MomoError):
     """There is no setting of this name; the text names the nearest one."""
 
 
+class WrongValue(ConfigError):
+    """The value given for a setting is wrong; the file is valid and was not changed."""
+
+
 class CannotEdit(MomoError):
     """The file is written in a form that this program does not edit; it must be edited by hand."""
 
@@ -77,7 +81,8 @@ def change_setting(
 
     Raises:
         NoSuchKey: There is no such setting.
-        ConfigError: The value is invalid, or the file has another error.
+        WrongValue: The value is invalid.
+        ConfigError: The file has another error.
         CannotEdit: The file must be edited by hand.
     """
     kind = _known(key)
@@ -85,11 +90,30 @@ def change_setting(
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     before = _old_value(text, key)
     new = _without(text, key) if value is None else _with(text, key, _literal(kind, value))
-    after = value_of(parse_config(new, str(path)), key)
+    after = value_of(_checked(text, new, str(path), key), key)
     _same_but_for(text, new, key)
     if new != text and not dry_run:
         _write(path, new)
     return {"key": key, "value": after, "old": before, "path": str(path), "changed": new != text}
+
+
+def _checked(old: str, new: str, path: str, key: str) -> Config:
+    """Return the settings of the changed text; an error that the old text does not have is that of the value."""
+    try:
+        return parse_config(new, path)
+    except ConfigError as error:
+        try:
+            parse_config(old, path)
+        except ConfigError:
+            raise error from None
+        if not error.what:
+            raise
+        section, name = key.split(".")
+        what = error.what if error.what.startswith(f"{name} ") else f"{name}: {error.what}"
+        for plain in ("takes a number", "takes a whole number"):
+            example = f"{plain}, such as {value_of(Config(), key)}"
+            what = what.replace(f"{plain}, not", f"{example}, not")
+        raise WrongValue(f"{section}.{what}; nothing was changed") from error
 
 
 def add_hilink(places: wire.Places, url: str) -> dict[str, Any]:

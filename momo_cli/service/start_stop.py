@@ -1,6 +1,7 @@
 """Start and stop the daemon, through its service or directly."""
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ _TAIL_BYTES: Final = 2000
 _ERROR: Final = "error: "
 _LAST_WORDS: Final = 10
 """An error is one line or a few, followed by the commands to type next."""
+_TAKEN: Final = re.compile(r"cannot listen on (\S+):(\d+): another program uses it")
+_CODE: Final = re.compile(r" +\[[A-Z_]+\]$")
+"""The code at the end of the daemon's error, which is shown anyway."""
 _DIED: Final = {
     exit_codes.DATABASE: ErrorCode.DATABASE_DAMAGED,
     exit_codes.TEMPORARY: ErrorCode.LOCKED,
@@ -188,6 +192,12 @@ def _died(code: int, log: str) -> Failure:
     error = _tail(log)
     if error.endswith(f"[{ErrorCode.NOT_SET_UP}]"):
         return Failure(ErrorCode.NOT_SET_UP)
+    if taken := _TAKEN.search(error):
+        host, port = taken.groups()
+        why = f"{host}:{port} is used by another program"
+        there = (f"ss -ltnp 'sport = :{port}'", f"momo daemon start --http {host}:0")
+        return Failure(ErrorCode.CONFIG_INVALID, why, next=there)
+    error = _CODE.sub("", error)
     why = f"the daemon ended with {code}" + (f": {error}" if error else f"; see {log}")
     return Failure(_DIED.get(code, ErrorCode.INTERNAL_ERROR), why, next=("momo daemon run",))
 

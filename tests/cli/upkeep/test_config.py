@@ -87,6 +87,19 @@ def test_value_that_will_not_do_changes_nothing(config: Path, momo: Momo) -> Non
     assert config.read_text() == WRITTEN
 
 
+def test_a_wrong_value_is_not_blamed_on_the_file(config: Path, momo: Momo) -> None:
+    ran = momo("config", "set", "webhooks.timeout_s", "abc")
+    assert ran.code == 78
+    assert [line.strip() for line in ran.err.splitlines()] == [
+        "error: webhooks.timeout_s takes a number, such as 15.0, not 'abc'; nothing was changed  [CONFIG_INVALID]",
+        "next:  momo config get webhooks.timeout_s",
+    ]
+    assert config.read_text() == WRITTEN
+    config.write_text("[http]\nbnd = 1\n")
+    ran = momo("config", "set", "webhooks.timeout_s", "abc")
+    assert (ran.code, f"{config}, line 2" in ran.err) == (78, True)
+
+
 def test_setting_without_a_file_makes_one(shop: Shop, momo: Momo) -> None:
     assert momo("config", "path").out == f"{shop.home}/config.toml\n"
     assert momo("config", "set", "http.bind", "off").code == 0

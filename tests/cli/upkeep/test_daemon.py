@@ -146,7 +146,21 @@ def test_last_words_of_a_daemon_are_its_error_not_its_advice(stand_in: Path, mom
     told = "error: 'of' is not HOST:PORT  [CONFIG_INVALID]\\nnext:  momo daemon run --http off"
     stand_in.write_text(f'import sys\nprint("{told}", file=sys.stderr)\nsys.exit(78)\n')
     said = momo("daemon", "start", "--json").json["error"]["message"]
-    assert said == "the daemon ended with 78: 'of' is not HOST:PORT  [CONFIG_INVALID]"
+    assert said == "the daemon ended with 78: 'of' is not HOST:PORT"
+    shown = momo("daemon", "start").err.splitlines()[0]
+    assert shown == f"error: {said}  [CONFIG_INVALID]"
+
+
+def test_a_start_on_a_taken_port_says_whose_it_is_to_find_out(stand_in: Path, momo: Momo) -> None:
+    told = "error: cannot listen on 127.0.0.1:38123: another program uses it  [CONFIG_INVALID]"
+    stand_in.write_text(f'import sys\nprint("{told}", file=sys.stderr)\nsys.exit(78)\n')
+    ran = momo("daemon", "start", "--http", "127.0.0.1:38123")
+    assert ran.code == 78
+    assert [line.strip() for line in ran.err.splitlines()] == [
+        "error: 127.0.0.1:38123 is used by another program  [CONFIG_INVALID]",
+        "next:  ss -ltnp 'sport = :38123'",
+        "momo daemon start --http 127.0.0.1:0",
+    ]
 
 
 def test_a_daemon_that_finds_no_shop_says_to_set_one_up(stand_in: Path, momo: Momo) -> None:
