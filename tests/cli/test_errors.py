@@ -27,9 +27,10 @@ PLACEHOLDER = re.compile(r"(?<![\w.$])[A-Z][A-Z_]+(?![\w])")
 NOT_TYPED = (
     "momo config set backup.also_to /media/STICK/momo",
     "momo tx list --status PENDING",
+    "momo config set http.public_base_url https://HUB-NAME:8420",
     'momo methods add --provider   --phone NUMBER --name "NAME" --sim ',
 )
-"""A setting that the step of setup explains, a status of the API, and a number that only the shop knows."""
+"""A setting that the step of setup explains, a status of the API, and names that only the shop knows."""
 
 
 def parses(command: str) -> bool:

@@ -1,9 +1,11 @@
 """The commands at a branch: join a hub, see how far it is, leave, and take rows back after a restore."""
 
+import shlex
 from typing import Annotated, Final
 
-from daemon.wire import Path
-from momo_cli.errors import usage
+from daemon.wire import ErrorCode, Path
+from momo_cli.errors import Failure, usage
+from momo_cli.exit_codes import DAEMON
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
 from momo_cli.show.answer import Answer, Row, view_of
@@ -23,6 +25,8 @@ _STATUS_VIEW: Final = view_of(
 _LEAVE_VIEW: Final = view_of("left")
 _RESTORE_VIEW: Final = view_of("payments=rows.payment transactions=rows.transaction")
 _STATUS: Final = "momo branch status"
+_NO_ANSWER: Final = "The hub did not answer"
+"""The beginning of the daemon's message for a hub that it cannot reach."""
 _WAIT_S: Final = 1.0
 _ASIDE_SHOWN: Final = 10
 _LABELS: Final = 15
@@ -44,14 +48,19 @@ def join(
     It sends its history, then all that it stores; it works on without internet and sends later. On a terminal the command
     waits until the history is sent, and compares number and sum of the payments of each day with the hub's; Ctrl-C ends
     the waiting. Its payment codes begin with a letter from now on. Codes in use that begin with a digit stay its own.
+    Exit 7: the hub did not answer; 5: it refused.
 
     Examples:
         momo branch join https://hub.example 7k2m9xq4 --dry-run
         momo branch join https://hub.example 7k2m9xq4
     """
-    reply = client.call(
-        "POST", Path.LOCAL_BRANCH, body={"url": url, "word": word, "dry_run": dry_run}
-    )
+    try:
+        reply = client.call(
+            "POST", Path.LOCAL_BRANCH, body={"url": url, "word": word, "dry_run": dry_run}
+        )
+    except Failure as failure:
+        _explain(failure, url, word, dry_run=dry_run)
+        raise
     row = reply.data
     sent = f"{row['payments']} payments and {row['transactions']} transactions"
     if row["joined"]:
@@ -78,6 +87,19 @@ def join(
     return Answer(
         *reply.parts, lines=lines, notes=notes, next=[f"{_STATUS} --wait"] if row["joined"] else []
     )
+
+
+def _explain(failure: Failure, url: str, word: str, *, dry_run: bool) -> None:
+    """Set the exit code and the next steps of a hub that did not answer, or does not know the word."""
+    if failure.code == ErrorCode.HUB_REFUSED and failure.message.startswith(_NO_ANSWER):
+        failure.exit_code = DAEMON
+        look = f"curl -I {shlex.quote(url.strip().rstrip('/') + '/healthz')}"
+        again = f"momo branch join {shlex.quote(url)} {shlex.quote(word)}"
+        failure.next = (look, f"{again} --dry-run" if dry_run else again)
+    elif failure.code == ErrorCode.HUB_REFUSED:
+        failure.next = ("momo branch join --help",)
+    elif failure.code == ErrorCode.INVITATION_INVALID:
+        failure.next = ("at the hub: momo hub invite NAME",)
 
 
 @command("branch status", view=_STATUS_VIEW)

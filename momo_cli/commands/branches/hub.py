@@ -1,6 +1,7 @@
 """The commands at a hub: make this shop one, invite branches, list them, give payments back."""
 
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from daemon.wire import ErrorCode, Path
 from momo_cli.errors import Failure, usage
@@ -31,6 +32,16 @@ _STATUS_VIEW: Final = view_of(
 )
 _RELEASE_VIEW: Final = view_of("payment_id branch", id="payment_id")
 _ASKED_VIEW: Final = view_of("id branch kind", id="id")
+_INSIDE: Final = (
+    "! Branches cannot reach this hub yet: its API is off, or listens only on this machine. Type the commands below, with "
+    "the hub's own name, and invite the branch again."
+)
+_OPENED: Final = (
+    "momo certificate create",
+    "momo config set http.bind 0.0.0.0:8420",
+    "momo config set http.public_base_url https://HUB-NAME:8420",
+    "momo daemon restart",
+)
 _STOP_S: Final = 30.0
 _MINUTE_US: Final = 60_000_000
 
@@ -113,6 +124,7 @@ def _move(client: Client, terminal: Terminal, database: str, *, stop: bool) -> A
 @command("hub invite", view=_INVITE_VIEW)
 def invite(
     client: Client,
+    terminal: Terminal,
     name: Annotated[str, argument("NAME", "The branch, such as kumasi.")],
     decides: Annotated[
         str, option("all|nothing", "nothing: it only receives payments; orders are made here.")
@@ -131,6 +143,7 @@ def invite(
         raise usage("--decides takes all or nothing")
     reply = client.call("POST", Path.LOCAL_HUB_INVITES, body={"name": name, "decides": decides})
     row = reply.data
+    inside = terminal.human and _is_inside(client, clean(row["url"]))
     joining = f"momo branch join {clean(row['url'])} {clean(row['word'])}"
     return Answer(
         *reply.parts,
@@ -139,8 +152,18 @@ def invite(
             f"  {joining}",
         ],
         plain=row["word"],
-        next=["momo hub status"],
+        notes=[_INSIDE] if inside else [],
+        next=list(_OPENED) if inside else ["momo hub status"],
     )
+
+
+def _is_inside(client: Client, url: str) -> bool:
+    """Return whether branches cannot reach the API: it is off, or its address is this machine's own."""
+    host = urlsplit(url).hostname or ""
+    if host in {"localhost", "::1"} or host.startswith("127."):
+        return True
+    status: Row = client.find(Path.LOCAL_STATUS) or {}
+    return "http" in status and not status["http"]
 
 
 @command("hub status", view=_STATUS_VIEW)

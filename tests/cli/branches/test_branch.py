@@ -5,7 +5,7 @@ from typing import Any
 from daemon import wire
 from tests.cli import samples
 from tests.cli.conftest import Momo
-from tests.fakes.fake_api import FakeApi, ok
+from tests.fakes.fake_api import FakeApi, ok, refusal
 
 
 def linked(**changes: Any) -> Any:
@@ -68,3 +68,25 @@ def test_status_has_each_value_on_the_line_of_its_label(api: FakeApi, momo: Momo
     assert "\n  to send         0\n" in out
     assert "\n  same as the hub yes: 12 payments of the last 31 days" in out
     assert out.startswith("  branch          kumasi\n")
+
+
+def test_a_hub_that_does_not_answer_is_7_and_leads_to_its_address(api: FakeApi, momo: Momo) -> None:
+    why = "The hub did not answer: nothing listens at that address."
+    api.on("POST", wire.Path.LOCAL_BRANCH, refusal(502, "HUB_REFUSED", why))
+    ran = momo("branch", "join", "https://hub.example/", "7k2m9xq4", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (7, "HUB_REFUSED")
+    assert ran.json["error"]["next"] == [
+        "curl -I https://hub.example/healthz",
+        "momo branch join https://hub.example/ 7k2m9xq4",
+    ]
+
+
+def test_a_wrong_word_leads_to_a_new_invitation(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", wire.Path.LOCAL_BRANCH, refusal(403, "INVITATION_INVALID"))
+    ran = momo("branch", "join", "https://hub.example", "7k2m9xq4")
+    assert ran.code == 5
+    assert "next:  at the hub: momo hub invite NAME" in ran.err
+    api.on("POST", wire.Path.LOCAL_BRANCH, refusal(502, "HUB_REFUSED"))
+    ran = momo("branch", "join", "https://hub.example", "7k2m9xq4")
+    assert ran.code == 5
+    assert "momo branch status" not in ran.err

@@ -58,3 +58,26 @@ def test_a_hub_with_branches_is_refused_its_end_and_told_where_they_are(
     assert ran.code == 5
     assert "branches have joined this hub (kumasi), so it stays one" in ran.err
     assert ran.err.endswith("next:  momo hub status\n")
+
+
+@pytest.mark.parametrize(
+    ("url", "http", "warned"),
+    [
+        ("https://hub.example:8420", "0.0.0.0:8420", False),
+        ("https://hub.example", "127.0.0.1:8420", False),  # a proxy has the name
+        ("http://127.0.0.1:8420", "127.0.0.1:8420", True),
+        ("https://hub.example:8420", None, True),
+    ],
+)
+def test_an_invitation_to_a_hub_that_no_branch_reaches_comes_with_a_warning(
+    url: str, http: str | None, warned: bool, api: FakeApi, momo: Momo
+) -> None:
+    row = {"name": "kumasi", "word": "7k2m9xq4", "decides": "all", "expires_in_s": 900, "url": url}
+    api.on("POST", wire.Path.LOCAL_HUB_INVITES, ok(row))
+    api.on("GET", wire.Path.LOCAL_STATUS, ok({"http": http}))
+    ran = momo("hub", "invite", "kumasi", "-o", "table")
+    told = " ".join(ran.err.split())
+    assert ran.code == 0
+    assert ("Branches cannot reach this hub yet" in told) is warned
+    assert ("momo config set http.bind 0.0.0.0:8420" in told) is warned
+    assert ("momo hub status" in told) is not warned
