@@ -1,5 +1,6 @@
 """The commands about backups, and restore."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Final
@@ -160,7 +161,10 @@ def restore(
     found, shop = _lines(seen.data, terminal), seen.data["shop"]
     if dry_run:
         said = ["Sound. It would replace the database:", *found]
-        return Answer(*seen.parts, lines=said, next=["momo daemon stop"])
+        again = f"momo restore {shlex.quote(name or seen.data['id'])}"
+        return Answer(
+            *seen.parts, lines=said, next=[f"{again} --stop" if client.alive() else again]
+        )
     typed = confirm
     if typed is None:  # --yes is not enough: changes after the backup are lost
         for line in found:

@@ -65,3 +65,14 @@ def test_yes_to_everything_is_not_the_name_of_the_shop(
     ran = momo("restore", "--yes", "--json")
     assert ran.code == 2
     assert "--confirm is missing" in ran.json["error"]["message"]
+
+
+def test_a_trial_says_how_that_backup_is_restored(
+    momo: Momo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_back(monkeypatch)
+    err = momo("restore", "--dry-run", "-o", "table").err
+    assert err.splitlines() == ["next:  momo restore 20261120T020000Z"]
+    monkeypatch.setattr("momo_cli.socket.client.Client.alive", lambda _: True)
+    err = momo("restore", "/media/my stick/c.db", "--dry-run", "-o", "table").err
+    assert err.splitlines() == ["next:  momo restore '/media/my stick/c.db' --stop"]
