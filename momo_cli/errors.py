@@ -57,7 +57,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.SESSION_REQUIRED: Row(AUTH, _STATUS),
     _E.SECRET_KEY_REQUIRED: Row(AUTH, _STATUS),
     _E.LIVE_KEY_REQUIRED: Row(AUTH, _STATUS),
-    _E.INVALID_PASSWORD: Row(AUTH, _STATUS),
+    _E.INVALID_PASSWORD: Row(AUTH, ("momo {typed}", "momo password set")),
     _E.SECOND_FACTOR_REQUIRED: Row(AUTH, ("momo users list",)),
     _E.ROLE_REQUIRED: Row(AUTH, ("momo users list",)),
     _E.FORM_REFUSED: Row(AUTH, ("momo open",)),
@@ -202,6 +202,7 @@ _LISTS: Final[Mapping[str, str]] = {
 """The command that lists the valid values of a field; more useful than the help of the failed command."""
 
 _SHOWN_BY: Final[Mapping[str, str]] = {
+    "typed": "momo status",
     "reference": "momo tx list",
     "used_by_reference": "momo tx list",
     "transaction_id": "momo messages list --since 24h",
@@ -239,6 +240,8 @@ RECONCILE_EXITS: Final[Mapping[ErrorCode, int]] = {
 }
 """Exit codes that differ for `momo reconcile`: its 3 means only that the payment has not arrived yet."""
 
+_UNQUOTED: Final = ("command", "typed")
+"""The facts that are several words: the name of the command, and what was typed behind `momo`."""
 _MESSAGE_FIRST: Final = (_E.USAGE, _E.DAEMON_DOWN, _E.CONFIG_INVALID)
 _BY_STATUS: Final = (
     ((400, 405, 413, 415, 431), USAGE),
@@ -343,7 +346,7 @@ def _next_of(failure: Failure) -> list[str]:
     if isinstance(error, dict):
         known.update({k: shlex.quote(v) for k, v in error.items() if isinstance(v, str)})
         known.update(_bare_sim(error))
-    known.update({k: v if k == "command" else shlex.quote(v) for k, v in failure.facts.items()})
+    known.update({k: v if k in _UNQUOTED else shlex.quote(v) for k, v in failure.facts.items()})
     given = error.get("next") if isinstance(error, dict) else None
     if not failure.next and isinstance(given, list) and given:
         return [str(command) for command in given]

@@ -9,6 +9,7 @@ monitor of cron jobs, by the protocol of Healthchecks and similar services: GET 
 import contextlib
 import io
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -95,6 +96,7 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         return _work(terminal, flags, words)
     except Failure as failure:
         failure.facts.setdefault("command", command)
+        failure.facts.setdefault("typed", shlex.join(words))
         return fail(terminal, failure)
     except TyperException as problem:
         return fail(terminal, usage_errors.explain_problem(problem, command))

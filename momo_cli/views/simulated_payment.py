@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from daemon.wire import Path
+from daemon.wire import MessageState, Path
 from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import money, state, styled
@@ -58,4 +58,6 @@ def _next(row: Row) -> list[str]:
         return [f"momo review show {at(row, 'review.id')}"]
     if at(row, "transaction.reference"):
         return [f"momo tx show {at(row, 'transaction.reference')} --events"]
+    if at(row, "message.state") == MessageState.UNPARSED:
+        return ["momo messages list --state unparsed"]
     return []

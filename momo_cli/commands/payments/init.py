@@ -25,6 +25,7 @@ FILE: Final = "idem.ndjson"
 _NOT_PUBLIC: Final = "checkout_url "
 """The beginning of the daemon's warning that customers cannot open the checkout page."""
 _NO_NUMBER: Final = "! No number of yours receives payments yet, so the customer cannot pay."
+_PUBLISHED: Final = ("momo config set http.public_base_url https://...", "momo daemon restart")
 _TOLD: Final = "checkout-not-public"
 """The file in the state folder that records that the warning was shown."""
 KEPT: Final = 100
@@ -136,7 +137,10 @@ def _answer(
     if unready:
         notes.append(_NO_NUMBER)
     if wait_s is None:
-        return _created(reply, lines, notes, sandbox=sandbox, unready=unready)
+        first = ["momo lines"] if unready else []
+        if any(_NOT_PUBLIC in note for note in notes):
+            first += _PUBLISHED
+        return _created(reply, lines, notes, sandbox=sandbox, first=first)
     return _waited(client, terminal, reply, [*lines, *notes], wait_s)
 
 
@@ -198,12 +202,11 @@ def _waited(
 
 
 def _created(
-    reply: Reply, lines: list[str], notes: list[str], *, sandbox: bool, unready: bool
+    reply: Reply, lines: list[str], notes: list[str], *, sandbox: bool, first: list[str]
 ) -> Answer:
     pay = [f"momo simulate payment --order {reply.data['svc_code']}"] if sandbox else []
     following = [f"momo tx {verb} {reply.data['reference']}" for verb in ("watch", "wait")]
-    first = ["momo lines"] if unready else pay
-    return Answer(*reply.parts, lines=lines, notes=notes, next=[*first, *following])
+    return Answer(*reply.parts, lines=lines, notes=notes, next=[*first, *pay, *following])
 
 
 def _create(client: Client, body: dict[str, Any], key: str, sandbox: bool) -> Reply:

@@ -40,6 +40,9 @@ _LIST_VIEW: Final = view_of(
     Head("FAILS", lambda row, _: str(row.get("consecutive_failures") or 0), right=True),
     Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
+_UNRESOLVABLE: Final = "unresolvable"
+_PRIVATE: Final = "private_address"
+_ALLOWED: Final = "webhooks.allow_private_hosts"
 _NOT_HTTPS: Final = "not_https"
 """The reason in a refusal of an address without https."""
 _SIZE: Final = re.compile(r"([0-9]{1,6})(k?)", re.ASCII)
@@ -111,7 +114,7 @@ def add(
     for filter_ in filters:
         client.call("POST", Path.RULES_TEST, body={"sample": {}, "filter": filter_})
     with keep_in(secret_file, "--secret-file") as keep:
-        with _http_explained(url):
+        with _refusal_explained(terminal, url):
             reply = client.post_once(Path.ENDPOINTS, only_given(given))
         keep(str(reply.body.get("secret")))
     made = _add_rules(client, reply.data["id"], filters)
@@ -125,8 +128,11 @@ def add(
 
 
 @contextlib.contextmanager
-def _http_explained(url: str | None) -> Iterator[None]:
-    """Name the command that sends to an http address of this machine, if that address is refused."""
+def _refusal_explained(terminal: Terminal, url: str | None) -> Iterator[None]:
+    """Name the commands that help if the address is refused.
+
+    For an http address of this machine it is `momo listen`, for an unknown host a look-up, for a private one the setting.
+    """
     try:
         yield
     except Failure as failure:
@@ -137,7 +143,24 @@ def _http_explained(url: str | None) -> Iterator[None]:
             with contextlib.suppress(Failure):
                 parse_receiver(str(url))
                 failure.next = (f"momo listen --forward-to {shlex.quote(str(url))}",)
+        host = urlsplit(str(url)).hostname or ""
+        if at(failure.body, "error.reason") == _UNRESOLVABLE and host:
+            failure.message += " Check the spelling of the host."
+            failure.next = (f"getent hosts {shlex.quote(host)}",)
+        if at(failure.body, "error.reason") == _PRIVATE and host:
+            failure.next = (_allowing(terminal, host), "momo daemon restart")
         raise
+
+
+def _allowing(terminal: Terminal, host: str) -> str:
+    """Return the command that allows a private host; those that are allowed stay allowed."""
+    from momo_cli.service.daemon_program import run_verb  # noqa: PLC0415  # only this refusal needs it
+
+    allowed: list[str] = []
+    with contextlib.suppress(Failure):
+        seen = run_verb(terminal, "config", "--json", "get", "--", _ALLOWED)
+        allowed = [str(one) for one in seen.data["value"]]
+    return f"momo config set {_ALLOWED} {shlex.quote(','.join([*allowed, host]))}"
 
 
 def _add_rules(client: Client, endpoint: str, filters: Iterable[Any]) -> list[Reply | Failure]:
@@ -266,7 +289,7 @@ def update(
     if not body:
         raise usage("name a change, such as --url or --description")
     path = _path(client, endpoint)
-    with _http_explained(url):
+    with _refusal_explained(terminal, url):
         reply = client.call("PUT", path, body=body)
     return _shown(client, reply, terminal)
 

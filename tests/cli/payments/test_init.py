@@ -47,6 +47,8 @@ def test_the_warning_about_the_page_comes_once_per_shop_and_others_each_time(
     )
     told = [momo(*INIT).err for _ in range(3)]
     assert [NOT_PUBLIC in err for err in told] == [True, False, False]
+    setting = "momo config set http.public_base_url https://..."
+    assert [setting in err for err in told] == [True, False, False]
     assert ["No line receives." in err for err in told] == [True, True, True]
     Path(shop.places.state, "checkout-not-public").unlink()
     assert NOT_PUBLIC in momo(*INIT).err

@@ -128,3 +128,14 @@ def test_an_sms_to_nobodys_line_is_not_made_up(api: FakeApi, momo: Momo) -> None
     assert momo(*sms).code == 3
     assert momo(*sms, "--network", "mtn").code == 2
     assert [asked.method for asked in api.asked] == ["GET"]
+
+
+def test_a_text_that_is_not_read_leads_to_the_list_of_those(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    unread = {"message": {**samples.SIMULATED["message"], "state": "unparsed"}, "transaction": None}
+    api.on("POST", wire.Path.TEST_PAYMENTS, ok(unread))
+    text = tmp_path / "sms.txt"
+    text.write_text("You have won!")
+    ran = momo("simulate", "sms", "--file", str(text), "-o", "table")
+    assert ran.err.splitlines() == ["next:  momo messages list --state unparsed"]

@@ -88,6 +88,10 @@ def test_a_wrong_password_is_4_and_says_what_is_left(
     ran = momo("endpoints", "reveal", ENDPOINT, *flags)
     assert ran.code == 4
     assert "2 tries are left in the next 15 minutes." in ran.err
+    assert [line.removeprefix("  next:").strip() for line in ran.err.splitlines()[-2:]] == [
+        f"momo endpoints reveal {ENDPOINT} {' '.join(flags)}",
+        "momo password set",
+    ]
     assert not kept.exists()
 
 

@@ -54,6 +54,26 @@ def test_an_http_address_of_this_machine_is_for_momo_listen(
     assert momo("endpoints", *words, url, "--json").json["error"]["next"] == [following]
 
 
+@pytest.mark.usefixtures("in_process")
+def test_a_private_host_leads_to_the_setting_with_its_value(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", wire.Path.ENDPOINTS, refusal(422, "URL_NOT_ALLOWED", reason="private_address"))
+    add = ("endpoints", "add", "https://till.local/hook", "--json")
+    restart = "momo daemon restart"
+    setting = "momo config set webhooks.allow_private_hosts"
+    assert momo(*add).json["error"]["next"] == [f"{setting} till.local", restart]
+    assert momo("config", "set", "webhooks.allow_private_hosts", "books.local").code == 0
+    assert momo(*add).json["error"]["next"] == [f"{setting} books.local,till.local", restart]
+
+
+def test_a_host_without_an_address_is_a_matter_of_spelling(api: FakeApi, momo: Momo) -> None:
+    why = "That address may not receive webhooks: the host's address could not be found."
+    api.on("POST", wire.Path.ENDPOINTS, refusal(422, "URL_NOT_ALLOWED", why, reason="unresolvable"))
+    ran = momo("endpoints", "add", "https://shpo.example/hook")
+    assert ran.code == 5
+    assert "Check the spelling of the host." in ran.err
+    assert ran.err.splitlines()[-1] == "  next:  getent hosts shpo.example"
+
+
 MADE = Says({"success": True, "data": samples.ENDPOINT, "secret": "whsec_x"}, 201)
 RULES = f"{ONE}/rules"
 HOOK = "https://shop.example/hook"
