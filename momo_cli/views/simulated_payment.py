@@ -48,7 +48,8 @@ def _lines(row: Row, terminal: Terminal) -> list[str]:
         status = styled(state(named.get("status")), terminal)
         found.append(f"→ transaction {clean(named.get('reference'))}  {status}, not paid by it")
     if row.get("review"):
-        found.append(f"→ held for review: {clean(at(row, 'review.reason'))}")
+        why = at(row, "review.why") or at(row, "review.reason")
+        found.append(f"→ held for review: {clean(why)}")
     return found
 
 

@@ -12,6 +12,7 @@ from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Re
 from daemon.core.names import network_of
 from daemon.core.payments.reviews import (
     NEEDS_PASSWORD,
+    PAID_IN_PART,
     WITHOUT_SMSC,
     Explanation,
     by_itself,
@@ -19,11 +20,12 @@ from daemon.core.payments.reviews import (
 )
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import list_item, of_branch
-from daemon.wire import Mode, ReviewReason
+from daemon.wire import Mode, ReviewReason, TransactionStatus
 from parsers.money import render
 from parsers.read import PROVIDERS
 from parsers.reading import Kind
 
+_PARTIAL = TransactionStatus.PARTIAL
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -110,6 +112,9 @@ def _explanation(evidence: ReviewEvidence) -> Explanation:
     details = _decode(evidence.review.details)
     if evidence.review.reason == ReviewReason.FOREIGN_SMSC and details.get("smsc", "") is None:
         return WITHOUT_SMSC
+    partial = evidence.request is not None and evidence.request[0].status is _PARTIAL
+    if partial and evidence.review.reason == ReviewReason.EXTRA_PAYMENT:
+        return PAID_IN_PART
     return explain_message(
         evidence.review.reason,
         details.get("doubts") or (),

@@ -159,6 +159,15 @@ _FORGED: Final = Explanation(
 )
 
 
+PAID_IN_PART: Final = Explanation(
+    "The transaction is paid in part, and momo adds no second payment to it.",
+    "If this is the rest, approve it: it is booked as a separate sale. Approve it for another transaction if it was meant "
+    "for one, or reject it and give the money back.",
+    "transaction is paid in part already",
+)
+"""The explanation of `extra_payment` for a transaction that was underpaid."""
+
+
 _REVERSAL: Final = Explanation(
     "The message says that the network took a payment back, but it is doubtful.",
     "Check the wallet's history on the phone itself. Approving marks the payment that it names as reversed and adds no "

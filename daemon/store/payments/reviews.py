@@ -33,7 +33,7 @@ def open_review(
     """Open a review of a message or payment, and record it in the journal.
 
     The journal entry belongs to the review's own transaction, or to `shown_with` if the review has none, and contains
-    the reason and the facts in `told`.
+    the reason, the doubts about the message if there are any, and the facts in `told`.
     """
     tx.run(
         "INSERT INTO reviews (id, mode, reason, state, message_id, payment_id, transaction_id, details, created_at) "
@@ -49,6 +49,10 @@ def open_review(
             "now": now,
         },
     )
+    known = details or {}
+    doubts = {"doubts": known["doubts"]} if known.get("doubts") else {}
+    if known.get("smsc", "") is None:
+        doubts["no_smsc"] = True
     journal.add(
         tx,
         type="review.opened",
@@ -57,7 +61,7 @@ def open_review(
         transaction_id=transaction_id or shown_with,
         payment_id=payment_id,
         message_id=message_id,
-        data={"reason": reason, **(told or {})},
+        data={"reason": reason, **doubts, **(told or {})},
     )
 
 

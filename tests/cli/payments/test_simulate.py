@@ -139,3 +139,11 @@ def test_a_text_that_is_not_read_leads_to_the_list_of_those(
     text.write_text("You have won!")
     ran = momo("simulate", "sms", "--file", str(text), "-o", "table")
     assert ran.err.splitlines() == ["next:  momo messages list --state unparsed"]
+
+
+def test_a_held_message_is_shown_with_the_reason_of_its_review(api: FakeApi, momo: Momo) -> None:
+    why = "The message comes from the network's own sender, but its transaction ID is too low for its date."
+    held = {"id": "r7", "reason": "untrusted_sender", "why": why}
+    api.on("POST", wire.Path.TEST_PAYMENTS, ok({**samples.SIMULATED, "review": held}))
+    ran = momo("simulate", "payment", "--amount", "5", "-o", "table")
+    assert f"→ held for review: {why}" in ran.out

@@ -2,13 +2,55 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
-from daemon.core.model import Event, Review
+from daemon.core.model import Event, Message, Review
 from daemon.store import journal
-from daemon.wire import TransactionStatus
+from daemon.store.engine import Tx
+from daemon.store.payments import reviews
+from daemon.wire import Mode, ReviewReason, TransactionStatus
 from tests.fakes.receipts import STARTED
 from tests.fakes.reviews import PAYER, approve, endpoint, only, pay
 from tests.fakes.shop import FakeShop
+
+
+async def test_the_rest_of_an_order_paid_in_part_is_said_to_be_a_sale_of_its_own(
+    shop: FakeShop,
+) -> None:
+    request = await shop.request(5000)
+    await pay(shop, request.svc_code)
+    await pay(shop, request.svc_code, "93214500002", concatenation=1)
+    data = (await approve(shop))["data"]
+    assert (data["reason"], data["request"]["status"]) == ("extra_payment", "PARTIAL")
+    assert data["why"] == "The transaction is paid in part, and momo adds no second payment to it."
+    assert data["what_to_do"].startswith(
+        "If this is the rest, approve it: it is booked as a separate sale."
+    )
+
+
+async def test_a_held_message_has_its_doubts_in_the_journal(shop: FakeShop) -> None:
+    def opened(tx: Tx) -> None:
+        kinds: list[dict[str, Any]] = [{"doubts": ["printed_time"]}, {"smsc": None}]
+        for message, details in zip(messages, kinds, strict=True):
+            reviews.open_review(
+                tx,
+                review_id=message.id,
+                mode=Mode.LIVE,
+                reason=ReviewReason.UNTRUSTED_SENDER,
+                message_id=message.id,
+                details=details,
+                now=shop.clock.now_us(),
+            )
+
+    await pay(shop, "nothing")
+    await pay(shop, "nothing", "93214500002", concatenation=1)
+    messages = await shop.rows(Message, "messages")
+    await shop.env.store.write(opened)
+    found = await shop.rows(Event, "events", "type = 'review.opened'")
+    assert [json.loads(event.data) for event in found] == [
+        {"reason": "untrusted_sender", "doubts": ["printed_time"]},
+        {"reason": "untrusted_sender", "no_smsc": True},
+    ]
 
 
 async def test_without_a_reference_the_held_order_is_paid(shop: FakeShop) -> None:

@@ -1,6 +1,7 @@
 """Notices to the owner: one at once, none for the same cause within the hour, and one at the end."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,32 @@ async def test_nothing_is_told_twice_after_a_restart(shop: FakeShop) -> None:
     # A new process begins with the cursor on the disk.
     assert await told(shop) == []
     assert [row.count for row in await listed(shop)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("facts", "why"),
+    [
+        (
+            {"reason": "untrusted_sender", "doubts": ["printed_time"]},
+            "The message comes from the network's own sender, but the time in its text differs from the time at",
+        ),
+        (
+            {"reason": "untrusted_sender"},
+            "The message did not come from the network's own sender, so it may be forged.",
+        ),
+        (
+            {"reason": "foreign_smsc", "no_smsc": True},
+            "Its source does not tell which service centre sent the message",
+        ),
+    ],
+)
+async def test_a_held_payment_is_told_with_the_reason_of_its_review(
+    facts: dict[str, Any], why: str, shop: FakeShop
+) -> None:
+    await add_event(shop, "review.opened", **facts)
+    await told(shop)
+    [row] = await listed(shop)
+    assert row.text.startswith(f"A payment waits for you: {why}")
 
 
 async def test_without_a_channel_it_is_kept_to_be_seen(shop: FakeShop) -> None:
