@@ -36,6 +36,7 @@ _FILE_VIEW: Final = view_of(
 _OF_ITS_LINE: Final = (ErrorCode.USAGE, ErrorCode.TRANSACTION_NOT_FOUND)
 """The errors of one line that come from the command itself, not from the daemon."""
 _DIGITS_WITH_LETTERS: Final = re.compile(r"(?=.*\d)(?=.*[OoIl])[\dOoIl]+", re.ASCII)
+_DIGIT: Final = re.compile(r"\d", re.ASCII)
 COLUMNS: Final = ("reference", "transaction_id", "amount", "notes", "provider")
 """The columns, in this order if the file has no header."""
 _NEEDED: Final = COLUMNS[:2]
@@ -121,6 +122,10 @@ def reconcile(
     telco_id = transaction_id.replace(" ", "")
     if not telco_id:
         raise usage("TXID is empty")
+    if not _DIGIT.search(telco_id):
+        raise usage(
+            f"{telco_id!r} has no digit: a transaction ID is the digits in the customer's SMS"
+        )
     value = None if amount is None else amount_of(amount, "--amount")[0]
     given = {"transaction_id": telco_id, "amount": value, "notes": notes, "provider": provider}
     reference, reply = _matched(client, terminal, transaction, client_ref or "", given)

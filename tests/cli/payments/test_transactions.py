@@ -236,3 +236,10 @@ def test_money_without_an_order_is_asked_for(api: FakeApi, momo: Momo) -> None:
     ran = momo("tx", "list", "--origin", "open", "-o", "table")
     assert ran.out.startswith("Showing 1 of 2 payments without a transaction, page 1\n")
     assert api.asked[-1].query["origin"] == "open"
+
+
+def test_a_transaction_id_without_a_digit_is_not_looked_up(api: FakeApi, momo: Momo) -> None:
+    ran = momo("reconcile", "7KQ2MX", "abc")
+    assert ran.code == 2
+    assert "'abc' has no digit: a transaction ID is the digits in the customer's SMS" in ran.err
+    assert api.asked == []
