@@ -5,7 +5,7 @@ from typing import Final
 
 from momo_cli.show.answer import Row, fields, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, fact_lines, state, styled
+from momo_cli.show.words import ago, clock, fact_lines, state, styled, with_test_mark
 from momo_cli.text import at, clean
 
 DELIVERY_FIELDS: Final = fields(
@@ -47,7 +47,8 @@ def delivery_lines(row: Row, terminal: Terminal) -> list[str]:
             else ago(row.get("next_attempt_at"), terminal),
         ),
     )
-    head = f"{styled(state(row.get('status')), terminal)}  {clean(row.get('event'))}"
+    status = with_test_mark(state(row.get("status")), row)
+    head = f"{styled(status, terminal)}  {clean(row.get('event'))}"
     return [head, *fact_lines(facts, 8)]
 
 

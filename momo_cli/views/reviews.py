@@ -324,7 +324,7 @@ def ask_for_suggestion(terminal: Terminal, row: Row) -> str | None:
         terminal.complain(line)
     keys = "1" if len(found) == 1 else f"1 to {len(found)}"
     key = terminal.ask_key(
-        f"\nWhich transaction is it for? [{keys} = that one, {KEEP_KEY} = none, any other key = decide later] ",
+        f"\nWhich transaction is it for? [{keys} = that one, {KEEP_KEY} = keep it, for none of them, any other key = decide later] ",
         "--suggested or --order",
     )
     if key == KEEP_KEY:

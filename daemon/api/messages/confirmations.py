@@ -140,6 +140,7 @@ async def confirm_wording(call: Call) -> Reply:
         "sender": row.sender,
         "message_id": row.message_id,
         "confirmed": not undo,
+        "test": row.mode == "test",
     }
     return ok(data)
 

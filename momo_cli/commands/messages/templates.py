@@ -208,6 +208,8 @@ def confirm(
     row = reply.data
     wording = f"{clean(row['network'])} {clean(row['wording'])} from {clean(row['sender'])}"
     state = "needs a review again" if undo else "counts automatically from now on"
+    if row.get("test") and not undo:
+        state = "is confirmed in the sandbox only: the message is a simulated one"
     return Answer(
         reply.text,
         [row],

@@ -27,7 +27,7 @@ from momo_cli.inputs.typed_values import time_of
 from momo_cli.show.answer import Answer, Field, Head, Row, View, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, clock, list_faults, list_heading, state
+from momo_cli.show.words import ago, clock, list_faults, list_heading, state, with_test_mark
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean, warnings_of
 from momo_cli.views.deliveries import (
@@ -41,7 +41,7 @@ from momo_cli.views.transactions import follow_events
 
 _LIST_VIEW: Final = view_of(
     *DELIVERY_FIELDS,
-    Head("STATUS", lambda row, _: state(row.get("status"))),
+    Head("STATUS", lambda row, _: with_test_mark(state(row.get("status")), row)),
     Head("EVENT", lambda row, _: clean(row.get("event")).removeprefix("transaction.")),
     Head("TRIES", lambda row, _: str(row.get("attempt_count") or 0), right=True),
     Head("ANSWER", lambda row, _: answer_text(row) or "—"),
@@ -58,7 +58,7 @@ _WATCH_VIEW: Final = view_of(
     ),
     "kind=data.event",
     Head("WHEN", lambda row, t: clock(_when(row), t)),
-    Head("STATUS", lambda row, _: state(at(row, "data.status"))),
+    Head("STATUS", lambda row, _: with_test_mark(state(at(row, "data.status")), row["data"])),
     Head("EVENT", lambda row, _: clean(at(row, "data.event")).removeprefix("transaction.")),
     Head("TRIES", lambda row, _: str(at(row, "data.attempt_count") or 0), right=True),
     Head("ANSWER", lambda row, _: answer_text(row["data"]) or "—"),

@@ -144,3 +144,22 @@ def test_confirm_sends_the_password_and_says_what_counts_now(
     assert ran.code == 0
     assert "at receipt from AT Money counts automatically from now on." in ran.out
     assert api.asked[-1].body == {"undo": False, "password": "open sesame"}
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        (False, "counts automatically from now on."),
+        (True, "is confirmed in the sandbox only: the message is a simulated one."),
+    ],
+)
+def test_a_simulated_message_confirms_a_wording_in_the_sandbox_only(
+    test: bool, said: str, api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    row = {**samples.CONFIRMED, "confirmed": True, "test": test}
+    path = wire.Path.LOCAL_MESSAGE_CONFIRM.format(id=samples.MESSAGE)
+    api.on("POST", path, ok(row))
+    file = tmp_path / "pw.txt"
+    file.write_text("correct horse\n")
+    ran = momo("templates", "confirm", samples.MESSAGE, "--password-file", str(file), "-o", "table")
+    assert ran.out == f"✓ at receipt from AT Money {said}\n"

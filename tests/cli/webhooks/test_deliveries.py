@@ -150,3 +150,10 @@ def test_deliveries_of_the_sandbox_are_no_alarm(api: FakeApi, momo: Momo) -> Non
         assert api.asked[-1].query["mode"] == "test"
     momo("deliveries", "list", "--status", "failed")
     assert "mode" not in api.asked[-1].query
+
+
+def test_a_delivery_of_the_sandbox_is_marked_in_the_list(api: FakeApi, momo: Momo) -> None:
+    rows = [{**samples.DELIVERY, "test": True}, {**samples.DELIVERY, "test": False}]
+    api.on("GET", ApiPath.DELIVERIES, ok(rows))
+    out = momo("deliveries", "list", "-o", "table", COLUMNS="160").out.splitlines()
+    assert [", TEST" in line for line in out[-2:]] == [True, False]
