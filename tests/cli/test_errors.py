@@ -29,6 +29,7 @@ NOT_TYPED = (
     "momo tx list --status PENDING",
     "momo config set http.public_base_url https://HUB-NAME:8420",
     'momo methods add --provider   --phone NUMBER --name "NAME" --sim ',
+    'momo methods add --provider momo_telecel --phone NUMBER --name "NAME" --sim zte-front:1',
 )
 """A setting that the step of setup explains, a status of the API, and names that only the shop knows."""
 
