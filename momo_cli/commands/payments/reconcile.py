@@ -119,13 +119,7 @@ def reconcile(
     unnamed = bool(transaction) == (client_ref is not None)
     if transaction is None or transaction_id is None or unnamed:
         raise usage("give REF or CODE and TXID, or --client-ref R and TXID, or --from-file FILE")
-    telco_id = transaction_id.replace(" ", "")
-    if not telco_id:
-        raise usage("TXID is empty")
-    if not _DIGIT.search(telco_id):
-        raise usage(
-            f"{telco_id!r} has no digit: a transaction ID is the digits in the customer's SMS"
-        )
+    telco_id = _telco_id(transaction_id)
     value = None if amount is None else amount_of(amount, "--amount")[0]
     given = {"transaction_id": telco_id, "amount": value, "notes": notes, "provider": provider}
     reference, reply = _matched(client, terminal, transaction, client_ref or "", given)
@@ -136,6 +130,16 @@ def reconcile(
         exit_code=exit_codes.FINDINGS if inexact else exit_codes.OK,
         next=[f"momo tx show {reference}"],
     )
+
+
+def _telco_id(text: str) -> str:
+    """Return the transaction ID without spaces; fail (exit 2) if it has no digit."""
+    found = text.replace(" ", "")
+    if not found:
+        raise usage("TXID is empty")
+    if not _DIGIT.search(found):
+        raise usage(f"{found!r} has no digit: a transaction ID is the digits in the customer's SMS")
+    return found
 
 
 def _matched(
