@@ -110,9 +110,10 @@ def _checked(old: str, new: str, path: str, key: str) -> Config:
             raise
         section, name = key.split(".")
         what = error.what if error.what.startswith(f"{name} ") else f"{name}: {error.what}"
-        for plain in ("takes a number", "takes a whole number"):
-            example = f"{plain}, such as {value_of(Config(), key)}"
-            what = what.replace(f"{plain}, not", f"{example}, not")
+        example = value_of(Config(), key)
+        if isinstance(example, int | float):
+            such = f", such as {str(example).removesuffix('.0')}, not"
+            what = re.sub(r"^(\S+ takes a (?:whole )?number), not", rf"\1{such}", what)
         raise WrongValue(f"{section}.{what}; nothing was changed") from error
 
 
