@@ -167,6 +167,9 @@ def _ours(failure: Failure, transaction: str, telco_id: str) -> Failure:
         failure.exit_code = RECONCILE_EXITS[ErrorCode(failure.code)]
     elif failure.http_status == 404 and failure.code != ErrorCode.NO_MATCHING_TRANSACTION:
         failure.exit_code = exit_codes.REFUSED
+    by = at(failure.body, "error.verified_by_transaction_id")
+    if failure.code == ErrorCode.ALREADY_VERIFIED and by == telco_id:
+        failure.facts[PAID_BY] = f"It was matched to this same payment before: {clean(by)}."
     failure.facts.setdefault("reference", transaction)
     failure.facts.setdefault("transaction_id", telco_id)
     providers = at(failure.body, "error.providers")

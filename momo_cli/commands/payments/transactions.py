@@ -142,8 +142,7 @@ def list_(
         momo tx list --search kofi --sort largest --sandbox
         momo tx list --branch kumasi --all --json
     """
-    _check_list_flags(sort, page, every=every)
-    check_branch(client, branch, "momo tx list")
+    _check_list_flags(client, sort, page, branch, every=every)
     wanted = None if status is None else parse_status(status)
     other_origin = None if origin is _Origin.REQUEST else str(origin)
     other_sort = None if sort == _SORTS[0] else sort
@@ -177,10 +176,13 @@ def list_(
     return _listed(reply, _kind(wanted, origin), page, flags, ["--sandbox"] if sandbox else [])
 
 
-def _check_list_flags(sort: str, page: int, *, every: bool) -> None:
+def _check_list_flags(
+    client: Client, sort: str, page: int, branch: str | None, *, every: bool
+) -> None:
     if every and page != 1:
         raise usage("--all writes every page; leave out --page")
     check_choice(sort, "--sort", _SORTS)
+    check_branch(client, branch, "momo tx list")
 
 
 def _listed(

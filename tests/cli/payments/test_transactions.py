@@ -243,3 +243,15 @@ def test_a_transaction_id_without_a_digit_is_not_looked_up(api: FakeApi, momo: M
     assert ran.code == 2
     assert "'abc' has no digit: a transaction ID is the digits in the customer's SMS" in ran.err
     assert api.asked == []
+
+
+@pytest.mark.parametrize(("by", "same"), [("40412345678", True), ("40499999999", False)])
+def test_a_repeated_match_says_that_it_was_this_payment(
+    by: str, same: bool, api: FakeApi, momo: Momo
+) -> None:
+    known = {"transaction_status": "SUCCESS", "verified_by_transaction_id": by}
+    path = wire.Path.RECONCILE.format(reference=samples.REF)
+    api.on("POST", path, refusal(409, "ALREADY_VERIFIED", **known))
+    ran = momo("reconcile", samples.REF, "40412345678")
+    assert ran.code == 5
+    assert (f"It was matched to this same payment before: {by}." in ran.err) is same
