@@ -21,13 +21,16 @@ from daemon.doctor.checks import Running, Status, System, User, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks
 from daemon.open_shop import open_home
 from daemon.runtime.locks import HomeLock
+from daemon.runtime.secrets import Vault
 from daemon.store.branches import branches, link
 from daemon.store.branches.link import HubLink
 from daemon.store.engine import Tx
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import shop_mark
+from daemon.store.webhooks import secrets as webhook_secrets
 from daemon.wire import ShopRole
 from parsers.times import from_us
+from tests.fakes import outbox
 from tests.fakes.later_schema import know_later_steps
 from tests.fakes.machine import Machine
 from tests.fakes.receipts import mtn
@@ -358,6 +361,27 @@ async def test_a_key_that_others_may_read_is_shut_and_a_wrong_one_is_named(
     assert bad(patient, "keyring") == {}
     key.unlink()
     assert bad(patient, "keyring") == {"keyring.key": "fail"}
+
+
+async def test_after_a_lost_key_all_is_well_when_each_secret_in_use_was_rotated(
+    patient: System, shop: FakeShop, home: Path
+) -> None:
+    await seal_something(shop)
+    await outbox.add_endpoint(shop)
+    (home / "master.key").unlink()
+    sealed = Vault.open(patient.shop, "file", "").seal(b"y", webhook_secrets.PURPOSE)
+
+    def rotate(tx: Tx, owner: str) -> None:
+        webhook_secrets.expire(tx, owner, until=shop.clock.now_us())
+        tx.run(
+            "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:owner, :sealed, 2)",
+            {"owner": owner, "sealed": sealed},
+        )
+
+    await shop.env.store.write(lambda tx: rotate(tx, "account"))
+    assert bad(patient, "keyring") == {"keyring.key": "fail"}
+    await shop.env.store.write(lambda tx: rotate(tx, "e1"))
+    assert bad(patient, "keyring") == {}
 
 
 async def test_a_key_that_only_the_service_has_is_no_fault_of_the_one_who_looks(

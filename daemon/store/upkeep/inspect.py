@@ -211,10 +211,13 @@ def unread_since(reader: Reader, since: int) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def any_sealed_secret(reader: Reader) -> str | None:
-    """Return one sealed signing secret, None when there is none."""
-    found: str | None = reader.value("SELECT sealed FROM webhook_secrets ORDER BY seq LIMIT 1")
-    return found
+def current_secrets(reader: Reader) -> list[str]:
+    """Return the sealed signing secrets in use; those that were rotated or whose endpoint was deleted are not needed."""
+    rows = reader.all(
+        "SELECT w.sealed FROM webhook_secrets w LEFT JOIN endpoints e ON e.id = w.owner "
+        "WHERE w.expires_at IS NULL AND e.deleted_at IS NULL ORDER BY w.seq"
+    )
+    return [str(row[0]) for row in rows]
 
 
 def names(reader: Reader, limit: int) -> list[str]:
