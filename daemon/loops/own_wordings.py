@@ -27,6 +27,7 @@ async def watch_templates(
     warned = ""
     while True:
         pause_s, why = LOOK_S, ""
+        alive(0.0)  # from here a disk that hangs is noticed
         try:
             state = await asyncio.to_thread(_look, own.folder)
         except OSError as error:
