@@ -10,7 +10,7 @@ from typing import Any, Final
 from daemon.api.http.body import read_large, read_large_object
 from daemon.api.http.fields import Fields, read_uuid
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
-from daemon.core.branches.facts import BYTES_MAX, SyncRequest, decode
+from daemon.core.branches.facts import BYTES_MAX, METHODS_MAX, SyncRequest, decode
 from daemon.core.json_values import dump
 from daemon.flows.branches import hub
 from daemon.flows.branches import sync as sync_flow
@@ -21,7 +21,6 @@ REQUEST_BYTES_MAX: Final = 2 * BYTES_MAX
 """One fact may be larger than a batch should be."""
 LIVE_FACTS: Final = 16
 """More facts come from a branch that is behind: one payment makes about three."""
-METHODS_MAX: Final = 500
 HELD_S: Final = 25.0
 """How long a request that brings nothing is held open."""
 

@@ -19,7 +19,9 @@ FACTS_MAX: Final = 500
 BYTES_MAX: Final = 1024 * 1024
 """Of one request as JSON, except that one fact may be larger."""
 BYTES_FIRST: Final = 256 * 1024
-"""Of the first request, before the width of the line is known."""
+"""Of the first request, before the speed of the connection is known."""
+METHODS_MAX: Final = 500
+"""Numbers that a shop names when it joins."""
 EPOCH: Final = 1 << 40
 """Numbers of a feed in one epoch."""
 EPOCHS: Final = 1 << 22

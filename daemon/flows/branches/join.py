@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import date, timedelta
+from functools import partial
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.branches.facts import EPOCH, SUMS
+from daemon.core.branches.facts import EPOCH, METHODS_MAX, SUMS
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
@@ -27,7 +28,6 @@ from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
 
 PAGE: Final = 500
-METHODS_MAX: Final = 500
 RECENT_DAYS: Final = 31
 DIFFERENT_MAX: Final = 10
 """Different days that are named."""
@@ -150,16 +150,14 @@ def _lacking(reader: Reader, given: Mapping[str, Any]) -> Taking | None:
 def _begin(tx: Tx, env: Env, invitation: Invitation, given: Mapping[str, Any]) -> None:
     """Become the branch, and send every row."""
     feed.start(tx)
-    _first, last = feed.bounds(tx)
-    feed.add_everything(tx)
     sealed = env.vault.seal(str(given["key"]).encode(), KEY_PURPOSE)
     # The hub may have any of these rows from an earlier time, so none of them may be taken back unasked.
-    sent = feed.bounds(tx)[1]
+    begin, sent = feed.add_everything(tx)
     link.replace(
         tx,
         HubLink(
             str(given["branch_id"]), str(given["name"]), invitation.url, invitation.pin, sealed,
-            str(given["decides"]), int(given["epoch"]), 0, last, sent, None, "", last,
+            str(given["decides"]), int(given["epoch"]), 0, begin, sent, None, "", begin,
         ),
     )  # fmt: skip
     link.set_role(tx, ShopRole.BRANCH)
@@ -238,9 +236,7 @@ async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
 
     def job(tx: Tx) -> None:
         _settle(tx, env, times)
-        _first, last = feed.bounds(tx)
-        feed.add_everything(tx)
-        link.new_epoch(tx, max(epoch, found.epoch) + 1, last, feed.bounds(tx)[1])
+        link.new_epoch(tx, max(epoch, found.epoch) + 1, *feed.add_everything(tx))
         journal.add(
             tx, type="hub.restored_from", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
             data={**counts, "aside": aside[:ASIDE_MAX]},
@@ -261,10 +257,9 @@ async def _take_rows(env: Env, hub: Hub, taking: Taking) -> tuple[dict[str, int]
                 Path.BRANCH_ROWS, {"kind": kind, "after": after, "limit": PAGE}, timeout_s=60
             )
             rows, epoch = page["rows"], int(page["epoch"])
+            rest_us = LATE_WINDOW_US + CODE_REST_US
             await env.store.write(
-                lambda tx, k=kind, r=rows: restored.store(  # type: ignore[misc]
-                    tx, k, r, taking, rest_us=LATE_WINDOW_US + CODE_REST_US
-                )
+                partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us)
             )
             counts[kind] += len(rows)
             after = page["next"]

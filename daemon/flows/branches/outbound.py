@@ -170,12 +170,10 @@ async def take_answer(env: Env, sent: Outgoing, answer: Answer) -> bool:
 
 def _send_again(tx: Tx, found: HubLink, after: int) -> None:
     """Send the facts that the hub lost again: from the feed, or every row if the feed no longer has it."""
-    first, last = feed.bounds(tx)
-    if after + 1 >= first:
+    if after + 1 >= feed.bounds(tx)[0]:
         link.rewind(tx, after)
     else:
-        feed.add_everything(tx)
-        link.new_epoch(tx, found.epoch + 1, last, feed.bounds(tx)[1])
+        link.new_epoch(tx, found.epoch + 1, *feed.add_everything(tx))
 
 
 async def note_problem(env: Env, why: str) -> None:

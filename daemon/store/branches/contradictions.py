@@ -4,9 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from daemon.store.engine import Tx
-from daemon.store.rows import number
 
-_PAYMENT: Final = number("payments", ":payment")
 _NATURAL: Final = {
     "method": ("payment_methods", "phone_number", ("mode", "provider"), "deleted_at IS NULL"),
     "payment": ("payments", "telco_transaction_id", ("mode", "provider"), "double_of IS NULL"),

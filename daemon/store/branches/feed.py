@@ -52,12 +52,14 @@ def stop(tx: Tx) -> None:
     tx.run("DELETE FROM feed")
 
 
-def add_everything(tx: Tx) -> None:
-    """Add every row, for a hub that knows none."""
+def add_everything(tx: Tx) -> tuple[int, int]:
+    """Add every row, for a hub that knows none; return the number behind which they begin, and their last one."""
+    _first, begin = bounds(tx)
     for kind in _HISTORY:
         table, key = _table_of(kind)
         order = key if kind == "device" else "seq"
         tx.run(f"INSERT INTO feed (kind, id) SELECT '{kind}', {key} FROM {table} ORDER BY {order}")
+    return begin, bounds(tx)[1]
 
 
 def counts(reader: Reader) -> dict[str, int]:

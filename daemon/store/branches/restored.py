@@ -80,21 +80,24 @@ def _with_own_ids(row: Mapping[str, Any], taking: Taking) -> dict[str, Any]:
 
 _MERGED: Final = 3
 """Progress of a holder whose payment pays an order: which one is for that order to say."""
-_PROGRESS: Final = {
-    # A paid order never becomes unpaid again; a holder ends when its payment pays an order.
-    "transaction": f"CASE WHEN merged_into IS NOT NULL THEN {_MERGED} WHEN reversed_at IS NOT NULL THEN 2 "
-    "WHEN payment_seq IS NOT NULL THEN 1 ELSE 0 END",
+_STEPS: Final[Mapping[str, Mapping[str, str]]] = {
+    "transaction": {
+        "payment_id": "payment_seq", "reversed_at": "reversed_at", "merged_into": "merged_into",
+    },
     # One that the hub may have used must not be open here, unless an order here has it.
-    "payment": "CASE WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = payments.seq "
-    "AND t.origin = 'request') THEN 2 WHEN decider = 'hub' THEN 1 ELSE 0 END",
-    "review": "CASE WHEN state = 'open' THEN 0 ELSE 1 END",
-    "message": "CASE WHEN payment_id IS NULL THEN 0 ELSE 1 END",
-}
-"""Kind -> how far a row here has come."""
+    "payment": {
+        "standing": "CASE WHEN EXISTS (SELECT 1 FROM transactions t WHERE t.payment_seq = payments.seq "
+        "AND t.origin = 'request') THEN 'used' END",
+        "decider": "decider",
+    },
+    "review": {"state": "state"},
+    "message": {"payment_id": "payment_id"},
+}  # fmt: skip
+"""Kind -> what `_progress` needs of a copy, with the expressions that give it of the row here."""
 
 
 def _progress(kind: str, row: Mapping[str, Any]) -> int:
-    """Return how far the hub's copy of a row has come."""
+    """Return how far a row has come. A paid order never becomes unpaid again; a holder ends when its payment pays an order."""
     if kind == "transaction":
         steps = ("payment_id", "reversed_at", "merged_into")
         return max([0, *(n for n, step in enumerate(steps, 1) if row.get(step) is not None)])
@@ -111,11 +114,11 @@ def _behind_here(
     """Return the rows that are not here, or of which the hub's copy is further on."""
     name, key = "messages" if kind == "message" else TABLES[kind][0], KEYS.get(kind, "id")
     ids = [row[key] for row in rows]
-    here = dict(
-        tx.all_among(
-            f"SELECT {key}, {_PROGRESS.get(kind, '0')} FROM {name} WHERE {key} IN (members)", ids
-        )
+    steps = _STEPS.get(kind, {})
+    found = tx.all_among(
+        f"SELECT {', '.join((key, *steps.values()))} FROM {name} WHERE {key} IN (members)", ids
     )
+    here = {one[0]: _progress(kind, dict(zip(steps, one[1:], strict=True))) for one in found}
     entries = dict[str, int]()
     if taking.after is not None:
         entries = dict(
