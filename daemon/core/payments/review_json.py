@@ -13,10 +13,10 @@ from daemon.core.names import network_of
 from daemon.core.payments.reviews import (
     NEEDS_PASSWORD,
     PAID_IN_PART,
-    WITHOUT_SMSC,
     Explanation,
     by_itself,
     explain_message,
+    lacks_smsc,
 )
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import list_item, of_branch
@@ -110,14 +110,13 @@ def review(evidence: ReviewEvidence, now_us: int) -> Json:
 
 def _explanation(evidence: ReviewEvidence) -> Explanation:
     details = _decode(evidence.review.details)
-    if evidence.review.reason == ReviewReason.FOREIGN_SMSC and details.get("smsc", "") is None:
-        return WITHOUT_SMSC
     partial = evidence.request is not None and evidence.request[0].status is _PARTIAL
     if partial and evidence.review.reason == ReviewReason.EXTRA_PAYMENT:
         return PAID_IN_PART
     return explain_message(
         evidence.review.reason,
         details.get("doubts") or (),
+        no_smsc=lacks_smsc(details),
         forged=evidence.place is not None and evidence.place.entry.standing is Standing.REFUTED,
         is_reversal=evidence.payment is None and evidence.message.kind == Kind.REVERSAL,
     )

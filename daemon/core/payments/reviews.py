@@ -4,7 +4,7 @@ The claimed payment is made from the stored fields, because those were shown to 
 text differently.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -176,7 +176,7 @@ _REVERSAL: Final = Explanation(
 )
 
 
-WITHOUT_SMSC: Final = Explanation(
+_WITHOUT_SMSC: Final = Explanation(
     "Its source does not tell which service centre sent the message, so only the balance can prove it, and the balance "
     "does not follow from the last confirmed one.",
     "Look on the phone itself, and approve only if it does; messages that follow its balance pay at once from then on.",
@@ -211,17 +211,36 @@ def explain(reason: str) -> Explanation:
     return EXPLANATIONS[ReviewReason(reason)]
 
 
+def lacks_smsc(details: Mapping[str, Any]) -> bool:
+    """Return whether the details of a review say that the message's source names no SMSC."""
+    return details.get("smsc", "") is None
+
+
+def explain_opened(facts: Mapping[str, Any]) -> Explanation:
+    """Return the texts for the facts of a journal entry `review.opened`."""
+    no_smsc = bool(facts.get("no_smsc"))
+    return explain_message(str(facts["reason"]), facts.get("doubts") or (), no_smsc=no_smsc)
+
+
 def explain_message(
-    reason: str, doubts: Iterable[str], *, forged: bool = False, is_reversal: bool = False
+    reason: str,
+    doubts: Iterable[str],
+    *,
+    no_smsc: bool = False,
+    forged: bool = False,
+    is_reversal: bool = False,
 ) -> Explanation:
     """Return the texts for a held message, as precise as its doubts allow.
 
     Args:
         reason: The reason of its review.
         doubts: Further doubts about the message.
+        no_smsc: Its source names no SMSC.
         forged: The balance chain continued without its money.
         is_reversal: The message takes money back.
     """
+    if no_smsc and reason == ReviewReason.FOREIGN_SMSC:
+        return _WITHOUT_SMSC
     if is_reversal:
         return _REVERSAL
     if forged and reason == ReviewReason.BALANCE_BREAK:

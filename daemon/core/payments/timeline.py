@@ -11,7 +11,7 @@ import msgspec
 from daemon.core import journal_text, json_values
 from daemon.core.journal_text import SENTENCES
 from daemon.core.model import Event, Payment
-from daemon.core.payments.reviews import explain
+from daemon.core.payments.reviews import explain_opened
 from daemon.core.payments.suggestions import REASON_TEXTS, SuggestionReason
 from daemon.wire import ReviewReason
 from parsers.money import render
@@ -97,7 +97,7 @@ def _held(facts: Facts, payment: Payment | None) -> str:
         return (
             f"{_money(payment)} may be for a transaction that it does not name: a review is open."
         )
-    return f"{_money(payment)} is held for review: {explain(str(facts['reason'])).short}."
+    return f"{_money(payment)} is held for review: {explain_opened(facts).short}."
 
 
 def _approved(facts: Facts, payment: Payment | None) -> str:

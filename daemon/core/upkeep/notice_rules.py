@@ -18,7 +18,6 @@ from daemon.core.upkeep.disk_space import FULL_BYTES, LOW_BYTES, TIGHT_BYTES, Sp
 from daemon.core.upkeep.self_check import CAUSE
 from daemon.core.webhooks import diagnosis
 from daemon.core.webhooks.delivery import AUTO_PAUSE_AT
-from daemon.wire import ReviewReason
 
 Facts = Mapping[str, Any]
 URL_CHARACTERS_MAX: Final = 80
@@ -116,10 +115,7 @@ def _line(facts: Facts) -> str:
 
 
 def _review(facts: Facts) -> str:
-    told = reviews.explain_message(str(facts["reason"]), facts.get("doubts") or ())
-    if facts.get("no_smsc") and facts["reason"] == ReviewReason.FOREIGN_SMSC:
-        told = reviews.WITHOUT_SMSC
-    return f"A payment waits for you: {told.why}"
+    return f"A payment waits for you: {reviews.explain_opened(facts).why}"
 
 
 # No code calls a mailer: a journal row is written in the same database transaction as its cause, and the notices loop

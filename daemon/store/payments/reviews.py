@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import Any, Final
 
 from daemon.core.model import Review
+from daemon.core.payments.reviews import lacks_smsc
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, load_optional
@@ -51,7 +52,7 @@ def open_review(
     )
     known = details or {}
     doubts = {"doubts": known["doubts"]} if known.get("doubts") else {}
-    if known.get("smsc", "") is None:
+    if lacks_smsc(known):
         doubts["no_smsc"] = True
     journal.add(
         tx,

@@ -53,6 +53,16 @@ PAID = "GHS 25.00 from KOFI ANTWI (0012345678)"
             {"reason": "payer_mismatch"},
             f"{PAID} is held for review: another payer than expected.",
         ),
+        (
+            "review.opened",
+            {"reason": "untrusted_sender", "doubts": ["printed_time"]},
+            f"{PAID} is held for review: the message is doubtful.",
+        ),
+        (
+            "review.opened",
+            {"reason": "foreign_smsc", "no_smsc": True},
+            f"{PAID} is held for review: service centre not told.",
+        ),
         ("review.approved", {"reason": "late"}, f"An operator approved {PAID}."),
         (
             "review.rejected",
