@@ -21,6 +21,16 @@ _PORT_MAX: Final = 65_535
 _CEDI: Final = ("GH₵", "GH¢", "₵")
 
 
+def is_this_machine(host: str) -> bool:
+    """Return whether a host is this machine's own: `localhost`, or a loopback address without brackets."""
+    from ipaddress import ip_address  # noqa: PLC0415  # few commands need it
+
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
     """Parse an amount: `12`, `12.50`, `1,200.50`, `GHS 12.50`.
 

@@ -211,4 +211,5 @@ def _hub_errors() -> Any:
         code = ErrorCode(refusal.code) if refusal.code in known else ErrorCode.HUB_REFUSED
         raise Refusal(code, str(refusal)) from refusal
     except HubUnreachableError as error:
-        raise Refusal(ErrorCode.HUB_REFUSED, f"The hub did not answer: {error}.") from error
+        why = f"The hub did not answer: {error}."
+        raise Refusal(ErrorCode.HUB_REFUSED, why, answered=False) from error

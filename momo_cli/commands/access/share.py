@@ -9,7 +9,7 @@ from momo_cli.errors import Failure
 from momo_cli.exit_codes import CANCELLED
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import option
-from momo_cli.inputs.typed_values import only_given
+from momo_cli.inputs.typed_values import is_this_machine, only_given
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, made, view_of
 from momo_cli.show.qr import drawn
@@ -139,11 +139,7 @@ def _setting(terminal: Terminal, name: str) -> str:
 
 def _is_inside(address: str) -> bool:
     """Return whether only this machine reaches `HOST:PORT`, or nothing listens at all."""
-    host = address.rpartition(":")[0].strip("[]")
-    try:
-        return address == "off" or host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return address == "off" or is_this_machine(address.rpartition(":")[0].strip("[]"))
 
 
 def _is_network_address(name: str) -> bool:

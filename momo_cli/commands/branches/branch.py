@@ -12,7 +12,7 @@ from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, fact_lines
 from momo_cli.socket.client import Client
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 
 _JOIN_VIEW: Final = view_of(
     "joined name hub url decides payments transactions reviews codes_like_a_hub", id="name"
@@ -25,8 +25,6 @@ _STATUS_VIEW: Final = view_of(
 _LEAVE_VIEW: Final = view_of("left")
 _RESTORE_VIEW: Final = view_of("payments=rows.payment transactions=rows.transaction")
 _STATUS: Final = "momo branch status"
-_NO_ANSWER: Final = "The hub did not answer"
-"""The beginning of the daemon's message for a hub that it cannot reach."""
 _WAIT_S: Final = 1.0
 _ASIDE_SHOWN: Final = 10
 _LABELS: Final = 15
@@ -91,7 +89,7 @@ def join(
 
 def _explain(failure: Failure, url: str, word: str, *, dry_run: bool) -> None:
     """Set the exit code and the next steps of a hub that did not answer, or does not know the word."""
-    if failure.code == ErrorCode.HUB_REFUSED and failure.message.startswith(_NO_ANSWER):
+    if failure.code == ErrorCode.HUB_REFUSED and at(failure.body, "error.answered") is False:
         failure.exit_code = DAEMON
         look = f"curl -I {shlex.quote(url.strip().rstrip('/') + '/healthz')}"
         again = f"momo branch join {shlex.quote(url)} {shlex.quote(word)}"

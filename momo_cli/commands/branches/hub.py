@@ -8,6 +8,7 @@ from momo_cli.errors import Failure, usage
 from momo_cli.exit_codes import CANCELLED
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.typed_values import is_this_machine
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import stop_daemon
 from momo_cli.show.answer import Answer, Head, Row, made, unchanged, view_of
@@ -159,8 +160,7 @@ def invite(
 
 def _is_inside(client: Client, url: str) -> bool:
     """Return whether branches cannot reach the API: it is off, or its address is this machine's own."""
-    host = urlsplit(url).hostname or ""
-    if host in {"localhost", "::1"} or host.startswith("127."):
+    if is_this_machine(urlsplit(url).hostname or ""):
         return True
     status: Row = client.find(Path.LOCAL_STATUS) or {}
     return "http" in status and not status["http"]

@@ -178,7 +178,9 @@ async def test_a_shop_is_alone_a_hub_or_a_branch(api: FakeApi, hub: FakeApi) -> 
     assert refused(await local.get(wire.Path.LOCAL_HUB)) == (409, "NOT_A_HUB")
     assert refused(await local.get(wire.Path.LOCAL_BRANCH)) == (409, "NOT_A_BRANCH")
     nobody = {"url": "http://127.0.0.1:1", "word": "x"}
-    assert refused(await local.post(wire.Path.LOCAL_BRANCH, json=nobody)) == (502, "HUB_REFUSED")
+    answer = await local.post(wire.Path.LOCAL_BRANCH, json=nobody)
+    assert refused(answer) == (502, "HUB_REFUSED")
+    assert answer.json()["error"]["answered"] is False
     plain = {"url": "http://hub.example", "word": "x"}
     assert refused(await local.post(wire.Path.LOCAL_BRANCH, json=plain)) == (
         422,

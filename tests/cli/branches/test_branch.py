@@ -72,7 +72,7 @@ def test_status_has_each_value_on_the_line_of_its_label(api: FakeApi, momo: Momo
 
 def test_a_hub_that_does_not_answer_is_7_and_leads_to_its_address(api: FakeApi, momo: Momo) -> None:
     why = "The hub did not answer: nothing listens at that address."
-    api.on("POST", wire.Path.LOCAL_BRANCH, refusal(502, "HUB_REFUSED", why))
+    api.on("POST", wire.Path.LOCAL_BRANCH, refusal(502, "HUB_REFUSED", why, answered=False))
     ran = momo("branch", "join", "https://hub.example/", "7k2m9xq4", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (7, "HUB_REFUSED")
     assert ran.json["error"]["next"] == [
