@@ -10,14 +10,13 @@ from msgspec import Struct
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, CallMeta
-from daemon.core.limits import SECOND_US
 from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.delivery import DeliveryEvent, TransitionError, next_status
-from daemon.core.webhooks.signing import AttemptMetadata, headers
+from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
-from daemon.runtime.secrets import SecretsLocked
+from daemon.steps.webhooks.sign_now import sign_now
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.webhooks import bodies, dead_letters, delivery_log
@@ -193,10 +192,6 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
         return found, body, store_secrets.valid_at(tx, store_secrets.owner_of(endpoint), now)
 
     (delivery, endpoint), body, sealed = await env.store.write(job)
-    try:
-        secrets = [env.vault.unseal(each, store_secrets.PURPOSE).decode() for each in sealed]
-    except SecretsLocked as error:
-        raise Unavailable(f"the signing secret cannot be opened: {error}") from error
     sent = AttemptMetadata(
         webhook_id=delivery.webhook_id,
         event=delivery.event,
@@ -206,6 +201,4 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
         replay=True,
         test=delivery.test,
     )
-    # As a real attempt is signed: receivers refuse a time that is minutes off.
-    signed = headers(secrets, sent, timestamp=env.times().best_us // SECOND_US, body=body)
-    return Signed(endpoint.url, signed, body.decode())
+    return Signed(endpoint.url, sign_now(env, sealed, sent, body), body.decode())

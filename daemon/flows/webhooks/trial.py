@@ -5,19 +5,17 @@ from msgspec import Struct
 from daemon.core import ids
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.errors import Unavailable
 from daemon.core.json_values import Json
-from daemon.core.limits import SECOND_US
 from daemon.core.model import Endpoint
 from daemon.core.webhooks import body as core_body
 from daemon.core.webhooks.delivery import AttemptResult, Outcome, classify, error_code
 from daemon.core.webhooks.diagnosis import explain
-from daemon.core.webhooks.signing import AttemptMetadata, headers
+from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
-from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.address_guard import Resolver
 from daemon.sender.https import Sender
 from daemon.sender.targets import Target, Targets
+from daemon.steps.webhooks.sign_now import sign_now
 from daemon.store.webhooks import secrets as store_secrets
 from daemon.wire import EventKind
 
@@ -75,10 +73,6 @@ async def _post(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
     sealed = await env.store.read(
         lambda reader: store_secrets.valid_at(reader, store_secrets.owner_of(endpoint), now)
     )
-    try:
-        secrets = [env.vault.unseal(each, store_secrets.PURPOSE).decode() for each in sealed]
-    except SecretsLocked as error:
-        raise Unavailable(f"the signing secret cannot be opened: {error}") from error
     kind = EventKind.FORWARDED
     # It belongs to no payment, so its id is one that no payment will ever have.
     webhook_id = ids.webhook_id(
@@ -86,11 +80,7 @@ async def _post(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
     )
     body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
     sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
-    return await sender.post(
-        endpoint.url,
-        headers(secrets, sent, timestamp=env.times().best_us // SECOND_US, body=body),
-        body,
-    )
+    return await sender.post(endpoint.url, sign_now(env, sealed, sent, body), body)
 
 
 def _read(outcome: Outcome) -> Trial:
