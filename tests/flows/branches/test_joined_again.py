@@ -12,9 +12,7 @@ from daemon.flows.branches import join as join_flow
 from daemon.sender.hub_client import HubRefusalError
 from daemon.store.branches import link
 from daemon.wire import ErrorCode, ShopRole, TransactionStatus
-from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch, Lost
-from tests.fakes.invariants import OWN, broken_invariants
 from tests.fakes.shop import OWNER
 
 
@@ -22,13 +20,7 @@ from tests.fakes.shop import OWNER
 async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
     made = await Chain.make(tmp_path, "kumasi", "tamale")
     yield made
-    made.hub.close()
-    with new_database.in_files():
-        for branch in made.branches.values():
-            branch.shop.close()
-            # The journal of a restored one lacks the lost time, so only the checks of the product hold.
-            broken = broken_invariants(Path(branch.shop.env.store.path))
-            assert broken.keys() <= OWN.keys()
+    made.close_after_lost_time()
 
 
 @pytest.fixture
@@ -47,22 +39,19 @@ async def order_of(shop: Any) -> list[Any]:
 
 @pytest.mark.parametrize("left_before", [False, True])
 async def test_an_order_that_an_older_database_has_unpaid_stays_paid(
-    chain: Chain, branch: FakeBranch, tmp_path: Path, *, left_before: bool
+    chain: Chain, branch: FakeBranch, *, left_before: bool
 ) -> None:
     order = await branch.shop.request(2500)
     await branch.settle()
     if left_before:
         await join_flow.leave(branch.shop.env, OWNER, force=True)
-    store = branch.shop.env.store
-    with new_database.in_files():
-        new_database.keep(store, tmp_path / "kept.db")
+    branch.keep()
     if left_before:
         await branch.join("kumasi")
     await branch.pay(str(order.svc_code))
     await branch.settle()
-    with new_database.in_files():
-        new_database.put_back(store, tmp_path / "kept.db", branch.shop.clock.now_us())
-    branch.shop.env.place = await store.read(link.place)
+    branch.put_back()
+    branch.shop.env.place = await branch.shop.env.store.read(link.place)
     if left_before:
         await branch.join("kumasi")
     else:

@@ -70,9 +70,7 @@ async def test_a_late_copy_of_an_earlier_request_has_no_effect(chain: Chain) -> 
     await chain["kumasi"].settle()
 
 
-async def test_of_two_machines_that_send_as_one_branch_neither_is_heard(
-    chain: Chain, tmp_path: Path
-) -> None:
+async def test_of_two_machines_that_send_as_one_branch_neither_is_heard(chain: Chain) -> None:
     branch = chain["kumasi"]
     await branch.settle()
     found = await branch.link()
@@ -100,7 +98,7 @@ async def test_of_two_machines_that_send_as_one_branch_neither_is_heard(
         await clone.call("/v1/branch/sync", body | {"turn": 99})
 
 
-async def test_a_hub_that_was_restored_gets_everything_again(chain: Chain, tmp_path: Path) -> None:
+async def test_a_hub_that_was_restored_gets_everything_again(chain: Chain) -> None:
     await pay(chain, "kumasi", "food")
     await chain["kumasi"].settle()
 
@@ -187,19 +185,15 @@ async def test_a_fact_that_the_hub_refuses_is_kept_aside_and_the_feed_goes_on(ch
 
 @pytest.mark.parametrize("again", ["restore", "join"])
 async def test_a_branch_that_begins_anew_after_a_refusal_is_not_disputed(
-    chain: Chain, tmp_path: Path, again: str
+    chain: Chain, again: str
 ) -> None:
     branch = chain["kumasi"]
     await branch.settle()
-    with new_database.in_files():
-        new_database.keep(branch.shop.env.store, tmp_path / "kept.db")
+    branch.keep()
     await pay(chain, "kumasi", "food")
     await branch.turn()
     await branch.settle()
-    with new_database.in_files():
-        new_database.put_back(
-            branch.shop.env.store, tmp_path / "kept.db", branch.shop.clock.now_us()
-        )
+    branch.put_back()
     with pytest.raises(HubRefusalError):
         await branch.turn()
     refused = branch.stale

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.core.messages.message_journal import journal_key
+from daemon.core.model import Transaction
 from daemon.flows.branches import join as join_flow
 from daemon.flows.messages.recover import Recovered, recover
 from daemon.modem.codec.pdu_encode import encode_deliver
@@ -14,7 +15,6 @@ from daemon.runtime.message_journal import MessageJournal
 from daemon.wire import TransactionStatus
 from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, FakeBranch
-from tests.fakes.invariants import OWN, broken_invariants
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -25,13 +25,7 @@ NUMBER = "88888888-9999-4999-8999-000000000000"
 async def chain(tmp_path: Path) -> AsyncIterator[Chain]:
     made = await Chain.make(tmp_path, "kumasi")
     yield made
-    made.hub.close()
-    with new_database.in_files():
-        for branch in made.branches.values():
-            branch.shop.close()
-            # Its journal lacks the lost time, so only the checks of the product hold.
-            broken = broken_invariants(Path(branch.shop.env.store.path))
-            assert broken.keys() <= OWN.keys()
+    made.close_after_lost_time()
 
 
 @pytest.fixture
@@ -39,17 +33,14 @@ def branch(chain: Chain) -> FakeBranch:
     return chain["kumasi"]
 
 
-def keep(branch: FakeBranch, folder: Path) -> None:
-    """Make a backup."""
-    with new_database.in_files():
-        new_database.keep(branch.shop.env.store, folder / "kept.db")
-
-
-def put_back(branch: FakeBranch, folder: Path) -> None:
-    """Put the backup in place of the database."""
-    shop = branch.shop
-    with new_database.in_files():
-        new_database.put_back(shop.env.store, folder / "kept.db", shop.clock.now_us())
+async def order_before_the_backup(branch: FakeBranch) -> Transaction:
+    """Make an order and a backup; then the feed of the hub goes on far behind that of the backup."""
+    order = await branch.shop.request(2500)
+    await branch.settle()
+    branch.keep()
+    for number in range(8):
+        await branch.pay("food", f"9321450010{number}", 100)
+    return order
 
 
 async def restore(branch: FakeBranch) -> dict[str, Any]:
@@ -83,15 +74,11 @@ async def refused(chain: Chain) -> list[Any]:
 
 
 async def test_an_order_that_was_paid_after_the_backup_came_back_stays_paid(
-    chain: Chain, branch: FakeBranch, tmp_path: Path
+    chain: Chain, branch: FakeBranch
 ) -> None:
-    order = await branch.shop.request(2500)
+    order = await order_before_the_backup(branch)
     await branch.settle()
-    keep(branch, tmp_path)
-    for number in range(8):  # the feed of the hub goes on far behind that of the backup
-        await branch.pay("food", f"9321450010{number}", 100)
-    await branch.settle()
-    put_back(branch, tmp_path)
+    branch.put_back()
     await branch.pay(str(order.svc_code))
     await restore(branch)
     paid, payment = await branch.shop.transaction(order.reference), await branch.payment(FIRST_ID)
@@ -105,16 +92,12 @@ async def test_an_order_that_was_paid_after_the_backup_came_back_stays_paid(
 
 
 async def test_an_order_that_was_paid_before_and_again_after_the_backup_came_back_has_one_payment(
-    chain: Chain, branch: FakeBranch, tmp_path: Path
+    chain: Chain, branch: FakeBranch
 ) -> None:
-    order = await branch.shop.request(2500)
-    await branch.settle()
-    keep(branch, tmp_path)
-    for number in range(8):
-        await branch.pay("food", f"9321450010{number}", 100)
+    order = await order_before_the_backup(branch)
     await branch.pay(str(order.svc_code), "93214500002")
     await branch.settle()
-    put_back(branch, tmp_path)
+    branch.put_back()
     await branch.pay(str(order.svc_code))
     await restore(branch)
     paid = await branch.shop.transaction(order.reference)
@@ -128,20 +111,20 @@ async def test_an_order_that_was_paid_before_and_again_after_the_backup_came_bac
 
 
 async def test_a_payment_that_head_office_used_in_the_lost_time_is_not_used_here(
-    chain: Chain, branch: FakeBranch, tmp_path: Path
+    chain: Chain, branch: FakeBranch
 ) -> None:
     order = await chain.hub.request(2500)
     wallet = branch.shop.wallet(2500)
     receipt = mtn(2500, "KOFI ANTWI BADU BEKOE", wallet, "food", FIRST_ID)
     await branch.settle()
-    keep(branch, tmp_path)
+    branch.keep()
     await branch.shop.read(receipt)
     await branch.settle()
     with pytest.raises(Exception, match="BRANCH_ASKED"):
         await chain.hub.reconcile(order.reference, FIRST_ID)
     await branch.settle()
     await chain.hub.reconcile(order.reference, FIRST_ID)
-    put_back(branch, tmp_path)
+    branch.put_back()
     for number in range(30):  # so the changes here have later numbers than the hub's
         await branch.pay("food", f"932145001{number:02d}", 100)
     await branch.shop.read(receipt)
@@ -152,17 +135,17 @@ async def test_a_payment_that_head_office_used_in_the_lost_time_is_not_used_here
 
 
 async def test_a_message_in_review_that_was_read_again_has_one_open_review(
-    chain: Chain, branch: FakeBranch, tmp_path: Path
+    chain: Chain, branch: FakeBranch
 ) -> None:
     order = await branch.shop.request(2500, expected_payer_phone="+233201111111")
     await branch.settle()
-    keep(branch, tmp_path)
+    branch.keep()
     wallet = branch.shop.wallet(2500)
     receipt = mtn(2500, "KOFI ANTWI BADU BEKOE", wallet, str(order.svc_code), FIRST_ID)
     await branch.shop.read(receipt)
     await branch.settle()
     (theirs,) = await chain.hub.values("SELECT id FROM reviews")
-    put_back(branch, tmp_path)
+    branch.put_back()
     await branch.shop.read(receipt)
     await restore(branch)
     assert await branch.shop.values("SELECT id FROM reviews WHERE state = 'open'") == [theirs]
@@ -210,16 +193,16 @@ async def test_an_sms_that_a_new_shop_reads_again_is_one_payment_there(
 
 
 async def test_an_order_whose_payment_another_order_has_is_kept_aside_and_named(
-    chain: Chain, branch: FakeBranch, tmp_path: Path
+    chain: Chain, branch: FakeBranch
 ) -> None:
     first, second = await branch.shop.request(2500), await branch.shop.request(2500)
     await branch.pay("food")
     await branch.settle()
-    keep(branch, tmp_path)
+    branch.keep()
     await branch.shop.reconcile(first.reference, FIRST_ID)
     await branch.pay("food", "93214500002")
     await branch.settle()
-    put_back(branch, tmp_path)
+    branch.put_back()
     await branch.shop.reconcile(second.reference, FIRST_ID)
     done = await restore(branch)
     assert done["aside"] == [f"transaction {first.id}"]
@@ -241,16 +224,16 @@ def open_journal(branch: FakeBranch) -> None:
 
 @pytest.mark.parametrize("hub_first", [True, False])
 async def test_the_journal_of_messages_is_replayed_before_or_after_the_hubs_rows(
-    chain: Chain, branch: FakeBranch, tmp_path: Path, *, hub_first: bool
+    chain: Chain, branch: FakeBranch, *, hub_first: bool
 ) -> None:
     open_journal(branch)
     order = await branch.shop.request(2500)
     await branch.settle()
-    keep(branch, tmp_path)
+    branch.keep()
     await branch.pay(str(order.svc_code))
     await branch.settle()
     (text,) = await branch.shop.values("SELECT body FROM messages")
-    put_back(branch, tmp_path)
+    branch.put_back()
     open_journal(branch)
     if hub_first:
         await restore(branch)

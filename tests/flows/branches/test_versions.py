@@ -1,7 +1,6 @@
 """A branch and its hub of different versions, whichever is upgraded first."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,7 +11,6 @@ from daemon.flows.branches import join as join_flow
 from daemon.flows.branches import sync
 from daemon.store.branches import branches, feed
 from daemon.wire import VERSION, TransactionStatus
-from tests.fakes import new_database
 from tests.fakes.branches import FIRST_ID, Chain, Wire
 from tests.fakes.shop import OWNER
 
@@ -171,13 +169,11 @@ class NewerHub(Wire):
 
 @pytest.mark.parametrize("kind", [OlderHub, NewerHub])
 async def test_the_branch_follows_and_restores_from_a_hub_of_another_version(
-    chain: Chain, tmp_path: Path, kind: type[Wire]
+    chain: Chain, kind: type[Wire]
 ) -> None:
     branch = chain["kumasi"]
     branch.wire = kind(chain.hub, branch.wire.key)
-    store = branch.shop.env.store
-    with new_database.in_files():
-        new_database.keep(store, tmp_path / "kept.db")
+    branch.keep()
     order = await branch.shop.request(900)
     await branch.pay("food")
     await branch.pay("food", "93214500002")
@@ -185,8 +181,7 @@ async def test_the_branch_follows_and_restores_from_a_hub_of_another_version(
     assert len(await chain.hub.payments()) == 2
     before = await branch.shop.payments()
 
-    with new_database.in_files():
-        new_database.put_back(store, tmp_path / "kept.db", branch.shop.clock.now_us())
+    branch.put_back()
     assert await branch.shop.payments() == []
     await join_flow.restore(branch.shop.env, OWNER, branch.wire)
     restored = await branch.shop.payments()
