@@ -28,7 +28,7 @@ STANDING: Final = "handed"
 """The standing of a payment at the branch that handed it up."""
 ASK_AGAIN_S: Final = 5
 ASKED: Final = "has this and was asked"
-"""What is said of a branch that has not answered."""
+"""The rest of a sentence about a branch that has not answered."""
 
 
 def hand_up(tx: Tx, payment: Payment, *, actor: str, now: int) -> None:

@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,11 @@ class NarrowHub:
         writer.close()
 
 
+def logged(log: io.StringIO, text: str) -> Callable[[], bool]:
+    """Return a function that tells whether the log has this text."""
+    return lambda: text in log.getvalue()
+
+
 class OddHub:
     """Gives one answer to every request."""
 
@@ -109,6 +114,9 @@ class OddHub:
         self.data = data
         self.head = head
         self.requests = list[dict[str, Any]]()
+
+    def is_asked_again(self) -> bool:
+        return len(self.requests) > 1
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError):
@@ -142,7 +150,7 @@ async def test_an_answer_that_is_not_understood_is_a_failure_of_the_hub(tmp_path
     chain = await Chain.make(tmp_path, "kumasi")
     for data in ("{}", '{"acked": 0, "x": %s}' % ("[" * 200_000 + "]" * 200_000)):
         async with linked_to(OddHub(data), chain["kumasi"]) as log:
-            await until(lambda shown=log: "hub.not_reached" in shown.getvalue())  # type: ignore[misc]
+            await until(logged(log, "hub.not_reached"))
     chain.close()
 
 
@@ -187,7 +195,7 @@ async def test_a_command_that_trips_a_fault_is_answered_as_failed(
         with monkeypatch.context() as patched:
             patched.setattr(f"daemon.flows.branches.commands.{fault}", fake)
             async with linked_to(hub, chain["kumasi"]) as log:
-                await until(lambda at=hub: len(at.requests) > 1)  # type: ignore[misc]
+                await until(hub.is_asked_again)
                 outcomes |= hub.requests[1]["outcomes"]
                 assert f"kind={kind}" in log.getvalue()
     fault_of_ours = {"done": False, "why": "AssertionError: not thought of"}
@@ -249,7 +257,7 @@ async def test_the_log_names_the_wait_that_the_hub_asks_for(tmp_path: Path) -> N
     chain = await Chain.make(tmp_path, "kumasi")
     hub = OddHub("{}", head="503 Busy\r\nRetry-After: 99999")
     async with linked_to(hub, chain["kumasi"]) as log:
-        await until(lambda: "retry_s=3600.0" in log.getvalue())
+        await until(logged(log, "retry_s=3600.0"))
     chain.close()
 
 
@@ -298,7 +306,7 @@ async def test_a_branch_that_joins_again_or_is_restored_does_not_wait_for_the_en
 
     await set_link("http://127.0.0.1:1", first)
     async with running(shop, tmp_path, log):
-        await until(lambda: "hub.not_reached" in log.getvalue())
+        await until(logged(log, "hub.not_reached"))
         await set_link("http://127.0.0.1:1", first)  # a change, but the same hub
         await set_link(f"http://127.0.0.1:{port}", second)
         last = (await shop.env.store.read(feed.bounds))[1]

@@ -3,7 +3,7 @@
 import asyncio
 import io
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from daemon.loops import own_wordings
 from daemon.loops.own_wordings import watch_templates
 from daemon.runtime.log import Log
 from daemon.runtime.own_wordings import OwnWordings
+from tests.fakes.waiting import until
 from tests.parsers.test_own import FILE
 
 
@@ -31,12 +32,6 @@ async def own(
     yield made
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
-
-
-async def until(look: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
-        while not look():  # noqa: ASYNC110 -- a file has no event
-            await asyncio.sleep(0.01)
 
 
 def folder(own: OwnWordings) -> Path:

@@ -254,7 +254,7 @@ def _commands(tx: Tx, branch: Branch, now: int) -> Sequence[dict[str, Any]]:
 
 def _leave(tx: Tx, env: Env, branch: Branch, times: Times) -> None:
     """Give back the handed-up payments of a leaving branch that no transaction of the hub used."""
-    # One that has left still sends what came while the last answer was under way.
+    # A branch that has left still sends the payments that came while the last answer was under way.
     if branch.status not in ("leaving", "left"):
         return
     for payment_id in branches.handed_and_unused(tx, branch.id):

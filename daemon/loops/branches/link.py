@@ -223,6 +223,6 @@ def _place(one: HubLink) -> tuple[str, str, int]:
 
 
 def _is_stuck(request: SyncRequest, answer: Answer) -> bool:
-    """Return whether the hub took nothing of what it was sent; the same request would follow at once."""
+    """Return whether the hub stored nothing of this request, so that the same one would follow at once."""
     asks_again = any(command["id"] in request.outcomes for command in answer.commands)
     return asks_again or answer.want is not None or answer.acked <= request.after < request.upto

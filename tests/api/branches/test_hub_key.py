@@ -4,6 +4,7 @@ import asyncio
 import io
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ async def test_a_branch_that_joins_again_takes_what_it_lacks_with_its_new_key(
     await branch.local.post(wire.Path.LOCAL_BRANCH_LEAVE, json={"force": True})
     # As a database that is older: it knows nothing of the time as a branch.
     for sql in ("DELETE FROM hub_left", "UPDATE transactions SET description = 'older'"):
-        await branch.shop.env.store.write(lambda tx, one=sql: tx.run(one))  # type: ignore[misc]
+        await branch.shop.env.store.write(methodcaller("run", sql))
     done = (await join(branch, hub, await word_of(hub)))["data"]
     assert (done["rows"]["transaction"], done["aside"]) == (1, [])
     assert await branch.shop.values("SELECT description FROM transactions") == [None]

@@ -439,11 +439,11 @@ async def test_a_payment_that_comes_during_the_last_answer_reaches_the_hub_or_co
     async def pay_meanwhile(path: str, body: Any, **named: float) -> dict[str, Any]:
         answer = await real(path, body, **named)
         assert answer["left"] is True
-        branch.wire.call = real  # type: ignore[method-assign]
+        monkeypatch.setattr(branch.wire, "call", real)
         await pay(chain, "kumasi", str(order.svc_code))
         return answer
 
-    branch.wire.call = pay_meanwhile  # type: ignore[method-assign]
+    monkeypatch.setattr(branch.wire, "call", pay_meanwhile)
     if not decided:  # as a payment that waits for a person at the hub
         monkeypatch.setattr(hand_up, "decide", lambda *_given, **_named: None)
     await branch.settle()
