@@ -10,6 +10,7 @@ from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
+from daemon.core.branches.answer import AnswerError
 from daemon.core.branches.public_key import spki_of_pem
 from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp_or_none
@@ -124,7 +125,7 @@ async def _compare(env: Env, *, recent: bool) -> dict[str, Any]:
     client = await _client(env)
     try:
         return await join_flow.compare(env, client, recent=recent)
-    except (HubRefusalError, HubUnreachableError) as error:
+    except (HubRefusalError, HubUnreachableError, AnswerError) as error:
         return {"agrees": None, "why": str(error)}
     finally:
         await client.aclose()
@@ -213,3 +214,7 @@ def _hub_errors() -> Any:
     except HubUnreachableError as error:
         why = f"The hub did not answer: {error}."
         raise Refusal(ErrorCode.HUB_REFUSED, why, answered=False) from error
+    except AnswerError as error:
+        why = str(error)
+        why = f"{why[:1].upper()}{why[1:]}."
+        raise Refusal(ErrorCode.HUB_REFUSED, why) from error

@@ -1,12 +1,13 @@
-"""The answer of a hub to one request of a branch, as far as the branch relies on it. Pure."""
+"""The answers of a hub to a branch, as far as the branch relies on them. Pure."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final, NotRequired, TypedDict
+from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from daemon.core.branches.facts import EPOCH
+from daemon.core.branches.facts import EPOCH, EPOCHS, KEYS, Cell
+from daemon.core.branches.row_check import LAST_DAY, fault_of
 from daemon.core.errors import MomoError
 
 PAUSE_MAX_S: Final = 300.0
@@ -37,7 +38,7 @@ class Want(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """The answer. Members that a newer hub adds are ignored.
+    """The answer to one exchange. Members that a newer hub adds are ignored.
 
     Attributes:
         acked: The hub has everything up to this number.
@@ -58,17 +59,92 @@ class Answer(Struct, frozen=True):
         return min(self.pause_ms / 1000, PAUSE_MAX_S)
 
 
-_DECODE: Final = msgspec.json.Decoder(Answer).decode
+Epoch = Annotated[int, Meta(ge=0, lt=EPOCHS)]
 
 
-def read(data: dict[str, Any]) -> Answer:
-    """Return the answer in the member `data` of an answer.
+class Known(TypedDict):
+    """What a hub has of a branch that joins again."""
+
+    epoch: Epoch
+    acked: Number
+
+
+class Joined(Struct, frozen=True):
+    """The answer to a branch that joins.
+
+    Attributes:
+        branch_id: Its id at the hub.
+        name: Its name.
+        hub: The name of the hub's shop.
+        decides: Whether the branch decides its own payments.
+        epoch: The one that begins.
+        known: What the hub has of the epoch before.
+        key: The API key, once; empty in the answer to a trial.
+    """
+
+    branch_id: Name
+    name: Name
+    hub: str
+    decides: Literal["all", "nothing"]
+    epoch: Epoch
+    known: Known | None = None
+    key: str = ""
+
+
+class Page(Struct, frozen=True):
+    """Rows of a branch that its hub gives back; `next` is where the following page begins, None behind the last one."""
+
+    rows: Sequence[dict[str, Cell]]
+    next: Number | None
+    epoch: Epoch
+
+
+class DaySum(TypedDict):
+    """Number and sum of the payments of a day in one mode and currency; `day` is counted from 1970-01-01."""
+
+    day: Annotated[int, Meta(ge=0, le=LAST_DAY)]
+    mode: str
+    currency: str
+    count: int
+    amount_minor: int
+
+
+class Sums(Struct, frozen=True):
+    """The sums of all days that a branch asked for."""
+
+    rows: Sequence[DaySum]
+
+
+T = TypeVar("T")
+
+
+def read(data: dict[str, Any], shape: type[T]) -> T:
+    """Return the answer of this shape in the member `data` of an answer.
 
     Raises:
         AnswerError: It is not understood.
     """
     try:
         # Encoded again, because it may have numbers and characters that no JSON of ours has.
-        return _DECODE(msgspec.json.encode(data))
+        return msgspec.json.decode(msgspec.json.encode(data), type=shape)
     except (ValueError, RecursionError) as error:
         raise AnswerError(f"the hub's answer is not understood: {error}") from error
+
+
+def read_page(data: dict[str, Any], kind: str) -> Page:
+    """Return a page of rows of this kind.
+
+    Raises:
+        AnswerError: It is not understood, or has a row that this version of the program could not read.
+    """
+    page, key = read(data, Page), KEYS.get(kind, "id")
+    for row in page.rows:
+        if type(row.get(key)) is not str or type(row.get("version", 0)) is not int:
+            raise AnswerError(
+                f"the hub's answer is not understood: a {kind} without {key} or version"
+            )
+        if fault := fault_of(kind, row):
+            raise AnswerError(
+                f"the hub's {kind} {row[key]} is not understood: {fault}; is this version of momo older than the hub's?"
+            )
+    return page

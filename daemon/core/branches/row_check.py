@@ -18,8 +18,9 @@ from parsers.providers import PROVIDERS
 
 _MONEY_MAX: Final = 10**13
 """Minor units; 900,000 rows of it add up to less than 64 bits hold."""
-_LATEST_US: Final = 2_932_896 * DAY_US
-"""The end of the year 9999, the last one that a date can be in."""
+LAST_DAY: Final = 2_932_896
+"""9999-12-31, the last day that a date can be, counted from 1970-01-01."""
+_LATEST_US: Final = LAST_DAY * DAY_US
 _WHOLE_MAX: Final = 1 << 53
 _OBJECT: Final = msgspec.json.Decoder(dict).decode
 _LIST: Final = msgspec.json.Decoder(list).decode

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
+from daemon.core.branches import answer
+from daemon.core.branches.answer import AnswerError, Joined, Sums
 from daemon.core.branches.facts import EPOCH, METHODS_MAX, SUMS
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
@@ -94,6 +96,7 @@ async def join(
         Refusal: BRANCH_EXISTS.
         HubRefusalError: The hub refused the invitation.
         HubUnreachableError: No hub answered; if it gave rows back already, a new invitation is needed.
+        AnswerError: The answer is not understood.
     """
     require(caller, Operation.CHANGE_SETTINGS)
     counts = await preview(env)
@@ -102,21 +105,23 @@ async def join(
         "word": invitation.word, "dry_run": dry_run, "version": VERSION,
         **({"methods": methods[:METHODS_MAX]} if methods else {}),
     }  # fmt: skip
-    given = await hub.call(Path.BRANCH_JOIN, asked)
+    given = answer.read(await hub.call(Path.BRANCH_JOIN, asked), Joined)
     url = invitation.url
     data = {
-        "name": given["name"],
-        "hub": given["hub"],
+        "name": given.name,
+        "hub": given.hub,
         "url": url,
-        "decides": given["decides"],
+        "decides": given.decides,
         **counts,
     }
     if dry_run:
         return {**data, "joined": False}
+    if not given.key:
+        raise AnswerError("the hub's answer is not understood: it has no key")
     taking = await env.store.read(lambda reader: _lacking(reader, given))
     rows = None
     if taking is not None:
-        async with connect(str(given["key"])) as own:
+        async with connect(given.key) as own:
             rows, _epoch = await _take_rows(env, own, taking)
     aside = _aside(taking)
     times = env.times()
@@ -132,32 +137,32 @@ async def join(
         tx.wake(feed.TOPIC)
 
     await env.store.write(job)
-    env.place = Place(ShopRole.BRANCH, str(given["decides"]))
+    env.place = Place(ShopRole.BRANCH, given.decides)
     return {**data, "joined": True, "rows": rows, "aside": aside}
 
 
-def _lacking(reader: Reader, given: Mapping[str, Any]) -> Taking | None:
+def _lacking(reader: Reader, given: Joined) -> Taking | None:
     """Return how to take rows back if the hub may have some that this database does not include."""
-    if int(given["epoch"]) <= 1:
+    if given.epoch <= 1:
         return None
-    epoch, acked = link.left_at(reader, str(given["branch_id"]))
-    known = given.get("known") or {}
-    if epoch and known.get("epoch") == epoch and known["acked"] <= acked:
+    epoch, acked = link.left_at(reader, given.branch_id)
+    known = given.known
+    if epoch and known is not None and known["epoch"] == epoch and known["acked"] <= acked:
         return None
     return Taking(epoch, epoch * EPOCH + acked, None)
 
 
-def _begin(tx: Tx, env: Env, invitation: Invitation, given: Mapping[str, Any]) -> None:
+def _begin(tx: Tx, env: Env, invitation: Invitation, given: Joined) -> None:
     """Become the branch, and send every row."""
     feed.start(tx)
-    sealed = env.vault.seal(str(given["key"]).encode(), KEY_PURPOSE)
+    sealed = env.vault.seal(given.key.encode(), KEY_PURPOSE)
     # The hub may have any of these rows from an earlier time, so none of them may be taken back unasked.
     begin, sent = feed.add_everything(tx)
     link.replace(
         tx,
         HubLink(
-            str(given["branch_id"]), str(given["name"]), invitation.url, invitation.pin, sealed,
-            str(given["decides"]), int(given["epoch"]), 0, begin, sent, None, "", begin,
+            given.branch_id, given.name, invitation.url, invitation.pin, sealed,
+            given.decides, given.epoch, 0, begin, sent, None, "", begin,
         ),
     )  # fmt: skip
     link.set_role(tx, ShopRole.BRANCH)
@@ -224,6 +229,7 @@ async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
         Refusal: NOT_A_BRANCH.
         HubRefusalError: The hub refused it.
         HubUnreachableError: No hub answered; the rows so far are stored, and the command may be repeated.
+        AnswerError: An answer is not understood; the same.
     """
     require(caller, Operation.CHANGE_SETTINGS)
     found = await env.store.read(link.get)
@@ -253,16 +259,17 @@ async def _take_rows(env: Env, hub: Hub, taking: Taking) -> tuple[dict[str, int]
     for kind in KINDS:
         after: int | None = 0
         while after is not None:
-            page = await hub.call(
+            data = await hub.call(
                 Path.BRANCH_ROWS, {"kind": kind, "after": after, "limit": PAGE}, timeout_s=60
             )
-            rows, epoch = page["rows"], int(page["epoch"])
+            page = answer.read_page(data, kind)
+            rows, epoch = page.rows, page.epoch
             rest_us = LATE_WINDOW_US + CODE_REST_US
             await env.store.write(
                 partial(restored.store, kind=kind, rows=rows, taking=taking, rest_us=rest_us)
             )
             counts[kind] += len(rows)
-            after = page["next"]
+            after = page.next
     return counts, epoch
 
 
@@ -318,12 +325,14 @@ async def compare(env: Env, hub: Hub, *, recent: bool) -> dict[str, Any]:
     Raises:
         HubRefusalError: The hub refused it; one that is older does not know the question.
         HubUnreachableError: No hub answered.
+        AnswerError: The answer is not understood.
     """
     today = env.clock.now_us() // DAY_US
     since = today - RECENT_DAYS + 1 if recent else 0
     asked = {"kind": SUMS, "after": since, "limit": PAGE}
-    answer = await hub.call(Path.BRANCH_ROWS, asked, timeout_s=COMPARE_S, whole_s=COMPARE_WHOLE_S)
-    here, there = await env.store.read(lambda r: restored.sums(r, None, since)), answer["rows"]
+    data = await hub.call(Path.BRANCH_ROWS, asked, timeout_s=COMPARE_S, whole_s=COMPARE_WHOLE_S)
+    here = await env.store.read(lambda r: restored.sums(r, None, since))
+    there = answer.read(data, Sums).rows
     mine, theirs = _by_day(here), _by_day(there)
     days = {day for day in mine | theirs if mine.get(day) != theirs.get(day)}
     return {

@@ -131,7 +131,7 @@ class HubLinkLoop:
             if answer is None:
                 return 0.0  # something changed while it was held open
             self._stale = None
-            return await self._take(outgoing, read(answer))
+            return await self._take(outgoing, read(answer, Answer))
         except HubRefusalError as refusal:
             is_stale = refusal.code == wire.ErrorCode.BRANCH_STALE
             self._stale = self._tried if is_stale else None

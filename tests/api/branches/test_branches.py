@@ -1,7 +1,10 @@
 """The calls about hubs and branches, and their refusals."""
 
+import asyncio
+import contextlib
 import gzip
 import json
+import re
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -199,6 +202,33 @@ async def test_a_shop_is_alone_a_hub_or_a_branch(api: FakeApi, hub: FakeApi) -> 
     assert (await local.post(wire.Path.LOCAL_BRANCH_RESTORE, json={})).status_code == 200
     left = await local.post(wire.Path.LOCAL_BRANCH_LEAVE, json={"force": True})
     assert left.json()["data"] == {"left": True}
+
+
+@contextlib.asynccontextmanager
+async def other_program(data: dict[str, Any]) -> AsyncIterator[str]:
+    """Serve one answer to every request on loopback; yield the address."""
+    body = json.dumps({"success": True, "data": data}).encode()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        (length,) = re.findall(rb"(?i)content-length: (\d+)", head)
+        await reader.readexactly(int(length))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@each("data", [{}, {"name": "kumasi"}, {"branch_id": 5, "name": "kumasi", "epoch": "x"}])
+async def test_an_answer_to_join_that_is_not_understood_is_named_and_changes_nothing(
+    api: FakeApi, data: dict[str, Any]
+) -> None:
+    async with other_program(data) as address:
+        answer = await api.local.post(wire.Path.LOCAL_BRANCH, json={"url": address, "word": "x"})
+    assert refused(answer) == (502, "HUB_REFUSED")
+    assert answer.json()["error"]["message"].startswith("The hub's answer is not understood: ")
+    assert refused(await api.local.get(wire.Path.LOCAL_BRANCH)) == (409, "NOT_A_BRANCH")
 
 
 async def test_a_box_takes_no_orders(api: FakeApi) -> None:

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from daemon.core.branches.answer import AnswerError, read
+from daemon.core.branches.answer import Answer, AnswerError, Joined, Sums, read, read_page
 
 
 def test_members_that_an_older_or_newer_hub_has_are_no_fault() -> None:
-    assert read({"acked": 3}).acked == 3
+    assert read({"acked": 3}, Answer).acked == 3
     command = {"id": "c", "kind": "new_in_99", "subject": "", "body": {}, "more": 1}
-    found = read({"acked": 3, "commands": [command], "want": {"from_seq": 2}, "more": 1})
+    found = read({"acked": 3, "commands": [command], "want": {"from_seq": 2}, "more": 1}, Answer)
     assert [one["kind"] for one in found.commands] == ["new_in_99"]
     assert found.want is not None
 
@@ -36,7 +36,7 @@ def test_members_that_an_older_or_newer_hub_has_are_no_fault() -> None:
 )
 def test_an_answer_with_an_odd_member_is_not_understood(data: str) -> None:
     with pytest.raises(AnswerError, match=r"^the hub's answer is not understood: "):
-        read(json.loads(data))
+        read(json.loads(data), Answer)
 
 
 def test_an_answer_too_deep_to_be_written_again_is_not_understood() -> None:
@@ -44,9 +44,62 @@ def test_an_answer_too_deep_to_be_written_again_is_not_understood() -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(AnswerError):
-        read({"acked": 0, "more": deep})
+        read({"acked": 0, "more": deep}, Answer)
 
 
 def test_a_pause_lasts_five_minutes_at_most() -> None:
-    assert read({"acked": 0, "pause_ms": 1500}).pause_s == 1.5
-    assert read({"acked": 0, "pause_ms": 1e300}).pause_s == 300.0
+    assert read({"acked": 0, "pause_ms": 1500}, Answer).pause_s == 1.5
+    assert read({"acked": 0, "pause_ms": 1e300}, Answer).pause_s == 300.0
+
+
+JOINED = {
+    "branch_id": "b", "name": "kumasi", "hub": "Office", "decides": "all", "epoch": 2,
+    "known": {"epoch": 1, "acked": 9}, "key": "k",
+}  # fmt: skip
+SUM = {"day": 20_000, "mode": "live", "currency": "GHS", "count": 1, "amount_minor": 100}
+
+
+def test_the_answers_to_join_restore_and_compare_are_understood() -> None:
+    assert read({**JOINED, "more": 1}, Joined).known == {"epoch": 1, "acked": 9}
+    older = {name: JOINED[name] for name in JOINED if name not in ("known", "key")}
+    assert read(older, Joined).known is None
+    assert read({"rows": [{**SUM, "more": 1}], "next": None}, Sums).rows[0]["count"] == 1
+    page = {"rows": [{"id": "x", "version": 1, "more": 1}], "next": 7, "epoch": 1}
+    assert read_page(page, "payment").next == 7
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"branch_id": None}, {"name": ""}, {"decides": "some"}, {"epoch": "2"}, {"epoch": 1 << 22}, {"known": 5},
+        {"known": {"epoch": 1}}, {"key": None},
+    ],
+)  # fmt: skip
+def test_an_odd_answer_to_join_is_not_understood(changed: dict[str, object]) -> None:
+    with pytest.raises(AnswerError):
+        read(JOINED | changed, Joined)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [
+        ("payment", None), ("payment", ["x"]), ("payment", [{}]), ("payment", [{"id": 5}]),
+        ("payment", [{"id": "x", "version": "1"}]), ("payment", [{"id": "x", "amount_minor": "a lot"}]),
+        ("payment", [{"id": "x", "payer_name": [[]]}]), ("reversal", [{"id": "x"}]),
+    ],
+)  # fmt: skip
+def test_an_odd_page_of_rows_is_not_understood(kind: str, rows: object) -> None:
+    with pytest.raises(AnswerError, match="is not understood"):
+        read_page({"rows": rows, "next": None, "epoch": 1}, kind)
+
+
+def test_a_row_that_this_version_cannot_read_is_named() -> None:
+    page = {"rows": [{"id": "x", "provider": "momo_new"}], "next": None, "epoch": 1}
+    with pytest.raises(AnswerError, match=r"payment x .* provider .* older than the hub"):
+        read_page(page, "payment")
+
+
+@pytest.mark.parametrize("changed", [{"day": "x"}, {"day": 1 << 40}, {"count": None}, {"mode": 5}])
+def test_an_odd_sum_is_not_understood(changed: dict[str, object]) -> None:
+    with pytest.raises(AnswerError):
+        read({"rows": [SUM | changed]}, Sums)

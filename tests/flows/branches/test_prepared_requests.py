@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from daemon import wire
-from daemon.core.branches.answer import read
+from daemon.core.branches.answer import Answer, read
 from daemon.flows.branches import outbound
 from daemon.flows.branches.outbound import Outgoing, Requests
 from daemon.store.branches import link
@@ -35,7 +35,7 @@ async def request(requests: Requests) -> Outgoing:
 
 async def send(branch: FakeBranch, outgoing: Outgoing) -> None:
     answer = await branch.wire.call(wire.Path.BRANCH_SYNC, body_of(outgoing))
-    await outbound.take_answer(branch.shop.env, outgoing, read(answer))
+    await outbound.take_answer(branch.shop.env, outgoing, read(answer, Answer))
 
 
 async def begun(branch: FakeBranch) -> tuple[Requests, Outgoing]:
