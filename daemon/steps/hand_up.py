@@ -91,7 +91,8 @@ def _take_back(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
         Refusal: PAYMENT_HANDED_UP: the hub may have it, and may have used it.
     """
     # Also after the branch has left, or has joined again: what the hub used stays used.
-    if (link.decision_about(tx, payment.id) or {}).get("reference") is not None:
+    decision = link.decision_about(tx, payment.id) or {}
+    if decision.get("reference") is not None or decision.get("same_as") is not None:
         raise Refusal(ErrorCode.PAYMENT_HANDED_UP)
     to_hub = link.get(tx)
     if to_hub is not None:
@@ -185,6 +186,28 @@ def _keep(tx: Tx, env: Env, payment: Payment, now: int) -> None:
     if payment.reversed_at is None:
         open_near_miss_review(tx, env, payment, holder, now)
     settle.tell_branch(tx, env.outbox, payment, holder, now)
+
+
+def same_elsewhere(tx: Tx, payment: Payment) -> Payment | None:
+    """Return the same payment that came from another branch first, if it was used or is for this hub to use."""
+    first = None if payment.double_of is None else payments.get(tx, payment.double_of)
+    if first is None or not (first.standing == "used" or first.decided_here):
+        return None
+    # A payment of another SIM or amount is another one: one of the two IDs is wrong, and a person chooses.
+    same = (first.sim_key, first.currency, first.amount_minor) == (
+        payment.sim_key, payment.currency, payment.amount_minor,
+    )  # fmt: skip
+    return first if same else None
+
+
+def let_go(tx: Tx, env: Env, payment: Payment, now: int) -> None:
+    """Give a payment back to a branch that leaves; of one that counts elsewhere say so, once, and keep it."""
+    first = same_elsewhere(tx, payment)
+    if first is None:
+        release(tx, env, payment, by="momo", now=now)
+    elif branches.last_command(tx, link.DECIDED, payment.id) is None:
+        paid = transactions.paid_by(tx, first.id)
+        settle.tell_branch(tx, env.outbox, payment, paid, now, same_as=first.id)
 
 
 def release(tx: Tx, env: Env, payment: Payment, *, by: str, now: int) -> None:

@@ -117,14 +117,24 @@ def _journal_verified(
 
 
 def tell_branch(
-    tx: Tx, outbox: Outbox, payment: Payment, transaction: Transaction | None, now: int
+    tx: Tx,
+    outbox: Outbox,
+    payment: Payment,
+    transaction: Transaction | None,
+    now: int,
+    *,
+    same_as: str | None = None,
 ) -> None:
-    """Tell the branch that handed a payment up the decision; None: a person at the hub must decide."""
+    """Tell the branch that handed a payment up the decision; without a transaction, a person at the hub must decide.
+
+    `same_as` is the id of the same payment, which came from another branch first and counts there.
+    """
     assert payment.branch_id is not None, "a branch handed it up"
     body = {
         "status": "REVIEW" if transaction is None else transaction.status,
         "reference": None if transaction is None else transaction.reference,
         "origin": None if transaction is None else transaction.origin,
+        **({} if same_as is None else {"same_as": same_as}),
     }
     branches.ask(
         tx,

@@ -11,7 +11,6 @@ from daemon.core.branches.facts import SUMS, TABLES
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import MINUTE_US
-from daemon.core.model import Payment
 from daemon.env import Env
 from daemon.steps import hand_up
 from daemon.store import journal, shop
@@ -243,7 +242,7 @@ async def give_back(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]
         assert branch is not None, "a copy belongs to a branch"
         if payment.decider != "hub":
             raise Refusal(ErrorCode.BELONGS_TO_BRANCH, branch=branch.name)
-        if payment.standing == "used" or _counts_elsewhere(tx, payment):
+        if payment.standing == "used" or hand_up.same_elsewhere(tx, payment) is not None:
             raise Refusal(ErrorCode.TRANSACTION_ID_ALREADY_USED)
         if branch.decides == "nothing":
             raise Refusal(ErrorCode.HUB_DECIDES, f"The branch {branch.name} decides nothing.")
@@ -251,18 +250,6 @@ async def give_back(env: Env, caller: Caller, payment_id: str) -> dict[str, Any]
         return {"payment_id": payment.id, "branch": branch.name}
 
     return await env.store.write(job)
-
-
-def _counts_elsewhere(tx: Tx, payment: Payment) -> bool:
-    """Return whether the same payment came from another branch first, and was used or is for this hub to use."""
-    first = None if payment.double_of is None else payments.get(tx, payment.double_of)
-    # A payment of another SIM or amount is another one: one of the two IDs is wrong, and a person chooses.
-    return (
-        first is not None
-        and (first.sim_key, first.currency, first.amount_minor)
-        == (payment.sim_key, payment.currency, payment.amount_minor)
-        and (first.standing == "used" or first.decided_here)
-    )
 
 
 async def ask(

@@ -260,7 +260,7 @@ def _leave(tx: Tx, env: Env, branch: Branch, times: Times) -> None:
     for payment_id in branches.handed_and_unused(tx, branch.id):
         payment = payments.get(tx, payment_id)
         assert payment is not None, "it was just read"
-        hand_up.release(tx, env, payment, by="momo", now=times.wall_us)
+        hand_up.let_go(tx, env, payment, times.wall_us)
 
 
 async def _one_by_one(

@@ -378,6 +378,16 @@ async def test_the_second_row_of_a_payment_that_the_hub_has_is_not_given_back(
     await chain["kumasi"].settle()
     assert (await chain["kumasi"].payment(ID)).standing == "handed"
 
+    leaving = chain["kumasi"]
+    await hub_flow.begin_to_leave(chain.hub.env, leaving.wire.key)
+    await leaving.settle()
+    assert leaving.shop.env.place.role is ShopRole.ALONE
+    assert (await leaving.payment(ID)).standing == "handed"
+    mine = await leaving.shop.request(2500)
+    with pytest.raises(Refusal) as caught:
+        await leaving.shop.reconcile(mine.reference, ID)
+    assert caught.value.code == ErrorCode.PAYMENT_HANDED_UP
+
 
 async def test_the_clock_of_a_branch_decides_nothing(chain: Chain) -> None:
     order = await chain.hub.request(2500)
