@@ -200,10 +200,10 @@ class _Play:
         self._pay("kumasi", order["svc_code"], 1200)
         _wait(lambda: self._paid_at(self._hub, order["reference"]), "the hub has no copy")
         rows = self._hub.momo("hub", "status")["data"]
-        seen = ", ".join(f"{row['name']} {row['payments']} payments" for row in rows)
+        seen = ", ".join(f"{row['name']} {row['payments_today']}" for row in rows)
         self._step(
             "Kumasi's own orders are decided at Kumasi",
-            f"head office sees them: {seen}",
+            f"head office sees the payments of today: {seen}",
             "momo hub status",
         )
 

@@ -58,7 +58,7 @@ def test_the_demo_of_a_hub_pays_at_branches_also_while_the_line_is_cut() -> None
         left = list(Path(folder).iterdir())
     assert done.returncode == 0, done.stdout + done.stderr
     said = " ".join(done.stdout.split())
-    assert "head office sees them: kumasi 2 payments, tamale 1 payments" in said
+    assert "head office sees the payments of today: kumasi 2, tamale 1" in said
     assert ("with every order" in said) == is_installed(), "a standby takes over on PostgreSQL"
     assert said.endswith("Each payment was used once, whatever the line did.")
     assert left == [], "its folders are gone"

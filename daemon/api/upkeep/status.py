@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from daemon.api.http.service import Call, Reply, ok
 from daemon.api.lines import modems
 from daemon.api.messages import confirmations
+from daemon.core.books.day_sheet import midnight
 from daemon.core.errors import Unavailable
 from daemon.core.json_values import timestamp
 from daemon.core.limits import SECOND_US
@@ -31,7 +32,7 @@ from daemon.store.upkeep import backup, inspect, notices
 from daemon.store.webhooks import backlog, endpoints
 from daemon.wire import VERSION, TransactionStatus
 from parsers.money import render
-from parsers.times import from_us, to_us
+from parsers.times import to_us
 
 _COUNTED: Final = {
     TransactionStatus.SUCCESS: "paid",
@@ -161,9 +162,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
 
 def _midnight(owner: Shop | None, now: int) -> int:
     """Return the start of the day in the shop's time zone."""
-    zone = UTC if owner is None else ZoneInfo(owner.timezone)
-    local = from_us(now).astimezone(zone)
-    return to_us(datetime(local.year, local.month, local.day, tzinfo=zone))
+    return midnight(now, UTC if owner is None else ZoneInfo(owner.timezone))
 
 
 def _today(day: day_sheet.Today) -> dict[str, Any]:

@@ -105,6 +105,11 @@ def day(text: date, zone: tzinfo) -> tuple[int, int]:
     return to_us(first), to_us(last)
 
 
+def midnight(now: int, zone: tzinfo) -> int:
+    """Return the start of the local day that a time is in."""
+    return day(from_us(now).astimezone(zone).date(), zone)[0]
+
+
 def spans(since: int, until: int, zone: tzinfo) -> list[Span]:
     """Split a period where the zone's clocks change, so that hours and days can be counted by adding an offset."""
     found: list[Span] = []

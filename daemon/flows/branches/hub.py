@@ -4,9 +4,11 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
 from daemon.core.access.roles import Operation, require
+from daemon.core.books.day_sheet import midnight
 from daemon.core.branches.facts import SUMS, TABLES
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import FieldError, Refusal, invalid
@@ -291,22 +293,26 @@ async def ask(
 
 
 async def status(env: Env) -> dict[str, Any]:
-    """Return the branches, each with its progress and the number of its open commands.
+    """Return the branches, each with its progress, today's payments and what is open; without test mode.
 
     Raises:
         Refusal: NOT_A_HUB.
     """
     _needs_hub(env)
 
+    now = env.clock.now_us()
+
     def look(reader: Reader) -> dict[str, Any]:
-        found = branches.every(reader)
+        found, here = branches.every(reader), shop.get(reader)
+        assert here is not None, "a shop was set up"
+        since = midnight(now, ZoneInfo(here.timezone))
         return {
             "branches": [
                 {
                     "id": one.id, "name": one.name, "status": one.status, "decides": one.decides,
                     "epoch": one.epoch, "acked": one.acked_seq, "last_heard_at": one.last_heard_at,
                     "version": one.version, "clock_off_us": one.clock_off_us,
-                    **branches.counts(reader, one.id),
+                    **branches.counts(reader, one.id, since),
                 }
                 for one in found
             ]

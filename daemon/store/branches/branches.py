@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -357,25 +357,22 @@ def refused_since(reader: Reader, since: int) -> list[tuple[str, int, str]]:
     return [(str(row[0]), int(row[1]), str(row[2])) for row in rows]
 
 
-def counts(reader: Reader, branch_id: str) -> dict[str, int]:
-    """Return how many rows of a branch are here, and how many were refused or wait for an answer."""
-    found = {}
-    for name, table in (
-        ("payments", "payments"),
-        ("transactions", "transactions"),
-        ("reviews", "reviews"),
-        ("refused", "facts_refused"),
-    ):
-        found[name] = int(
-            reader.value(f"SELECT COUNT(*) FROM {table} WHERE branch_id = :id", {"id": branch_id})
-        )
-    found["asked"] = int(
-        reader.value(
-            "SELECT COUNT(*) FROM branch_commands WHERE branch_id = :id AND done_at IS NULL",
-            {"id": branch_id},
-        )
-    )
-    return found
+_COUNTS: Final[Mapping[str, str]] = {
+    "payments_today": "payments WHERE branch_id = :id AND stored_at >= :since AND mode = 'live'",
+    "open_reviews": "reviews WHERE branch_id = :id AND state = 'open' AND mode = 'live'",
+    "refused": "facts_refused WHERE branch_id = :id",
+    "asked": "branch_commands WHERE branch_id = :id AND done_at IS NULL",
+}
+"""What is counted of a branch. Nothing that grows for ever: a hub has millions of payments."""
+
+
+def counts(reader: Reader, branch_id: str, since: int) -> dict[str, int]:
+    """Return the payments of a branch since a time, its open reviews, and what was refused or waits for an answer."""
+    values = {"id": branch_id, "since": since}
+    return {
+        name: int(reader.value(f"SELECT COUNT(*) FROM {rows}", values))
+        for name, rows in _COUNTS.items()
+    }
 
 
 def handed_and_unused(reader: Reader, branch_id: str) -> list[str]:

@@ -20,12 +20,12 @@ from momo_cli.text import clean
 _MADE_VIEW: Final = view_of("changed url rows payments amount_minor kept")
 _INVITE_VIEW: Final = view_of("name word decides expires_in_s url", id="word")
 _STATUS_VIEW: Final = view_of(
-    "id name status decides epoch acked last_heard_at version payments transactions reviews refused asked clock_off_us",
+    "id name status decides epoch acked last_heard_at version payments_today open_reviews refused asked clock_off_us",
     Head("BRANCH", lambda row, _: clean(row["name"])),
     Head("STATUS", lambda row, _: clean(row["status"])),
     Head("HEARD", lambda row, t: ago(row.get("last_heard_at"), t) or "—"),
-    Head("PAYMENTS", lambda row, _: str(row["payments"]), right=True),
-    Head("REVIEWS", lambda row, _: str(row["reviews"]), right=True),
+    Head("TODAY", lambda row, _: str(row["payments_today"]), right=True),
+    Head("REVIEWS", lambda row, _: str(row["open_reviews"]), right=True),
     Head("REFUSED", lambda row, _: str(row["refused"]), right=True),
     Head("ASKED", lambda row, _: str(row["asked"]), right=True),
     Head("CLOCK", lambda row, _: _clock(row)),
@@ -170,8 +170,9 @@ def _is_inside(client: Client, url: str) -> bool:
 def status(client: Client) -> Answer:
     """List the branches.
 
-    HEARD is when a branch last sent. REFUSED counts facts that could not be stored, ASKED what was asked of the branch and
-    is not answered. CLOCK is how far its clock is off, if it is more than a minute.
+    HEARD is when a branch last sent, TODAY the number of its payments of today, REVIEWS that of its open reviews.
+    REFUSED counts facts that could not be stored, ASKED what was asked of the branch and is not answered. CLOCK is how far
+    its clock is off, if it is more than a minute.
 
     Examples:
         momo hub status

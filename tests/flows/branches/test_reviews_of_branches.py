@@ -8,6 +8,7 @@ import pytest
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
 from daemon.core.model import Transaction
+from daemon.flows.branches import hub as hub_flow
 from daemon.flows.payments import review
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes.branches import Chain, FakeBranch
@@ -129,3 +130,26 @@ async def test_why_the_branch_refused_is_told(chain: Chain, branch: FakeBranch) 
     refusal = await asked(chain, reference=named.reference)
     assert "refused it before" in refusal.message
     assert "already" in refusal.message
+
+
+async def test_the_list_of_branches_counts_what_is_open_and_the_live_payments_of_today(
+    chain: Chain, branch: FakeBranch
+) -> None:
+    async def counted() -> tuple[int, int]:
+        rows = (await hub_flow.status(chain.hub.env))["branches"]
+        (row,) = [row for row in rows if row["name"] == "kumasi"]
+        return row["payments_today"], row["open_reviews"]
+
+    await branch.pay("food", "93214500002", 900)
+    await branch.settle()
+    assert await counted() == (2, 1)
+    (review_id,) = await branch.shop.values("SELECT id FROM reviews")
+    await review.reject(branch.shop.env, OWNER, review_id, "no", meta=CallMeta("req_1"))
+    await branch.settle()
+    assert await counted() == (2, 0)
+    of_one = "UPDATE payments SET mode = '{}' WHERE telco_transaction_id = '93214500002'"
+    await chain.hub.env.store.write(lambda tx: tx.run(of_one.format("test")))
+    assert await counted() == (1, 0)
+    await chain.hub.env.store.write(lambda tx: tx.run(of_one.format("live")))
+    chain.hub.clock.advance(24 * 60 * 60)
+    assert await counted() == (0, 0)
