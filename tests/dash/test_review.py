@@ -41,6 +41,17 @@ def _other_than(here: str) -> Callable[[str], bool]:
     return lambda url: url.partition("?")[0] != here
 
 
+async def test_the_rest_of_an_order_that_is_paid_in_part_is_not_called_a_second_payment(
+    api: FakeApi,
+) -> None:
+    orders = Orders(api.shop)
+    await orders.pay(await orders.make("short"), 500)
+    person = await log_in(api, Role.CASHIER)
+    page = (await person.client.get(f"/dash/review/{await newest(api)}")).text
+    assert "The order is paid in part, and momo adds no second payment to it." in page
+    assert "The order is paid already." not in page
+
+
 @needs_browser
 async def test_twenty_reviews_are_decided_by_keyboard_with_at_most_three_keys_each(
     api: FakeApi, browser: Browser

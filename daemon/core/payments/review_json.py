@@ -25,7 +25,6 @@ from parsers.money import render
 from parsers.read import PROVIDERS
 from parsers.reading import Kind
 
-_PARTIAL = TransactionStatus.PARTIAL
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -108,10 +107,17 @@ def review(evidence: ReviewEvidence, now_us: int) -> Json:
     }
 
 
+def paid_in_part(evidence: ReviewEvidence) -> bool:
+    """Return whether it is a second payment of a transaction that the first one underpaid: it may be the rest."""
+    partial = (
+        evidence.request is not None and evidence.request[0].status is TransactionStatus.PARTIAL
+    )
+    return partial and evidence.review.reason == ReviewReason.EXTRA_PAYMENT
+
+
 def _explanation(evidence: ReviewEvidence) -> Explanation:
     details = _decode(evidence.review.details)
-    partial = evidence.request is not None and evidence.request[0].status is _PARTIAL
-    if partial and evidence.review.reason == ReviewReason.EXTRA_PAYMENT:
+    if paid_in_part(evidence):
         return PAID_IN_PART
     return explain_message(
         evidence.review.reason,

@@ -128,7 +128,7 @@ EXPLANATIONS: Final[dict[ReviewReason, Explanation]] = {
         "The transaction is already paid.",
         "Approve it for another transaction if it was meant for one, approve it without one to keep it as a payment "
         "without a request, or reject it and give the money back.",
-        "transaction is already paid",
+        "transaction has a payment already",
     ),
     ReviewReason.CANCELLED_REQUEST: Explanation(
         "The transaction was cancelled before the money came.",

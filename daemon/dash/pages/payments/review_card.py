@@ -9,7 +9,7 @@ from msgspec import Struct
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments.matching import VERIFIED
-from daemon.core.payments.review_json import ReviewEvidence
+from daemon.core.payments.review_json import ReviewEvidence, paid_in_part
 from daemon.core.payments.reviews import NEEDS_PASSWORD
 from daemon.dash.parts.message_text import visible
 from daemon.dash.web.visit import Visit
@@ -178,6 +178,8 @@ def _case(evidence: ReviewEvidence, details: Mapping[str, Any]) -> str:
     reason = ReviewReason(evidence.review.reason)
     if _is_reversal(evidence):
         return "reversal"
+    if paid_in_part(evidence):
+        return "paid_in_part"
     refuted = evidence.place is not None and evidence.place.entry.standing is Standing.REFUTED
     if refuted and reason is ReviewReason.BALANCE_BREAK:
         return "forged"
