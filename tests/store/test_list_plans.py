@@ -148,7 +148,7 @@ async def test_a_hub_reads_the_rows_of_one_branch_by_an_index(tmp_path: Path) ->
     def read(tx: Any) -> None:
         for kind in ("message", "payment", "transaction", "review"):
             copies.rows_of(tx, "b1", kind, 5, 500)
-        branches.counts(tx, "b1")
+        branches.counts(tx, "b1", 0)
         branches.handed_and_unused(tx, "b1")
         journal.has(tx, "notice.paid_twice", "p1")
 

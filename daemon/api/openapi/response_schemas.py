@@ -89,7 +89,8 @@ _SIM: Final = {
 _NOT_RECEIVING: Final = nullable(
     text("its modem is not connected"), "why no message can come", shown=False
 )
-OF_BRANCH: Final = {"branch_id": ID, "branch": text("kumasi", "the branch's name, in lists")}
+BRANCH_ID: Final = text("br_7k2mxq9t")
+OF_BRANCH: Final = {"branch_id": BRANCH_ID, "branch": text("kumasi", "the branch's name, in lists")}
 """At a hub, of the copy of a branch's row."""
 LIST_ITEM: Final = {
     "reference": REFERENCE,
@@ -989,7 +990,7 @@ _FORWARDED: Final = shape(
     },
     {
         "reversed_at": TIME,
-        "branch": shape({"id": ID}),
+        "branch": shape({"id": BRANCH_ID}),
         "raw": nullable(
             text("Payment received ..."), "the SMS, for an endpoint with `include_raw`"
         ),

@@ -27,6 +27,8 @@ INVITED_US: Final = 15 * MINUTE_US
 _LETTERS: Final = "23456789abcdefghjkmnpqrstuvwxyz"
 _LENGTH: Final = 20
 """Of the word in an invitation: 99 bits."""
+_ID_LENGTH: Final = 8
+"""Of a branch's id, which each copied payment has in three rows and five indexes; a UUID would take 500 bytes more."""
 ROWS_MAX: Final = 500
 ASKED: Final = ("send_sms", "forget_payer", "settings")
 """Commands that are about a branch; those about its payments and reviews have their own calls."""
@@ -91,8 +93,8 @@ async def invite(env: Env, caller: Caller, name: str, decides: str, pin: str) ->
     require(caller, Operation.MANAGE_KEYS)
     _needs_hub(env)
     now = env.clock.now_us()
-    secret = "".join(_LETTERS[env.entropy.below(len(_LETTERS))] for _place in range(_LENGTH))
-    branch_id = env.new_id()
+    secret = _letters(env, _LENGTH)
+    branch_id = f"br_{_letters(env, _ID_LENGTH)}"
 
     def job(tx: Tx) -> None:
         branches.invite(
@@ -324,6 +326,10 @@ async def status(env: Env) -> dict[str, Any]:
 def _needs_hub(env: Env) -> None:
     if env.place.role is not ShopRole.HUB:
         raise Refusal(ErrorCode.NOT_A_HUB)
+
+
+def _letters(env: Env, count: int) -> str:
+    return "".join(_LETTERS[env.entropy.below(len(_LETTERS))] for _place in range(count))
 
 
 def _hash(word: str) -> str:

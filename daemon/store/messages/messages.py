@@ -223,7 +223,7 @@ def parts_like(
     rows = reader.all(
         f"SELECT * FROM (SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_seq = m.seq "
         "WHERE m.sim_key = :sim_key AND m.sender = :sender AND m.reference_width = :width AND m.reference = :reference "
-        f"AND m.parts_total = :total AND m.imported = :imported AND {among} AND {near} "
+        f"AND m.parts_total = :total AND m.imported = :imported AND m.branch_id IS NULL AND {among} AND {near} "
         "ORDER BY COALESCE(ABS(p.sent_at - :sent_at), 0), p.seq LIMIT :limit) part "
         f"UNION ALL SELECT NULL, 0, NULL, NULL, NULL, NULL, NULL FROM sms_parts WHERE {_THE_PART}",
         {

@@ -160,7 +160,7 @@ CREATE TABLE messages (
     version           INTEGER              -- of the copy: the branch's epoch and the number in its feed
 ) STRICT;
 CREATE INDEX messages_to_assemble ON messages (assemble_at) WHERE assemble_at IS NOT NULL;
-CREATE INDEX messages_by_part_key ON messages (reference, sent_at) WHERE reference IS NOT NULL;
+CREATE INDEX messages_by_part_key ON messages (reference, sent_at) WHERE reference IS NOT NULL AND branch_id IS NULL;
 CREATE INDEX messages_by_state ON messages (state, seq);
 CREATE INDEX messages_incomplete ON messages (state, sim_key, created_at, received_at, payment_method_seq)
     WHERE state = 'incomplete';
