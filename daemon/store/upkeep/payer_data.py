@@ -30,7 +30,7 @@ class Found(Struct, frozen=True):
         payments: Made by the payer: by the receipt's number, or by the transaction's if the receipt has none.
         orders: Transactions made for the number, or that expect it.
         paid: Transactions that those payments verified, the payer's or others'.
-        messages: Of those payments, or that contain the number.
+        messages: About those payments, or that contain the number.
         texts: SMS that the shop sent to the number.
         reviews: About those payments, transactions or messages.
         approved: Names approved for the number.
@@ -64,6 +64,17 @@ _PAYMENTS: Final = (
     f"ON t.payment_seq = p.seq WHERE p.payer_phone IS NULL AND {_OWN}"
 )
 
+_SOURCES: Final = (
+    "SELECT m.id FROM payments p JOIN messages m ON m.seq = p.message_seq WHERE p.id IN ({ids})",
+    # A second copy of the receipt may have another text, without the number.
+    "SELECT id FROM messages WHERE payment_id IN ({ids})",
+    (
+        "SELECT r.message_id FROM reversals r JOIN payments p ON p.mode = r.mode AND p.provider = r.provider "
+        "AND p.telco_transaction_id = r.original_telco_id WHERE p.id IN ({ids})"
+    ),
+)
+"""The messages about payments: each receipt, its copies, and the message that took the payment back."""
+
 
 def find(reader: Reader, number: str) -> Found:
     """Find everything about a number. Scans whole tables, so do not call it in the writer."""
@@ -75,11 +86,7 @@ def find(reader: Reader, number: str) -> Found:
         reader, f"SELECT id FROM transactions WHERE held_payment_seq IN {_SEQS}", payments
     )
     transactions = tuple(dict.fromkeys((*orders, *paid, *held)))
-    sources = _where(
-        reader,
-        "SELECT m.id FROM payments p JOIN messages m ON m.seq = p.message_seq WHERE p.id IN ({ids})",
-        payments,
-    )
+    sources = [message_id for source in _SOURCES for message_id in _where(reader, source, payments)]
     named = _ids(
         reader,
         "SELECT id FROM messages WHERE body LIKE :like OR fields LIKE :like OR sender LIKE :like",

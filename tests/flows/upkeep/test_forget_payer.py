@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from daemon.core.model import Event, Transaction
 from daemon.flows.messages import confirmations
 from daemon.flows.payments import cancel_expire
 from daemon.flows.upkeep import erasure
+from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.message_journal import MessageJournal, SecondFolder
 from daemon.steps.missing_parts import missing
 from daemon.store import idempotency
@@ -28,7 +30,7 @@ from daemon.store.upkeep import ledger_check
 from daemon.store.webhooks import bodies
 from tests.fakes import new_database, postgresql
 from tests.fakes.outbox import add_endpoint
-from tests.fakes.receipts import mtn, telecel
+from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn, telecel
 from tests.fakes.reviews import approve
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
 
@@ -359,6 +361,42 @@ async def test_a_payment_without_a_number_is_its_order_s_and_another_s_is_left(
     (payment,) = await shop.payments()
     assert (payment.payer_phone, payment.payer_name) == ("+233209000543", "KOFI")
     assert await shop.values("SELECT customer_name FROM transactions") == [None]
+
+
+async def test_a_second_copy_of_the_receipt_and_the_reversal_of_the_payment_are_erased(
+    mtn_shop: FakeShop,
+) -> None:
+    shop = mtn_shop
+    await shop.begin_chain(87_500)
+    order = await shop.request(2500)
+    for number, minutes in ((5, 0), (6, 2)):
+        at = STARTED + timedelta(minutes=minutes)
+        again = mtn(
+            2500,
+            NAME,
+            90_000,
+            order.svc_code or "",
+            "93214500001",
+            concatenation=number,
+            sent_at=at,
+        )
+        await shop.read(again)
+    back = (
+        f"Transaction 93214500001 of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 875.00.",
+        "Payment for GHS1.00 to SHOP.Current Balance: GHS 874.00. Transaction Id: 93214500050. Fee charged: GHS0.00.",
+    )
+    for number, text in enumerate(back):
+        at = STARTED + timedelta(minutes=3 + number)
+        await shop.read_pdus(
+            encode_deliver(MTN_SENDER, text, at, smsc=MTN_SMSC, reference=200 + number)
+        )
+    states = await shop.values("SELECT state FROM messages ORDER BY seq")
+    assert states.count("duplicate") == 1
+    assert await shop.values("SELECT COUNT(*) FROM reversals") == [1]
+    await settle(shop)
+    assert (await erasure.forget(shop.env, OWNER, NUMBER)).counts["messages"] == 3
+    after = everything(shop)
+    assert [trace for trace in (*TRACES, "ADWOA") if trace in after] == []
 
 
 @pytest.mark.file  # looks into the file's bytes, or at FTS5's index
