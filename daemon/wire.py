@@ -466,7 +466,7 @@ def places(environ: Mapping[str, str], uid: int, temporary: str) -> Places:
 
 def receiver_of(url: str) -> str:
     """Return the short name of an endpoint's URL: its host with the port; a program or folder whole."""
-    return url.partition("://")[2].partition("/")[0] or url
+    return url.partition("://")[2].partition("/")[0].partition("?")[0] or url
 
 
 def python_argv(wire_file: str, module: str, *arguments: str) -> list[str]:

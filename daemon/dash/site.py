@@ -248,15 +248,24 @@ class Site:
             elif answer.cookie:
                 visit.cookie = answer.cookie
             fragment = _is_fragment(visit)
-            found = self._pages.find(visit.path)
-            page = None if found is None else found[0]
+            page, here = self._page_of(visit)
             try:
-                html = self._frame.page(visit, page, answer, fragment=fragment)
+                html = self._frame.page(visit, page, answer, fragment=fragment, here=here)
             except Exception as error:  # noqa: BLE001 -- the visitor gets a page, the log the place
                 self._log(error, visit.scope)
                 answer = self._frame.error(visit, Refusal(ErrorCode.INTERNAL_ERROR))
                 html = self._frame.page(visit, None, answer, fragment=fragment)
             await sending.page(html, answer)
+
+    def _page_of(self, visit: Visit) -> tuple[Page | None, str]:
+        """Return the page of an address; for a form that was refused, the page that it is on, with the address of that."""
+        found = self._pages.find(visit.path)
+        if found is None and visit.errors:
+            # Not for what a form shows once, such as a secret: an update of the page would take it away.
+            here = visit.path.rpartition("/")[0]
+            found = self._pages.find(here)
+            return (None, "") if found is None else (found[0], here)
+        return (None if found is None else found[0]), ""
 
     async def _send_file(self, name: str, scope: Scope, send: Send) -> None:
         await file_answer(self._look, name, own_headers(self._env)).send(scope, send)

@@ -79,6 +79,14 @@ class PageRenderer:
             self._languages, asked.query.get("lang", ""), asked.accepts
         )
 
+    def _menus_in(self, language: str) -> dict[str, str]:
+        """Return the steps by network: the owner's words, else those of the language."""
+        words = self._assets.words[language]
+        return {
+            network: words[f"menu_{network}"] if text == checkout.MENUS[network] else text
+            for network, text in self._menus.items()
+        }
+
     async def show(self, asked: PageRequest, problem: str = "") -> RenderedPage | None:
         """Render a page; return None if there is none with that name.
 
@@ -90,8 +98,8 @@ class PageRenderer:
             return None
         firsts = self._env.texting.steps
         network = asked.query.get("net", "")
-        view = checkout.view(facts, firsts, self._menus, network, now)
         language = self.language(asked)
+        view = checkout.view(facts, firsts, self._menus_in(language), network, now)
         claiming = view.screen in _CLAIMING and (problem != "" or "paid" in asked.query)
         headings = translations.headings(view, self._assets.words[language])
         address = _Address(asked, language if len(self._languages) > 1 else "", dict(view.networks))

@@ -19,6 +19,7 @@ from starlette.types import Receive, Send
 
 KEEP_ALIVE_S: Final = 15.0
 """Mobile networks and proxies drop connections that are silent for longer."""
+STILL_HERE: Final = b": still here\n\n"
 HEADERS: Final = ((b"cache-control", b"no-store"), (b"connection", b"close"))
 _TYPE: Final = (b"content-type", b"text/event-stream; charset=utf-8")
 
@@ -54,10 +55,12 @@ class Stream:
             {self._left, self._stopping}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
         )
 
-    async def wait(self, wake: asyncio.Event, within_s: float | None = None) -> None:
-        """Wait for new events or the end of the stream; at a timeout, send a comment to keep the connection alive.
+    async def wait(
+        self, wake: asyncio.Event, within_s: float | None = None, sign: bytes = STILL_HERE
+    ) -> None:
+        """Wait for new events or the end of the stream; at a timeout, send a sign that keeps the connection alive.
 
-        `within_s` is the timeout in seconds, if shorter than the keep-alive.
+        `within_s` is the timeout in seconds, if shorter than the keep-alive. The sign is a comment, or a complete event.
         """
         limit_s = KEEP_ALIVE_S if within_s is None else min(within_s, KEEP_ALIVE_S)
         woken = asyncio.create_task(wake.wait())
@@ -72,7 +75,7 @@ class Stream:
             # asyncio.wait instead of await, so that a cancellation of this task is not swallowed here.
             await asyncio.wait({woken})
         if not done:
-            await self.send(b": still here\n\n")
+            await self.send(sign)
 
 
 @asynccontextmanager

@@ -1,12 +1,15 @@
 """Transactions in the dashboard: open ones first; match, cancel, replace and send again, by role."""
 
+import pytest
 from msgspec.structs import replace
 
 from daemon.core.payments.payer_texts import TextKind
+from daemon.dash.parts import listing
 from daemon.wire import Role
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
 from tests.fakes.orders import Orders
+from tests.fakes.outbox import add_endpoint
 
 
 async def test_open_orders_stand_above_the_ended_ones(api: FakeApi) -> None:
@@ -22,6 +25,34 @@ async def test_open_orders_stand_above_the_ended_ones(api: FakeApi) -> None:
     found = (await person.get(f"/dash/transactions?search={first.svc_code}")).text
     assert "Open Owusu" in found
     assert "Paid Poku" not in found
+
+
+@pytest.mark.parametrize("path", ["/dash/transactions?", "/dash/day?group=payer&"])
+async def test_a_file_that_would_be_cut_off_is_refused(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    orders = Orders(api.shop)
+    for _ in range(3):
+        await orders.make("paid")
+    others = "UPDATE payments SET payer_phone = '+23320000000' || seq"
+    await api.shop.env.store.write(lambda tx: tx.run(others))
+    person = await log_in(api, Role.OWNER)
+    monkeypatch.setattr(listing, "CSV_ROWS_MAX", 2)
+    refused = await person.get(f"{path}as=csv")
+    assert refused.status_code == 422
+    assert "A file has at most 2 rows" in refused.text
+    assert await api.shop.values("SELECT COUNT(*) FROM events WHERE type LIKE '%export%'") == [0]
+    monkeypatch.setattr(listing, "CSV_ROWS_MAX", 3)
+    assert len((await person.get(f"{path}as=csv")).text.splitlines()) == 4
+
+
+async def test_a_cashier_sees_no_address_with_a_token(api: FakeApi) -> None:
+    await add_endpoint(api.shop, url="https://shop.example?token=SECRET", catch_all=True)
+    order = await Orders(api.shop).make("paid")
+    person = await log_in(api, Role.CASHIER)
+    page = (await person.get(f"/dash/payments/{order.payment_id}")).text
+    assert "shop.example" in page
+    assert "SECRET" not in page
 
 
 async def test_a_list_goes_on_page_after_page(api: FakeApi) -> None:

@@ -124,6 +124,14 @@ async def test_steps_come_from_the_settings(tmp_path: Path) -> None:
     assert "Press 7, then 3" in text
 
 
+async def test_the_steps_of_the_menu_are_in_the_language_of_the_page(tmp_path: Path) -> None:
+    config = Config(pages=Pages(languages=("en", "fr")))
+    async with running(tmp_path, config) as api:
+        order = await Orders(api.shop).make("waiting")
+        text = (await (await api.client()).get(f"/pay/{order.public_slug}?lang=fr")).text
+    assert "Choisissez Transfer Money, puis MoMo User" in text
+
+
 async def test_nothing_but_the_ends_of_numbers_and_names_is_shown(api: FakeApi) -> None:
     order = await Orders(api.shop).make("paid")
     text = (await (await api.client()).get(f"/pay/{order.public_slug}")).text

@@ -3,31 +3,43 @@
   'use strict';
   var body = document.body, say = document.getElementById('say'), gone = document.getElementById('gone');
   var waiting = document.getElementById('waiting'), kinds = (body.getAttribute('data-live') || '').split(' ');
-  var live = !!kinds[0], stream = null, timer = 0, fetching = false, again = false, stale = false;
-  var POLL = 10000, SILENT = 25000, heard = now();
+  var live = !!kinds[0], stream = null, open = false, fetching = false, again = false, stale = false;
+  // The stream beats every two seconds; a page of a daemon that is not heard for five says so.
+  var POLL = 10000, OLD = 25000, SILENT = 5000, DEAD = 15000, heard = now(), fetched = now();
+  // The page itself: a form that was refused is shown at the address that it was sent to.
+  var here = body.getAttribute('data-here') || location.pathname + location.search;
 
   function now() { return Date.now(); }
   function main() { return document.getElementById('main'); }
   function each(list, act) { Array.prototype.forEach.call(list, act); }
 
-  // A form that somebody has begun to fill in is never swapped away.
+  // A form that somebody has begun to fill in, or that was refused, is never swapped away.
+  function touched(field) {
+    if (field === document.activeElement) { return true; }
+    if (field.tagName === 'SELECT') {
+      return field.selectedIndex !== Math.max(0, Array.prototype.findIndex.call(field.options, function (one) { return one.defaultSelected; }));
+    }
+    return field.value !== field.defaultValue && field.type !== 'checkbox' || !!field.checked !== !!field.defaultChecked;
+  }
   function busy() {
-    var found = false;
-    each(main().querySelectorAll('form[method=post] input:not([type=hidden]), textarea, form[method=post] select'), function (field) {
-      if (field === document.activeElement || field.value !== field.defaultValue && field.type !== 'checkbox' || field.checked !== field.defaultChecked) { found = true; }
-    });
-    return found || !!document.querySelector('dialog[open]');
+    var fields = main().querySelectorAll('form input:not([type=hidden]), form select, textarea');
+    return Array.prototype.some.call(fields, touched) || !!document.querySelector('dialog[open], main [aria-invalid]');
   }
   function reached(yes) {
     gone.hidden = yes;
     main().classList.toggle('dim', !yes);
     if (yes) { heard = now(); }
   }
-  // Give the focus back to the same thing: by its id, else its address.
+  // Give the focus back to the same thing: by its id, else its address, the address of its form, or what it folds.
   function mark(one) {
+    var form, folds;
     if (!one || !main().contains(one)) { return null; }
     if (one.id) { return '#' + one.id; }
-    return one.getAttribute('href') ? 'a[href="' + one.getAttribute('href') + '"]' : null;
+    if (one.getAttribute('href')) { return 'a[href="' + one.getAttribute('href') + '"]'; }
+    form = one.tagName === 'BUTTON' && one.form;
+    if (form) { return 'form[action="' + form.getAttribute('action') + '"] button' + (one.name ? '[name="' + one.name + '"][value="' + one.value + '"]' : ''); }
+    folds = one.tagName === 'SUMMARY' && one.parentNode.id;
+    return folds ? '#' + folds + ' > summary' : null;
   }
   // The sound of a payment: `data-chime` names what is paid, `data-sound` on a button switches the sound.
   function paid() { var one = document.querySelector('[data-chime]'); return one ? one.getAttribute('data-chime') : ''; }
@@ -61,18 +73,25 @@
     dress(box);
     if (paid() && paid() !== before) { chime(); }
   }
+  function ask(address) {
+    var limit = window.AbortController ? new AbortController() : null;
+    if (limit) { setTimeout(function () { limit.abort(); }, SILENT); }
+    return fetch(address, {
+      headers: { 'X-Fragment': '1' }, credentials: 'same-origin', redirect: 'manual', cache: 'no-store', signal: limit ? limit.signal : undefined
+    });
+  }
   function take() {
     if (fetching) { again = true; return; }
     fetching = true;
     waiting.hidden = true;
     var from = location.href;
-    fetch(location.pathname + location.search.replace(/([?&])said=\w*&?/, '$1').replace(/[?&]$/, ''), {
-      headers: { 'X-Fragment': '1' }, credentials: 'same-origin', redirect: 'manual', cache: 'no-store'
-    }).then(function (answer) {
-      if (answer.type === 'opaqueredirect' || answer.status === 401) { location.reload(); return null; }
+    fetched = now();
+    ask(here.replace(/([?&])said=\w*&?/, '$1').replace(/[?&]$/, '')).then(function (answer) {
+      if (answer.type === 'opaqueredirect' || answer.status === 401) { location.assign(here); return null; }
+      // A proxy answers 502 for a daemon that does not run.
+      reached(answer.status < 500);
       return answer.ok ? answer.text() : null;
     }).then(function (html) {
-      reached(true);
       if (html !== null && from === location.href) {
         if (busy()) { waiting.hidden = false; } else { swap(html); }
       }
@@ -89,10 +108,12 @@
   function listen() {
     if (!live || document.hidden || stream || !window.EventSource) { return; }
     stream = new EventSource('/dash/events');
-    stream.onopen = function () { reached(true); };
+    stream.onopen = function () { open = true; reached(true); };
     stream.onerror = function () {
       if (stream && stream.readyState === 2) { stream = null; }
+      if (open) { open = false; setTimeout(tick, 2000); }
     };
+    stream.addEventListener('beat', function () { reached(true); });
     ['now', 'review', 'line', 'delivery'].forEach(function (kind) {
       stream.addEventListener(kind, function (event) {
         var news = JSON.parse(event.data);
@@ -106,19 +127,27 @@
   }
   function stop() {
     if (stream) { stream.close(); stream = null; }
+    open = false;
   }
   // Without a stream the page asks every ten seconds; with one, only the times in it grow old.
   function tick() {
     if (!live || document.hidden) { return; }
     if (stream && stream.readyState === 1) {
-      if (now() - heard > SILENT) { heard = now(); if (!busy()) { take(); } }
+      if (now() - fetched > OLD && !busy()) { take(); }
     } else {
-      if (!busy()) { take(); } else { fetch('/dash/static/manifest.json', { cache: 'no-store' }).then(function () { reached(true); }, function () { reached(false); }); }
+      if (!busy()) { take(); } else { ask('/dash/static/manifest.json').then(function (answer) { reached(answer.status < 500); }, function () { reached(false); }); }
       if (!stream) { listen(); }
     }
   }
+  function watch() {
+    if (!live || document.hidden || !open) { return; }
+    if (now() - heard > SILENT) { reached(false); }
+    // Nobody said that the connection ended, as without power or network.
+    if (now() - heard > DEAD) { stop(); tick(); }
+  }
   function back() {
     if (document.hidden) { stop(); return; }
+    heard = now();
     listen();
     if (live) { stale = false; changed(); }
   }
@@ -157,7 +186,7 @@
       if (loud()) { chime(); }
     }
     if (target.hasAttribute('data-print')) { window.print(); }
-    if (target.hasAttribute('data-take')) { location.reload(); }
+    if (target.hasAttribute('data-take')) { location.assign(here); }
   });
   // A second click while the first is on its way sends nothing; the server would do nothing twice either.
   document.addEventListener('submit', function (event) {
@@ -169,7 +198,8 @@
   document.addEventListener('keydown', function (event) {
     var menu = document.querySelector('[data-menu][open]'), found = null;
     if (event.key === 'Escape' && menu) { menu.open = false; menu.querySelector('summary').focus(); return; }
-    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) { return; }
+    // A key that is held down repeats itself; each press decides one thing.
+    if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) { return; }
     try { if (localStorage.getItem('dash-keys') === 'off') { return; } } catch (ignored) { return; }
     if (event.key === '/') { found = document.querySelector('[data-search]'); if (found) { event.preventDefault(); found.focus(); } return; }
     if (/^[a-z?]$/.test(event.key)) {
@@ -192,5 +222,6 @@
   window.addEventListener('pagehide', stop);
   dress(document);
   listen();
-  setInterval(tick, live ? Math.min(POLL, 10000) : 60000);
+  setInterval(tick, live ? POLL : 60000);
+  setInterval(watch, 1000);
 }());

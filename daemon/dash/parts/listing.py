@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from daemon.core.access.roles import Operation, require
 from daemon.core.books import day_sheet
-from daemon.dash.web.answers import Download
+from daemon.dash.web.answers import Download, Shown
 from daemon.dash.web.visit import Visit
 from daemon.flows.books.audit import note_export
 
@@ -58,8 +58,8 @@ class Asked(Struct, frozen=True):
 
     @property
     def limit(self) -> int:
-        """How many rows to read."""
-        return CSV_ROWS_MAX if self.as_csv else PER_PAGE
+        """How many rows to read; for a file one more than it may have, so that a longer one is refused."""
+        return CSV_ROWS_MAX + 1 if self.as_csv else PER_PAGE
 
 
 class Listing(Struct, Generic[Row], frozen=True):
@@ -165,8 +165,8 @@ async def csv_file(
     name: str,
     columns: Mapping[str, Callable[[Row], Any]],
     rows: Sequence[Row],
-) -> Download:
-    """Return a list as CSV and record the export in the journal.
+) -> Download | Shown:
+    """Return a list as CSV and record the export in the journal; a page that says so if there are too many rows.
 
     A cell that a spreadsheet would read as a formula begins with an apostrophe.
 
@@ -174,6 +174,11 @@ async def csv_file(
         Refusal: ROLE_REQUIRED.
     """
     require(visit.caller, Operation.EXPORT)
+    if len(rows) > CSV_ROWS_MAX:
+        headline = visit.words("file_too_long", most=f"{CSV_ROWS_MAX:,}")
+        more = visit.words("file_too_long_more")
+        values = {"headline": headline, "more": more, "next": "momo export --help"}
+        return Shown("error.html", values, headline, status=422)
     await note_export(visit.env, visit.caller, {"what": name, "rows": len(rows)})
     out = io.StringIO()
     writer = csv.writer(out)

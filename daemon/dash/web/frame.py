@@ -23,8 +23,13 @@ class Frame:
         self._look = look
         self._pages = pages
 
-    def page(self, visit: Visit, page: Page | None, shown: Shown, *, fragment: bool) -> str:
-        """Return the page, or with `fragment` only the part that changes."""
+    def page(
+        self, visit: Visit, page: Page | None, shown: Shown, *, fragment: bool, here: str = ""
+    ) -> str:
+        """Return the page, or with `fragment` only the part that changes.
+
+        `here` is its address if that is not the one that was asked for.
+        """
         t = visit.words
         said = visit.query.get("said", "")
         title = shown.title or (t(page.title) if page is not None else t("momo"))
@@ -39,6 +44,7 @@ class Frame:
             "files": self._look.names,
             "said": t(said) if said.startswith("said_") and t.has(said) else "",
             "live": " ".join(page.live) if page is not None and visit.who is not None else "",
+            "here_path": here,
             "command": _filled(page.command, places) if page is not None else "",
             "bare": page is not None and page.bare,
             "languages": [(code, self._look.words[code]["language"]) for code in LANGUAGES],

@@ -34,6 +34,9 @@ REST_S: Final = 0.1
 """A busy shop commits often; a tab is told at most ten times a second."""
 AFTER_COMMIT_S: Final = 0.04
 """Tabs are told this long after a commit: their pages take processor time, and the webhook of the payment goes first."""
+BEAT_S: Final = 2.0
+"""A page that hears nothing for five seconds says that the daemon cannot be reached."""
+_BEAT: Final = b"event: beat\ndata: {}\n\n"
 LINES_EVERY_S: Final = 5.0
 """The modems are looked at this often while a tab is open: their state is not in the journal."""
 _KINDS: Final = (
@@ -100,7 +103,7 @@ class Hub:
                         told = news.number
                         await stream.send(_told(visit, news))
                     await stream.rest(REST_S)
-                    await stream.wait(wake)
+                    await stream.wait(wake, BEAT_S, _BEAT)
         finally:
             stops()
             self._tabs.discard(wake)

@@ -37,14 +37,14 @@ async def show(visit: Visit) -> Shown | Download:
 
     is_branch = visit.env.place.role is ShopRole.BRANCH
 
-    def read(reader: Reader) -> tuple[Json, list[Json], Mapping[str, tuple[int, int]]]:
+    def read(reader: Reader) -> tuple[Json, tuple[list[Json], int], Mapping[str, tuple[int, int]]]:
         return (
             read_sheet(reader, period, shops.get(reader)),
-            _rows(reader, period, zone, by),
+            _rows(reader, period, zone, by, asked.limit if asked.as_csv else ROWS_MAX),
             handed_up(reader, period) if is_branch else {},
         )
 
-    sheet, rows, handed = await visit.env.store.read(read)
+    sheet, (rows, more), handed = await visit.env.store.read(read)
     if asked.as_csv:
         return await listing.csv_file(visit, "day-sheet", _columns(by), rows)
     return Shown(
@@ -53,6 +53,7 @@ async def show(visit: Visit) -> Shown | Download:
             "sheets": sheet["sheets"],
             "list": listing.page(visit, asked, rows, None, searched=False),
             "by": by,
+            "more": more,
             "bars": _bars(visit, rows, by),
             "kinds": day_sheet.COUNTED,
             "handed": handed,
@@ -108,11 +109,14 @@ def _when(visit: Visit, period: Period) -> str:
     return f"{first} {year}" if first == last else f"{first} \N{EN DASH} {last} {year}"
 
 
-def _rows(reader: Reader, period: Period, zone: tzinfo, by: str) -> list[Json]:
+def _rows(
+    reader: Reader, period: Period, zone: tzinfo, by: str, most: int
+) -> tuple[list[Json], int]:
+    """Return the rows, and the number of payers that are left out."""
     if by != "payer":
-        return read_buckets(reader, period, zone, by)
-    payers, _ = by_payer(reader, period, limit=ROWS_MAX, offset=0)
-    return [
+        return read_buckets(reader, period, zone, by), 0
+    payers, total = by_payer(reader, period, limit=most, offset=0)
+    rows: list[Json] = [
         {
             "payer_phone": number,
             "payer_name": name,
@@ -122,6 +126,7 @@ def _rows(reader: Reader, period: Period, zone: tzinfo, by: str) -> list[Json]:
         }
         for number, name, currency, count, minor in payers
     ]
+    return rows, total - len(rows)
 
 
 def _columns(by: str) -> dict[str, Any]:

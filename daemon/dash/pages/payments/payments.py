@@ -16,6 +16,7 @@ from daemon.core.model import Delivery, Endpoint, Event, Message, Payment, Revie
 from daemon.core.names import provider_name
 from daemon.core.payments import timeline
 from daemon.core.payments.suggestions import Suggestion
+from daemon.dash.pages.webhooks.common import name_of
 from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice
 from daemon.dash.parts.message_text import sms_text
@@ -158,6 +159,7 @@ async def show_one(visit: Visit) -> Shown:
             "review": found.review,
             "journal": masked(visit, found.journal),
             "deliveries": found.deliveries,
+            "receiver": name_of,
             "maybe": found.maybe,
             "decision": found.decision,
             "typed": visit.form.get("order", ""),
