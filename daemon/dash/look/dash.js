@@ -3,7 +3,7 @@
   'use strict';
   var body = document.body, say = document.getElementById('say'), gone = document.getElementById('gone');
   var waiting = document.getElementById('waiting'), kinds = (body.getAttribute('data-live') || '').split(' ');
-  var live = !!kinds[0], stream = null, open = false, fetching = false, again = false, stale = false;
+  var live = !!kinds[0], stream = null, open = false, fetching = false, again = false;
   // The stream beats every two seconds; a page of a daemon that is not heard for five says so.
   var POLL = 10000, OLD = 25000, SILENT = 5000, DEAD = 15000, heard = now(), fetched = now();
   // The page itself: a form that was refused is shown at the address that it was sent to.
@@ -15,32 +15,21 @@
 
   // A form that somebody has begun to fill in, or that was refused, is never swapped away.
   function touched(field) {
-    if (field === document.activeElement) { return true; }
-    if (field.tagName === 'SELECT') {
-      return field.selectedIndex !== Math.max(0, Array.prototype.findIndex.call(field.options, function (one) { return one.defaultSelected; }));
-    }
+    if (field === document.activeElement || field.hasAttribute('aria-invalid')) { return true; }
+    if (field.options) { return field.selectedIndex !== Math.max(0, Array.prototype.findIndex.call(field.options, function (one) { return one.defaultSelected; })); }
     return field.value !== field.defaultValue && field.type !== 'checkbox' || !!field.checked !== !!field.defaultChecked;
   }
   function busy() {
     var fields = main().querySelectorAll('form input:not([type=hidden]), form select, textarea');
-    return Array.prototype.some.call(fields, touched) || !!document.querySelector('dialog[open], main [aria-invalid]');
+    return Array.prototype.some.call(fields, touched) || !!document.querySelector('dialog[open]');
   }
   function reached(yes) {
     gone.hidden = yes;
     main().classList.toggle('dim', !yes);
     if (yes) { heard = now(); }
   }
-  // Give the focus back to the same thing: by its id, else its address, the address of its form, or what it folds.
-  function mark(one) {
-    var form, folds;
-    if (!one || !main().contains(one)) { return null; }
-    if (one.id) { return '#' + one.id; }
-    if (one.getAttribute('href')) { return 'a[href="' + one.getAttribute('href') + '"]'; }
-    form = one.tagName === 'BUTTON' && one.form;
-    if (form) { return 'form[action="' + form.getAttribute('action') + '"] button' + (one.name ? '[name="' + one.name + '"][value="' + one.value + '"]' : ''); }
-    folds = one.tagName === 'SUMMARY' && one.parentNode.id;
-    return folds ? '#' + folds + ' > summary' : null;
-  }
+  // By this the focus is given back to the same thing: its id, else what it is, its address or that of its form, and its words.
+  function known(one) { return one.id || [one.tagName, one.getAttribute('href'), one.form && one.form.getAttribute('action'), one.textContent].join(); }
   // The sound of a payment: `data-chime` names what is paid, `data-sound` on a button switches the sound.
   function paid() { var one = document.querySelector('[data-chime]'); return one ? one.getAttribute('data-chime') : ''; }
   function loud() { try { return localStorage.getItem('dash-sound') !== 'off'; } catch (ignored) { return true; } }
@@ -64,27 +53,22 @@
     if (digit === '.' ? typed.indexOf('.') < 0 : !/\.\d\d$/.test(typed)) { field.value = (digit === '.' && !typed ? '0' : typed) + digit; }
   }
   function swap(html) {
-    var box = main(), focus = mark(document.activeElement), top = window.scrollY, open = [], found, before = paid();
-    each(box.querySelectorAll('details[open][id]'), function (one) { open.push(one.id); });
+    var box = main(), focused = document.activeElement, top = window.scrollY, unfolded = [], before = paid();
+    focused = box !== focused && box.contains(focused) ? known(focused) : '';
+    each(box.querySelectorAll('details[open][id]'), function (one) { unfolded.push(one.id); });
     box.innerHTML = html;
-    open.forEach(function (id) { found = document.getElementById(id); if (found) { found.open = true; } });
-    if (focus) { found = box.querySelector(focus); if (found) { found.focus({ preventScroll: true }); } }
+    unfolded.forEach(function (id) { var found = document.getElementById(id); if (found) { found.open = true; } });
+    if (focused) { each(box.querySelectorAll('a, button, summary, [id]'), function (one) { if (known(one) === focused) { one.focus({ preventScroll: true }); } }); }
     window.scrollTo(0, top);
     dress(box);
     if (paid() && paid() !== before) { chime(); }
   }
   function ask(address) {
-    var limit = window.AbortController ? new AbortController() : null;
-    if (limit) { setTimeout(function () { limit.abort(); }, SILENT); }
-    return fetch(address, {
-      headers: { 'X-Fragment': '1' }, credentials: 'same-origin', redirect: 'manual', cache: 'no-store', signal: limit ? limit.signal : undefined
-    });
+    return fetch(address, { headers: { 'X-Fragment': '1' }, credentials: 'same-origin', redirect: 'manual', cache: 'no-store', signal: window.AbortSignal && AbortSignal.timeout ? AbortSignal.timeout(SILENT) : undefined });
   }
   function take() {
     if (fetching) { again = true; return; }
-    fetching = true;
-    waiting.hidden = true;
-    var from = location.href;
+    fetching = waiting.hidden = true;
     fetched = now();
     ask(here.replace(/([?&])said=\w*&?/, '$1').replace(/[?&]$/, '')).then(function (answer) {
       if (answer.type === 'opaqueredirect' || answer.status === 401) { location.assign(here); return null; }
@@ -92,18 +76,15 @@
       reached(answer.status < 500);
       return answer.ok ? answer.text() : null;
     }).then(function (html) {
-      if (html !== null && from === location.href) {
-        if (busy()) { waiting.hidden = false; } else { swap(html); }
-      }
+      if (html !== null && busy()) { waiting.hidden = false; } else if (html !== null) { swap(html); }
     }, function () { reached(false); }).then(function () {
       fetching = false;
       if (again) { again = false; take(); }
     });
   }
   function changed() {
-    if (document.hidden) { stale = true; return; }
-    if (busy()) { waiting.hidden = false; return; }
-    take();
+    if (document.hidden) { return; }
+    if (busy()) { waiting.hidden = false; } else { take(); }
   }
   function listen() {
     if (!live || document.hidden || stream || !window.EventSource) { return; }
@@ -111,7 +92,7 @@
     stream.onopen = function () { open = true; reached(true); };
     stream.onerror = function () {
       if (stream && stream.readyState === 2) { stream = null; }
-      if (open) { open = false; setTimeout(tick, 2000); }
+      if (open) { open = false; fetched = now() - POLL + 2000; }
     };
     stream.addEventListener('beat', function () { reached(true); });
     ['now', 'review', 'line', 'delivery'].forEach(function (kind) {
@@ -120,7 +101,6 @@
         heard = now();
         if (news.say && kind !== 'review') { say.textContent = news.say; }
         if (kinds.indexOf(kind) >= 0) { changed(); }
-        document.dispatchEvent(new CustomEvent('dash:' + kind, { detail: news }));
       });
     });
     stream.addEventListener('over', function () { stop(); location.reload(); });
@@ -131,25 +111,19 @@
   }
   // Without a stream the page asks every ten seconds; with one, only the times in it grow old.
   function tick() {
-    if (!live || document.hidden) { return; }
-    if (stream && stream.readyState === 1) {
-      if (now() - fetched > OLD && !busy()) { take(); }
-    } else {
-      if (!busy()) { take(); } else { ask('/dash/static/manifest.json').then(function (answer) { reached(answer.status < 500); }, function () { reached(false); }); }
-      if (!stream) { listen(); }
-    }
-  }
-  function watch() {
-    if (!live || document.hidden || !open) { return; }
-    if (now() - heard > SILENT) { reached(false); }
+    if (document.hidden) { return; }
+    if (open && now() - heard > SILENT) { reached(false); }
     // Nobody said that the connection ended, as without power or network.
-    if (now() - heard > DEAD) { stop(); tick(); }
+    if (open && now() - heard > DEAD) { stop(); fetched = 0; }
+    if (now() - fetched < (open ? OLD : POLL)) { return; }
+    fetched = now();
+    if (!busy()) { take(); } else { ask('/dash/static/manifest.json').then(function (answer) { reached(answer.status < 500); }, function () { reached(false); }); }
+    listen();
   }
   function back() {
     if (document.hidden) { stop(); return; }
-    heard = now();
     listen();
-    if (live) { stale = false; changed(); }
+    if (live) { changed(); }
   }
 
   function copy(button) {
@@ -222,6 +196,5 @@
   window.addEventListener('pagehide', stop);
   dress(document);
   listen();
-  setInterval(tick, live ? POLL : 60000);
-  setInterval(watch, 1000);
+  if (live) { setInterval(tick, 1000); }
 }());
