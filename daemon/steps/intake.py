@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps.context import INTERNAL_ERRORS, Context, JoinedMessage
+from daemon.steps.context import Context, JoinedMessage, internal_errors
 from daemon.steps.process_message import process_message, record_unreadable
 from daemon.steps.store_parts import Unread, store_part, store_unread
 from daemon.store.engine import Tx
@@ -72,7 +72,7 @@ async def take_in(
 
     try:
         return await env.store.write(job)
-    except INTERNAL_ERRORS as fault:
+    except internal_errors(env) as fault:
         slowly = await _one_by_one(env, opened, parts, fault)
         if also is not None:
             await env.store.write(lambda tx: also(tx, slowly))
@@ -94,7 +94,7 @@ async def _one_by_one(
 
         try:
             results.append(await env.store.write(job))
-        except INTERNAL_ERRORS as error:
+        except internal_errors(env) as error:
             faults.append(describe_error(error))
             results.append(await env.store.write(store_only))
     return Ingested(

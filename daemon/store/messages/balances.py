@@ -195,7 +195,7 @@ def receipt_times(reader: Reader, chain: Chain, since: int) -> list[int]:
 def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple[int, int | None]:
     """Return the sum of the receipts in the chain in a period, in minor units, and the time of the first one."""
     row = reader.one(
-        "SELECT SUM(CAST(TRIM(effects, '[]') AS INTEGER)), MIN(at) "
+        "SELECT SUM(CAST(TRIM(effects, '[]') AS BIGINT)), MIN(at) "
         f"{_OF_LINE} AND at >= :since AND at < :until AND standing = 'accepted' AND pays = 1",
         chain.params(since=since, until=until),
     )
@@ -206,7 +206,7 @@ def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple
 def paid_unconfirmed(reader: Reader, chain: Chain, day: int) -> int:
     """Return the sum that paid on a day before it was confirmed and is not confirmed yet, in minor units."""
     found = reader.value(
-        "SELECT SUM(CAST(TRIM(effects, '[]') AS INTEGER)) "
+        "SELECT SUM(CAST(TRIM(effects, '[]') AS BIGINT)) "
         f"{_OF_LINE} AND unconfirmed_day = :day AND (standing <> 'accepted' OR after_minor IS NULL OR why = 'first')",
         chain.params(day=day),
     )
