@@ -183,8 +183,12 @@ def apply_line(
     decided: str | None = None,
 ) -> int:
     """Store the entries that changed, and act on each; return how many held messages but `decided` were settled."""
-    settled = 0
-    for before, entry in line.changes():
+    settled, changes = 0, line.changes()
+    for before, entry in changes:
+        if before is not None and before.gives_up_place(entry):
+            # An earlier message may take its place, and two in one place are refused.
+            balances.clear_position(context.tx, entry.key)
+    for before, entry in changes:
         if before is None:
             assert arrival is not None, "only the message that comes in has no entry"
             _act_on_new(context, chain, line, entry, arrival)
@@ -610,6 +614,8 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
         return 0
     through = [] if genuine else _approved_through(context, chain, entry)
     also = [message_id, *(one.key for one in through)]
+    if through and entry.smsc is not None:
+        also += balances.tail_beside(context.tx, chain, entry.smsc)
     line = Line(balances.state(context.tx, chain, entry.time, also=also, foreign=True))
     if not genuine:
         line.reject(message_id)

@@ -446,7 +446,13 @@ class Line:
         if not self._fills_gap(entries, Why.PERSON, anyhow=older):
             if older:
                 for entry in entries:
-                    self._put(entry, standing=Standing.ACCEPTED, why=Why.PERSON, row=None)
+                    self._put(
+                        entry,
+                        standing=Standing.ACCEPTED,
+                        why=Why.PERSON,
+                        row=None,
+                        position=None,
+                    )
             else:
                 self._accept_after_end(entries, Why.PERSON)
         self._settle()

@@ -273,6 +273,11 @@ def change(tx: Tx, entry: Entry) -> None:
     )
 
 
+def clear_position(tx: Tx, message_id: str) -> None:
+    """Take an entry out of its place in the chain, before its new judgement is stored."""
+    tx.run(f"UPDATE line_balances SET position = NULL WHERE {_OF_MESSAGE}", {"id": message_id})
+
+
 def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
     """Return the entries after an unexplained difference that no operator acknowledged, by SIM key, oldest first."""
     found: dict[str, list[Entry]] = {}
@@ -419,6 +424,16 @@ def accepted_through(reader: Reader, chain: Chain, smsc: str) -> list[Entry]:
         chain.params(smsc=smsc),
     )
     return [_entry(row) for row in rows]
+
+
+def tail_beside(reader: Reader, chain: Chain, smsc: str) -> list[str]:
+    """Return the keys of the newest messages of the chain that came through other SMSCs: its end without this one."""
+    rows = reader.all(
+        f"SELECT {_MESSAGE} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL "
+        f"AND COALESCE(smsc, '') <> :smsc ORDER BY position DESC, seq DESC LIMIT {TAIL}",
+        chain.params(smsc=smsc),
+    )
+    return [row[0] for row in rows]
 
 
 def expect_test_payment(tx: Tx, sim_key: str, amount_minor: int, expires_at: int) -> None:
