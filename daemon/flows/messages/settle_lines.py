@@ -82,7 +82,6 @@ async def settle_lines(env: Env) -> int:
 def _judged(reader: Reader, chain: Chain, now: int) -> Line:
     """Return a line with the changes that time has brought."""
     line = Line(balances.state(reader, chain, now, foreign=True))
-    foreign = line.foreign
     absences = balances.absences(reader, chain.sim_key, now - USUAL_DAYS * DAY_US)
 
     @cache
@@ -94,10 +93,27 @@ def _judged(reader: Reader, chain: Chain, now: int) -> Line:
     )
     line.release_between(now, absences)
     line.join_without_route()
-    if foreign:
-        oldest = min(entry.time for entry in foreign)
-        line.refute_taken(balances.between(reader, chain, oldest - 2 * BETWEEN_US, now), now)
+    # No message comes later than that, and an older one would be looked for every few seconds for ever.
+    recent = [one for one in line.maybe_taken(now) if one.time >= now - USUAL_DAYS * DAY_US]
+    taken = [
+        entry
+        for since, until in _spans(recent)
+        for entry in balances.between(reader, chain, since, until)
+    ]
+    line.refute_taken(taken, now)
     return line
+
+
+def _spans(entries: list[Entry]) -> list[tuple[int, int]]:
+    """Return the periods around these messages, without overlaps; the chain between them may be long."""
+    found = list[tuple[int, int]]()
+    # A message that was stored with a wrong clock has two times.
+    for at in sorted({at for entry in entries for at in (entry.time, entry.at)}):
+        since, until = at - 2 * BETWEEN_US, at + 2 * BETWEEN_US
+        if found and since <= found[-1][1]:
+            since = found.pop()[0]
+        found.append((since, until))
+    return found
 
 
 def _learn(context: Context, chain: Chain, changed: list[Entry]) -> None:
