@@ -100,6 +100,8 @@ class Context(Struct, frozen=True):
         return None if self.line is None else self.line.id
 
 
+INTERNAL_ERROR: Final = "internal_error"
+"""The reason of a message that met a bug in momo and is stored as unparsed."""
 _BUGS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
 
 
