@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.flows.messages import settle_lines
+from daemon.flows.messages import ingest, settle_lines
 from daemon.runtime.config import Config
 from daemon.steps import judge
 from daemon.steps.context import Context, Outcome, StoredMessage
 from daemon.store.books.day_sheet import Period
 from daemon.store.books.day_sheet import wallet as wallet_of
-from daemon.wire import MessageState
+from daemon.wire import MessageState, TransactionStatus
 from parsers.reading import Reading
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -65,14 +65,14 @@ async def test_a_row_that_the_database_refuses_stops_no_other_message(
     assert "KOFI" not in str(taken.faults)
 
 
-def break_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each message that says "bad" meet a bug."""
+def break_reading(monkeypatch: pytest.MonkeyPatch, text: str = "bad") -> None:
+    """Let each message with this text meet a bug."""
     real = judge.judge_message
 
     def broken(
         context: Context, arrived: StoredMessage, outcome: Outcome, reading: Reading
     ) -> None:
-        if "bad" in arrived.body:
+        if text in arrived.body:
             raise ValueError("a bug")
         real(context, arrived, outcome, reading)
 
@@ -138,3 +138,57 @@ async def test_a_fault_in_one_line_is_told_and_ends_nothing(
     assert faults == ["LookupError: a bug"]
     with pytest.raises(AssertionError, match="a bug"):
         await settle_lines.settle_lines(shop.env)
+
+
+async def test_a_message_that_met_a_fault_is_read_again_once_momo_is_mended(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shop.begin_chain(90_000)
+    request = await shop.request(500)
+    made = mtn(500, NAME, 90_500, f"{request.svc_code} bad", "93214500001")
+    other = mtn(700, NAME, 91_200, "bad", "93214500002", concatenation=2)
+    with monkeypatch.context() as patch:
+        break_reading(patch)
+        assert len((await shop.read(made, other)).faults) == 3
+        done = await ingest.reparse(shop.env, ingest.ReparseSelection())
+        assert (done.looked_at, done.read) == (2, ()), "not yet"
+    assert await shop.values(UNREAD) == ['["internal_error"]'] * 2
+    done = await ingest.reparse(shop.env, ingest.ReparseSelection())
+    assert [one["state"] for one in done.read] == [MessageState.PAYMENT] * 2
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+    assert await shop.values("SELECT parts_seen FROM messages WHERE parts_total = 2") == [2, 2]
+    assert (await shop.read(made, other)).new_parts == 0
+    assert len(await shop.payments()) == 2
+
+
+async def test_a_message_that_is_still_at_fault_keeps_no_other_from_being_read_again(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shop.begin_chain(90_000)
+    with monkeypatch.context() as patch:
+        break_reading(patch)
+        for number in (1, 2):
+            await shop.read(mtn(500, NAME, 90_500, f"bad {number}", str(93_214_500_000 + number)))
+    break_reading(monkeypatch, "bad 1")
+    done = await ingest.reparse(shop.env, ingest.ReparseSelection())
+    assert (done.looked_at, len(done.read)) == (2, 1)
+    assert [payment.reference_text for payment in await shop.payments()] == ["bad 2"]
+
+
+async def test_a_rival_that_met_a_fault_is_not_read_again_as_if_it_were_alone(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shop.begin_chain(90_000)
+    first, second = (
+        mtn(500, NAME, 90_500, typed, telco_id)
+        for typed, telco_id in (("bad", "93214500001"), ("bad too", "93214500002"))
+    )
+    for pdu in (first.pdus[0], second.pdus[0], first.pdus[1], second.pdus[1]):
+        await shop.read_pdus([pdu])
+    shop.clock.advance(61)
+    with monkeypatch.context() as patch:
+        patch.setattr(settle_lines, "process_message", None)
+        await settle_lines.assemble_parts(shop.env, lambda _: None)
+    assert set(await shop.values(UNREAD)) == {'["internal_error"]'}
+    done = await ingest.reparse(shop.env, ingest.ReparseSelection())
+    assert (done.looked_at, await shop.payments()) == (0, [])
