@@ -306,16 +306,21 @@ def acknowledge_gap(tx: Tx, entry: Entry, *, notes: str | None, by: str, now: in
 def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[Entry]:
     """Return receipts, home or of a source without SMSC, that wait unpaid since before `stored_before`, the oldest first.
 
-    No notice mentioned them yet. Those that share the review of a flood are not among them.
+    No notice mentioned them yet. Those that share the review of a flood are not among them. Those of the chain wait for a
+    decision: the first one of a line above the limit, and doubted ones.
     """
     rows = reader.all(
-        f"SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 "
+        f"SELECT * FROM (SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 "
         "AND told_at IS NULL AND stored_at <= :before AND unconfirmed_day IS NULL AND (home = 1 OR EXISTS "
         f"(SELECT 1 FROM reviews r WHERE r.message_id = {_MESSAGE} AND r.state = 'open')) "
-        "ORDER BY stored_at, seq LIMIT :limit",
+        "ORDER BY stored_at, seq LIMIT :limit) part "
+        f"UNION ALL SELECT * FROM (SELECT {_COLUMNS_B} FROM reviews r JOIN messages m ON m.id = r.message_id "
+        "JOIN line_balances b ON b.message_seq = m.seq WHERE r.state = 'open' AND r.branch_id IS NULL "
+        "AND m.payment_id IS NULL AND b.standing = 'accepted' AND b.pays = 1 AND b.told_at IS NULL AND b.stored_at <= :before "
+        "ORDER BY b.stored_at, b.seq LIMIT :limit) part",
         {"before": stored_before, "limit": limit},
     )
-    return [_entry(row) for row in rows]
+    return sorted((_entry(row) for row in rows), key=lambda one: (one.stored_at, one.seq))
 
 
 def doubtful_since(reader: Reader, chain: Chain, since: int) -> int:

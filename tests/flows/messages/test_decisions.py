@@ -1,5 +1,6 @@
 """Each held receipt is in the reach of a decision, in a flood too, and one decision heals a line (trust.md, rules 6 and 7)."""
 
+import json
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
@@ -7,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from daemon.core.inputs import CallMeta
-from daemon.core.model import Review
+from daemon.core.model import Event, Review
+from daemon.flows.messages import overdue
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
+from daemon.store.journal import Notice
 from daemon.wire import MessageState
 from parsers.times import from_us
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, Receipt, mtn
@@ -185,3 +188,29 @@ async def test_a_rejection_reaches_a_message_of_the_flood_that_joins_the_rejecte
         "not_payment"
     ]
     assert await hidden(shop) == []
+
+
+async def test_a_first_receipt_that_is_held_for_half_an_hour_is_told_once(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path, Config(trust=Trust(unconfirmed_limit=0)))
+    await say(shop, 1, 5_000, 95_000)
+    own = await newest_review(shop)
+    assert await overdue.notify_overdue(shop.env) == 0
+    shop.clock.advance(30 * 60)
+    assert await overdue.notify_overdue(shop.env) == 1
+    assert await overdue.notify_overdue(shop.env) == 0
+    [event] = await shop.rows(Event, "events", f"type = 'notice.{Notice.RECEIPT_HELD}'")
+    assert (event.message_id, json.loads(event.data)) == (own.message_id, {"review_id": own.id})
+    shop.close()
+
+
+async def test_a_doubted_receipt_of_the_chain_is_told_and_a_decided_or_paid_one_is_not(
+    shop: FakeShop,
+) -> None:
+    typed = "for the rent of the second quarter and the water bill " * 4
+    for number, balance in ((1, 95_000), (2, 100_000)):
+        assert await say(shop, number, 5_000, balance, typed=typed) is MessageState.HELD
+    assert await say(shop, 3, 100, 100_100) is MessageState.PAYMENT
+    first = (await open_reviews(shop))[0]
+    await review.approve(shop.env, OWNER, first.id, review.Approval(confirmed=True), meta=META)
+    shop.clock.advance(31 * 60)
+    assert await overdue.notify_overdue(shop.env) == 1
