@@ -83,7 +83,8 @@ def _short_phone(match: re.Match[str]) -> str:
 
 def describe_error(error: BaseException) -> str:
     """Return an error in one line: its type and its text, without quoted parts, which are often values."""
-    text = _QUOTED.sub(r"\1***\1", str(error))
+    # PostgreSQL adds the values of the row that it refused.
+    text = _QUOTED.sub(r"\1***\1", str(error).partition("\nDETAIL:")[0])
     return f"{type(error).__name__}: {mask_text(text)}"
 
 

@@ -16,6 +16,10 @@ RECOVERING_S: Final = 0.5
 
 async def settle_held_messages(env: Env, log: Log) -> None:
     """Run until cancelled."""
+
+    def tell(fault: str) -> None:
+        log.error("settle.fault", error=fault)
+
     while True:
         if env.recovering:
             # The newest messages may not be in the database yet, so silence after the stored ones is no evidence.
@@ -23,9 +27,9 @@ async def settle_held_messages(env: Env, log: Log) -> None:
             await asyncio.sleep(RECOVERING_S)
             continue
         try:
-            if joined := await assemble_parts(env):
+            if joined := await assemble_parts(env, tell):
                 log.info("message.assembled", count=joined)
-            if settled := await settle_lines(env):
+            if settled := await settle_lines(env, tell):
                 log.info("message.settled", count=settled)
         except Unavailable as error:
             log.warning("settle.unavailable", why=error.why)

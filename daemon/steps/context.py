@@ -100,8 +100,17 @@ class Context(Struct, frozen=True):
         return None if self.line is None else self.line.id
 
 
-INTERNAL_ERRORS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
-"""Exceptions that a bug in momo raises. Disk errors are not among them: the message is not their cause."""
+INTERNAL_ERROR: Final = "internal_error"
+"""The reason of a message that met a bug in momo and is stored as unparsed."""
+_BUGS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
+
+
+def internal_errors(env: Env) -> tuple[type[Exception], ...]:
+    """Return the exceptions that a bug in momo raises, also those of the database about a row that momo may not write.
+
+    Disk errors are not among them: the message is not their cause.
+    """
+    return (*_BUGS, *env.store.row_errors)
 
 
 class JoinedMessage(Struct, frozen=True):

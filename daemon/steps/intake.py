@@ -1,9 +1,10 @@
 """The intake of SMS parts into the database: one write transaction stores them and processes the messages they complete.
 
-A message that causes an internal error is stored raw and shown as unparsed: it must neither be lost nor stop the later ones.
+A message that causes an internal error is stored and shown as unparsed: it must neither be lost nor stop the later ones.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,8 +12,8 @@ from msgspec.structs import replace
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps.context import INTERNAL_ERRORS, Context, JoinedMessage
-from daemon.steps.process_message import process_message, record_unreadable
+from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, internal_errors
+from daemon.steps.process_message import process_message, record_fault, record_unreadable
 from daemon.steps.store_parts import Unread, store_part, store_unread
 from daemon.store.engine import Tx
 from daemon.store.lines import devices
@@ -65,14 +66,14 @@ async def take_in(
         return replace(Context.open(env, tx, source, times), recovered=recovered)
 
     def job(tx: Tx) -> Ingested:
-        found = _take_all(opened(tx), parts)
+        found = _take_all(opened(tx), parts, process_message)
         if also is not None:
             also(tx, found)
         return found
 
     try:
         return await env.store.write(job)
-    except INTERNAL_ERRORS as fault:
+    except internal_errors(env) as fault:
         slowly = await _one_by_one(env, opened, parts, fault)
         if also is not None:
             await env.store.write(lambda tx: also(tx, slowly))
@@ -82,21 +83,30 @@ async def take_in(
 async def _one_by_one(
     env: Env, opened: Callable[[Tx], Context], parts: Sequence[ReadPart], fault: Exception
 ) -> Ingested:
-    """Store each part alone; a part that causes an internal error is stored without parsing it."""
+    """Store each part alone; a message that causes an internal error is stored without reading it.
+
+    A part that cannot even be stored as one of a message is stored as a message of its own.
+    """
     results, faults = list[Ingested](), [describe_error(fault)]
+
+    def take(tx: Tx, part: ReadPart) -> Ingested:
+        return _take_all(opened(tx), [part], process_message)
+
+    def store_whole(tx: Tx, part: ReadPart) -> Ingested:
+        return _take_all(opened(tx), [part], record_fault)
+
+    def store_only(tx: Tx, part: ReadPart) -> Ingested:
+        return _take_all(opened(tx), [part], record_fault, read=False)
+
     for part in parts:
-
-        def job(tx: Tx, part: ReadPart = part) -> Ingested:
-            return _take_all(opened(tx), [part])
-
-        def store_only(tx: Tx, part: ReadPart = part) -> Ingested:
-            return _take_all(opened(tx), [part], read=False)
-
-        try:
-            results.append(await env.store.write(job))
-        except INTERNAL_ERRORS as error:
-            faults.append(describe_error(error))
-            results.append(await env.store.write(store_only))
+        for work in (take, store_whole):
+            try:
+                results.append(await env.store.write(partial(work, part=part)))
+                break
+            except internal_errors(env) as error:
+                faults.append(describe_error(error))
+        else:
+            results.append(await env.store.write(partial(store_only, part=part)))
     return Ingested(
         sum(result.new_parts for result in results),
         tuple(one for result in results for one in result.concluded),
@@ -105,10 +115,16 @@ async def _one_by_one(
     )
 
 
-def _take_all(context: Context, parts: Sequence[ReadPart], *, read: bool = True) -> Ingested:
+def _take_all(
+    context: Context,
+    parts: Sequence[ReadPart],
+    process: Callable[[Context, JoinedMessage], MessageState],
+    *,
+    read: bool = True,
+) -> Ingested:
     new_parts, concluded, joined = 0, list[tuple[str, MessageState]](), list[JoinedMessage]()
     for part in parts:
-        taken = store_part(context, part) if read else store_unread(context, part, "internal_error")
+        taken = store_part(context, part) if read else store_unread(context, part, INTERNAL_ERROR)
         new_parts += taken is not None
         if isinstance(taken, JoinedMessage):
             joined.append(taken)
@@ -117,6 +133,6 @@ def _take_all(context: Context, parts: Sequence[ReadPart], *, read: bool = True)
     # After an absence a phone hands over its slots in any order. In the network's order the balances join at once.
     joined.sort(key=lambda whole: whole.sent_at or 0)
     for whole in joined:
-        concluded.append((whole.message_id, process_message(context, whole)))
+        concluded.append((whole.message_id, process(context, whole)))
     times = (whole.sent_at for whole in joined if whole.sent_at is not None)
     return Ingested(new_parts, tuple(concluded), sent_at=tuple(times))

@@ -45,7 +45,7 @@ from daemon.steps.pay import (
 )
 from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import balances, messages
-from daemon.store.messages.balances import Chain, Known
+from daemon.store.messages.balances import Chain, ChainRecord, Known
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus, TrustLevel
 from parsers import reading as readings
@@ -183,8 +183,12 @@ def apply_line(
     decided: str | None = None,
 ) -> int:
     """Store the entries that changed, and act on each; return how many held messages but `decided` were settled."""
-    settled = 0
-    for before, entry in line.changes():
+    settled, changes = 0, line.changes()
+    for before, entry in changes:
+        if before is not None and before.gives_up_place(entry):
+            # An earlier message may take its place, and two in one place are refused.
+            balances.clear_position(context.tx, entry.key)
+    for before, entry in changes:
         if before is None:
             assert arrival is not None, "only the message that comes in has no entry"
             _act_on_new(context, chain, line, entry, arrival)
@@ -274,7 +278,8 @@ def _hold_new(context: Context, chain: Chain, line: Line, entry: Entry, arrival:
     if reason is ReviewReason.FOREIGN_SMSC and line.fits(entry):
         _notify_foreign(context, chain, entry)
     details = _details(context, chain, line, entry)
-    if untrusted and balances.doubtful_since(context.tx, chain, context.now - HOUR_US) > FLOOD:
+    since = context.now - HOUR_US
+    if _can_share(entry) and balances.doubtful_since(context.tx, chain, since) > FLOOD:
         _group(context, chain, entry, reason, details)
         return
     transaction_id = None if transaction is None else transaction.id
@@ -326,6 +331,15 @@ def _notify_foreign(context: Context, chain: Chain, entry: Entry) -> None:
         _notify(context, Notice.SMSC_UNKNOWN, entry)
 
 
+def _can_share(entry: Entry) -> bool:
+    """Return whether a decision on the review of a flood reaches a message (`balances.flood`)."""
+    return entry.standing is Standing.HELD and entry.why in {
+        Why.FOREIGN,
+        Why.NO_SMSC,
+        Why.DOUBTED,
+    }
+
+
 def _group(
     context: Context, chain: Chain, entry: Entry, reason: ReviewReason, details: dict[str, Any]
 ) -> None:
@@ -344,18 +358,33 @@ def decide_flood(context: Context, review: Review, *, genuine: bool) -> int:
 
     A rejection rejects them all. After an approval they wait for a review of their own.
     """
-    known = balances.of_message(context.tx, review.message_id)
-    if known is None or "group" not in json.loads(review.details):
+    if genuine:
+        _pass_on_flood(context, review)
         return 0
-    if not genuine:
-        return balances.refute_flood(context.tx, known.chain, known.entry.seq)
-    count, first = balances.flood(context.tx, known.chain, known.entry.seq)
+    leader = _leader(context, review)
+    return (
+        0 if leader is None else balances.refute_flood(context.tx, leader.chain, leader.entry.seq)
+    )
+
+
+def _pass_on_flood(context: Context, review: Review) -> None:
+    """Open a review of the other messages of a flood, whose review is closed."""
+    leader = _leader(context, review)
+    if leader is None:
+        return
+    count, first = balances.flood(context.tx, leader.chain, leader.entry.seq)
     following = None if first is None else balances.of_message(context.tx, first)
     if following is not None:
         entry = following.entry
         details = {"group": count, "why": entry.why}
         open_message_review(context, entry.key, _reason(entry), details, tell=False)
-    return 0
+
+
+def _leader(context: Context, review: Review) -> ChainRecord | None:
+    """Return the entry of the message that has the review of a flood; None if it is another review."""
+    if "group" not in json.loads(review.details):
+        return None
+    return balances.of_message(context.tx, review.message_id)
 
 
 def learn_smsc(context: Context, chain: Chain, entry: Entry, source: SmscSource) -> None:
@@ -370,6 +399,7 @@ def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, 
     """Act on the new standing of an earlier message; return 1 if it was held and is settled now."""
     if entry.standing is before.standing:
         balances.change(context.tx, entry)
+        _leave_flood(context, before, entry)
         return 0
     paid = messages.payment_of(context.tx, entry.key) is not None
     if entry.standing is Standing.REFUTED:
@@ -384,7 +414,19 @@ def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, 
     review = None if paid else reviews.open_for_message(context.tx, entry.key)
     if review is not None and entry.standing is not Standing.HELD:
         reviews.set_reason(context.tx, review.id, _reason(entry))
+    _leave_flood(context, before, entry)
     return 0
+
+
+def _leave_flood(context: Context, before: Entry, entry: Entry) -> None:
+    """Open a review of a held message that a decision on the review of its flood no longer reaches."""
+    if not _can_share(before) or _can_share(entry):
+        return
+    row = messages.get(context.tx, entry.key)
+    is_held = row is not None and row.state is MessageState.HELD
+    if is_held and reviews.open_for_message(context.tx, entry.key) is None:
+        details = {"why": entry.why, **({"doubts": list(entry.doubts)} if entry.doubts else {})}
+        open_message_review(context, entry.key, _reason(entry), details, tell=False)
 
 
 def _act_on_refuted(context: Context, entry: Entry, actor: str, *, paid: bool) -> None:
@@ -395,10 +437,13 @@ def _act_on_refuted(context: Context, entry: Entry, actor: str, *, paid: bool) -
     if entry.pays:
         _notify(context, Notice.RECEIPT_FORGED, entry)
     _release_waiting_for(context, entry.key)
+    if entry.why is not Why.PERSON:
+        return
+    messages.mark_rejected(context.tx, entry.key)
     review = reviews.open_for_message(context.tx, entry.key)
-    if review is not None and entry.why is Why.PERSON:
+    if review is not None:
         reviews.close(context.tx, review.id, "rejected", by=actor, now=context.now)
-        messages.mark_rejected(context.tx, entry.key)
+        _pass_on_flood(context, review)
 
 
 def judge_without_doubt(context: Context, chain: Chain, entry: Entry) -> bool:
@@ -425,6 +470,7 @@ def _release(context: Context, entry: Entry, actor: str) -> int:
     if review is not None:
         state = "superseded" if actor == "momo" else "approved"
         reviews.close(context.tx, review.id, state, by=actor, now=context.now)
+        _pass_on_flood(context, review)
     outcome = Outcome(MessageState.NOT_PAYMENT)
     accept_message(context, StoredMessage.before(row), outcome, reading)
     messages.record_release(context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id)
@@ -610,6 +656,8 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
         return 0
     through = [] if genuine else _approved_through(context, chain, entry)
     also = [message_id, *(one.key for one in through)]
+    if through and entry.smsc is not None:
+        also += balances.tail_beside(context.tx, chain, entry.smsc)
     line = Line(balances.state(context.tx, chain, entry.time, also=also, foreign=True))
     if not genuine:
         line.reject(message_id)

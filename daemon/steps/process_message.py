@@ -8,7 +8,7 @@ from daemon.core.model import Message
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver, SenderType
 from daemon.steps import confirmed_wordings, imported_message
-from daemon.steps.context import Context, JoinedMessage, Outcome, StoredMessage
+from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, Outcome, StoredMessage
 from daemon.steps.judge import judge_message
 from daemon.steps.pay import open_message_review
 from daemon.steps.store_parts import Unread
@@ -64,6 +64,16 @@ def record_unreadable(context: Context, unread: Unread) -> MessageState:
     return _write(
         context, unread.message_id, None, Outcome(MessageState.UNPARSED, reasons=[unread.why])
     )
+
+
+def record_fault(context: Context, whole: JoinedMessage) -> MessageState:
+    """Store a complete message that met an internal error; `momo messages reparse` reads it when momo is mended.
+
+    One with rivals is stored without its text, and so not read again: then it would look like the only one.
+    """
+    body = None if whole.ambiguous else whole.body
+    outcome = Outcome(MessageState.UNPARSED, reasons=[INTERNAL_ERROR])
+    return _write(context, whole.message_id, body, outcome)
 
 
 def sender_doubts(context: Context, parts: Iterable[Deliver]) -> list[str]:

@@ -12,10 +12,12 @@ class Database(Protocol):
 
     Attributes:
         errors: The exceptions of its connections.
+        row_errors: Those about the values of one row: the job that met one is their cause, and no other job.
         server: The server and the database for people, without a password; empty for a file.
     """
 
     errors: tuple[type[Exception], ...]
+    row_errors: tuple[type[Exception], ...]
     server: str
 
     def connect(self, now_us: int, readers: int, *, create: bool) -> tuple[Any, list[Any]]:

@@ -326,6 +326,11 @@ class Store:
             raise found from error
 
     @property
+    def row_errors(self) -> tuple[type[Exception], ...]:
+        """The exceptions of the database about the values of one row; `write` raises them as they are."""
+        return self._database.row_errors
+
+    @property
     def is_open(self) -> bool:
         """Whether the database is open."""
         return self._writer is not None

@@ -35,6 +35,7 @@ class SqliteFile:
     """The file at a path (`daemon.store.database.Database`)."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    row_errors: tuple[type[Exception], ...] = (sqlite3.DataError, sqlite3.IntegrityError)
     server = ""
 
     def __init__(self, path: str) -> None:

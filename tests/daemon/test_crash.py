@@ -69,6 +69,13 @@ def test_a_log_line_about_a_fault_quotes_nothing() -> None:
         assert private not in out.getvalue()
 
 
+def test_a_log_line_about_a_refused_row_has_none_of_its_values() -> None:
+    refused = ValueError(
+        'violates check "home"\nDETAIL:  Failing row contains (7, KOFI ANTWI BADU).'
+    )
+    assert describe_error(refused) == 'ValueError: violates check "***"'
+
+
 def test_a_thread_that_dies_is_masked_too(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

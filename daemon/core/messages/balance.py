@@ -263,6 +263,14 @@ class Line:
                 self._accept_after_end(path, Why.BETWEEN)
             self._settle()
 
+    def maybe_taken(self, now: int) -> list[Entry]:
+        """Return the held foreign messages whose place in the chain a home message may have taken."""
+        return [
+            one
+            for one in self.foreign
+            if now - one.stored_at > BETWEEN_US and self.is_passed(one.time)
+        ]
+
     def refute_taken(self, taken: Iterable[Entry], now: int) -> None:
         """Refute held foreign messages if a home message has taken their place."""
         times: dict[int, list[int]] = {}
@@ -270,11 +278,10 @@ class Line:
             if one.home and one.standing is Standing.ACCEPTED:
                 for before in one.balances_before:
                     times.setdefault(before, []).append(one.time)
-        for entry in self.foreign:
-            if now - entry.stored_at > BETWEEN_US and self.is_passed(entry.time):
-                near = (time for before in entry.balances_before for time in times.get(before, ()))
-                if any(abs(time - entry.time) <= BETWEEN_US + REORDERED_US for time in near):
-                    self._put(entry, standing=Standing.REFUTED, why=Why.CONTRADICTED)
+        for entry in self.maybe_taken(now):
+            near = (time for before in entry.balances_before for time in times.get(before, ()))
+            if any(abs(time - entry.time) <= BETWEEN_US + REORDERED_US for time in near):
+                self._put(entry, standing=Standing.REFUTED, why=Why.CONTRADICTED)
 
     def approve(self, key: str) -> bool:
         """Accept a message that an operator approved, and its whole row; return whether its balance joins."""
@@ -446,7 +453,13 @@ class Line:
         if not self._fills_gap(entries, Why.PERSON, anyhow=older):
             if older:
                 for entry in entries:
-                    self._put(entry, standing=Standing.ACCEPTED, why=Why.PERSON, row=None)
+                    self._put(
+                        entry,
+                        standing=Standing.ACCEPTED,
+                        why=Why.PERSON,
+                        row=None,
+                        position=None,
+                    )
             else:
                 self._accept_after_end(entries, Why.PERSON)
         self._settle()

@@ -122,6 +122,14 @@ class Entry(Struct, frozen=True, kw_only=True):
         """Whether an amount before it is not accounted for."""
         return bool(self.gap_minor) and self.gap_left is not None
 
+    def gives_up_place(self, now: "Entry") -> bool:
+        """Return whether it has a place in the chain that it has no longer when it is judged as `now`."""
+        return (
+            self.standing is Standing.ACCEPTED
+            and self.position is not None
+            and (now.standing is not Standing.ACCEPTED or now.position != self.position)
+        )
+
 
 class Absence(Struct, frozen=True):
     """A time without a modem, microseconds; `until` is None while it lasts."""

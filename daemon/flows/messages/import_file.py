@@ -25,7 +25,7 @@ from daemon.env import Env
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.modem.codec.pdu_fields import Deliver
-from daemon.steps.context import INTERNAL_ERRORS, Context, JoinedMessage
+from daemon.steps.context import Context, JoinedMessage, internal_errors
 from daemon.steps.process_message import process_message, sender_doubts
 from daemon.steps.store_parts import store_part
 from daemon.store import journal
@@ -136,7 +136,7 @@ async def import_messages(
         return await env.store.write(lambda tx: job(tx, entries))
     except _Undone as undone:
         return undone.taken
-    except INTERNAL_ERRORS:
+    except internal_errors(env):
         return await _one_by_one(env, entries, job)
 
 
@@ -152,7 +152,7 @@ async def _one_by_one(env: Env, entries: Sequence[Entry], job: _Job) -> Sequence
             found += await env.store.write(alone)
         except _Undone as undone:
             found += undone.taken
-        except INTERNAL_ERRORS as fault:
+        except internal_errors(env) as fault:
             found.append(
                 ImportedEntry(
                     ImportResult.UNREADABLE, why=f"an error in momo: {type(fault).__name__}"

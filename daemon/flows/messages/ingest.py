@@ -8,6 +8,7 @@ untrusted. A message that still cannot be parsed is left unchanged, so another r
 """
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -20,14 +21,14 @@ from daemon.core.messages.message_journal import Record
 from daemon.core.model import Message
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps.context import Context
+from daemon.steps.context import Context, internal_errors
 from daemon.steps.intake import Ingested, take_in
 from daemon.steps.process_message import (
     process_message,
     read_message,
     reload_joined,
 )
-from daemon.store.engine import Tx
+from daemon.store.engine import Reader, Tx
 from daemon.store.messages import balances, messages
 from daemon.wire import MessageState, TrustLevel
 from parsers.reading import Unreadable
@@ -147,20 +148,37 @@ class Reparsed(Struct, frozen=True):
 
 
 async def reparse(env: Env, wanted: ReparseSelection) -> Reparsed:
-    """Parse one batch again.
+    """Parse one batch again. A message that still causes an internal error is left as it is.
 
     Raises:
         Unavailable: Nothing could be written.
     """
     times = env.times()
 
-    def job(tx: Tx) -> Reparsed:
-        batch = messages.unparsed(tx, wanted.ids, after=wanted.after, limit=BATCH)
-        read = [one for row in batch if (one := _again(env, tx, row, times, wanted)) is not None]
-        rest = batch[-1].seq if len(batch) == BATCH else None
-        return Reparsed(len(batch), tuple(read), rest)
+    def batch(reader: Reader) -> list[Message]:
+        return messages.unparsed(reader, wanted.ids, after=wanted.after, limit=BATCH)
 
-    return await env.store.write(job)
+    def job(tx: Tx) -> Reparsed:
+        rows = batch(tx)
+        return _reparsed(rows, [_again(env, tx, row, times, wanted) for row in rows])
+
+    try:
+        return await env.store.write(job)
+    except internal_errors(env):
+        rows, read = await env.store.read(batch), list[dict[str, Any] | None]()
+    for row in rows:
+
+        def alone(tx: Tx, row: Message = row) -> dict[str, Any] | None:
+            return _again(env, tx, row, times, wanted)
+
+        with contextlib.suppress(*internal_errors(env)):
+            read.append(await env.store.write(alone))
+    return _reparsed(rows, read)
+
+
+def _reparsed(rows: Sequence[Message], read: Sequence[dict[str, Any] | None]) -> Reparsed:
+    found = tuple(one for one in read if one is not None)
+    return Reparsed(len(rows), found, rows[-1].seq if len(rows) == BATCH else None)
 
 
 def _again(

@@ -47,7 +47,7 @@ SELECT COUNT(*), SUM(CASE WHEN moved < 0 THEN -moved ELSE 0 END), SUM(CASE WHEN 
 FROM (
     SELECT gap_minor AS gap,
            CASE WHEN pays = 1 OR effects = '[]' THEN 0
-                WHEN effects NOT LIKE '%,%' THEN CAST(TRIM(effects, '[]') AS INTEGER)
+                WHEN effects NOT LIKE '%,%' THEN CAST(TRIM(effects, '[]') AS BIGINT)
                 -- The message does not say how much of the balance left, so the balances do.
                 ELSE after_minor - COALESCE(LAG(after_minor) OVER (ORDER BY {_FORWARDS}), :opening)
                      - COALESCE(gap_minor, 0) END AS moved

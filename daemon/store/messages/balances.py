@@ -195,7 +195,7 @@ def receipt_times(reader: Reader, chain: Chain, since: int) -> list[int]:
 def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple[int, int | None]:
     """Return the sum of the receipts in the chain in a period, in minor units, and the time of the first one."""
     row = reader.one(
-        "SELECT SUM(CAST(TRIM(effects, '[]') AS INTEGER)), MIN(at) "
+        "SELECT SUM(CAST(TRIM(effects, '[]') AS BIGINT)), MIN(at) "
         f"{_OF_LINE} AND at >= :since AND at < :until AND standing = 'accepted' AND pays = 1",
         chain.params(since=since, until=until),
     )
@@ -206,7 +206,7 @@ def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple
 def paid_unconfirmed(reader: Reader, chain: Chain, day: int) -> int:
     """Return the sum that paid on a day before it was confirmed and is not confirmed yet, in minor units."""
     found = reader.value(
-        "SELECT SUM(CAST(TRIM(effects, '[]') AS INTEGER)) "
+        "SELECT SUM(CAST(TRIM(effects, '[]') AS BIGINT)) "
         f"{_OF_LINE} AND unconfirmed_day = :day AND (standing <> 'accepted' OR after_minor IS NULL OR why = 'first')",
         chain.params(day=day),
     )
@@ -273,6 +273,11 @@ def change(tx: Tx, entry: Entry) -> None:
     )
 
 
+def clear_position(tx: Tx, message_id: str) -> None:
+    """Take an entry out of its place in the chain, before its new judgement is stored."""
+    tx.run(f"UPDATE line_balances SET position = NULL WHERE {_OF_MESSAGE}", {"id": message_id})
+
+
 def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
     """Return the entries after an unexplained difference that no operator acknowledged, by SIM key, oldest first."""
     found: dict[str, list[Entry]] = {}
@@ -301,16 +306,21 @@ def acknowledge_gap(tx: Tx, entry: Entry, *, notes: str | None, by: str, now: in
 def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[Entry]:
     """Return receipts, home or of a source without SMSC, that wait unpaid since before `stored_before`, the oldest first.
 
-    No notice mentioned them yet. Those that share the review of a flood are not among them.
+    No notice mentioned them yet. Those that share the review of a flood are not among them. Those of the chain wait for a
+    decision: the first one of a line above the limit, and doubted ones.
     """
     rows = reader.all(
-        f"SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 "
+        f"SELECT * FROM (SELECT {_COLUMNS} FROM line_balances WHERE standing IN ('unconfirmed', 'held') AND (home = 1 OR why = 'no_smsc') AND pays = 1 "
         "AND told_at IS NULL AND stored_at <= :before AND unconfirmed_day IS NULL AND (home = 1 OR EXISTS "
         f"(SELECT 1 FROM reviews r WHERE r.message_id = {_MESSAGE} AND r.state = 'open')) "
-        "ORDER BY stored_at, seq LIMIT :limit",
+        "ORDER BY stored_at, seq LIMIT :limit) part "
+        f"UNION ALL SELECT * FROM (SELECT {_COLUMNS_B} FROM reviews r JOIN messages m ON m.id = r.message_id "
+        "JOIN line_balances b ON b.message_seq = m.seq WHERE r.state = 'open' AND r.branch_id IS NULL "
+        "AND m.payment_id IS NULL AND b.standing = 'accepted' AND b.pays = 1 AND b.told_at IS NULL AND b.stored_at <= :before "
+        "ORDER BY b.stored_at, b.seq LIMIT :limit) part",
         {"before": stored_before, "limit": limit},
     )
-    return [_entry(row) for row in rows]
+    return sorted((_entry(row) for row in rows), key=lambda one: (one.stored_at, one.seq))
 
 
 def doubtful_since(reader: Reader, chain: Chain, since: int) -> int:
@@ -419,6 +429,16 @@ def accepted_through(reader: Reader, chain: Chain, smsc: str) -> list[Entry]:
         chain.params(smsc=smsc),
     )
     return [_entry(row) for row in rows]
+
+
+def tail_beside(reader: Reader, chain: Chain, smsc: str) -> list[str]:
+    """Return the keys of the newest messages of the chain that came through other SMSCs: its end without this one."""
+    rows = reader.all(
+        f"SELECT {_MESSAGE} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL "
+        f"AND COALESCE(smsc, '') <> :smsc ORDER BY position DESC, seq DESC LIMIT {TAIL}",
+        chain.params(smsc=smsc),
+    )
+    return [row[0] for row in rows]
 
 
 def expect_test_payment(tx: Tx, sim_key: str, amount_minor: int, expires_at: int) -> None:

@@ -68,6 +68,11 @@ class Server:
     """The database at an address such as `postgresql:///momo` (libpq's connection URIs)."""
 
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
+    row_errors: tuple[type[Exception], ...] = (
+        psycopg.DataError,
+        psycopg.IntegrityError,
+        psycopg.errors.ProgramLimitExceeded,
+    )
 
     def __init__(self, url: str) -> None:
         given = psycopg.conninfo.conninfo_to_dict(url)

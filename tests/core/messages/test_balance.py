@@ -312,6 +312,20 @@ def test_an_approval_takes_the_whole_row_into_the_chain() -> None:
     assert wallet.tell(entry(9, 500, 42_500)) is ACCEPTED
 
 
+def test_an_approved_row_that_the_chain_has_passed_does_not_become_its_end() -> None:
+    wallet = Wallet()
+    wallet.tell(entry(10, 500, 50_500))
+    wallet.change(lambda line: line.approve("m10"))
+    wallet.tell(entry(20, 500, 51_000))
+    row = [entry(10 + one, 100, 200_000 + 100 * one, late=15) for one in range(1, 7)]
+    wallet.tell(*row)
+    wallet.change(lambda line: line.approve("m12"))
+    assert wallet.standings(*(one.key for one in row)) == [ACCEPTED] * 6
+    assert {wallet.entries[one.key].position for one in row} == {None}
+    assert wallet.end == 51_000
+    assert wallet.tell(entry(30, 500, 51_500)) is ACCEPTED
+
+
 def test_an_approved_foreign_message_takes_those_with_it_that_join_it_by_the_same_smsc() -> None:
     wallet = Wallet()
     wallet.tell(*(entry(n, 500, 10_000 + n * 500, home=False) for n in range(1, 4)))

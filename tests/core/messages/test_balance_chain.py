@@ -2,12 +2,16 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from daemon.core.messages.balance_chain import (
+    Standing,
     effects_of,
     is_in_chain,
 )
 from parsers.money import Money
 from parsers.reading import Kind, NotPayment, Payment, Reading, Reversal, Unreadable
+from tests.fakes.balance_line import entry
 from tests.fakes.each import each
 
 SAID: Any = {"network": "mtn", "wording": "w"}
@@ -64,3 +68,12 @@ def test_what_neither_moves_nor_names_a_balance_is_no_part_of_the_chain(
     reading: Reading, *, wanted: bool
 ) -> None:
     assert is_in_chain(reading) is wanted
+
+
+def test_an_entry_gives_up_its_place_when_it_leaves_the_chain_or_moves() -> None:
+    placed = replace(entry(1, 500, 10_500), standing=Standing.ACCEPTED, position=4)
+    assert placed.gives_up_place(replace(placed, standing=Standing.REFUTED, position=None))
+    assert placed.gives_up_place(replace(placed, position=5))
+    assert not placed.gives_up_place(replace(placed, doubts=("x",)))
+    assert not replace(placed, standing=Standing.UNCONFIRMED).gives_up_place(placed)
+    assert not replace(placed, position=None).gives_up_place(placed)
