@@ -200,7 +200,7 @@ def _as_unavailable(error: Exception) -> Exception:
             cause=FaultCause.DATABASE_UNREADABLE,
             next_step="momo doctor db disk",
         )
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    if migrate.is_damage(error):
         return migrate.DatabaseDamaged(text)
     return error
 
