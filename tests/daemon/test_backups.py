@@ -18,7 +18,7 @@ from daemon import wire
 from daemon.core.upkeep.disk_space import TIGHT_BYTES
 from daemon.flows.upkeep import backups
 from daemon.open_shop import StartError, open_shop
-from daemon.store.upkeep import backup
+from daemon.store.upkeep import backup, inspect, operator_sql
 from daemon.store.upkeep.backup import shop_mark
 from daemon.wire import Places
 from tests.fakes.clock import FakeClock
@@ -158,6 +158,31 @@ def test_a_copy_can_be_put_elsewhere_and_over_nothing(shop: Places, tmp_path: Pa
     assert target.stat().st_mode & 0o777 == 0o600
     with pytest.raises(backup.BackupBad, match="already exists"):
         backups.restore(shop, None, NOW, dry_run=False, to=str(target))
+
+
+@pytest.mark.parametrize("folder", ["{}/shop #1", "{}/what?", "{}/a%20b", "/{}/begins-with-two"])
+def test_a_folder_may_have_any_name(folder: str, tmp_path: Path) -> None:
+    home = folder.format(tmp_path)
+    Path(home).mkdir()
+    places = wire.places({"MOMO_HOME": home}, os.getuid(), "/tmp")
+    make_small_shop(places.database)
+    with inspect.open_readonly(places.database) as reader:
+        assert inspect.damage(reader) == ""
+    assert inspect.check_upgrade(places, NOW)["state"] == "current"
+    made = backups.create(places, None, NOW)
+    assert made["rows"]["payments"] == 1
+    assert shop_mark(places.database)
+    run(places, PAY)
+    assert backups.drill(places, made["id"], NOW)["drilled"]
+    told = backups.restore(places, made["id"], NOW, dry_run=False)
+    assert told["payments_since"] == 1
+    with operator_sql.open_for_operator(
+        places.database, lambda: 0.0, "0f" * 8, show_phones=True
+    ) as sql:
+        assert sql.export(f"{home}/out.db")["payments"] == 1
+    assert (Path(home) / "out.db").is_file()
+    # No other file was opened or made.
+    assert [path.name for path in Path(home).parent.iterdir()] == [Path(home).name]
 
 
 def test_a_copy_that_is_not_sound_is_never_put_back(shop: Places) -> None:
@@ -378,7 +403,7 @@ from pathlib import Path
 from daemon import wire
 from daemon.flows.upkeep import backups
 from daemon.store.engine import Store
-from daemon.store.upkeep import backup
+from daemon.store.upkeep import backup, inspect, operator_sql
 
 where, verb, name = sys.argv[1:]
 places = wire.places(os.environ, os.getuid(), "/tmp")

@@ -21,7 +21,7 @@ from daemon.core.errors import MomoError
 from daemon.runtime.disk import sync
 from daemon.store import migrate
 from daemon.store.engine import Store
-from daemon.store.sqlite_file import BUSY_MS
+from daemon.store.sqlite_file import BUSY_MS, file_uri
 from daemon.store.upkeep import ledger_check
 from daemon.wire import Places
 from parsers.times import render
@@ -102,7 +102,7 @@ def before_upgrade(places: Places, now: datetime) -> Path | None:
     if not path.is_file():
         return None
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(path, "mode=ro"), uri=True)) as base:
             schema = migrate.schema_version(lambda sql: base.execute(sql).fetchall())
     except (sqlite3.Error, migrate.DatabaseNewer, migrate.DatabaseForeign):
         return None
@@ -125,7 +125,7 @@ def copy(source: str, target: Path) -> None:
     """
 
     def copy_into(writing: sqlite3.Connection) -> None:
-        with contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as reading:
+        with contextlib.closing(sqlite3.connect(file_uri(source, "mode=ro"), uri=True)) as reading:
             reading.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             # All pages in one step: with smaller steps, another process's write would restart the copy each time.
             reading.backup(writing, pages=-1)
@@ -183,7 +183,7 @@ def verify_copy(path: Path) -> Copy:
     if not path.is_file():
         raise BackupBad(f"{path} is not there")
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(path, "immutable=1"), uri=True)) as base:
             return _verified(base, path)
     except sqlite3.Error as error:
         raise BackupBad(f"{path} is not a sound database: {error}") from error
@@ -231,8 +231,8 @@ def count_losses(old: Path, new: Path) -> tuple[int, int]:
         although the old one had delivered them. (0, 0) if the old one cannot be read.
     """
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{new}?immutable=1", uri=True)) as base:
-            base.execute("ATTACH DATABASE :old AS old", {"old": f"file:{old}?immutable=1"})
+        with contextlib.closing(sqlite3.connect(file_uri(new, "immutable=1"), uri=True)) as base:
+            base.execute("ATTACH DATABASE :old AS old", {"old": file_uri(old, "immutable=1")})
             (payments,) = base.execute(
                 "SELECT COUNT(*) FROM old.payments o LEFT JOIN payments n ON n.id = o.id WHERE n.id IS NULL"
             ).fetchone()
@@ -374,7 +374,7 @@ def shop_mark(database: str) -> str | None:
     from the mark.
     """
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(database, "mode=ro"), uri=True)) as base:
             base.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             row = base.execute("SELECT account_key FROM shop").fetchone()
     except sqlite3.Error:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from daemon.core.errors import MomoError, Unavailable
 from daemon.store import migrate
 from daemon.store.engine import Reader, Store
-from daemon.store.sqlite_file import BUSY_MS
+from daemon.store.sqlite_file import BUSY_MS, file_uri
 from daemon.store.upkeep import backup, ledger_check
 from daemon.store.upkeep.backup import entries
 from daemon.wire import Places
@@ -99,7 +99,7 @@ def open_readonly(path: str) -> Iterator[Reader]:
     """
     try:
         base = sqlite3.connect(
-            f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+            file_uri(path, "mode=ro"), uri=True, isolation_level=None, check_same_thread=False
         )
         with contextlib.closing(base):
             base.execute("PRAGMA query_only = ON")
@@ -284,7 +284,7 @@ def check_upgrade(places: Places, now: datetime) -> dict[str, Any]:
     found: dict[str, Any] = {"state": "current", "schema": 0, "program_schema": len(known)}
     why = ""
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(path, "mode=ro"), uri=True)) as base:
             (found["schema"],) = base.execute("PRAGMA user_version").fetchone()
             migrate.check_sound(base, str(path))
             if migrate.schema_version(lambda sql: base.execute(sql).fetchall()) < len(known):
