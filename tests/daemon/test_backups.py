@@ -15,9 +15,12 @@ import pytest
 
 from daemon import __main__ as program
 from daemon import wire
+from daemon.core.errors import Unavailable
 from daemon.core.upkeep.disk_space import TIGHT_BYTES
 from daemon.flows.upkeep import backups
-from daemon.open_shop import StartError, open_shop
+from daemon.open_shop import StartError, connect, new_store, open_shop
+from daemon.runtime.config import Config, StoreSettings
+from daemon.store.engine import Store
 from daemon.store.upkeep import backup, inspect, operator_sql
 from daemon.store.upkeep.backup import shop_mark
 from daemon.wire import Places
@@ -103,6 +106,52 @@ def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(old_shop: Places) -
     # The copy allows a return to the old program.
     restored = backups.restore(places, entry.id, NOW, dry_run=True)
     assert restored["schema"] == 1
+
+
+def left_in_log(places: Places, statement: str) -> None:
+    """Run a statement that stands in the log alone, as after a power cut."""
+    writer = (
+        "import os, signal, sqlite3, sys; b = sqlite3.connect(sys.argv[1], isolation_level=None); "
+        "b.execute('PRAGMA wal_autocheckpoint = 0'); b.execute(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", writer, places.database, statement], check=False)
+    assert Path(f"{places.database}-wal").stat().st_size > 0
+
+
+def test_each_failed_attempt_to_open_an_old_shop_uses_the_same_copy(
+    old_shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.store.sqlite_file.BUSY_MS", 1)
+    places, clock, store = old_shop, FakeClock(), Store(old_shop.database)
+    left_in_log(places, PAY)
+    other = sqlite3.connect(places.database, isolation_level=None)
+
+    def fail_to_open() -> list[int]:
+        """Return the payments in each copy, the newest first."""
+        for _ in range(3):
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(Unavailable, match="locked"):
+                connect(places, store, clock, create=False)
+            other.execute("ROLLBACK")
+            clock.advance(5)
+        return [payments(entry.path) for entry in backup.entries(places)]
+
+    assert fail_to_open() == [2]
+    # A change that came meanwhile is copied too, whatever the clock says.
+    other.execute("DELETE FROM payments WHERE id = 'p2'")
+    clock.jump(-3 * 365 * 24 * 3600)
+    assert fail_to_open() == [2, 1]
+    connect(places, store, clock, create=False)
+    assert len(backup.entries(places)) == 2
+    store.close()
+    other.close()
+
+
+def test_an_old_file_is_not_copied_for_a_shop_that_moved_to_a_server(old_shop: Places) -> None:
+    store = new_store(old_shop, Config(store=StoreSettings("postgresql://momo@127.0.0.1:1/momo")))
+    with pytest.raises(Unavailable):
+        connect(old_shop, store, FakeClock(), create=False)
+    assert backup.entries(old_shop) == []
 
 
 def test_without_room_for_that_copy_the_schema_stays_as_it_is(old_shop: Places) -> None:
@@ -502,13 +551,7 @@ def test_a_kill_at_each_step_of_a_restore_leaves_the_old_shop_whole_or_the_new_o
     where: str, expected: int, shop: Places
 ) -> None:
     made = backups.create(shop, None, NOW)
-    # A payment that stands in the log alone, as after a power cut.
-    writer = (
-        "import os, signal, sqlite3, sys; b = sqlite3.connect(sys.argv[1], isolation_level=None); "
-        "b.execute('PRAGMA wal_autocheckpoint = 0'); b.execute(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    subprocess.run([sys.executable, "-c", writer, shop.database, PAY], check=False)
-    assert Path(f"{shop.database}-wal").stat().st_size > 0
+    left_in_log(shop, PAY)
     killed(shop, where, "restore", made["id"])
     assert payments(shop.database) == expected
     again = backups.restore(shop, made["id"], NOW.replace(day=24), dry_run=False)

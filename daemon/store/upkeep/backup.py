@@ -93,6 +93,9 @@ class Copy(Struct, frozen=True):
 def before_upgrade(places: Places, now: datetime) -> Path | None:
     """Copy a database before this program changes its schema; return the copy, None if the schema stays.
 
+    The copy gets the time of the database's last change, so that the next attempt to open a database that has not
+    changed uses it again, whatever the clock says: each attempt would add a copy, and nothing removes these.
+
     A missing, damaged, newer or foreign file is ignored here; opening it reports the problem with a better message.
 
     Raises:
@@ -108,9 +111,25 @@ def before_upgrade(places: Places, now: datetime) -> Path | None:
         return None
     if not 0 < schema < len(migrate.migrations()):
         return None
-    target = folder(places) / f"momo-before-schema-{schema + 1}-{stamp(now)}.db"
-    copy(str(path), target)
+    prefix = f"before-schema-{schema + 1}-"
+    try:
+        changed_ns = _last_change_ns(path)
+        for entry in entries(places):
+            made = Path(entry.path)
+            if entry.id.startswith(prefix) and made.stat().st_mtime_ns == changed_ns:
+                return made
+        target = folder(places) / f"momo-{prefix}{stamp(now)}.db"
+        copy(str(path), target)
+        os.utime(target, ns=(changed_ns, changed_ns))
+    except OSError as error:
+        raise BackupBad(str(error)) from error
     return target
+
+
+def _last_change_ns(database: Path) -> int:
+    """Return the time of the last change of a database or its write-ahead log. An empty log is made by reading."""
+    found = [Path(f"{database}-wal"), database]
+    return max(path.stat().st_mtime_ns for path in found if path.exists() and path.stat().st_size)
 
 
 def copy(source: str, target: Path) -> None:
