@@ -78,7 +78,7 @@ def test_a_shop_with_a_finding_still_gets_its_backup_and_hears_of_it(shop: Place
 def test_a_copy_that_is_damaged_is_still_removed(
     shop: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def torn(_source: str, target: Path) -> None:
+    def torn(_source: str, target: Path, **_: int) -> None:
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(b"half")
 
@@ -140,7 +140,7 @@ def test_each_failed_attempt_to_open_an_old_shop_uses_the_same_copy(
     # A change that came meanwhile is copied too, whatever the clock says.
     other.execute("DELETE FROM payments WHERE id = 'p2'")
     clock.jump(-3 * 365 * 24 * 3600)
-    assert fail_to_open() == [2, 1]
+    assert fail_to_open() == [1, 2]
     connect(places, store, clock, create=False)
     assert len(backup.entries(places)) == 2
     store.close()
@@ -232,6 +232,49 @@ def test_a_folder_may_have_any_name(folder: str, tmp_path: Path) -> None:
     assert (Path(home) / "out.db").is_file()
     # No other file was opened or made.
     assert [path.name for path in Path(home).parent.iterdir()] == [Path(home).name]
+
+
+DEAD_BATTERY = datetime(2000, 1, 1, tzinfo=UTC)
+AHEAD = datetime(2038, 1, 1, tzinfo=UTC)
+
+
+def test_no_clock_makes_a_prune_remove_the_copy_just_made(shop: Places, stick: Path) -> None:
+    for day in range(1, 20):
+        backups.create(shop, None, NOW.replace(day=day), also_to=str(stick))
+    made = backups.create(shop, None, DEAD_BATTERY, also_to=str(stick))
+    pruned = backups.prune(shop, "2d", dry_run=False, also_to=str(stick))
+    # The next one is of the day before, as far as anybody knows.
+    left = [made["id"], "20261119T080000Z"]
+    assert [entry.id for entry in backup.entries(shop)] == pruned["kept"] == left
+    assert [entry.id for entry in backup.offsite_entries(shop.database, str(stick))] == left
+
+
+def test_no_clock_makes_a_restore_take_an_old_copy(shop: Places) -> None:
+    backups.create(shop, None, AHEAD)
+    for at in (NOW, DEAD_BATTERY):
+        run(shop, PAY.replace("'p2'", f"'p{at.year}'").replace("'0013'", f"'{at.year}'"))
+        made = backups.create(shop, None, at)
+        told = backups.restore(shop, None, NOW, dry_run=False)
+        assert (told["id"], told["payments_since"]) == (made["id"], 0)
+    # It ages too: it is the newest of its own day, until there are enough newer days.
+    kept = backups.prune(shop, "2d", dry_run=False)["kept"]
+    assert kept == ["20000101T000000Z", "20261121T080000Z"]
+
+
+def test_after_a_restore_the_copies_of_the_restored_shop_are_the_newest(
+    shop: Places, stick: Path
+) -> None:
+    first = backups.create(shop, None, NOW, also_to=str(stick))
+    run(shop, PAY)
+    backups.create(shop, None, NOW.replace(day=22), also_to=str(stick))
+    backups.restore(shop, first["id"], NOW.replace(day=23), dry_run=False)
+    made = backups.create(shop, None, NOW.replace(day=24), also_to=str(stick))
+    assert backups.find(shop, None) == Path(made["path"])
+    # Also if the shop's own folder was lost, and only the second place knows the places so far.
+    for entry in backup.entries(shop):
+        Path(entry.path).unlink()
+    last = backups.create(shop, None, DEAD_BATTERY, also_to=str(stick))
+    assert backup.offsite_entries(shop.database, str(stick))[0].id == last["id"]
 
 
 def test_a_copy_that_is_not_sound_is_never_put_back(shop: Places) -> None:
