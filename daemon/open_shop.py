@@ -111,7 +111,7 @@ def connect(
     create: bool,
     first: Callable[[Reader], None] | None = None,
 ) -> None:
-    """Open the database; copy it first if this program changes its schema. Blocking.
+    """Open the database; copy a file first if this program changes its schema. Blocking.
 
     `first` reads what every call needs, before one is answered.
 
@@ -120,7 +120,8 @@ def connect(
         Unavailable: It cannot be used now; a retry may help.
     """
     try:
-        backup.before_upgrade(places, from_us(clock.now_us()))
+        if not store.server:
+            backup.before_upgrade(places, from_us(clock.now_us()))
         store.connect(clock.now_us(), create=create, first=first)
     except BackupBad as error:
         full = isinstance(error, DiskFull)

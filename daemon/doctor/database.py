@@ -44,12 +44,22 @@ def database_checks(system: System) -> Iterator[Check]:
     if not path.is_file():
         yield Check("db.sound", Status.SKIP, NO_SHOP, "momo setup")
         return
+    wrong, unread = "", ""
     try:
         with inspect.open_readonly(str(path)) as reader:
             wrong = inspect.damage(reader, whole=True)
     except inspect.Unreadable as error:
-        wrong = str(error)
-    if wrong:
+        if error.is_damage:
+            wrong = str(error)
+        else:
+            unread = str(error)
+    if unread:
+        yield Check(
+            "db.sound", Status.FAIL,
+            f"the database could not be read, so it is not known whether it is damaged: {unread}",
+            "momo doctor disk db",
+        )  # fmt: skip
+    elif wrong:
         yield Check(
             "db.sound", Status.FAIL,
             f"the database is damaged ({wrong}); a restore keeps the damaged file beside the restored one", _RESTORE,

@@ -163,9 +163,12 @@ class MessageJournal(Struct):
             path = self.folder / f"{_month_of(copy)}.journal"
             if _is_beginning(copy, path):
                 continue
+            # Read before the lock is taken: a stick that hangs must not hold up the messages that come in.
+            theirs = _entries(copy, self.key)
             with self._lock:
+                if _month_of(copy) < self._oldest:
+                    continue  # pruned meanwhile
                 ours = _entries(path, self.key) if path.exists() else []
-                theirs = _entries(copy, self.key)
                 if {one.key for one in theirs} <= {one.key for one in ours}:
                     continue
                 self._make_folder()

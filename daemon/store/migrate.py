@@ -111,12 +111,17 @@ def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = Fals
         rows = connection.execute(f"PRAGMA {check}(3)").fetchall()
         connection.execute("PRAGMA cell_size_check = OFF")
     except sqlite3.DatabaseError as error:
-        name = getattr(error, "sqlite_errorname", "")
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        if is_damage(error):
             raise DatabaseDamaged(f"{path}: {error}") from error
         raise
     if rows != [("ok",)]:
         raise DatabaseDamaged(f"{path}: {'; '.join(str(row[0]) for row in rows)}")
+
+
+def is_damage(error: Exception) -> bool:
+    """Return whether SQLite refuses the content of the file, and not only cannot read it now."""
+    name: str = getattr(error, "sqlite_errorname", "")
+    return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
 def schema_version(query: Query, known: list[Migration] | None = None) -> int:

@@ -151,7 +151,7 @@ def _connect(path: str, now_us: int) -> sqlite3.Connection:
 
 def _connect_reader(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        f"file:{_uri(path)}?mode=ro",
+        file_uri(path, "mode=ro"),
         uri=True,
         isolation_level=None,
         check_same_thread=False,
@@ -161,6 +161,18 @@ def _connect_reader(path: str) -> sqlite3.Connection:
     connection.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
     connection.execute("SELECT 1 FROM sqlite_schema").fetchone()  # opens the WAL too
     return connection
+
+
+def file_uri(path: str | Path, query: str) -> str:
+    """Return the address for `sqlite3.connect(..., uri=True)` of the file at a path, which may have any characters.
+
+    Args:
+        path: Of the file.
+        query: The parameters (sqlite.org/uri.html), such as `mode=ro`.
+    """
+    text = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    # Without an empty host, a path that begins with // would name one.
+    return f"file:{'//' if text.startswith('/') else ''}{text}?{query}"
 
 
 def missing(path: str) -> Unavailable:
@@ -201,7 +213,7 @@ def _as_unavailable(error: Exception) -> Exception:
             cause=FaultCause.DATABASE_UNREADABLE,
             next_step="momo doctor db disk",
         )
-    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    if migrate.is_damage(error):
         return migrate.DatabaseDamaged(text)
     return error
 
@@ -218,7 +230,3 @@ def _read_only(text: str) -> Unavailable:
 def _is_read_only(path: str) -> bool:
     folder = Path(path).parent
     return not os.access(folder, os.W_OK) or (Path(path).exists() and not os.access(path, os.W_OK))
-
-
-def _uri(path: str) -> str:
-    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -15,10 +15,13 @@ import pytest
 
 from daemon import __main__ as program
 from daemon import wire
+from daemon.core.errors import Unavailable
 from daemon.core.upkeep.disk_space import TIGHT_BYTES
 from daemon.flows.upkeep import backups
-from daemon.open_shop import StartError, open_shop
-from daemon.store.upkeep import backup
+from daemon.open_shop import StartError, connect, new_store, open_shop
+from daemon.runtime.config import Config, StoreSettings
+from daemon.store.engine import Store
+from daemon.store.upkeep import backup, inspect, operator_sql
 from daemon.store.upkeep.backup import shop_mark
 from daemon.wire import Places
 from tests.fakes.clock import FakeClock
@@ -75,7 +78,7 @@ def test_a_shop_with_a_finding_still_gets_its_backup_and_hears_of_it(shop: Place
 def test_a_copy_that_is_damaged_is_still_removed(
     shop: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def torn(_source: str, target: Path) -> None:
+    def torn(_source: str, target: Path, **_: int) -> None:
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(b"half")
 
@@ -103,6 +106,52 @@ def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(old_shop: Places) -
     # The copy allows a return to the old program.
     restored = backups.restore(places, entry.id, NOW, dry_run=True)
     assert restored["schema"] == 1
+
+
+def left_in_log(places: Places, statement: str) -> None:
+    """Run a statement that stands in the log alone, as after a power cut."""
+    writer = (
+        "import os, signal, sqlite3, sys; b = sqlite3.connect(sys.argv[1], isolation_level=None); "
+        "b.execute('PRAGMA wal_autocheckpoint = 0'); b.execute(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", writer, places.database, statement], check=False)
+    assert Path(f"{places.database}-wal").stat().st_size > 0
+
+
+def test_each_failed_attempt_to_open_an_old_shop_uses_the_same_copy(
+    old_shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.store.sqlite_file.BUSY_MS", 1)
+    places, clock, store = old_shop, FakeClock(), Store(old_shop.database)
+    left_in_log(places, PAY)
+    other = sqlite3.connect(places.database, isolation_level=None)
+
+    def fail_to_open() -> list[int]:
+        """Return the payments in each copy, the newest first."""
+        for _ in range(3):
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(Unavailable, match="locked"):
+                connect(places, store, clock, create=False)
+            other.execute("ROLLBACK")
+            clock.advance(5)
+        return [payments(entry.path) for entry in backup.entries(places)]
+
+    assert fail_to_open() == [2]
+    # A change that came meanwhile is copied too, whatever the clock says.
+    other.execute("DELETE FROM payments WHERE id = 'p2'")
+    clock.jump(-3 * 365 * 24 * 3600)
+    assert fail_to_open() == [1, 2]
+    connect(places, store, clock, create=False)
+    assert len(backup.entries(places)) == 2
+    store.close()
+    other.close()
+
+
+def test_an_old_file_is_not_copied_for_a_shop_that_moved_to_a_server(old_shop: Places) -> None:
+    store = new_store(old_shop, Config(store=StoreSettings("postgresql://momo@127.0.0.1:1/momo")))
+    with pytest.raises(Unavailable):
+        connect(old_shop, store, FakeClock(), create=False)
+    assert backup.entries(old_shop) == []
 
 
 def test_without_room_for_that_copy_the_schema_stays_as_it_is(old_shop: Places) -> None:
@@ -158,6 +207,74 @@ def test_a_copy_can_be_put_elsewhere_and_over_nothing(shop: Places, tmp_path: Pa
     assert target.stat().st_mode & 0o777 == 0o600
     with pytest.raises(backup.BackupBad, match="already exists"):
         backups.restore(shop, None, NOW, dry_run=False, to=str(target))
+
+
+@pytest.mark.parametrize("folder", ["{}/shop #1", "{}/what?", "{}/a%20b", "/{}/begins-with-two"])
+def test_a_folder_may_have_any_name(folder: str, tmp_path: Path) -> None:
+    home = folder.format(tmp_path)
+    Path(home).mkdir()
+    places = wire.places({"MOMO_HOME": home}, os.getuid(), "/tmp")
+    make_small_shop(places.database)
+    with inspect.open_readonly(places.database) as reader:
+        assert inspect.damage(reader) == ""
+    assert inspect.check_upgrade(places, NOW)["state"] == "current"
+    made = backups.create(places, None, NOW)
+    assert made["rows"]["payments"] == 1
+    assert shop_mark(places.database)
+    run(places, PAY)
+    assert backups.drill(places, made["id"], NOW)["drilled"]
+    told = backups.restore(places, made["id"], NOW, dry_run=False)
+    assert told["payments_since"] == 1
+    with operator_sql.open_for_operator(
+        places.database, lambda: 0.0, "0f" * 8, show_phones=True
+    ) as sql:
+        assert sql.export(f"{home}/out.db")["payments"] == 1
+    assert (Path(home) / "out.db").is_file()
+    # No other file was opened or made.
+    assert [path.name for path in Path(home).parent.iterdir()] == [Path(home).name]
+
+
+DEAD_BATTERY = datetime(2000, 1, 1, tzinfo=UTC)
+AHEAD = datetime(2038, 1, 1, tzinfo=UTC)
+
+
+def test_no_clock_makes_a_prune_remove_the_copy_just_made(shop: Places, stick: Path) -> None:
+    for day in range(1, 20):
+        backups.create(shop, None, NOW.replace(day=day), also_to=str(stick))
+    made = backups.create(shop, None, DEAD_BATTERY, also_to=str(stick))
+    pruned = backups.prune(shop, "2d", dry_run=False, also_to=str(stick))
+    # The next one is of the day before, as far as anybody knows.
+    left = [made["id"], "20261119T080000Z"]
+    assert [entry.id for entry in backup.entries(shop)] == pruned["kept"] == left
+    assert [entry.id for entry in backup.offsite_entries(shop.database, str(stick))] == left
+
+
+def test_no_clock_makes_a_restore_take_an_old_copy(shop: Places) -> None:
+    backups.create(shop, None, AHEAD)
+    for at in (NOW, DEAD_BATTERY):
+        run(shop, PAY.replace("'p2'", f"'p{at.year}'").replace("'0013'", f"'{at.year}'"))
+        made = backups.create(shop, None, at)
+        told = backups.restore(shop, None, NOW, dry_run=False)
+        assert (told["id"], told["payments_since"]) == (made["id"], 0)
+    # It ages too: it is the newest of its own day, until there are enough newer days.
+    kept = backups.prune(shop, "2d", dry_run=False)["kept"]
+    assert kept == ["20000101T000000Z", "20261121T080000Z"]
+
+
+def test_after_a_restore_the_copies_of_the_restored_shop_are_the_newest(
+    shop: Places, stick: Path
+) -> None:
+    first = backups.create(shop, None, NOW, also_to=str(stick))
+    run(shop, PAY)
+    backups.create(shop, None, NOW.replace(day=22), also_to=str(stick))
+    backups.restore(shop, first["id"], NOW.replace(day=23), dry_run=False)
+    made = backups.create(shop, None, NOW.replace(day=24), also_to=str(stick))
+    assert backups.find(shop, None) == Path(made["path"])
+    # Also if the shop's own folder was lost, and only the second place knows the places so far.
+    for entry in backup.entries(shop):
+        Path(entry.path).unlink()
+    last = backups.create(shop, None, DEAD_BATTERY, also_to=str(stick))
+    assert backup.offsite_entries(shop.database, str(stick))[0].id == last["id"]
 
 
 def test_a_copy_that_is_not_sound_is_never_put_back(shop: Places) -> None:
@@ -378,7 +495,7 @@ from pathlib import Path
 from daemon import wire
 from daemon.flows.upkeep import backups
 from daemon.store.engine import Store
-from daemon.store.upkeep import backup
+from daemon.store.upkeep import backup, inspect, operator_sql
 
 where, verb, name = sys.argv[1:]
 places = wire.places(os.environ, os.getuid(), "/tmp")
@@ -477,13 +594,7 @@ def test_a_kill_at_each_step_of_a_restore_leaves_the_old_shop_whole_or_the_new_o
     where: str, expected: int, shop: Places
 ) -> None:
     made = backups.create(shop, None, NOW)
-    # A payment that stands in the log alone, as after a power cut.
-    writer = (
-        "import os, signal, sqlite3, sys; b = sqlite3.connect(sys.argv[1], isolation_level=None); "
-        "b.execute('PRAGMA wal_autocheckpoint = 0'); b.execute(sys.argv[2]); os.kill(os.getpid(), signal.SIGKILL)"
-    )
-    subprocess.run([sys.executable, "-c", writer, shop.database, PAY], check=False)
-    assert Path(f"{shop.database}-wal").stat().st_size > 0
+    left_in_log(shop, PAY)
     killed(shop, where, "restore", made["id"])
     assert payments(shop.database) == expected
     again = backups.restore(shop, made["id"], NOW.replace(day=24), dry_run=False)

@@ -1,6 +1,8 @@
 """The files of the message journal: appended parts survive an interrupted write, rotation or rewrite."""
 
+import contextlib
 import os
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -228,6 +230,42 @@ def test_a_new_disk_gets_everything_back_from_the_second_folder(
     other.copy_to_second()
     assert {one.received_at for one in content(other)} == {1, 2, 3, 4, 5}
     assert copied(other) == originals(other)
+
+
+def test_a_stick_that_hangs_while_it_is_read_holds_up_no_message(
+    journal: MessageJournal, tmp_path: Path
+) -> None:
+    journal.append([part(1)], NOVEMBER)
+    journal.copy_to_second()
+    (copy,) = Path(journal.second.path).iterdir()
+    data = copy.read_bytes()
+    copy.unlink()
+    os.mkfifo(copy)
+    home = tmp_path / "new disk"
+    home.mkdir()
+    other = again(home, tmp_path / "stick")
+    fetching = threading.Thread(target=other.fetch_back, daemon=True)
+    fetching.start()
+    with os.fdopen(open_read_pipe(copy), "wb") as pipe:
+        appending = threading.Thread(target=other.append, args=([part(2)], NOVEMBER), daemon=True)
+        appending.start()
+        appending.join(5)
+        was_held_up = appending.is_alive()
+        pipe.write(data)
+    fetching.join(5)
+    appending.join(5)
+    assert not was_held_up
+    assert other.was_fetched
+    assert {one.received_at for one in content(other)} == {1, 2}
+
+
+def open_read_pipe(path: Path) -> int:
+    """Open a pipe for writing, once another thread has it open for reading."""
+    for _ in range(500):
+        with contextlib.suppress(OSError):
+            return os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        threading.Event().wait(0.01)
+    raise AssertionError("nobody reads the pipe")
 
 
 def test_files_of_another_shop_in_the_second_folder_are_left_alone(

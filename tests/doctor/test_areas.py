@@ -228,6 +228,16 @@ def test_a_damaged_database_is_said_and_left(patient: System, home: Path, shop: 
     assert file.read_bytes() == before
 
 
+def test_a_database_that_cannot_be_opened_is_not_called_damaged(
+    patient: System, home: Path, shop: FakeShop
+) -> None:
+    shop.close()
+    (home / "momo.db-wal").mkdir()  # in the way of the log
+    status, detail, fix = found(patient, "db")["db.sound"]
+    assert (status, fix) == ("fail", "momo doctor disk db")
+    assert "it is not known whether it is damaged" in detail
+
+
 @pytest.mark.parametrize(("kind", "status"), [("nfs4", "fail"), ("vfat", "warn"), ("ext4", "ok")])
 def test_the_file_system_of_the_database_is_judged(
     kind: str, status: str, patient: System, machine: Machine, home: Path

@@ -1,7 +1,7 @@
 """Backup retention: keep the newest copy of some days, some weeks and some months. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -38,12 +38,12 @@ def parse_retention(text: str) -> Retention:
     return Retention(found["d"], found["w"], found["m"])
 
 
-def copies_to_keep(copies: Iterable[datetime], keep: Retention) -> set[datetime]:
-    """Return the copies to keep; the newest one always is.
+def copies_to_keep(newest_first: Sequence[datetime], keep: Retention) -> set[datetime]:
+    """Return the copies to keep; the first one always is.
 
-    `copies` are their times, with zone. Only periods with a copy count.
+    `newest_first` are their times, with zone, in the order in which they were made, which is not that of the times if the
+    clock was wrong. Only periods with a copy count.
     """
-    newest_first = sorted(copies, reverse=True)
     found = set(newest_first[:1])
     periods = ((keep.days, "%Y-%m-%d"), (keep.weeks, "%G-%V"), (keep.months, "%Y-%m"))
     for most, form in periods:

@@ -12,6 +12,8 @@ FULL_CHECK_EVERY_US: Final = 7 * DAY_US - 12 * HOUR_US
 """Least time between two full checks of all indexes (`integrity_check`). 12 hours under a week, so that it is the same daily
 check each week."""
 RETRY_AFTER_S: Final = 60
+RETRY_S_MAX: Final = 3600.0
+"""The longest wait after checks that could not read the file; each of them doubles it. A check uses half of the disk's speed."""
 CAUSE: Final = "db"
 """The cause of its notices."""
 
@@ -35,6 +37,8 @@ class SelfCheck:
         self.found = DatabaseState.OK
         self._due: float | None = None
         self._whole = False
+        self._failures = 0
+        """Checks without a result since the last one with a result."""
 
     def begin(self, now: float, *, whole: bool) -> None:
         """Schedule the first check, with `whole` one of all indexes.
@@ -50,12 +54,27 @@ class SelfCheck:
         self._due = now + EVERY_S
         return True
 
+    @property
+    def waits_to_retry(self) -> bool:
+        """Whether the last check had no result."""
+        return self._failures > 0
+
+    def failed(self, now: float, *, whole: bool) -> None:
+        """Schedule another check soon, because this one could not read the file; `now` and `whole` as for `begin`."""
+        self._due = now + min(RETRY_AFTER_S * 2.0**self._failures, RETRY_S_MAX)
+        self._whole = self._whole or whole
+        # Any wait beyond the longest is the same, and the power must stay a number.
+        self._failures = min(self._failures + 1, 10)
+
+    def ended(self) -> None:
+        """Record that a check had a result."""
+        self._whole, self._failures = False, 0
+
     def is_full_check(self, now: int, last: int | None) -> bool:
         """Return whether this check covers all indexes too: after a crash, once a week, and as long as there are findings.
 
         `last` is the time of the last full check without findings, None if there was none; both are of the wall clock.
         """
-        whole, self._whole = self._whole, False
-        if whole or self.found is not DatabaseState.OK or last is None:
+        if self._whole or self.found is not DatabaseState.OK or last is None:
             return True
         return not 0 <= now - last < FULL_CHECK_EVERY_US

@@ -60,7 +60,7 @@ def create(places: Places, to: str | None, now: datetime, *, also_to: str = "") 
         raise BackupBad(f"{target} already exists")
     _check_space(Path(places.database), target.parent)
     started = time.monotonic()  # noqa: TID251 -- a duration to show
-    backup.copy(places.database, target)
+    backup.copy(places.database, target, place=backup.next_place(places, also_to))
     try:
         made = backup.verify_copy(target)
     except BackupBad:
@@ -155,7 +155,7 @@ def _check_space(database: Path, folder: Path) -> None:
 
 
 def find(places: Places, name: str | None) -> Path:
-    """Return the file of a backup by id or path, or of the newest backup if `name` is None.
+    """Return the file of a backup by id or path, or of the one made last if `name` is None.
 
     Raises:
         NoBackup: There is no such backup.
@@ -210,7 +210,7 @@ def drill(places: Places, name: str | None, now: datetime) -> dict[str, Any]:
 
 
 def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dict[str, Any]:
-    """Remove old backups, but never the newest one or one from before an upgrade.
+    """Remove old backups, but never the one made last or one from before an upgrade.
 
     Backups of this shop in the second place, if it is available, are treated the same: `also_removed`.
 

@@ -52,15 +52,26 @@ async def watch(env: Env) -> DatabaseState | None:
     The result takes effect before anything is written.
 
     Raises:
-        Unavailable: The result was not written; the next day's check writes it.
+        Unavailable: There is no result, because the database could not be read now: the state stays, and the check is
+            tried again soon. Or the result was not written; the next day's check writes it.
     """
     check = env.self_check
     if env.store.is_lost or (env.store.server and not env.store.is_open):
         return None  # there is no database to check
-    met_damage = env.store.is_damaged and check.found is not DatabaseState.DAMAGED
+    met_damage = (
+        env.store.is_damaged
+        and check.found is not DatabaseState.DAMAGED
+        and not check.waits_to_retry
+    )
     if not check.is_due(env.clock.boottime()) and not met_damage:
         return None
-    seen = await _look(env, whole=met_damage)
+    try:
+        seen = await _look(env, whole=met_damage)
+    except inspect.Unreadable as error:
+        # A full disk or a lack of descriptors must not stop payments: the file may be sound.
+        check.failed(env.clock.boottime(), whole=met_damage)
+        raise Unavailable(f"the check has no result yet: {error}") from error
+    check.ended()
     before, check.found = check.found, seen.found
     if seen.found is DatabaseState.DAMAGED:
         env.store.distrust_file("; ".join(seen.what))
@@ -84,16 +95,17 @@ async def watch(env: Env) -> DatabaseState | None:
 
 def _look_at_server(env: Env) -> _Seen:
     """Check the invariants between rows; the server checks its pages itself."""
-    try:
-        with open_store.open_readonly(env.store.path, env.config.store.url) as reader:
-            found = [name for name, _, _ in inspect.findings(reader)]
-    except inspect.Unreadable as error:
-        raise Unavailable(str(error)) from error
+    with open_store.open_readonly(env.store.path, env.config.store.url) as reader:
+        found = [name for name, _, _ in inspect.findings(reader)]
     return _Seen(DatabaseState.FINDINGS if found else DatabaseState.OK, found)
 
 
 async def _look(env: Env, *, whole: bool = False) -> _Seen:
-    """Run the check in its own thread and with its own connection, so that other work does not wait."""
+    """Run the check in its own thread and with its own connection, so that other work does not wait.
+
+    Raises:
+        Unreadable: The database could not be read, which is no damage.
+    """
     stopping, readers = threading.Event(), list[Reader]()
 
     def pause(seconds: float) -> None:
@@ -111,6 +123,8 @@ async def _look(env: Env, *, whole: bool = False) -> _Seen:
                     return _Seen(DatabaseState.DAMAGED, [damage], at_all)
                 findings = [name for name, _, _ in inspect.findings(reader)]
         except inspect.Unreadable as error:
+            if not error.is_damage:
+                raise
             return _Seen(DatabaseState.DAMAGED, [str(error)])
         if set(findings) & ledger_check.SCHEMA_ENFORCED:
             # The schema forbids these rows, so table and index disagree, even if SQLite reports intact pages.

@@ -11,6 +11,7 @@ from daemon.store import migrate
 from daemon.store.database import Copied, NotCopied
 from daemon.store.postgresql.connection import Connection
 from daemon.store.postgresql.server import Server
+from daemon.store.sqlite_file import file_uri
 
 _OWN: Final = {"schema_migrations"}
 _TABLES: Final = (
@@ -39,7 +40,7 @@ def copy_shop(file: str, url: str, now_us: int) -> Copied:
     with contextlib.ExitStack() as stack:
         try:
             source = stack.enter_context(
-                contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True))
+                contextlib.closing(sqlite3.connect(file_uri(file, "mode=ro"), uri=True))
             )
             _check(source)
         except sqlite3.Error as error:

@@ -21,7 +21,7 @@ from daemon.core.errors import MomoError
 from daemon.runtime.disk import sync
 from daemon.store import migrate
 from daemon.store.engine import Store
-from daemon.store.sqlite_file import BUSY_MS
+from daemon.store.sqlite_file import BUSY_MS, file_uri
 from daemon.store.upkeep import ledger_check
 from daemon.wire import Places
 from parsers.times import render
@@ -35,6 +35,9 @@ _NAME: Final = re.compile(
 ends with -2."""
 _HALF_DONE: Final = re.compile(r"\..+\.(\d{1,9})\.new(?:-\w+)?|\.drill\.(\d{1,9})\..*", re.ASCII)
 """A half-made copy or a drill folder, with the ID of its process."""
+_MAGIC: Final = b"SQLite format 3\0"
+_APPLICATION_ID: Final = slice(68, 72)
+"""Where it is in the header of a file (sqlite.org/fileformat.html)."""
 _STAMP: Final = "%Y%m%dT%H%M%SZ"
 TABLES: Final = ("messages", "payments", "transactions", "deliveries", "events")
 """Tables with counted rows, so that the operator can see that the copy has content."""
@@ -52,6 +55,7 @@ class Entry(Struct, frozen=True):
     """One backup in the folder.
 
     `before_upgrade`: It was made before a change of the schema; it is never deleted automatically.
+    `place`: Its place in the order in which the copies were made, which no clock can change; 0 if it has none.
     """
 
     id: str
@@ -61,6 +65,7 @@ class Entry(Struct, frozen=True):
     before_upgrade: bool
     number: int = 1
     """Which one of the copies of that second it is."""
+    place: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -93,6 +98,9 @@ class Copy(Struct, frozen=True):
 def before_upgrade(places: Places, now: datetime) -> Path | None:
     """Copy a database before this program changes its schema; return the copy, None if the schema stays.
 
+    The copy gets the time of the database's last change, so that the next attempt to open a database that has not
+    changed uses it again, whatever the clock says: each attempt would add a copy, and nothing removes these.
+
     A missing, damaged, newer or foreign file is ignored here; opening it reports the problem with a better message.
 
     Raises:
@@ -102,22 +110,38 @@ def before_upgrade(places: Places, now: datetime) -> Path | None:
     if not path.is_file():
         return None
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(path, "mode=ro"), uri=True)) as base:
             schema = migrate.schema_version(lambda sql: base.execute(sql).fetchall())
     except (sqlite3.Error, migrate.DatabaseNewer, migrate.DatabaseForeign):
         return None
     if not 0 < schema < len(migrate.migrations()):
         return None
-    target = folder(places) / f"momo-before-schema-{schema + 1}-{stamp(now)}.db"
-    copy(str(path), target)
+    prefix = f"before-schema-{schema + 1}-"
+    try:
+        changed_ns = _last_change_ns(path)
+        for entry in entries(places):
+            made = Path(entry.path)
+            if entry.id.startswith(prefix) and made.stat().st_mtime_ns == changed_ns:
+                return made
+        target = folder(places) / f"momo-{prefix}{stamp(now)}.db"
+        copy(str(path), target, place=next_place(places))
+        os.utime(target, ns=(changed_ns, changed_ns))
+    except OSError as error:
+        raise BackupBad(str(error)) from error
     return target
 
 
-def copy(source: str, target: Path) -> None:
+def _last_change_ns(database: Path) -> int:
+    """Return the time of the last change of a database or its write-ahead log. An empty log is made by reading."""
+    found = [Path(f"{database}-wal"), database]
+    return max(path.stat().st_mtime_ns for path in found if path.exists() and path.stat().st_size)
+
+
+def copy(source: str, target: Path, *, place: int | None = None) -> None:
     """Copy a database that may be in use, as it is at one moment; writers are not blocked (sqlite.org/backup.html).
 
     The copy is written under another name and renamed once it is complete and synced, so a file with the target's name
-    is never half a copy.
+    is never half a copy. `place` is that of a new backup (`next_place`); any other copy keeps that of its source.
 
     Raises:
         BackupBad: The source cannot be read, or the target cannot be written.
@@ -125,10 +149,12 @@ def copy(source: str, target: Path) -> None:
     """
 
     def copy_into(writing: sqlite3.Connection) -> None:
-        with contextlib.closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as reading:
+        with contextlib.closing(sqlite3.connect(file_uri(source, "mode=ro"), uri=True)) as reading:
             reading.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             # All pages in one step: with smaller steps, another process's write would restart the copy each time.
             reading.backup(writing, pages=-1)
+        if place is not None:
+            writing.execute(f"PRAGMA application_id = {place}")
 
     _write_copy(target, copy_into)
 
@@ -183,7 +209,7 @@ def verify_copy(path: Path) -> Copy:
     if not path.is_file():
         raise BackupBad(f"{path} is not there")
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(path, "immutable=1"), uri=True)) as base:
             return _verified(base, path)
     except sqlite3.Error as error:
         raise BackupBad(f"{path} is not a sound database: {error}") from error
@@ -231,8 +257,8 @@ def count_losses(old: Path, new: Path) -> tuple[int, int]:
         although the old one had delivered them. (0, 0) if the old one cannot be read.
     """
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{new}?immutable=1", uri=True)) as base:
-            base.execute("ATTACH DATABASE :old AS old", {"old": f"file:{old}?immutable=1"})
+        with contextlib.closing(sqlite3.connect(file_uri(new, "immutable=1"), uri=True)) as base:
+            base.execute("ATTACH DATABASE :old AS old", {"old": file_uri(old, "immutable=1")})
             (payments,) = base.execute(
                 "SELECT COUNT(*) FROM old.payments o LEFT JOIN payments n ON n.id = o.id WHERE n.id IS NULL"
             ).fetchone()
@@ -337,7 +363,12 @@ def entries(places: Places) -> list[Entry]:
 
 
 def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
-    """List the backups in a folder, newest first: those with this mark, or with None those without a mark."""
+    """List the backups in a folder, newest first: those with this mark, or with None those without a mark.
+
+    The order is that of their places, the order in which they were made. The time in a name is only for people: one
+    copy made while the clock was ahead would stay the newest for ever, and with an empty clock battery the copy
+    just made would be the oldest.
+    """
     found = []
     for path in where.glob("momo-*.db"):
         match = _NAME.fullmatch(path.name)
@@ -345,8 +376,43 @@ def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
             made_at = datetime.strptime(match["at"], _STAMP).replace(tzinfo=UTC)
             is_before = match["id"].startswith("before-")
             size, number = path.stat().st_size, int(match["number"] or 1)
-            found.append(Entry(id_of(path), str(path), size, made_at, is_before, number))
-    return sorted(found, key=lambda entry: (entry.made_at, entry.number), reverse=True)
+            found.append(
+                Entry(id_of(path), str(path), size, made_at, is_before, number, _place(path))
+            )
+    return sorted(found, key=lambda entry: (entry.place, entry.made_at, entry.number), reverse=True)
+
+
+def next_place(places: Places, also_to: str = "") -> int:
+    """Return the place of a new backup: after those in the shop's own folder and in the second place.
+
+    The place is the `application_id` of the file, so it stays when the file is copied or renamed. A restored database has
+    that of its backup.
+
+    Raises:
+        BackupBad: The database cannot be read.
+    """
+    try:
+        with contextlib.closing(
+            sqlite3.connect(file_uri(places.database, "mode=ro"), uri=True)
+        ) as base:
+            (restored,) = base.execute("PRAGMA application_id").fetchone()
+    except sqlite3.Error as error:
+        raise BackupBad(f"{places.database} cannot be read: {error}") from error
+    known = [*entries(places), *offsite_entries(places.database, also_to)]
+    return 1 + max(int(restored), *(entry.place for entry in known), 0)
+
+
+def _place(path: Path) -> int:
+    """Return the place of a backup, 0 if it has none or its header cannot be read.
+
+    Opened without SQLite, which may be done only with files to which no process writes: closing drops SQLite's locks.
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(_APPLICATION_ID.stop)
+    except OSError:
+        return 0
+    return int.from_bytes(header[_APPLICATION_ID], "big") if header.startswith(_MAGIC) else 0
 
 
 def offsite_path(made: Path, folder: Path) -> Path:
@@ -374,7 +440,7 @@ def shop_mark(database: str) -> str | None:
     from the mark.
     """
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(database, "mode=ro"), uri=True)) as base:
             base.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             row = base.execute("SELECT account_key FROM shop").fetchone()
     except sqlite3.Error:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import shutil
 import sqlite3
 import time
@@ -15,7 +16,7 @@ from msgspec import Struct
 from daemon.core.errors import MomoError, Unavailable
 from daemon.store import migrate
 from daemon.store.engine import Reader, Store
-from daemon.store.sqlite_file import BUSY_MS
+from daemon.store.sqlite_file import BUSY_MS, file_uri
 from daemon.store.upkeep import backup, ledger_check
 from daemon.store.upkeep.backup import entries
 from daemon.wire import Places
@@ -25,11 +26,24 @@ FIXED_SQLITE: Final = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 PAUSE_S_MAX: Final = 10.0
 FULL_CHECK_EVENT: Final = "db.looked_through"
 """The journal entry of a complete check that found no damage."""
+_UNREAD: Final = re.compile(
+    r"unable to get the page\. error code=(\d{1,9})|failed to get page \d+", re.ASCII
+)
+"""In the findings of SQLite's check (`checkTreePage` and `checkList` of btree.c): a page that it could not read."""
 COUNTED: Final = (*backup.TABLES, "attempts", "dead_letters", "reviews", "notices", "sms_parts")
 
 
 class Unreadable(MomoError):
-    """The file cannot be read as a shop's database; the text says why."""
+    """The file cannot be read as a shop's database; the text says why.
+
+    Attributes:
+        is_damage: The file itself is at fault. Otherwise it may be sound: the disk is full or does not answer, another
+            program has locked it, or the process lacks memory or descriptors.
+    """
+
+    def __init__(self, why: str, *, is_damage: bool = False) -> None:
+        self.is_damage = is_damage
+        super().__init__(why)
 
 
 class Sim(Struct, frozen=True):
@@ -85,7 +99,7 @@ def open_readonly(path: str) -> Iterator[Reader]:
     """
     try:
         base = sqlite3.connect(
-            f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+            file_uri(path, "mode=ro"), uri=True, isolation_level=None, check_same_thread=False
         )
         with contextlib.closing(base):
             base.execute("PRAGMA query_only = ON")
@@ -94,7 +108,7 @@ def open_readonly(path: str) -> Iterator[Reader]:
             base.execute("BEGIN")
             yield Reader(base)
     except sqlite3.Error as error:
-        raise Unreadable(f"{path}: {error}") from error
+        raise Unreadable(f"{path}: {error}", is_damage=migrate.is_damage(error)) from error
 
 
 def damage(
@@ -106,6 +120,9 @@ def damage(
         reader: Of the file.
         whole: Also compare every index with its table, and every reference (1.6 s for a million messages, not 0.4 s).
         pause: Called with the seconds that each table took, so that payments get half of the disk's time.
+
+    Raises:
+        Unreadable: A page could not be read. Then other findings say nothing: they may come from what was not read.
     """
     check = f"PRAGMA {'integrity' if whole else 'quick'}_check"
     if pause is None:
@@ -124,7 +141,17 @@ def damage(
             (f"a row of {row[0]} refers to a row of {row[2]} that does not exist",)
             for row in reader.all("SELECT * FROM pragma_foreign_key_check LIMIT 3")
         ] or rows
-    return "" if rows == [("ok",)] else "; ".join(str(row[0]) for row in rows[:3])
+    if rows == [("ok",)]:
+        return ""
+    found = "; ".join(str(row[0]) for row in rows)
+    if any(_is_refusal(match[1]) for match in _UNREAD.finditer(found)):
+        raise Unreadable(found)
+    return "; ".join(str(row[0]) for row in rows[:3])
+
+
+def _is_refusal(code: str | None) -> bool:
+    """Return whether a page was not read for another reason than its content; `code` is SQLite's, None if it named none."""
+    return code is None or int(code) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 async def database_bytes(store: Store) -> int | None:
@@ -257,7 +284,7 @@ def check_upgrade(places: Places, now: datetime) -> dict[str, Any]:
     found: dict[str, Any] = {"state": "current", "schema": 0, "program_schema": len(known)}
     why = ""
     try:
-        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as base:
+        with contextlib.closing(sqlite3.connect(file_uri(path, "mode=ro"), uri=True)) as base:
             (found["schema"],) = base.execute("PRAGMA user_version").fetchone()
             migrate.check_sound(base, str(path))
             if migrate.schema_version(lambda sql: base.execute(sql).fetchall()) < len(known):

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from sqlite_utils import Database
 
 from daemon.core.errors import MomoError
-from daemon.store.sqlite_file import BUSY_MS
+from daemon.store.sqlite_file import BUSY_MS, file_uri
 
 QUERY_S_MAX: Final = 10.0
 VALUE_BYTES_MAX: Final = 1_000_000
@@ -273,7 +273,7 @@ class OperatorSql:
         self._limit.end()
         copied: dict[str, int] = {}
         try:
-            with contextlib.closing(sqlite3.connect(f"file:{path}?mode=rwc", uri=True)) as file:
+            with contextlib.closing(sqlite3.connect(file_uri(path, "mode=rwc"), uri=True)) as file:
                 target = Database(file, recursive_triggers=False, execute_plugins=False)
                 for table, columns in sorted(self._offered.items()):
                     rows = self._run(f"SELECT {', '.join(columns)} FROM {table}", {})
@@ -345,7 +345,7 @@ def open_for_operator(
     """
     limit = _TimeLimit(monotonic)
     try:
-        base = sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None)
+        base = sqlite3.connect(file_uri(path, "mode=ro"), uri=True, isolation_level=None)
     except sqlite3.Error as error:
         raise SqlRefused(f"{path}: {error}") from error
     with contextlib.closing(base):

@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,9 +14,11 @@ from daemon.core.upkeep.self_check import EVERY_S, FIRST_CHECK_S, DatabaseState
 from daemon.flows.payments import review
 from daemon.flows.upkeep import erasure, self_check
 from daemon.runtime.config import StoreSettings
-from daemon.store.upkeep import backup
+from daemon.store.engine import Reader
+from daemon.store.upkeep import backup, inspect
 from tests.fakes import new_database, postgresql
 from tests.fakes.corrupt_index import corrupt
+from tests.fakes.each import each
 from tests.fakes.owner_notices import sent_bodies
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, FakeShop
@@ -187,6 +190,104 @@ async def test_a_row_that_the_schema_forbids_is_damage(tmp_path: Path) -> None:
     await self_check.begin(shop.env)
     assert await look_tomorrow(shop) is DatabaseState.DAMAGED
     shop.close()
+
+
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
+async def test_a_file_that_cannot_be_opened_now_is_not_called_damaged_and_is_checked_again_soon(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    shop.env.store.was_left_open = True
+    await self_check.begin(shop.env)
+    shop.clock.advance(FIRST_CHECK_S)
+    # As without a free descriptor: SQLite cannot open it.
+    aside = (tmp_path / "momo.db").rename(tmp_path / "aside")
+    for wait in (60, 120, 240):
+        with pytest.raises(Unavailable, match="unable to open database file"):
+            await self_check.watch(shop.env)
+        shop.env.refuse_if_damaged()
+        shop.clock.advance(wait - 1)
+        assert await self_check.watch(shop.env) is None
+        shop.clock.advance(1)
+    assert shop.env.self_check.found is DatabaseState.OK
+    aside.rename(tmp_path / "momo.db")
+    assert await self_check.watch(shop.env) is None
+    # Still the complete check, which the crash before the start asked for.
+    assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'db.looked_through'") == [1]
+    # The next one is tomorrow's.
+    (tmp_path / "momo.db").rename(aside)
+    shop.clock.advance(EVERY_S - 1)
+    assert await self_check.watch(shop.env) is None
+    shop.clock.advance(1)
+    with pytest.raises(Unavailable, match="unable to open database file"):
+        await self_check.watch(shop.env)
+    shop.close()
+
+
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
+async def test_damage_that_a_statement_meets_stays_while_the_file_cannot_be_checked(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await self_check.begin(shop.env)
+    shop.env.store.distrust_file("database disk image is malformed")
+    aside = (tmp_path / "momo.db").rename(tmp_path / "aside")
+    with pytest.raises(Unavailable):
+        await self_check.watch(shop.env)
+    assert await self_check.watch(shop.env) is None  # not every five seconds
+    with pytest.raises(Unavailable, match="database disk image is malformed"):
+        shop.env.refuse_if_damaged()
+    aside.rename(tmp_path / "momo.db")
+    shop.clock.advance(60)
+    await self_check.watch(shop.env)
+    shop.env.refuse_if_damaged()
+    shop.close()
+
+
+@pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
+async def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
+    shop = await FakeShop.make(tmp_path)
+    await self_check.begin(shop.env)
+    path = tmp_path / "momo.db"
+    path.write_bytes(b"x" * path.stat().st_size)
+    with pytest.raises(Unavailable):  # the notice cannot be written
+        await look_tomorrow(shop)
+    assert shop.env.self_check.found is DatabaseState.DAMAGED
+    shop.close()
+
+
+class Answers(Reader):
+    """A reader of a disk that does not answer: SQLite reports it among the findings of its check."""
+
+    def __init__(self, finding: str) -> None:
+        self._finding = finding
+
+    def all(self, sql: str, _params: object = None) -> list[tuple[Any, ...]]:
+        return [(self._finding,)] if "check" in sql else []
+
+
+@each(
+    "finding",
+    [
+        "*** in database main ***\nTree 5 page 9: unable to get the page. error code=266\nRow 3 missing from index a",
+        "*** in database main ***\nList of tree roots: failed to get page 9",
+    ],
+)
+def test_a_page_that_the_disk_does_not_give_is_no_damage(finding: str) -> None:
+    with pytest.raises(inspect.Unreadable) as raised:
+        inspect.damage(Answers(finding))
+    assert not raised.value.is_damage
+
+
+@each(
+    "finding",
+    [
+        "Tree 5 page 9: unable to get the page. error code=11",
+        "Tree 5 page 9: invalid page number 12",
+    ],
+)
+def test_a_page_that_makes_no_sense_is_damage(finding: str) -> None:
+    assert inspect.damage(Answers(finding)) == finding
 
 
 async def test_a_damaged_shop_takes_no_money_and_lets_nothing_go(shop: FakeShop) -> None:

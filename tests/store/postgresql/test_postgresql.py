@@ -102,7 +102,7 @@ async def test_a_shop_whose_file_has_a_character_that_the_server_has_not_moves(
     tmp_path: Path,
 ) -> None:
     with new_database.in_files():
-        shop = await FakeShop.make(tmp_path)
+        shop = await FakeShop.make(tmp_path / "shop #1")
     with closing(shop):
         asked = await shop.request(2_500)
         await shop.env.store.write(
