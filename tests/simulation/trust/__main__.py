@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from daemon.runtime.system import SystemClock
-from tests.simulation.trust.demands import problems
+from tests.simulation.trust.demands import held_too_often, problems
 from tests.simulation.trust.game import Result, Setting, play
 from tests.simulation.trust.player import LEVELS
 from tests.simulation.trust.traffic import CENTRES, Size
@@ -44,9 +44,10 @@ def main() -> int:
     size = Size(days=asked.days, per_month=asked.per_month, centres=asked.centres)
     limit = asked.limit if asked.limit == "auto" else int(asked.limit)
     seeds = range(asked.first, asked.first + asked.seeds)
-    clock, failed = SystemClock(), 0
+    clock, failed, results = SystemClock(), 0, list[Result]()
     began = clock.monotonic()
     for result in run_all(Setting(seed, asked.level, size, limit) for seed in seeds):
+        results.append(result)
         print(
             f"seed {result.setting.seed}: {result.genuine} genuine, {result.count('at once')} at once, "
             f"{result.count('later')} later, {result.count('person')} by a person, {result.count('never')} never, "
@@ -59,7 +60,9 @@ def main() -> int:
                 f"  failed: {found[0]}\n  and {len(found) - 1} more\n  again: {result.setting.again()}"
             )
     print(f"{len(seeds)} games, {failed} failed, {clock.monotonic() - began:.0f} s")
-    return 1 if failed else 0
+    if too_often := held_too_often(results):
+        print(too_often)
+    return 1 if failed or too_often else 0
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Demands on the result of a game (section 2 of the trust rules' design)."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from tests.simulation.trust.game import Forged, Result
 from tests.simulation.trust.wallet import day_of, money
 
 HELD_SHARE_MAX: Final = 0.01
-"""At levels 0 to 2: at least 99 % of genuine receipts match without an operator."""
+"""At levels 0 to 2: at least 99 % of genuine receipts match without an operator, over all games."""
 PERSON_PER_10_000_MAX: Final = 50
 """Without an adversary."""
 
@@ -18,8 +19,20 @@ def problems(result: Result) -> list[str]:
         *result.misread,
         *([] if level == 4 else [*_nothing_lost(result), *_no_reversal(result), *_nothing_stolen(result)]),
         *({None: _nothing_forged, 0: _nothing_forged, 1: _nothing_forged, 2: _only_real_money, 3: _within_limit, 4: _anything}[level](result)),
-        *(_hardly_held(result) if level in {0, 1, 2} else []),
     ]  # fmt: skip
+
+
+def held_too_often(results: Iterable[Result]) -> str:
+    """Return a message if more than 1 % of the genuine receipts of all games up to level 2 waited for an operator.
+
+    One game may have more: after a debit that nobody told, the receipts above the daily limit wait for the next row.
+    """
+    games = [result for result in results if result.setting.level in {0, 1, 2}]
+    genuine = sum(result.genuine for result in games)
+    held = sum(result.count("person") + result.count("never") for result in games)
+    if held <= HELD_SHARE_MAX * genuine:
+        return ""
+    return f"{held} of {genuine} genuine receipts waited for a person"
 
 
 def too_many_for_a_person(results: list[Result]) -> str:
@@ -88,13 +101,6 @@ def _within_limit(result: Result) -> list[str]:
 def _anything(_: Result) -> list[str]:
     """At level 4 SMS alone cannot expose a forgery; genuine ones in a row with it are rejected with it."""
     return []
-
-
-def _hardly_held(result: Result) -> list[str]:
-    held = result.count("person") + result.count("never")
-    if held <= HELD_SHARE_MAX * result.genuine:
-        return []
-    return [f"{held} of {result.genuine} genuine receipts waited for a person"]
 
 
 def _said(one: Forged) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tiers import LONG
-from tests.simulation.trust.demands import problems
+from tests.simulation.trust.demands import held_too_often, problems
 from tests.simulation.trust.game import play
 from tests.simulation.trust.mutants import MUTANTS, Mutant, patched
 
@@ -24,7 +24,8 @@ def test_a_dropped_rule_is_caught(tmp_path: Path, mutant: Mutant) -> None:
         for number, game in enumerate(mutant.games):
             folder = tmp_path / str(number)
             folder.mkdir()
-            if problems(play(folder, game)):
+            result = play(folder, game)
+            if problems(result) or held_too_often([result]):
                 return
         if mutant.tests and fails(mutant.tests, tmp_path / "tests"):
             return

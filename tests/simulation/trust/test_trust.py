@@ -12,7 +12,12 @@ import pytest
 
 from tests.fakes.tiers import LONG
 from tests.simulation.trust.__main__ import run_all
-from tests.simulation.trust.demands import changed_by_him, problems, too_many_for_a_person
+from tests.simulation.trust.demands import (
+    changed_by_him,
+    held_too_often,
+    problems,
+    too_many_for_a_person,
+)
 from tests.simulation.trust.game import Result, Setting, play
 from tests.simulation.trust.player import LEVELS
 from tests.simulation.trust.product import Limit
@@ -71,7 +76,9 @@ def test_the_demands_hold_against_a_player_of_each_level(level: int) -> None:
         Setting(seed, level, SIZE, LIMITS[seed % len(LIMITS)] if level == 3 else "auto")
         for seed in seeds(SEEDS)
     ]
-    assert failures(run_all(settings)) == ""
+    results = list(run_all(settings))
+    assert failures(results) == ""
+    assert held_too_often(results) == ""
 
 
 @pytest.mark.slow

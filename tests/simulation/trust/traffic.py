@@ -208,6 +208,7 @@ def _changes(rng: random.Random, size: Size) -> Iterator[Change]:
 
     yield change(START + OPENS - 40 * MINUTE, Kind.RECEIPT, TEST_PAYMENT, reference="test payment")
     paid: list[Change] = []
+    codes = set[str | None]()
     for at in _moments(rng, size):
         if rng.random() < size.untold:
             moved = rng.randrange(50, 6_000)
@@ -221,6 +222,9 @@ def _changes(rng: random.Random, size: Size) -> Iterator[Change]:
                 at - 5 * SECOND, Kind.REVERSAL, -back.effect, reverses=back.telco_id, name=back.name
             )
         code = make_code(rng.randrange) if rng.random() < size.coded else None
+        while code is not None and code in codes:  # a shop gives no code twice within 30 days
+            code = make_code(rng.randrange)
+        codes.add(code)
         name = rng.choices(NAMES, (40, 30, 25, 5))[0]
         made = change(
             at, Kind.RECEIPT, _amount(rng), name=name, code=code, reference=code or rng.choice(("1", "food", "rice"))
