@@ -373,10 +373,18 @@ class _Game:
         )  # fmt: skip
 
     def _finish(self) -> None:
-        result, changes = self.result, self.traffic.changes
+        result, changes, arrived = self.result, self.traffic.changes, self._arrived
+        taken_back = {one.reverses: arrived[one.number] for one in changes if one.number in arrived}
         for change in changes:
-            if change.kind is Kind.RECEIPT and change.number in self._arrived:
-                result.fates[change.number] = self._paid.get(change.number, Fate("never"))
+            if change.kind is not Kind.RECEIPT or change.number not in arrived:
+                continue
+            fate = self._paid.get(change.number)
+            # Money that went back before its receipt came is not owed.
+            if (
+                fate is not None
+                or taken_back.get(change.telco_id, len(arrived)) > arrived[change.number]
+            ):
+                result.fates[change.number] = fate or Fate("never")
         result.forged = [self._explained(one) for one in result.forged]
         result.limits = [self._limit(day) for day in range(self.setting.size.days + 1)]
         result.decisions = self.product.decisions
