@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from starlette.types import Receive, Scope, Send
 
 from daemon.api.http.listeners import ListenError, Listeners, split_address
 from tests.fakes.api import FakeApi, running
@@ -114,6 +115,32 @@ async def test_port_0_becomes_a_real_one_and_no_tcp_is_possible(tmp_path: Path) 
     none = await bind(tmp_path / "b" / "s")
     assert none.http_address == ""
     await none.stop()
+
+
+class AddressApp:
+    """Answers every call with the address that it came from."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        address = scope["client"][0].encode()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": address})
+
+    def close_streams(self) -> None:
+        """Have no streams."""
+
+
+async def test_on_an_address_for_both_protocols_ipv4_clients_have_their_own_addresses(
+    tmp_path: Path,
+) -> None:
+    listeners = await bind(tmp_path / "run" / "momo.sock", "[::]:0")
+    task = asyncio.create_task(listeners.serve(AddressApp()))  # type: ignore[arg-type]  # as much of an application as is used
+    await listeners.ready()
+    port = split_address(listeners.http_address)[1]
+    async with httpx.AsyncClient() as client:
+        for address, host in [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")]:
+            assert (await client.get(f"http://{host}:{port}/")).text == address
+    await listeners.stop()
+    await task
 
 
 @pytest.fixture(scope="module")
