@@ -1,6 +1,7 @@
 """The Unix socket and the TCP address: binding, one daemon per address, and release."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import stat
@@ -169,6 +170,40 @@ async def test_with_a_certificate_tcp_is_https_and_the_socket_is_not(
         assert (await api.local.get("/healthz")).status_code == 200
         # Plain HTTP gets no answer, and does no harm.
         assert await answer_to(api, HEALTH) == b""
+
+
+async def test_clients_that_never_end_their_handshake_are_limited(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    tls = certificate(authority, tmp_path)
+    async with running(tmp_path, tls=tls, connections=2) as api:
+        silent = [await connect(api) for _ in range(7)]
+        ends = [asyncio.create_task(reader.read()) for reader, _ in silent]
+        async with asyncio.timeout(10):
+            assert await asyncio.gather(*ends[4:]) == [b""] * 3
+        assert not any(end.done() for end in ends[:4])
+        for _, writer in silent:
+            writer.close()
+        await asyncio.wait(ends)
+        trust = ssl.create_default_context()
+        authority.configure_trust(trust)
+        port = split_address(api.listeners.http_address)[1]
+        # One connection above the maximum is told so.
+        async with contextlib.AsyncExitStack() as stack:
+            statuses = [
+                (await client.get(f"https://localhost:{port}/healthz")).status_code
+                for client in [
+                    await stack.enter_async_context(httpx.AsyncClient(verify=trust))
+                    for _ in range(3)
+                ]
+            ]
+        assert statuses == [200, 200, 503]
+        held = await connect(api)
+        held_end = asyncio.create_task(held[0].read())
+    # The end of the daemon does not wait for a handshake.
+    async with asyncio.timeout(5):
+        assert await held_end == b""
+    held[1].close()
 
 
 @pytest.mark.parametrize("broken", ["chain", "key", "other", "encrypted"])
