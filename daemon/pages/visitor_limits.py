@@ -8,7 +8,12 @@ from typing import Final
 
 from starlette.types import Scope
 
-from daemon.core.access.rate_limit import Rates, forwarded_address, is_loopback_address
+from daemon.core.access.rate_limit import (
+    Rates,
+    forwarded_address,
+    is_loopback_address,
+    plain_address,
+)
 
 STREAMS_MAX: Final = 200
 """Of the 512 connections; a visitor without a stream polls every few seconds instead."""
@@ -70,7 +75,7 @@ class Visitors:
 def _network(address: str) -> str:
     """Return an address, for IPv6 its /64 network, which is one customer's."""
     try:
-        parsed = ip_address(address.partition("%")[0])
+        parsed = ip_address(plain_address(address.partition("%")[0]))
     except ValueError:
         return "unknown"
     if isinstance(parsed, IPv6Address):

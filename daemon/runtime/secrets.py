@@ -16,6 +16,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, Self
 
@@ -38,6 +39,8 @@ _MAKE_WAIT_S: Final = 120.0
 """Seconds that setup waits for the keyring's password to be typed."""
 _FETCH_WAIT_S: Final = 0.5
 """Seconds that the daemon waits; it asks a locked keyring again later."""
+_HASHING: Final = ThreadPoolExecutor(1, thread_name_prefix="momo-password")
+"""One thread: a hash takes 64 MiB, so many logins at once would exceed the service's MemoryMax."""
 
 
 class SecretsLocked(MomoError):
@@ -296,14 +299,14 @@ def password_error(field: str, password: str | None) -> FieldError | None:
 
 async def hash_password(password: str) -> str:
     """Return the hash of a password. It takes tenths of a second on purpose, so it runs in a thread."""
-    return await asyncio.to_thread(_hash, password)
+    return await asyncio.get_running_loop().run_in_executor(_HASHING, _hash, password)
 
 
 async def verify_password(kept: str, password: str) -> bool:
     """Return whether the password matches the hash. A password over the maximum length is refused without hashing."""
     if len(password) > PASSWORD_CHARACTERS_MAX:
         return False
-    return await asyncio.to_thread(_fits, kept, password)
+    return await asyncio.get_running_loop().run_in_executor(_HASHING, _fits, kept, password)
 
 
 def _hash(password: str) -> str:

@@ -146,11 +146,11 @@ async def hash_new(new: str | None) -> str:
 
 
 def replace(tx: Tx, user: User, kept: str, actor: str, now: int) -> None:
-    """Store a new password, end the user's sessions and reset the counters of attempts."""
+    """Store a new password, end the user's sessions and reset the user's counters of attempts."""
     users.set_password(tx, user.id, kept, now)
     if user.role is Role.OWNER:
         passwords.forget_session_key(tx)
-    passwords.forget_attempts(tx)
+    passwords.forget_attempts(tx, user)
     _note(tx, "password.changed", actor, now, {"user": user.name})
 
 

@@ -197,6 +197,77 @@ def test_a_damaged_database_does_not_stand_in_the_way_of_its_backup(shop: Places
     assert Path(told["kept"]).read_bytes() == b"no database at all"
     assert payments(shop.database) == 1
     assert told["payments_since"] == 0
+    assert told["access"] is None
+
+
+USERS = (
+    (
+        "INSERT INTO users (id, name, role, password_hash, totp_sealed, created_at, password_at) "
+        "SELECT value, value, CASE value WHEN 'owner' THEN value ELSE 'cashier' END, 'p', 't', 1, 1 "
+        'FROM json_each(\'["owner", "ama", "esi", "kofi"]\')'
+    ),
+    (
+        "INSERT INTO api_keys (id, name, mode, kind, hint, sha256, scopes, created_at) "
+        "SELECT value, value, 'live', 'secret', '', value, '[]', 1 FROM json_each('[\"leaked\", \"old\", \"good\"]')"
+    ),
+    (
+        "INSERT INTO browser_sessions (id, sha256, user_id, created_at, seen_at, address, browser) "
+        "SELECT id, id, id, 1, 1, '', '' FROM users"
+    ),
+    "INSERT INTO recovery_codes (user_id, sha256) VALUES ('owner', '1'), ('owner', '2'), ('kofi', '3')",
+    "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES ('account', 'a', 1)",
+    "INSERT INTO sealed_secrets (name, sealed, set_at) VALUES ('smtp', 'a', 1), ('source', 'a', 1)",
+    "INSERT INTO session_keys (id, sealed, made_at) VALUES (1, 'first', 1)",
+)
+SINCE = (
+    "UPDATE api_keys SET revoked_at = 7 WHERE id = 'leaked'",
+    "UPDATE api_keys SET expires_at = 8 WHERE id = 'old'",
+    "UPDATE users SET disabled_at = 9 WHERE id = 'ama'",
+    "UPDATE users SET password_hash = 'new' WHERE id = 'owner'",
+    "UPDATE users SET role = 'viewer' WHERE id = 'esi'",
+    "UPDATE users SET totp_sealed = NULL WHERE id = 'kofi'",
+    "DELETE FROM recovery_codes WHERE sha256 <> '1'",
+    "DELETE FROM browser_sessions WHERE user_id <> 'owner'",
+    "UPDATE webhook_secrets SET expires_at = 9",
+    "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES ('account', 'b', 1)",
+    "UPDATE sealed_secrets SET sealed = 'b' WHERE name = 'smtp'",
+    "UPDATE session_keys SET sealed = 'second'",
+    "INSERT INTO ended_sessions (id, ends_at) VALUES ('s', 1)",
+)
+
+
+def test_a_restore_gives_no_rights_back_and_names_what_is_older(shop: Places) -> None:
+    for statement in USERS:
+        run(shop, statement)
+    made = backups.create(shop, None, NOW)
+    for statement in SINCE:
+        run(shop, statement)
+    told = backups.restore(shop, made["id"], NOW, dry_run=False)["access"]
+    assert [(one["what"], one["name"]) for one in told["still_off"]] == [
+        ("key", "leaked"), ("key", "old"), ("user", "ama"),
+    ]  # fmt: skip
+    assert [(one["what"], one["name"]) for one in told["earlier"]] == [
+        ("password", "owner"), ("role", "esi"), ("second_factor", "kofi"), ("signing_secret", "account"), ("secret", "smtp"),
+    ]  # fmt: skip
+    base = sqlite3.connect(shop.database)
+    rows = [
+        base.execute(query).fetchall()
+        for query in (
+            "SELECT id, revoked_at, expires_at FROM api_keys ORDER BY seq",
+            "SELECT id FROM users WHERE disabled_at IS NOT NULL",
+            "SELECT id FROM browser_sessions",
+            "SELECT sha256 FROM recovery_codes ORDER BY sha256",
+            "SELECT sealed FROM session_keys",
+            "SELECT id FROM ended_sessions",
+        )
+    ]
+    (data,) = base.execute("SELECT data FROM events WHERE type = 'shop.restored'").fetchone()
+    base.close()
+    assert rows == [
+        [("leaked", 7, None), ("old", None, 8), ("good", None, None)],
+        [("ama",)], [("owner",)], [("1",), ("3",)], [], [("s",)],
+    ]  # fmt: skip
+    assert json.loads(data)["access"] == told
 
 
 def test_a_copy_can_be_put_elsewhere_and_over_nothing(shop: Places, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
+import asyncio
 import os
+import queue
 import stat
 import threading
 from collections.abc import Iterator
@@ -278,3 +280,46 @@ def test_folder_that_cannot_be_written_is_a_clear_error(places: Places, tmp_path
 def test_a_password_is_hashed_by_argon2id_at_the_cost_of_rfc_9106() -> None:
     found = extract_parameters(REAL_HASH("correct horse"))
     assert (found.type, found.memory_cost, found.time_cost) == (Type.ID, 65_536, 3)
+
+
+class SlowHash:
+    """Stands in for the comparison of a password; each one lasts until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.let_go = threading.Semaphore(0)
+
+    def fits(self, kept: str, password: str) -> bool:
+        self.begun.put(password)
+        assert self.let_go.acquire(timeout=10)
+        return kept == password
+
+    async def next_begun(self) -> str:
+        return await asyncio.to_thread(self.begun.get, timeout=10)
+
+
+async def test_one_password_is_hashed_at_a_time_and_nothing_else_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hashes = SlowHash()
+    monkeypatch.setattr(secrets, "_fits", hashes.fits)
+    logins = [asyncio.create_task(secrets.verify_password("b", each)) for each in "abc"]
+    assert await hashes.next_begun() == "a"
+    await asyncio.gather(*(asyncio.to_thread(len, "") for _ in range(40)))
+    assert hashes.begun.empty()
+    for _each in logins:
+        hashes.let_go.release()
+    assert await asyncio.gather(*logins) == [False, True, False]
+
+
+async def test_a_caller_that_went_away_is_not_hashed_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = SlowHash()
+    monkeypatch.setattr(secrets, "_fits", hashes.fits)
+    logins = [asyncio.create_task(secrets.verify_password("c", each)) for each in "abc"]
+    assert await hashes.next_begun() == "a"
+    logins[1].cancel()
+    await asyncio.wait([logins[1]])
+    hashes.let_go.release()
+    assert await hashes.next_begun() == "c"
+    hashes.let_go.release()
+    assert await logins[2]

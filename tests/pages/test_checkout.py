@@ -317,6 +317,8 @@ async def test_who_looks_too_often_waits(tmp_path: Path) -> None:
 
         assert [await look("41.0.0.1") for _ in range(4)] == [200, 200, 200, 429]
         assert await look("41.0.0.2") == 200
+        assert await look("::ffff:41.0.0.1") == 429
+        assert await look("::ffff:41.0.0.3") == 200
         assert [await look(f"2001:db8::{n}") for n in range(4)] == [200, 200, 200, 429]
         api.shop.clock.advance(60)
         assert await look("41.0.0.1") == 200

@@ -91,7 +91,8 @@ async def set_password(call: Call) -> Reply:
     """POST /local/v1/password: set a new password as the owner on the socket, without the current one."""
     needs_owner(call.caller)
     new = read(Fields(await read_object(call.scope, call.receive)))
-    await password.set_new(call.env.store, call.env.clock, call.caller.name, new)
+    env = call.env
+    await password.set_new(env.store, env.clock, call.caller.name, new, at_machine=True)
     return ok({"changed": True})
 
 

@@ -16,6 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
+from daemon.api.http.handshakes import TlsServer
 from daemon.api.http.protocol import HttpProtocol, Limits
 from daemon.api.http.resource import Application
 from daemon.api.http.service import JSON_TYPE
@@ -28,8 +29,6 @@ from daemon.wire import API_VERSION, API_VERSION_HEADER, REQUEST_ID_HEADER, Erro
 
 BACKLOG: Final = 512
 KEEP_ALIVE_S: Final = 30
-HANDSHAKE_S: Final = 10.0
-"""Timeout of a TLS handshake; a phone on 2G needs three seconds."""
 GRACE_S: Final = 5.0
 """Time for running calls to end when the daemon stops."""
 
@@ -125,21 +124,15 @@ class Listeners:
         def factory() -> HttpProtocol:
             return HttpProtocol(config, state, self._limits)
 
-        servers = []
+        servers: list[asyncio.Server] = []
+        secured: list[TlsServer] = []
         for each in self._sockets:
             if each.family == socket.AF_UNIX:
                 servers.append(await loop.create_unix_server(factory, sock=each, backlog=BACKLOG))
+            elif self._tls is None:
+                servers.append(await loop.create_server(factory, sock=each, backlog=BACKLOG))
             else:
-                handshake_s = None if self._tls is None else HANDSHAKE_S
-                servers.append(
-                    await loop.create_server(
-                        factory,
-                        sock=each,
-                        backlog=BACKLOG,
-                        ssl=self._tls,
-                        ssl_handshake_timeout=handshake_s,
-                    )
-                )
+                secured.append(TlsServer(each, factory, self._tls, self._limits))
         self._ready.set()
         try:
             await self._stop.wait()
@@ -147,6 +140,8 @@ class Listeners:
             app.close_streams()
             for server in servers:
                 server.close()
+            for accepting in secured:
+                await accepting.close()
             self._close_sockets()
             await self._drain()
             self._stopped.set()

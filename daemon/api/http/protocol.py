@@ -12,6 +12,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from daemon.api.http.uvicorn_parts import Config, HttpToolsProtocol, ServerState
+from daemon.core.access.rate_limit import plain_address
 
 REQUEST_S_MAX: Final = 15.0
 """Timeout from a request's first byte to its last; long enough for 64 KB over a 2G link."""
@@ -71,6 +72,9 @@ class HttpProtocol(HttpToolsProtocol):
             _pid, uid, _gid = _CREDENTIALS.unpack(raw)
             self.app_state = {"peer_uid": uid}
         else:
+            if self.client is not None:
+                # With `bind = "[::]:..."` IPv4 clients would share one network of IPv6, and none would be of this machine.
+                self.client = (plain_address(self.client[0]), self.client[1])
             self._limits.tcp_now += 1
             self._counted = True
             if self._limits.tcp_now > self._limits.tcp_max:

@@ -4,7 +4,7 @@ The bucket counts microseconds of refill time as integers, not fractions of call
 """
 
 from collections.abc import Iterable
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Final
 
 from msgspec import Struct
@@ -13,6 +13,17 @@ from daemon.core.limits import MINUTE_US, SECOND_US
 
 KEYS_MAX: Final = 1024
 """Buckets kept at one time. Full ones are dropped first, because a missing bucket counts as full."""
+
+
+def plain_address(text: str) -> str:
+    """Return an IP address in its usual form; one of IPv4 that a socket of IPv6 shows (`::ffff:192.0.2.1`) as IPv4.
+
+    Raises:
+        ValueError: The text is no address.
+    """
+    address = ip_address(text)
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
 
 
 def is_loopback_address(address: str) -> bool:
@@ -39,7 +50,7 @@ def caller_address(peer: str, headers: Iterable[tuple[bytes, bytes]], header: by
     if forwarded is None:
         return peer
     try:
-        return str(ip_address(forwarded))
+        return plain_address(forwarded)
     except ValueError:
         return peer
 

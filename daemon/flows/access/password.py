@@ -112,14 +112,17 @@ async def _check_code(env: Env, user: User, code: str | None, attempt: steps.Att
     await steps.forgive(env, by_user)
 
 
-async def set_new(store: Store, clock: Clock, actor: str, new: str | None) -> None:
-    """Set a new password of the owner; it ends all the owner's sessions and resets the attempt counters.
+async def set_new(
+    store: Store, clock: Clock, actor: str, new: str | None, *, at_machine: bool = False
+) -> None:
+    """Set a new password of the owner; it ends all the owner's sessions and resets the owner's attempt counters.
 
     Args:
         store: The database.
         clock: Read once.
         actor: The caller, for the journal.
         new: The new password as typed.
+        at_machine: Reset the counters of all users and addresses too, so that the owner can log in at once.
 
     Raises:
         Refusal: VALIDATION_ERROR on `password`; NOT_SET_UP if there is no shop yet.
@@ -132,6 +135,8 @@ async def set_new(store: Store, clock: Clock, actor: str, new: str | None) -> No
         if owner is None:
             raise Refusal(ErrorCode.NOT_SET_UP)
         steps.replace(tx, owner, kept, actor, now)
+        if at_machine:
+            passwords.forget_all_attempts(tx)
 
     await store.write(job)
 

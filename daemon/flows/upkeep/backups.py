@@ -28,7 +28,7 @@ from daemon.steps.missing_parts import missing
 from daemon.store import journal, shop
 from daemon.store.engine import Store
 from daemon.store.open_store import IN_POSTGRESQL
-from daemon.store.upkeep import backup
+from daemon.store.upkeep import backup, restored_access
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
 from daemon.store.webhooks import backlog
 from daemon.wire import Mode, Places
@@ -290,7 +290,12 @@ def _put_back(
 ) -> dict[str, Any]:
     database = Path(places.database)
     kept = database.with_name(f"{database.name}.before-{backup.stamp(now)}")
-    result: dict[str, Any] = {"kept": None, "payments_since": 0, "webhooks_repeated": 0}
+    result: dict[str, Any] = {
+        "kept": None,
+        "payments_since": 0,
+        "webhooks_repeated": 0,
+        "access": {"still_off": [], "earlier": []},
+    }
     lock = HomeLock(places.lock)
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock.take()
@@ -303,6 +308,7 @@ def _put_back(
             _keep(database, kept)
             result["kept"] = str(kept)
             result["payments_since"], result["webhooks_repeated"] = backup.count_losses(kept, fresh)
+            result["access"] = restored_access.carry_over(kept, fresh)
             # Merge the log first: if this process is killed before the swap, the old database must not lose it.
             backup.merge_wal(database)
         for beside in ("-wal", "-shm"):
@@ -344,6 +350,7 @@ async def _record_restore(
             "backup_from_us": copy.newest_us,
             "payments_since": result["payments_since"],
             "webhooks_repeated": result["webhooks_repeated"],
+            "access": result["access"],
         }
         await store.write(
             lambda tx: journal.add(tx, type="shop.restored", mode=Mode.LIVE, at=now_us, data=data)

@@ -16,7 +16,9 @@ from daemon.core.limits import (
     USER_ATTEMPTS_MAX,
     USER_NAME_CHARACTERS_MAX,
 )
+from daemon.core.model import User
 from daemon.store.engine import Reader, Tx
+from daemon.wire import Role
 
 ACCOUNT: Final = "account"
 """Reveal, rotate and reviews share one count for all callers."""
@@ -122,8 +124,17 @@ def remaining(reader: Reader, now: int, who: str = ACCOUNT) -> int:
     return max(0, PASSWORD_ATTEMPTS_MAX - int(taken))
 
 
-def forget_attempts(tx: Tx) -> None:
-    """Reset all counts: the password is a new one."""
+def forget_attempts(tx: Tx, user: User) -> None:
+    """Reset the counts of a user: the password is a new one. Counts by address stay, because they hold for all users."""
+    counts = [user_name(user.id), of_login(user.name).who, of_code(user.name).who]
+    if user.role is Role.OWNER:
+        counts += [ACCOUNT, SOCKET]
+    for who in counts:
+        tx.run("DELETE FROM password_attempts WHERE who = :who", {"who": who})
+
+
+def forget_all_attempts(tx: Tx) -> None:
+    """Reset all counts, also those by address: the way back for an owner who is locked out."""
     tx.run("DELETE FROM password_attempts")
 
 

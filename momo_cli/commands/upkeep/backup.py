@@ -181,7 +181,7 @@ def _restored(terminal: Terminal, done: VerbResult) -> Answer:
     data = done.data
     lines = [f"{terminal.tick} Restored.", *_lines(data, terminal)]
     lines += fact_lines([("before", clean(data.get("kept")))], 6)
-    notes = [*_since(data, terminal), *_findings(data)]
+    notes = [*_since(data, terminal), *_access(data), *_findings(data)]
     return Answer(*done.parts, lines=lines, notes=notes, next=["momo daemon start"])
 
 
@@ -207,6 +207,24 @@ def _since(data: dict[str, Any], terminal: Terminal) -> Iterator[str]:
         yield f"{counted(count, 'webhook')} delivered since {again} out once more, with the same id."
     elif count := data.get("webhooks_that_may_repeat"):
         yield f"{counted(count, 'webhook')} may be sent again, with the same id."
+
+
+def _access(data: dict[str, Any]) -> Iterator[str]:
+    """Return the notes about rights that stay off, and about passwords, roles and secrets that are older than before."""
+    access = data.get("access", {})
+    if access is None:
+        yield (
+            "The old database cannot be read: API keys revoked, and users disabled, after the backup are back. "
+            "Look at momo keys list and momo users list."
+        )
+        return
+    if off := [f"{one['what']} {clean(one['name'])}" for one in access.get("still_off", ())]:
+        yield f"Revoked or disabled after the backup, and still so: {', '.join(off)}."
+    if earlier := [
+        f"{one['what'].replace('_', ' ')} of {clean(one['name'])}"
+        for one in access.get("earlier", ())
+    ]:
+        yield f"Changed after the backup, and now as in it: {', '.join(earlier)}. Change what somebody else may know."
 
 
 def _run(terminal: Terminal, what: str, *flags: str) -> VerbResult:

@@ -1,6 +1,7 @@
 """The Unix socket and the TCP address: binding, one daemon per address, and release."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 import stat
@@ -15,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from starlette.types import Receive, Scope, Send
 
 from daemon.api.http.listeners import ListenError, Listeners, split_address
 from tests.fakes.api import FakeApi, running
@@ -116,6 +118,32 @@ async def test_port_0_becomes_a_real_one_and_no_tcp_is_possible(tmp_path: Path) 
     await none.stop()
 
 
+class AddressApp:
+    """Answers every call with the address that it came from."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        address = scope["client"][0].encode()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": address})
+
+    def close_streams(self) -> None:
+        """Have no streams."""
+
+
+async def test_on_an_address_for_both_protocols_ipv4_clients_have_their_own_addresses(
+    tmp_path: Path,
+) -> None:
+    listeners = await bind(tmp_path / "run" / "momo.sock", "[::]:0")
+    task = asyncio.create_task(listeners.serve(AddressApp()))  # type: ignore[arg-type]  # as much of an application as is used
+    await listeners.ready()
+    port = split_address(listeners.http_address)[1]
+    async with httpx.AsyncClient() as client:
+        for address, host in [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")]:
+            assert (await client.get(f"http://{host}:{port}/")).text == address
+    await listeners.stop()
+    await task
+
+
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
     return trustme.CA()
@@ -142,6 +170,40 @@ async def test_with_a_certificate_tcp_is_https_and_the_socket_is_not(
         assert (await api.local.get("/healthz")).status_code == 200
         # Plain HTTP gets no answer, and does no harm.
         assert await answer_to(api, HEALTH) == b""
+
+
+async def test_clients_that_never_end_their_handshake_are_limited(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    tls = certificate(authority, tmp_path)
+    async with running(tmp_path, tls=tls, connections=2) as api:
+        silent = [await connect(api) for _ in range(7)]
+        ends = [asyncio.create_task(reader.read()) for reader, _ in silent]
+        async with asyncio.timeout(10):
+            assert await asyncio.gather(*ends[4:]) == [b""] * 3
+        assert not any(end.done() for end in ends[:4])
+        for _, writer in silent:
+            writer.close()
+        await asyncio.wait(ends)
+        trust = ssl.create_default_context()
+        authority.configure_trust(trust)
+        port = split_address(api.listeners.http_address)[1]
+        # One connection above the maximum is told so.
+        async with contextlib.AsyncExitStack() as stack:
+            statuses = [
+                (await client.get(f"https://localhost:{port}/healthz")).status_code
+                for client in [
+                    await stack.enter_async_context(httpx.AsyncClient(verify=trust))
+                    for _ in range(3)
+                ]
+            ]
+        assert statuses == [200, 200, 503]
+        held = await connect(api)
+        held_end = asyncio.create_task(held[0].read())
+    # The end of the daemon does not wait for a handshake.
+    async with asyncio.timeout(5):
+        assert await held_end == b""
+    held[1].close()
 
 
 @pytest.mark.parametrize("broken", ["chain", "key", "other", "encrypted"])

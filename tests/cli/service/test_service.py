@@ -127,6 +127,14 @@ def test_the_system_service_starts_with_and_without_the_key_among_its_credential
     assert "LoadCredential" not in user  # the user's systemd cannot open sealed ones
 
 
+def test_both_services_may_open_as_many_files_as_the_limit_of_connections_needs() -> None:
+    for file in (
+        unit_files.system_files(system_shop())[0],
+        unit_files.user_service(unit_files.Shop("/var/ama", {}), ""),
+    ):
+        assert "LimitNOFILE=8192" in file.text.splitlines()
+
+
 def test_the_system_service_may_open_serial_ports_and_nothing_else() -> None:
     unit = unit_files.system_files(system_shop())[0].text.splitlines()
     assert "DevicePolicy=closed" in unit

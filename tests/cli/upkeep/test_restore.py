@@ -8,7 +8,7 @@ from momo_cli.service.daemon_program import VerbResult
 from tests.cli.conftest import Momo
 
 
-def put_back(monkeypatch: pytest.MonkeyPatch, **since: int | None) -> None:
+def put_back(monkeypatch: pytest.MonkeyPatch, **since: Any) -> None:
     """Let the daemon's program restore a copy that is so far behind."""
     data: dict[str, Any] = {
         "id": "20261120T020000Z", "path": "/c.db", "bytes": 1, "shop": "Ama", "rows": {},
@@ -36,11 +36,24 @@ def put_back(monkeypatch: pytest.MonkeyPatch, **since: int | None) -> None:
             "4 parts of SMS in the message journal are newer than the backup",
         ),
         ({"parts_to_recover": None}, "The message journal cannot be read"),
+        ({"access": None}, "API keys revoked, and users disabled, after the backup are back."),
+        (
+            {
+                "access": {
+                    "still_off": [{"what": "key", "name": "web"}, {"what": "user", "name": "ama"}]
+                }
+            },
+            "Revoked or disabled after the backup, and still so: key web, user ama.",
+        ),
+        (
+            {"access": {"earlier": [{"what": "second_factor", "name": "esi"}]}},
+            "now as in it: second factor of esi. Change what somebody else may know.",
+        ),
         ({"webhooks_that_may_repeat": 1}, "1 webhook may be sent again, with the same id."),
     ],
 )
 def test_what_came_after_the_copy_is_counted(
-    since: dict[str, int | None], said: str, momo: Momo, monkeypatch: pytest.MonkeyPatch
+    since: dict[str, Any], said: str, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_back(monkeypatch, **since)
     ran = momo("restore", "--confirm", "Ama", "-o", "table")

@@ -9,24 +9,30 @@ from argon2 import PasswordHasher
 from daemon.core.errors import Refusal
 from daemon.core.limits import PASSWORD_WINDOW_US, SECOND_US, USER_ATTEMPTS_MAX
 from daemon.flows.access import browser
-from daemon.flows.access.password import check
+from daemon.flows.access.password import check, set_new
+from daemon.steps.password import replace
 from daemon.store.access import passwords, users
 from daemon.wire import Role
 from tests.fakes.shop import FakeShop
 
 PASSWORD = "correct horse"
+HASH = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 SEED = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 
 
 @pytest.fixture
 async def owned(shop: FakeShop) -> FakeShop:
     """A shop whose owner has a password and a second factor."""
-    hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    row = users.new_row("u", "owner", Role.OWNER, hashed, 0)
+    row = users.new_row("u", "owner", Role.OWNER, HASH, 0)
     sealed = shop.env.vault.seal(SEED.encode(), "totp-seed")
     await shop.env.store.write(lambda tx: users.add(tx, row))
     await shop.env.store.write(lambda tx: users.set_second_factor(tx, "u", sealed, []))
     return shop
+
+
+async def counted(shop: FakeShop) -> dict[str, int]:
+    """Return how many attempts each counter has."""
+    return Counter(await shop.values("SELECT who FROM password_attempts"))
 
 
 def address(number: int) -> str:
@@ -98,5 +104,37 @@ async def test_right_logins_are_not_counted_for_the_user(owned: FakeShop) -> Non
         right = pyotp.TOTP(SEED).at(owned.clock.now_us() // SECOND_US)
         assert await api(owned, number, PASSWORD, right) == ""
         owned.clock.advance(31)
-    counted = "SELECT COUNT(*) FROM password_attempts WHERE who NOT LIKE 'client:%'"
-    assert await owned.values(counted) == [0]
+    assert {who.partition(":")[0] for who in await counted(owned)} == {"client"}
+
+
+async def test_who_changes_the_own_password_gets_no_more_guesses_at_another_users(
+    owned: FakeShop,
+) -> None:
+    row = users.new_row("c", "cashier", Role.CASHIER, HASH, 0)
+    await owned.env.store.write(lambda tx: users.add(tx, row))
+    for number in range(5):
+        assert await enter_code(owned, 1, "000000") == "SECOND_FACTOR_REQUIRED"
+        assert await dashboard(owned, number + 2) == "INVALID_PASSWORD"
+        assert await dashboard(owned, number + 2, name="cashier") == "INVALID_PASSWORD"
+    with pytest.raises(Refusal):
+        await check(owned.env, passwords.ACCOUNT, "session", "wrong")
+    before = await counted(owned)
+    cashier = await owned.env.store.read(lambda reader: users.get(reader, "c"))
+    assert cashier is not None
+    await owned.env.store.write(lambda tx: replace(tx, cashier, HASH, "user:cashier", 1))
+    del before["login:cashier"]
+    assert await counted(owned) == before
+    owner = await owned.env.store.read(users.owner)
+    assert owner is not None
+    await owned.env.store.write(lambda tx: replace(tx, owner, HASH, "user:owner", 1))
+    assert {who.partition(":")[0] for who in await counted(owned)} == {"client"}
+
+
+async def test_a_new_password_at_the_machine_lets_the_owner_in_from_every_address(
+    owned: FakeShop,
+) -> None:
+    for _again in range(5):
+        await dashboard(owned, 1)
+    assert await dashboard(owned, 1, PASSWORD) == "TOO_MANY_ATTEMPTS"
+    await set_new(owned.env.store, owned.clock, "socket:0", PASSWORD, at_machine=True)
+    assert await dashboard(owned, 1, PASSWORD) == ""
