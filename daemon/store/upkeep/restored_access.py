@@ -31,7 +31,7 @@ _OFF: Final = {
 _ENDED: Final = (
     "DELETE FROM browser_sessions WHERE id NOT IN (SELECT id FROM old.browser_sessions)",
     "DELETE FROM session_keys WHERE sealed NOT IN (SELECT sealed FROM old.session_keys)",
-    "INSERT OR IGNORE INTO ended_sessions (id, ends_at) SELECT id, ends_at FROM old.ended_sessions",
+    "INSERT INTO ended_sessions (id, ends_at) SELECT id, ends_at FROM old.ended_sessions WHERE TRUE ON CONFLICT DO NOTHING",
     (
         "DELETE FROM recovery_codes WHERE (user_id, sha256) NOT IN (SELECT user_id, sha256 FROM old.recovery_codes) "
         "AND user_id IN (SELECT n.id FROM users n JOIN old.users o USING (id) WHERE n.totp_sealed = o.totp_sealed)"
