@@ -204,10 +204,11 @@ def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple
 
 
 def paid_unconfirmed(reader: Reader, chain: Chain, day: int) -> int:
-    """Return the sum that paid on a day before it was confirmed and is not confirmed yet, in minor units."""
+    """Return the amounts received that paid on a day before they were confirmed and are not confirmed yet, in minor units."""
     found = reader.value(
-        "SELECT SUM(CAST(TRIM(effects, '[]') AS INTEGER)) "
-        f"{_OF_LINE} AND unconfirmed_day = :day AND (standing <> 'accepted' OR after_minor IS NULL OR why = 'first')",
+        "SELECT SUM(p.amount_minor) FROM line_balances b JOIN messages m ON m.seq = b.message_seq "
+        f"JOIN payments p ON p.id = m.payment_id WHERE b.sim_seq = {SIM} AND b.provider = :provider AND b.unconfirmed_day = :day "
+        "AND (b.standing <> 'accepted' OR b.after_minor IS NULL OR b.why = 'first')",
         chain.params(day=day),
     )
     return int(found or 0)
