@@ -58,7 +58,13 @@ async def settle_lines(env: Env) -> int:
     times = env.times()
     now = times.wall_us
     since = now - USUAL_DAYS * DAY_US
-    chains = await env.store.read(lambda reader: balances.unsettled_chains(reader, since))
+    chains = await env.store.read(
+        lambda reader: list(
+            dict.fromkeys(
+                [*balances.unsettled_chains(reader, since), *balances.unproved_chains(reader)]
+            )
+        )
+    )
     settled = 0
     for chain in chains:
         if not await env.store.read(lambda reader, one=chain: _judged(reader, one, now).changes()):  # type: ignore[misc]
@@ -92,6 +98,10 @@ def _judged(reader: Reader, chain: Chain, now: int) -> Line:
     line.confirm_rows(
         now, absences, lambda since, until: usual_receipts(times(), since, until, now)
     )
+    if line.is_unproved:
+        since = min(one.stored_at for one in line.beginning)
+        if not balances.was_contradicted(reader, chain, since):
+            line.confirm_beginning(now, absences)
     line.release_between(now, absences)
     line.join_without_route()
     if foreign:
