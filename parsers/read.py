@@ -337,7 +337,14 @@ def _moneys(wording: Wording, found: Groups) -> dict[str, Money | None] | str:
     amount = moneys["amount"]
     if wording.kind in _RECEIVED and not wording.reverses and (amount is None or amount.minor == 0):
         return "the amount received is missing or zero"
+    if wording.kind in _RECEIVED and not wording.reverses and _is_eaten_up(amount, moneys["fee"]):
+        return "the fee is not below the amount received"
     return moneys
+
+
+def _is_eaten_up(amount: Money | None, fee: Money | None) -> bool:
+    """Return whether a fee leaves nothing of an amount: no network books such a receipt."""
+    return amount is not None and fee is not None and fee.minor >= amount.minor
 
 
 def _printed_at(wording: Wording, date: str, time: str, shown: dict[str, str]) -> datetime | None:

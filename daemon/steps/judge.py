@@ -30,6 +30,7 @@ from daemon.core.messages.trust import (
     SmscSource,
     classify_id_reuse,
     doubts_about,
+    fee_doubt,
     is_home,
 )
 from daemon.core.model import Message, Payment, Review
@@ -88,13 +89,15 @@ def judge_message(
     if reused is None:
         return
     tail = known.tail
-    new = _entry(arrived, reading, tail, home=home, reused=reused)
+    further = [*reused, *_fee_doubts(reading, foreign=full and not home)]
+    new = _entry(arrived, reading, tail, home=home, further=further)
     line = Line(tail)
     if not full or not line.is_plain(new):
         line = Line(balances.state(context.tx, arrived.chain, new.time, foreign=not full))
     if _is_test_payment(context, new, reading):
         if full:
             learn_smsc(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
+        line = Line(balances.state(context.tx, arrived.chain, new.time, foreign=not full))
         line.begin(replace(new, home=full))
     elif not full:
         line.take_without_route(new)
@@ -114,9 +117,9 @@ def _entry(
     tail: Sequence[Entry],
     *,
     home: bool,
-    reused: Sequence[str],
+    further: Sequence[str],
 ) -> Entry:
-    """Return the chain entry of a new message; an unreadable one has only its route."""
+    """Return the chain entry of a new message; an unreadable one has only its route. `further` are doubts found before."""
     readable = None if isinstance(reading, readings.Unreadable) else reading
     assert arrived.provider is not None, "a trusted message is of a network that we know"
     facts = Facts(
@@ -127,7 +130,7 @@ def _entry(
         reference=None if readable is None else readable.reference,
         payer_name=None if readable is None else readable.payer_name,
     )
-    doubts: list[str] = [*doubts_about(facts, tail), *reused]
+    doubts: list[str] = [*doubts_about(facts, tail), *further]
     if isinstance(reading, readings.Payment) and reading.unverified:
         # A reversal in such a wording is accepted: to mistrust money by mistake is the safe error.
         doubts.append(UNVERIFIED)
@@ -144,6 +147,13 @@ def _entry(
         home=home,
         doubts=tuple(doubts),
     )
+
+
+def _fee_doubts(reading: readings.Reading, *, foreign: bool) -> list[Doubt]:
+    if not isinstance(reading, readings.Payment) or reading.fee is None:
+        return []
+    found = fee_doubt(reading.amount.minor, reading.fee.minor, foreign=foreign)
+    return [] if found is None else [found]
 
 
 def _is_test_payment(context: Context, new: Entry, reading: readings.Reading) -> bool:
@@ -201,7 +211,7 @@ def apply_line(
 def _act_on_new(context: Context, chain: Chain, line: Line, entry: Entry, arrival: Arrival) -> None:
     """Store the entry of the message that comes in; let it pay, or hold it with a review."""
     claims = isinstance(arrival.reading, Claimed)
-    passed = _passed(context, chain, entry) if claims else None
+    passed = _passed(context, chain, entry, arrival.reading) if claims else None
     balances.add(context.tx, chain, passed or entry)
     _notify_gap(context, entry)
     if not isinstance(arrival.reading, Claimed):
@@ -215,10 +225,13 @@ def _act_on_new(context: Context, chain: Chain, line: Line, entry: Entry, arriva
         _hold_new(context, chain, line, entry, arrival)
 
 
-def _passed(context: Context, chain: Chain, entry: Entry) -> Entry | None:
+def _passed(
+    context: Context, chain: Chain, entry: Entry, reading: readings.Reading | None = None
+) -> Entry | None:
     """Return the entry if its message may pay or take back money now, else None.
 
-    A receipt that is not confirmed yet may pay within the line's limit; the entry returned has the day then.
+    A receipt that is not confirmed yet may pay within the line's limit; the entry returned has the day then. The message is
+    stored, or it comes in now as `reading`.
     """
     if entry.doubts:
         return None
@@ -231,7 +244,12 @@ def _passed(context: Context, chain: Chain, entry: Entry) -> Entry | None:
     if not entry.pays or not (sure or entry.standing is Standing.UNCONFIRMED):
         return entry if sure else None
     day = context.now // DAY_US
-    amount = entry.effects[0]
+    # Not the entry's effect: a made-up fee would make that as small as its sender likes.
+    if isinstance(reading, readings.Payment):
+        amount: int | None = reading.amount.minor
+    else:
+        amount = _claim(context, entry, chain.sim_key).amount_minor
+    assert amount is not None, "a receipt names its amount"
     if balances.paid_unconfirmed(context.tx, chain, day) + amount > _limit(context, chain):
         return None
     return replace(entry, unconfirmed_day=day)
@@ -397,7 +415,8 @@ def learn_smsc(context: Context, chain: Chain, entry: Entry, source: SmscSource)
 
 def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, actor: str) -> int:
     """Act on the new standing of an earlier message; return 1 if it was held and is settled now."""
-    if entry.standing is before.standing:
+    proved = before.why is Why.FIRST and entry.why is not Why.FIRST
+    if entry.standing is before.standing and not proved:
         balances.change(context.tx, entry)
         _leave_flood(context, before, entry)
         return 0
@@ -649,17 +668,14 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
         if genuine:
             balances.change(context.tx, replace(entry, doubts=()))
         return 0
-    if is_first and genuine:
-        proved = replace(entry, doubts=(), why=Why.PERSON)
-        balances.change(context.tx, proved)
-        _release(context, proved, actor)
-        return 0
     through = [] if genuine else _approved_through(context, chain, entry)
     also = [message_id, *(one.key for one in through)]
     if through and entry.smsc is not None:
         also += balances.tail_beside(context.tx, chain, entry.smsc)
     line = Line(balances.state(context.tx, chain, entry.time, also=also, foreign=True))
-    if not genuine:
+    if is_first and genuine:
+        line.prove_beginning(Why.PERSON)
+    elif not genuine:
         line.reject(message_id)
         if through and entry.smsc is not None:
             balances.forget_smsc(context.tx, chain.sim_key, entry.smsc)

@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from daemon.core.ids import payment_id
 from daemon.core.limits import TELCO_CLOCK_AHEAD_US
-from daemon.core.messages.balance_chain import Standing
+from daemon.core.messages.balance import BalanceCheck
+from daemon.core.messages.balance_chain import Standing, Why
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
+from daemon.env import Env
 from daemon.steps import hand_up, settle
 from daemon.steps.context import Context, Outcome, StoredMessage, microseconds
 from daemon.steps.suggest import suggest
@@ -213,6 +215,19 @@ def is_proved(reader: Reader, payment: Payment) -> bool:
     """Return whether the balance chain has no doubt about a payment's message, or does not know it."""
     known = balances.of_message(reader, payment.message_id)
     return known is None or known.entry.standing is Standing.ACCEPTED
+
+
+def is_doubtful_history(reader: Reader, env: Env, payment: Payment) -> bool:
+    """Return whether a payment is history whose message the balance chain does not believe.
+
+    Such a message is shown without a review, because it pays nothing by itself: anybody can send one with an old time.
+    """
+    if not payment.historical or env.config.trust.balance_check != BalanceCheck.REVIEW:
+        return False
+    known = balances.of_message(reader, payment.message_id)
+    return known is not None and (
+        known.entry.standing is not Standing.ACCEPTED or known.entry.why is Why.FIRST
+    )
 
 
 def is_imported(reader: Reader, payment: Payment) -> bool:

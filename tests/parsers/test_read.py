@@ -253,6 +253,13 @@ def test_a_balance_in_whole_cedis_is_read_where_the_fee_proves_the_end() -> None
     assert isinstance(read("MobileMoney", ON_NET.replace("628.92", "628")), Payment)
 
 
+@pytest.mark.parametrize("fee", ["70.00", "70.01"])
+def test_a_receipt_whose_fee_leaves_nothing_is_no_payment(fee: str) -> None:
+    found = read("MobileMoney", ON_NET.replace("FEE: 0.00", f"FEE: {fee}"))
+    assert isinstance(found, Unreadable)
+    assert "the fee is not below the amount received" in found.why
+
+
 @pytest.mark.parametrize("amount", ["0.00", "0", "0.0"])
 def test_a_receipt_of_nothing_is_no_payment(amount: str) -> None:
     text = (

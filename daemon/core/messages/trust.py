@@ -37,6 +37,9 @@ ID_SPEED_FACTOR_MAX: Final = 3
 """IDs may rise up to this many times faster."""
 ID_SLACK_DAYS: Final = 3
 """Tolerance in days' worth of IDs: the check looks for IDs that are far off."""
+FEE_PARTS_MIN: Final = 10
+"""A fee is at most this part of the amount. All 68 receipts of the corpus that name one name 0, and the dearest fee of the
+messages about money sent is a tenth (GHS 0.50 of 5.00)."""
 ID_SEEN_MIN: Final = 3
 ID_SEEN_MAX: Final = 9
 """The ID clock needs at least a few messages, and the nearest in time are enough."""
@@ -160,6 +163,7 @@ class Doubt(StrEnum):
     PRINTED_TIME = "printed_time"
     REFERENCE_TOO_LONG = "reference_too_long"
     ID_TAKEN = "id_taken"
+    FEE_TOO_HIGH = "fee_too_high"
 
 
 ROUTE_DOUBTS: Final[frozenset[str]] = frozenset(
@@ -215,6 +219,16 @@ def text_doubt(text: str | None) -> Doubt | None:
     """Doubt a free field that is longer than people and banks write. The parser refuses one that could move money."""
     long = text is not None and len(text.strip()) > REFERENCE_CHARACTERS_MAX
     return Doubt.REFERENCE_TOO_LONG if long else None
+
+
+def fee_doubt(amount_minor: int, fee_minor: int, *, foreign: bool) -> Doubt | None:
+    """Doubt a receipt with a large fee, and a foreign one with any.
+
+    Who chooses the fee chooses how the balance moves. A foreign receipt is released by its balance alone, so that a fee would
+    let it pay more than came in.
+    """
+    high = fee_minor > 0 if foreign else fee_minor * FEE_PARTS_MIN > amount_minor
+    return Doubt.FEE_TOO_HIGH if high else None
 
 
 def printed_time_doubt(printed_at: int | None, sent_at: int | None) -> Doubt | None:

@@ -39,6 +39,7 @@ _DOUBTS: Final = {
     "id_of_another_time": "its transaction ID contains another time",
     "printed_time": "the time in its text differs from the time at which it was sent",
     "reference_too_long": "the text that the payer typed is too long",
+    "fee_too_high": "its fee is too high for a receipt",
     "wording_unverified": "no genuine message of this wording is known yet; approving this one confirms the wording, and "
     "later messages of it are accepted without a review",
     "takes_back_a_live_payment": "it comes from a file, and the payment that it takes back was read from a phone",

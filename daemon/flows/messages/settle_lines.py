@@ -107,7 +107,19 @@ async def settle_lines(env: Env, tell: Tell = _raise) -> int:
         Unavailable: Nothing was written; the next call does it.
     """
     times = env.times()
+<<<<<<< HEAD
     since = times.wall_us - USUAL_DAYS * DAY_US
+=======
+    now = times.wall_us
+    since = now - USUAL_DAYS * DAY_US
+    chains = await env.store.read(
+        lambda reader: list(
+            dict.fromkeys(
+                [*balances.unsettled_chains(reader, since), *balances.unproved_chains(reader)]
+            )
+        )
+    )
+>>>>>>> mend3
     settled = 0
     for chain in await env.store.read(lambda reader: balances.unsettled_chains(reader, since)):
         try:
@@ -149,6 +161,10 @@ def _judged(reader: Reader, chain: Chain, now: int) -> Line:
     line.confirm_rows(
         now, absences, lambda since, until: usual_receipts(times(), since, until, now)
     )
+    if line.is_unproved:
+        since = min(one.stored_at for one in line.beginning)
+        if not balances.was_contradicted(reader, chain, since):
+            line.confirm_beginning(now, absences)
     line.release_between(now, absences)
     line.join_without_route()
     # No message comes later than that, and an older one would be looked for every few seconds for ever.

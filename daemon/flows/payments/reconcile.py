@@ -1,16 +1,18 @@
 """Reconcile: match a payment to a transaction by the network ID (interface.md, reconcile; order as in decisions.md)."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from daemon.core import ids, json_values, limits
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, CallerKind
+from daemon.core.access.roles import Operation, allows, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency, ReconcileRequest
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import transaction_json
 from daemon.env import Env
 from daemon.steps import hand_up, settle
+from daemon.steps.pay import is_doubtful_history
 from daemon.store import idempotency as answers
 from daemon.store.engine import Tx
 from daemon.store.payments import payments, transactions
@@ -53,7 +55,8 @@ async def reconcile(
         env.refuse_if_damaged()
         transaction = settle.payable_transaction(tx, reference, caller.mode)
         _guard(tx, env, transaction, telco_id, now)
-        payment = _payment(tx, transaction, telco_id, request, now)
+        found = _found(tx, env, caller, transaction, request)
+        payment = _payment(tx, transaction, telco_id, found, now)
         _same_amount(request, payment)
         payment = hand_up.usable_here(tx, env, payment, transaction, actor=caller.name, now=now)
         decision = settle.OperatorDecision(
@@ -98,15 +101,25 @@ def _guard(tx: Tx, env: Env, transaction: Transaction, telco_id: str, now: int) 
     )
 
 
-def _payment(
-    tx: Tx, transaction: Transaction, telco_id: str, request: ReconcileRequest, now: int
-) -> Payment:
-    """Return the only unused payment with the ID."""
-    found = [
+def _found(
+    tx: Tx, env: Env, caller: Caller, transaction: Transaction, request: ReconcileRequest
+) -> list[Payment]:
+    """Return the payments with the ID; doubtful history only for a person who may decide about forgeries."""
+    vouches = caller.kind is not CallerKind.KEY and allows(caller.role, Operation.DECIDE_FORGERY)
+    telco_id = normalize_telco_id(request.transaction_id)
+    return [
         payment
         for payment in payments.with_telco_id(tx, transaction.mode, telco_id)
-        if payment.currency == transaction.currency and request.provider in (None, payment.provider)
+        if payment.currency == transaction.currency
+        and request.provider in (None, payment.provider)
+        and (vouches or not is_doubtful_history(tx, env, payment))
     ]
+
+
+def _payment(
+    tx: Tx, transaction: Transaction, telco_id: str, found: Sequence[Payment], now: int
+) -> Payment:
+    """Return the only unused payment with the ID."""
     usable = [payment for payment in found if payment.reversed_at is None]
     if not usable:
         transactions.add_miss(tx, transaction.id, telco_id, now, now - limits.MISS_WINDOW_US)

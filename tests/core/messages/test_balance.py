@@ -282,6 +282,17 @@ def test_a_made_up_debit_makes_no_room_for_a_made_up_receipt() -> None:
     assert wallet.standings("m1", "debit") == [HELD, HELD]
 
 
+@pytest.mark.parametrize("effect", [-400, 0])
+def test_a_made_up_fee_makes_no_room_for_a_made_up_receipt(effect: int) -> None:
+    wallet = Wallet()
+    wallet.tell(
+        entry(1, effect, 10_000 + effect, home=False, pays=True),
+        entry(3, 500, 10_500 + effect),
+    )
+    between(wallet, 200)
+    assert wallet.standings("m1") == [HELD]
+
+
 def test_a_foreign_message_that_only_a_home_one_follows_is_not_released() -> None:
     wallet = Wallet()
     wallet.tell(entry(1, 500, 30_500, home=False), entry(2, 500, 31_000))

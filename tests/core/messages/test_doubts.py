@@ -20,6 +20,7 @@ from daemon.core.messages.trust import (
     IdReuse,
     classify_id_reuse,
     doubts_about,
+    fee_doubt,
     id_doubt,
     printed_time_doubt,
     text_doubt,
@@ -58,6 +59,21 @@ PLAIN = Facts(
 
 def test_an_ordinary_receipt_raises_no_doubt() -> None:
     assert doubts_about(PLAIN, WEEK) == []
+
+
+@pytest.mark.parametrize(
+    ("amount", "fee", "foreign", "doubt"),
+    [
+        (500, 50, False, None),
+        (500, 51, False, Doubt.FEE_TOO_HIGH),
+        (500, 0, True, None),
+        (500, 1, True, Doubt.FEE_TOO_HIGH),
+    ],
+)
+def test_a_large_fee_is_doubted_and_of_a_foreign_receipt_any(
+    amount: int, fee: int, foreign: bool, doubt: Doubt | None
+) -> None:
+    assert fee_doubt(amount, fee, foreign=foreign) is doubt
 
 
 def test_every_doubt_is_named_once() -> None:

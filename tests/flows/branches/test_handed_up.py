@@ -1,6 +1,7 @@
 """A payment at a branch for an order of head office: handed up, decided there, and told to the branch."""
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -12,7 +13,7 @@ from daemon.flows.branches import hub as hub_flow
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes.branches import Chain, Lost
-from tests.fakes.receipts import mtn
+from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.shop import OWNER
 
 ID = "93214500001"
@@ -101,6 +102,21 @@ async def test_a_person_at_the_hub_claims_a_payment(chain: Chain) -> None:
     with pytest.raises(Refusal) as caught:
         await chain["kumasi"].shop.reconcile(mine.reference, ID)
     assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP
+
+
+async def test_a_branch_gives_up_no_history_that_its_chain_does_not_believe(chain: Chain) -> None:
+    shop = chain["kumasi"].shop
+    order = await chain.hub.request(500_000)
+    await shop.begin_chain(90_000)
+    old = STARTED - timedelta(minutes=20)
+    await shop.read(mtn(500_000, "KOFI ANTWI BADU", 9_999_999, "food", ID, sent_at=old))
+    await chain["kumasi"].settle()
+    for _again in range(2):
+        with pytest.raises(Refusal) as caught:
+            await chain.hub.reconcile(order.reference, ID)
+        assert caught.value.code is ErrorCode.BRANCH_ASKED
+        await chain["kumasi"].settle()
+        assert (await chain["kumasi"].payment(ID)).standing == "open"
 
 
 async def test_a_claim_is_refused_once_the_branch_used_the_payment(chain: Chain) -> None:

@@ -6,11 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Idempotency, ReconcileRequest
 from daemon.flows.payments import reconcile
-from daemon.wire import ErrorCode, TransactionStatus
+from daemon.runtime.config import Trust
+from daemon.wire import ErrorCode, Mode, Role, TransactionStatus
 from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -324,3 +327,64 @@ async def test_of_eight_callers_racing_for_one_order_exactly_one_wins(shop: Fake
         )
         codes = [result.code for result in results if isinstance(result, Refusal)]
         assert codes == [ErrorCode.ALREADY_VERIFIED] * 7
+
+
+KEY = Caller(CallerKind.KEY, Mode.LIVE, ALL_SCOPES, "k", publishable=False, name="key:k")
+CASHIER = replace(OWNER, kind=CallerKind.BROWSER, role=Role.CASHIER)
+MANAGER = replace(CASHIER, role=Role.MANAGER)
+
+
+async def reconcile_as(shop: FakeShop, caller: Caller, reference: str) -> str:
+    """Reconcile as this caller; return the outcome in one word."""
+    try:
+        answer = await reconcile.reconcile(
+            shop.env, caller, reference, ReconcileRequest(ID), request_id="r", idempotency=None
+        )
+    except Refusal as refused:
+        return refused.code
+    return str(json.loads(answer.body)["data"]["new_transaction_status"])
+
+
+@pytest.fixture
+async def with_history(shop: FakeShop) -> FakeShop:
+    """A shop with an old receipt whose balance follows from nothing."""
+    await shop.begin_chain(90_000)
+    shop.limit(0)
+    old = STARTED - timedelta(minutes=20)
+    await shop.read(mtn(500_000, "KOFI ANTWI BADU", 9_999_999, "food", ID, sent_at=old))
+    assert [(one.historical, one.standing) for one in await shop.payments()] == [(True, "open")]
+    return shop
+
+
+@pytest.mark.parametrize(
+    ("caller", "outcome"),
+    [
+        (KEY, ErrorCode.NO_MATCHING_TRANSACTION),
+        (CASHIER, ErrorCode.NO_MATCHING_TRANSACTION),
+        (MANAGER, "SUCCESS"),
+        (OWNER, "SUCCESS"),
+    ],
+)
+async def test_only_who_may_decide_about_forgeries_uses_history_that_the_chain_does_not_believe(
+    with_history: FakeShop, caller: Caller, outcome: str
+) -> None:
+    request = await with_history.request(500_000)
+    assert await reconcile_as(with_history, caller, request.reference) == outcome
+
+
+async def test_a_program_uses_history_once_the_chain_believes_it(with_history: FakeShop) -> None:
+    request = await with_history.request(500_000)
+    before = STARTED - timedelta(minutes=25)
+    gap = mtn(9_409_999, "KOFI ANTWI BADU", 9_499_999, "x", "93214500000", sent_at=before)
+    assert await reconcile_as(with_history, KEY, request.reference) == "NO_MATCHING_TRANSACTION"
+    await with_history.read(gap)
+    assert await reconcile_as(with_history, KEY, request.reference) == "SUCCESS"
+
+
+async def test_without_the_check_of_balances_a_program_uses_all_history(
+    with_history: FakeShop,
+) -> None:
+    config = replace(with_history.env.config, trust=Trust(balance_check="off"))
+    with_history.env = replace(with_history.env, config=config)
+    request = await with_history.request(500_000)
+    assert await reconcile_as(with_history, KEY, request.reference) == "SUCCESS"

@@ -18,6 +18,7 @@ from tests.simulation.trust.wallet import (
     SECOND,
     Change,
     debit_text,
+    money,
     receipt_text,
     reversal_text,
     short_receipt_text,
@@ -270,6 +271,26 @@ def tell_the_lost(player: Player) -> None:
         return False
 
     player.wait_for(Moment.LOST, now)
+
+
+@strategy((2, 3))
+def made_up_fee(player: Player) -> None:
+    """Large receipts with fees that leave nothing, little or most of them, or just the money that came in without a message."""
+
+    def tell(amount: int, fee: int, after: int) -> None:
+        player.tell(player.receipt(amount, after).replace("FEE: 0.00", f"FEE: {money(fee)}"))
+
+    def fitting(change: Change | None) -> bool:
+        assert change is not None
+        for more in (change.effect // 20, player.amount()):
+            tell(change.effect + more, more, change.after)
+        return False
+
+    amount, before = player.amount(), player.balance()
+    for fee in (amount + 100, amount, amount - 1, amount // 2, amount // 10):
+        tell(amount, fee, before + amount - fee)
+    if player.knows_balance:
+        player.wait_for(Moment.LOST, fitting)
 
 
 @strategy(KNOWING)

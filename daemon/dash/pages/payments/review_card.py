@@ -35,6 +35,7 @@ _DOUBTS: Final = frozenset(
         "id_of_another_time",
         "printed_time",
         "reference_too_long",
+        "fee_too_high",
         "wording_unverified",
         "takes_back_a_live_payment",
     }
