@@ -107,11 +107,7 @@ async def settle_lines(env: Env, tell: Tell = _raise) -> int:
         Unavailable: Nothing was written; the next call does it.
     """
     times = env.times()
-<<<<<<< HEAD
     since = times.wall_us - USUAL_DAYS * DAY_US
-=======
-    now = times.wall_us
-    since = now - USUAL_DAYS * DAY_US
     chains = await env.store.read(
         lambda reader: list(
             dict.fromkeys(
@@ -119,9 +115,8 @@ async def settle_lines(env: Env, tell: Tell = _raise) -> int:
             )
         )
     )
->>>>>>> mend3
     settled = 0
-    for chain in await env.store.read(lambda reader: balances.unsettled_chains(reader, since)):
+    for chain in chains:
         try:
             settled += await _settle(env, chain, times)
         except internal_errors(env) as fault:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tests.simulation.trust.game import Forged, Result
+from tests.simulation.trust.strategies import HIS_NAME
 from tests.simulation.trust.wallet import day_of, money
 
 HELD_SHARE_MAX: Final = 0.01
@@ -72,9 +73,14 @@ def _no_reversal(result: Result) -> list[str]:
 
 
 def _nothing_stolen(result: Result) -> list[str]:
-    """Return the paid texts that were joined from parts of two messages."""
+    """Return the paid texts that were joined from a genuine part and one of his.
+
+    What he joins from parts of his own is forged as a whole, and counts as that.
+    """
     return [
-        f"paid parts of two messages: {_said(one)}" for one in result.forged if one.sent is None
+        f"paid parts of two messages: {_said(one)}"
+        for one in result.forged
+        if one.sent is None and HIS_NAME not in one.text
     ]
 
 

@@ -29,6 +29,8 @@ ANY, FIRST, NIGHT = "any", "first", "night"
 SENDERS: Final = LEVELS[1:]
 """The levels that send under the network's name."""
 KNOWING: Final = (2, 4)
+HIS_NAME: Final = "YAW MENSAH OPOKU AGYEMANG"
+"""The payer in his first parts; no genuine receipt has it."""
 FAR_AHEAD: Final = 60_000_000
 
 
@@ -119,7 +121,7 @@ def first_parts(player: Player) -> None:
     def one() -> None:
         amount = player.amount()
         text = receipt_text(
-            amount, player.balance() + amount, player.new_id(), "food", name="YAW MENSAH OPOKU AGYEMANG"
+            amount, player.balance() + amount, player.new_id(), "food", name=HIS_NAME
         )  # fmt: skip
         player.tell(text, only=1)
 
