@@ -80,12 +80,16 @@ async def test_a_removed_folder_is_made_again(own: OwnWordings) -> None:
     assert folder(own).stat().st_mode & 0o777 == 0o700
 
 
+@pytest.fixture
+def in_the_way(tmp_path: Path) -> None:
+    """Have a file where the folder should be, before the loop looks at it."""
+    (tmp_path / "templates").write_text("in the way")
+
+
+@pytest.mark.usefixtures("in_the_way")
 async def test_a_folder_that_cannot_be_read_is_logged_once_and_read_when_it_can_be(
-    own: OwnWordings, log: io.StringIO
+    log: io.StringIO, own: OwnWordings
 ) -> None:
-    await until(lambda: folder(own).is_dir())
-    folder(own).rmdir()
-    folder(own).write_text("in the way")
     await until(lambda: "templates.unread" in log.getvalue())
     await asyncio.sleep(0.1)
     assert log.getvalue().count("templates.unread") == 1
