@@ -64,9 +64,9 @@ def patched(mutant: Mutant) -> Iterator[None]:
                 setattr(owner, attribute, before)
 
 
-def weeks(level: int, count: int = 4) -> tuple[Setting, ...]:
-    """Return the first weeks of a level."""
-    return tuple(Setting(seed, level, WEEK) for seed in range(1, count + 1))
+def weeks(level: int, *, first: int = 1, count: int = 4) -> tuple[Setting, ...]:
+    """Return some weeks of a level."""
+    return tuple(Setting(seed, level, WEEK) for seed in range(first, first + count))
 
 
 def _always(*_: Any, **__: Any) -> bool:
@@ -113,7 +113,7 @@ MUTANTS: Final = (
     Mutant(4, "a break pays without a limit", {f"{_JUDGE}:_limit": lambda *_: 10**12}, weeks(3)),
     Mutant(4, "no row is refuted", {f"{_LINE}:Line.is_passed": _never}, tests=RULES_TESTS),
     Mutant(4, "three messages confirm a row", {f"{_LINE}:CONFIRMING_RECEIPTS": 0}, weeks(3)),
-    Mutant(5, "a foreign receipt is released without waiting 90 minutes", {f"{_LINE}:BETWEEN_US": 0}, weeks(2)),
+    Mutant(5, "a foreign receipt is released without waiting 90 minutes", {f"{_LINE}:BETWEEN_US": 0}, weeks(2, first=8)),
     Mutant(5, "a foreign receipt is released by one of several ways", {f"{_LINE}:PathSearch.only_path": _any_path}, tests=RULES_TESTS),
     Mutant(5, "a made-up debit releases a receipt", {f"{_LINE}:all": _always}, tests=RULES_TESTS),
     Mutant(6, "an approval judges only its own message", {f"{_LINE}:Line.approve": _approve_alone}, tests=ATTACKS),
