@@ -97,7 +97,6 @@ def judge_message(
     if _is_test_payment(context, new, reading):
         if full:
             learn_smsc(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
-        line = Line(balances.state(context.tx, arrived.chain, new.time, foreign=not full))
         line.begin(replace(new, home=full))
     elif not full:
         line.take_without_route(new)
@@ -415,8 +414,7 @@ def learn_smsc(context: Context, chain: Chain, entry: Entry, source: SmscSource)
 
 def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, actor: str) -> int:
     """Act on the new standing of an earlier message; return 1 if it was held and is settled now."""
-    proved = before.why is Why.FIRST and entry.why is not Why.FIRST
-    if entry.standing is before.standing and not proved:
+    if entry.standing is before.standing:
         balances.change(context.tx, entry)
         _leave_flood(context, before, entry)
         return 0
@@ -668,14 +666,17 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
         if genuine:
             balances.change(context.tx, replace(entry, doubts=()))
         return 0
+    if is_first and genuine:
+        proved = replace(entry, doubts=(), why=Why.PERSON)
+        balances.change(context.tx, proved)
+        _release(context, proved, actor)
+        return 0
     through = [] if genuine else _approved_through(context, chain, entry)
     also = [message_id, *(one.key for one in through)]
     if through and entry.smsc is not None:
         also += balances.tail_beside(context.tx, chain, entry.smsc)
     line = Line(balances.state(context.tx, chain, entry.time, also=also, foreign=True))
-    if is_first and genuine:
-        line.prove_beginning(Why.PERSON)
-    elif not genuine:
+    if not genuine:
         line.reject(message_id)
         if through and entry.smsc is not None:
             balances.forget_smsc(context.tx, chain.sim_key, entry.smsc)

@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
+from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
 from daemon.core.messages.foreign_path import REORDERED_US, PathSearch
 from daemon.core.messages.line_history import away_for
@@ -30,9 +30,6 @@ PENDING_MAX: Final = 4
 CONFIRMING_MESSAGES: Final = 3
 CONFIRMING_RECEIPTS: Final = 6
 """A row is confirmed by three messages in a time in which the line usually gets six receipts."""
-BEGINNING_US: Final = DAY_US
-"""A beginning that nobody confirmed counts as confirmed after this long, if nothing contradicts it: the usual traffic of the
-line is not known yet, but every shop has some within a day."""
 GUESSES_MAX: Final = 20
 """After this many held balances in an hour no message without an SMSC pays on that line."""
 TOLD_APART_US: Final = 10 * SECOND_US
@@ -114,17 +111,6 @@ class Line:
             Row(tuple(sorted(one, key=lambda entry: entry.position or 0))) for one in found.values()
         ]
         return sorted(rows, key=lambda row: (row.first.time, row.first.seq))
-
-    @property
-    def beginning(self) -> list[Entry]:
-        """The messages of the chain that only the first message of the line vouches for; anybody could have sent that one."""
-        return [one for one in self._of(Standing.ACCEPTED) if one.why is Why.FIRST]
-
-    @property
-    def is_unproved(self) -> bool:
-        """Whether the whole chain is such a beginning."""
-        end = self.end
-        return end is not None and end.why is Why.FIRST
 
     @property
     def gaps(self) -> list[Entry]:
@@ -266,29 +252,9 @@ class Line:
             if len(row.entries) < CONFIRMING_MESSAGES or self._was_followed(row):
                 continue
             until = now - away_for(absences, row.first.time, now)
-            if (
-                self._has_lasted(row.entries, now, absences)
-                if self.is_unproved
-                else usual(row.first.time, until) >= CONFIRMING_RECEIPTS
-            ):
+            if usual(row.first.time, until) >= CONFIRMING_RECEIPTS:
                 self._accept_after_end(row.entries, Why.CONFIRMED)
                 self._settle()
-
-    def confirm_beginning(self, now: int, absences: Sequence[Absence]) -> None:
-        """Confirm an unproved chain if it has lasted for a day and no row is open beside it."""
-        beginning = self.beginning if self.is_unproved and not self.rows else []
-        if len(beginning) >= CONFIRMING_MESSAGES and self._has_lasted(beginning, now, absences):
-            self.prove_beginning(Why.CONFIRMED)
-
-    def prove_beginning(self, why: Why) -> None:
-        """Confirm the beginning of the chain."""
-        for one in self.beginning:
-            self._put(one, why=why)
-
-    def _has_lasted(self, entries: Sequence[Entry], now: int, absences: Sequence[Absence]) -> bool:
-        # The time stored: the SMSC time is the sender's, and no earlier message bounds it.
-        since = min(one.stored_at for one in entries)
-        return now - since - away_for(absences, since, now) >= BEGINNING_US
 
     def release_between(self, now: int, absences: Sequence[Absence]) -> None:
         """Accept held foreign messages that lead from one home message to another, with no other way (rule 5)."""
@@ -336,15 +302,8 @@ class Line:
         """Refute a message that an operator rejected, and its whole row."""
         entry = self[key]
         row = next((row for row in self.rows if entry in row.entries), None)
-        if entry.why is Why.FIRST:
-            with_it = self.beginning
-        else:
-            with_it = list(self._linked(entry) if row is None else row.entries)
-        for one in with_it:
+        for one in self._linked(entry) if row is None else row.entries:
             self._refute(one, Why.PERSON)
-        rows = self.rows
-        if entry.why is Why.FIRST and self.end is None and rows:
-            self._accept_after_end(rows[0].entries, Why.FIRST)
         self._settle()
 
     def trust(self, is_home: Callable[[str | None], bool]) -> None:
@@ -463,11 +422,10 @@ class Line:
         for one in join.through if join.sole else ():
             if one.standing is Standing.HELD and not one.doubts:
                 self._put(one, standing=Standing.ACCEPTED)
-        unproved = end.why is Why.FIRST and why in {Why.JOINS, Why.BETWEEN}
         return self._put(
             entry,
             standing=Standing.ACCEPTED,
-            why=Why.FIRST if unproved else why,
+            why=why,
             row=None,
             position=(end.position or 0) + 1,
             gap_left=None,
@@ -483,8 +441,6 @@ class Line:
                 self._put(entry, standing=Standing.ACCEPTED, why=why, row=None, position=0)
                 continue
             join = self._joined(end, entry)
-            if join is not None and why in {Why.TEST_PAYMENT, Why.PERSON}:
-                self.prove_beginning(Why.PERSON if why is Why.PERSON else Why.CONFIRMED)
             taken = self._append(end, entry, join or _Join(), why)
             if join is None:
                 before = entry.balances_before[0]

@@ -49,7 +49,6 @@ class Why(StrEnum):
     TEST_PAYMENT = "test_payment"
     PERSON = "person"
     FIRST = "first"
-    """It began the chain, or joins the first message, and nothing has confirmed that one yet."""
     BREAKS = "breaks"
     FOREIGN = "foreign"
     DOUBTED = "doubted"

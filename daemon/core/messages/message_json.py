@@ -25,7 +25,7 @@ _EXPLANATIONS: Final = {
     Why.CONFIRMED: "Its balance did not follow, and the later messages of the line confirmed it.",
     Why.TEST_PAYMENT: "It is the owner's test payment.",
     Why.PERSON: "An operator decided.",
-    Why.FIRST: "There is no earlier balance to compare with, or only that of a first message that nothing has confirmed.",
+    Why.FIRST: "There is no earlier balance to compare with.",
     Why.BREAKS: "Its balance does not follow from any message before it. If the following messages continue it, they "
     "confirm it; if they continue the earlier balance, it is refuted.",
     Why.FOREIGN: "It came through a service centre that this SIM never used. If the messages before and after it prove "

@@ -108,13 +108,7 @@ async def settle_lines(env: Env, tell: Tell = _raise) -> int:
     """
     times = env.times()
     since = times.wall_us - USUAL_DAYS * DAY_US
-    chains = await env.store.read(
-        lambda reader: list(
-            dict.fromkeys(
-                [*balances.unsettled_chains(reader, since), *balances.unproved_chains(reader)]
-            )
-        )
-    )
+    chains = await env.store.read(lambda reader: balances.unsettled_chains(reader, since))
     settled = 0
     for chain in chains:
         try:
@@ -156,10 +150,6 @@ def _judged(reader: Reader, chain: Chain, now: int) -> Line:
     line.confirm_rows(
         now, absences, lambda since, until: usual_receipts(times(), since, until, now)
     )
-    if line.is_unproved:
-        since = min(one.stored_at for one in line.beginning)
-        if not balances.was_contradicted(reader, chain, since):
-            line.confirm_beginning(now, absences)
     line.release_between(now, absences)
     line.join_without_route()
     # No message comes later than that, and an older one would be looked for every few seconds for ever.

@@ -71,7 +71,6 @@ _STATE: Final = (
     f"UNION ALL SELECT * FROM (SELECT {_COLUMNS} {_OF_LINE} AND at >= :day AND at <= :soon AND after_minor IS NULL "
     f"AND home = 1 AND standing <> 'refuted' ORDER BY at DESC, seq DESC LIMIT {_BESIDE_MAX}) part"
 )
-_BEGINNING: Final = f"SELECT {_COLUMNS} {_OF_LINE} AND standing = 'accepted' AND position IS NOT NULL AND why = 'first'"
 _FOREIGN: Final = f"SELECT {_COLUMNS} {_WAITING} AND standing = 'held' AND home = 0 ORDER BY seq DESC LIMIT {FOREIGN_MAX}"
 
 _FLOOD: Final = (
@@ -149,29 +148,7 @@ def state(
     for key in also:
         if key not in found and (record := of_message(reader, key)) is not None:
             found[key] = record.entry
-    if any(one.why is Why.FIRST for one in found.values()):
-        found |= {row[1]: _entry(row) for row in reader.all(_BEGINNING, chain.params())}
     return list(found.values())
-
-
-def unproved_chains(reader: Reader) -> list[Chain]:
-    """Return the lines whose whole chain only its first message vouches for."""
-    rows = reader.all(
-        # CROSS starts with the SIMs, so that the index of the chain is used.
-        "SELECT s.sim_key, b.provider FROM sims s CROSS JOIN line_balances b "
-        f"WHERE b.sim_seq = s.seq AND b.provider IN ({_PROVIDERS}) AND b.standing = 'accepted' AND b.position = 0 "
-        "AND b.why = 'first' AND NOT EXISTS (SELECT 1 FROM line_balances n WHERE n.sim_seq = b.sim_seq "
-        "AND n.provider = b.provider AND n.standing = 'accepted' AND n.position > 0 AND n.why <> 'first')"
-    )
-    return [Chain(*row) for row in rows]
-
-
-def was_contradicted(reader: Reader, chain: Chain, since: int) -> bool:
-    """Return whether the chain has refuted a home message that was stored since then."""
-    return reader.exists(
-        f"SELECT 1 {_OF_LINE} AND stored_at >= :since AND standing = 'refuted' AND why = 'contradicted' AND home = 1 LIMIT 1",
-        chain.params(since=since),
-    )
 
 
 def has_chain(reader: Reader, sim_key: str) -> bool:
@@ -207,9 +184,9 @@ def unsettled_chains(reader: Reader, since: int) -> list[Chain]:
 
 
 def receipt_times(reader: Reader, chain: Chain, since: int) -> list[int]:
-    """Return the times of the receipts in the chain since then, oldest first; without those of an unproved beginning."""
+    """Return the times of the receipts in the chain since then, oldest first."""
     rows = reader.all(
-        f"SELECT at {_OF_LINE} AND at >= :since AND standing = 'accepted' AND why <> 'first' AND pays = 1 ORDER BY at, seq LIMIT {_TIMES_MAX}",
+        f"SELECT at {_OF_LINE} AND at >= :since AND standing = 'accepted' AND pays = 1 ORDER BY at, seq LIMIT {_TIMES_MAX}",
         chain.params(since=since),
     )
     return [row[0] for row in rows]
@@ -219,7 +196,7 @@ def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple
     """Return the sum of the receipts in the chain in a period, in minor units, and the time of the first one."""
     row = reader.one(
         "SELECT SUM(CAST(TRIM(effects, '[]') AS BIGINT)), MIN(at) "
-        f"{_OF_LINE} AND at >= :since AND at < :until AND standing = 'accepted' AND why <> 'first' AND pays = 1",
+        f"{_OF_LINE} AND at >= :since AND at < :until AND standing = 'accepted' AND pays = 1",
         chain.params(since=since, until=until),
     )
     assert row is not None, "a sum has one row"
