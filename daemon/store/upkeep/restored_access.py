@@ -9,6 +9,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Final
 
+from daemon.store.sqlite_file import file_uri
+
 _OFF: Final = {
     "key": (
         (
@@ -61,11 +63,11 @@ def carry_over(old: Path, new: Path) -> dict[str, Any] | None:
     """
     try:
         with contextlib.closing(
-            sqlite3.connect(new.absolute().as_uri(), uri=True, isolation_level=None)
+            sqlite3.connect(file_uri(new, "mode=rw"), uri=True, isolation_level=None)
         ) as base:
             # A journal file that a killed process leaves would be played back into the next copy of this name.
             base.execute("PRAGMA journal_mode = MEMORY")
-            base.execute("ATTACH DATABASE ? AS old", (f"{old.absolute().as_uri()}?immutable=1",))
+            base.execute("ATTACH DATABASE ? AS old", (file_uri(old, "immutable=1"),))
             base.execute("BEGIN IMMEDIATE")
             off = [
                 (what, name)
