@@ -29,7 +29,7 @@ _DATA_SYNC: Final = getattr(os, "fdatasync", os.fsync)
 """macOS has no `fdatasync`."""
 _FETCHED: Final = "fetched"
 """This file exists from before parts are added in the middle until the database has them."""
-_RECENT_MAX: Final = 10_000
+_RECENT_MAX: Final = 4_000
 """Parts remembered, so that a phone that lists the same SMS again and again does not fill the disk."""
 _TAIL_BYTES: Final = 65_536
 """Compared to check whether a copy is the beginning of its original."""

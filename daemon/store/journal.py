@@ -14,7 +14,7 @@ from daemon.core import json_values
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Rows, Tx
 from daemon.store.journal_texts import with_texts
-from daemon.store.rows import Conditions, columns, load_all, table, values
+from daemon.store.rows import Conditions, columns, load_all, pieces, table, values
 from daemon.wire import Mode
 
 TOPIC = "events"
@@ -22,8 +22,6 @@ TOPIC = "events"
 _OF_TRANSACTION: Final = "transaction_seq = (SELECT seq FROM transactions WHERE id = :id)"
 _MESSAGE: Final = "(SELECT seq FROM messages WHERE id = v.column7 AND state <> 'incomplete')"
 _OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
-EVENTS_BATCH = 1_000
-"""Entries in one statement; SQLite takes at most 32,766 values."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -247,8 +245,7 @@ def _append(tx: Tx, rows: Rows) -> None:
 
 
 def _write(tx: Tx, rows: Rows) -> None:
-    for start in range(0, len(rows), EVENTS_BATCH):
-        piece = rows[start : start + EVENTS_BATCH]
+    for piece in pieces(rows):
         tx.run(
             "INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_seq, message_id, endpoint_seq, data) "
             "SELECT v.column1, v.column2, v.column3, v.column4, (SELECT seq FROM transactions WHERE id = v.column5), "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import listed, table, values
+from daemon.store.rows import evened, listed, table, values
 
 NEWEST: Final = 1
 """The number of the dictionary for new bodies."""
@@ -38,9 +38,10 @@ def add(tx: Tx, made: Sequence[tuple[str, bytes]]) -> None:
 
 def of(reader: Reader, seqs: Collection[int]) -> dict[int, bytes]:
     """Return the bodies of deliveries, by `seq`."""
+    members = evened([*seqs])
     rows = reader.all(
-        f"SELECT delivery_seq, dictionary, deflated FROM delivery_bodies WHERE delivery_seq IN ({listed(seqs)})",
-        [*seqs],
+        f"SELECT delivery_seq, dictionary, deflated FROM delivery_bodies WHERE delivery_seq IN ({listed(members)})",
+        members,
     )
     return {seq: inflate(reader, number, deflated) for seq, number, deflated in rows}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from daemon.core.model import Delivery, Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, load, load_optional, table, values
+from daemon.store.rows import columns, evened, listed, load, load_optional, table, values
 from daemon.store.webhooks import bodies
 
 TOPIC = "deliveries"
@@ -118,7 +118,7 @@ def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
     if not unsent:
         return
     # Two statements for all: a worker that gives up its slot may have 64 of them.
-    leases = [(delivery.seq, delivery.run, number) for delivery, number in unsent]
+    leases = evened([(delivery.seq, delivery.run, number) for delivery, number in unsent])
     rows, params = table(leases), values(leases)
     tx.run(
         f"UPDATE deliveries SET leased_until = NULL FROM (VALUES {rows}) AS v "
@@ -140,8 +140,8 @@ def record_delivered(tx: Tx, delivered: Sequence[Sequence[Any]], now: int) -> No
     `delivered` has of each, as leased: seq, run, the attempt's number, the status code, the response's body, the
     duration in microseconds.
     """
-    rows = table(delivered)
-    params = [now, *values(delivered)]
+    delivered = evened(delivered)
+    rows, params = table(delivered), [now, *values(delivered)]
     tx.run(
         "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, attempt_count = attempt_count + 1, "
         "response_status_code = v.column4, response_body = v.column5, error_code = NULL, error_message = NULL, "

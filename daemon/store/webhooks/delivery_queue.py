@@ -10,7 +10,7 @@ from msgspec import Struct
 from daemon.core.model import Delivery, Endpoint
 from daemon.core.webhooks.fair_queue import is_breaker_open
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, load, load_all, table, values
+from daemon.store.rows import columns, evened, listed, load, load_all, pieces, table, values
 
 _FREE = "{0}.next_attempt_at IS NOT NULL AND ({0}.leased_until IS NULL OR {0}.leased_until <= :now)"
 _SENDS = "e.is_active = 1 AND e.deleted_at IS NULL"
@@ -176,10 +176,11 @@ def _lease(tx: Tx, which: str, params: dict[str, Any]) -> list[Delivery]:
 
 def extend_leases(tx: Tx, seqs: Sequence[int], until: int) -> None:
     """Move the end of leases; a delivery that has none gets none."""
+    members = evened(seqs)
     tx.run(
         "UPDATE deliveries SET leased_until = ? WHERE leased_until IS NOT NULL "
-        f"AND seq IN ({listed(seqs)})",
-        [until, *seqs],
+        f"AND seq IN ({listed(members)})",
+        [until, *members],
     )
 
 
@@ -193,10 +194,11 @@ def begin(tx: Tx, leased: Sequence[Delivery], now: int) -> list[int]:
         (delivery.seq, delivery.run, number, now)
         for delivery, number in zip(leased, numbers, strict=True)
     ]
-    tx.run(
-        f"INSERT INTO attempts (delivery_seq, run, number, started_at) VALUES {table(begun)}",
-        values(begun),
-    )
+    for piece in pieces(begun):
+        tx.run(
+            f"INSERT INTO attempts (delivery_seq, run, number, started_at) VALUES {table(piece)}",
+            values(piece),
+        )
     return numbers
 
 
@@ -240,7 +242,7 @@ def addresses(reader: Reader) -> list[str]:
 
 def _numbers(reader: Reader, found: Sequence[Delivery]) -> Counter[tuple[int, int]]:
     # Not within RETURNING: SQLite 3.40 would scan the whole attempts table there.
-    seqs = [delivery.seq for delivery in found]
+    seqs = evened([delivery.seq for delivery in found])
     last: Counter[tuple[int, int]] = Counter()
     for seq, run, number in reader.all(
         f"SELECT delivery_seq, run, number FROM attempts WHERE delivery_seq IN ({listed(seqs)})",
