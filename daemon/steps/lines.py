@@ -1,14 +1,17 @@
-"""The lines of the shop, each judged whether it can receive now."""
+"""The lines of the shop: whether each can receive now, and the status of each phone with its SIMs and their numbers."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
-from daemon.core.lines import receiving
+from daemon.core.lines import readiness, receiving
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.lines.receiving import Line
+from daemon.core.messages.line_history import unaccounted
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices, payment_methods
+from daemon.store.messages import balances
+from daemon.wire import Mode
 
 _TABLES: Final = ("devices", "sims", "payment_methods")
 
@@ -17,6 +20,28 @@ def read_lines(reader: Reader, phones: Iterable[ModemHealth], now: int) -> list[
     """Return the live lines; `phones` is the current state of the ports."""
     rows = reader.shared(_rows, *_TABLES) if isinstance(reader, Tx) else _rows(reader)
     return receiving.judge(*rows, phones, now)
+
+
+def line_status(
+    reader: Reader, now: int, phones: Sequence[ModemHealth], mode: Mode = Mode.LIVE
+) -> dict[str, Any]:
+    """Read the line status object; `phones` is the current state of the ports."""
+    gaps = balances.gaps_since(reader, now - readiness.UNACCOUNTED_WINDOW_US)
+    known, sims = devices.known(reader, mode), devices.sims_in_phones(reader, mode)
+    methods = payment_methods.in_use(reader, mode)
+    found = readiness.line_status(
+        known,
+        sims,
+        methods,
+        payment_methods.unplaced_by_sim(reader, now - readiness.UNPLACED_WINDOW_US, mode),
+        now,
+        {sim_key: unaccounted(entries) for sim_key, entries in gaps.items()},
+    )
+    if mode is Mode.TEST:
+        return receiving.with_receiving(found, ())  # the sandbox has no modems
+    lines = receiving.judge(known, sims, methods, phones, now)
+    found = readiness.with_problems(found, receiving.with_devices(known, phones))
+    return receiving.with_receiving(found, lines, receiving.overall(lines, phones, now))
 
 
 def _rows(reader: Reader) -> tuple[list[Device], list[Sim], list[PaymentMethod]]:

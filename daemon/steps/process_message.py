@@ -7,7 +7,7 @@ from daemon.core.messages import trust
 from daemon.core.model import Message
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver, SenderType
-from daemon.steps import confirmed_wordings, imported_message
+from daemon.steps import confirmed_wordings, imported_message, untrusted_sender
 from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, Outcome, StoredMessage
 from daemon.steps.judge import judge_message
 from daemon.steps.pay import open_message_review
@@ -48,9 +48,7 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
         judge(context, StoredMessage.now(context, whole, provider), outcome, read_as)
     elif isinstance(read_as, readings.Payment) and not context.imported:
         outcome.state = MessageState.HELD
-        open_message_review(
-            context, whole.message_id, ReviewReason.UNTRUSTED_SENDER, {"doubts": doubts}
-        )
+        untrusted_sender.open_or_share(context, whole.message_id, whole.last.sender, doubts)
     return _write(context, whole.message_id, whole.body, outcome)
 
 

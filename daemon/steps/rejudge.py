@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from daemon.core.model import Message, Review
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
+from daemon.steps import untrusted_sender
 from daemon.steps.context import Context
 from daemon.steps.judge import UNVERIFIED, judge_without_doubt, read_again
 from daemon.steps.process_message import process_message, reload_joined
@@ -45,7 +46,8 @@ def rejudge_held(tx: Tx, env: Env, row: Confirmed, times: Times, after: int = 0)
             _process_again(context, message, review)
         else:
             _drop_doubt(context, message, review)
-    return waiting[-1].seq if len(waiting) == BATCH else None
+    # Also after a small batch: when a shared review is closed, its other messages get a new one.
+    return waiting[-1].seq if waiting else None
 
 
 def _process_again(context: Context, message: Message, review: Review) -> None:
@@ -55,6 +57,7 @@ def _process_again(context: Context, message: Message, review: Review) -> None:
     if whole is None or not isinstance(reading, Payment | Reversal) or reading.unverified:
         return
     reviews.close(context.tx, review.id, "superseded", by="momo", now=context.now)
+    untrusted_sender.pass_on(context, review)
     process_message(context, whole)
     messages.keep_received_at(context.tx, message.id, message.received_at)
 

@@ -15,7 +15,7 @@ import pytest
 import daemon.store
 from daemon.api.lines import modems
 from daemon.api.upkeep import status
-from daemon.steps.line_status import line_status
+from daemon.steps.lines import line_status
 from daemon.store import journal
 from daemon.store.books import day_sheet
 from daemon.store.engine import Reader

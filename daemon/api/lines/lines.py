@@ -14,7 +14,7 @@ from daemon.core.lines import line_json
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines import sims as sim_flow
 from daemon.flows.lines.payment_methods import MethodChanges, NewMethod, Slot
-from daemon.steps.line_status import line_status
+from daemon.steps.lines import line_status
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
 from daemon.wire import ErrorCode

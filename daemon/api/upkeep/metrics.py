@@ -23,7 +23,7 @@ from daemon.core.lines import modem_health
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.upkeep.clock_check import Witness
 from daemon.env import Env
-from daemon.steps.line_status import line_status
+from daemon.steps.lines import line_status
 from daemon.store.engine import Reader
 from daemon.store.upkeep import backup, inspect
 from daemon.store.webhooks import backlog

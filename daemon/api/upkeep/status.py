@@ -23,7 +23,7 @@ from daemon.core.upkeep.self_check import DatabaseState
 from daemon.core.webhooks import endpoint_json
 from daemon.env import Env
 from daemon.runtime.config import Http, is_inside
-from daemon.steps.line_status import line_status
+from daemon.steps.lines import line_status
 from daemon.store import shop
 from daemon.store.books import day_sheet
 from daemon.store.engine import Reader

@@ -12,6 +12,10 @@ from daemon.store.rows import columns, load_all, load_optional
 from daemon.wire import Mode, ReviewReason
 
 _REVIEW = columns(Review)
+_OF_SENDER: Final = (
+    "FROM messages m JOIN reviews r ON r.message_id = m.id WHERE LOWER(m.sender) = LOWER(:sender) AND m.sim_key = :sim "
+    "AND r.state = 'open' AND r.reason = 'untrusted_sender'"
+)
 
 OPEN: Final = "open"
 """The state of an undecided review."""
@@ -160,6 +164,28 @@ def open_group(reader: Reader, sim_key: str) -> Review | None:
             f"SELECT {columns(Review, 'r.')} FROM reviews r JOIN messages m ON m.id = r.message_id "
             "WHERE r.state = 'open' AND r.details LIKE '{\"group\":%' AND m.sim_key = :sim ORDER BY r.seq DESC LIMIT 1",
             {"sim": sim_key},
+        ),
+    )
+
+
+def open_of_sender_since(reader: Reader, sim_key: str, sender: str, since: int) -> int:
+    """Return the number of open reviews of an untrusted sender's messages on a SIM, opened since then."""
+    return int(
+        reader.value(
+            f"SELECT COUNT(*) {_OF_SENDER} AND r.created_at >= :since",
+            {"sim": sim_key, "sender": sender, "since": since},
+        )
+    )
+
+
+def open_of_sender_shared(reader: Reader, sim_key: str, sender: str) -> Review | None:
+    """Return the open review that many messages of an untrusted sender on a SIM share."""
+    return load_optional(
+        Review,
+        reader.one(
+            f'SELECT {columns(Review, "r.")} {_OF_SENDER} AND r.details LIKE \'{{"doubts":%,"group":%\' '
+            "ORDER BY r.seq DESC LIMIT 1",
+            {"sim": sim_key, "sender": sender},
         ),
     )
 

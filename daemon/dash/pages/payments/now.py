@@ -18,7 +18,7 @@ from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
 from daemon.steps.books.day_sheet import read_totals
-from daemon.steps.line_status import line_status
+from daemon.steps.lines import line_status
 from daemon.store.books.day_sheet import Period, waiting
 from daemon.store.engine import Reader
 from daemon.store.messages import messages
