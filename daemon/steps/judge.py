@@ -422,6 +422,7 @@ def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, 
     if entry.standing is Standing.REFUTED:
         balances.change(context.tx, entry)
         _act_on_refuted(context, entry, actor, paid=paid)
+        _leave_flood(context, before, entry)
         return 1 if entry.why is Why.PERSON and not paid else 0
     passed = None if paid else _passed(context, chain, entry)
     balances.change(context.tx, passed or entry)
