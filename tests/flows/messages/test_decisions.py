@@ -9,6 +9,7 @@ import pytest
 
 from daemon.core.inputs import CallMeta
 from daemon.core.model import Event, Review
+from daemon.flows.lines import smscs
 from daemon.flows.messages import overdue, settle_lines
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
@@ -187,6 +188,18 @@ async def test_a_rejection_reaches_a_message_of_the_flood_that_joins_the_rejecte
     assert await shop.values("SELECT state FROM messages ORDER BY seq DESC LIMIT 1") == [
         "not_payment"
     ]
+    assert await hidden(shop) == []
+
+
+async def test_a_message_that_is_trusted_leaves_the_rest_of_its_flood_one_review(
+    shop: FakeShop,
+) -> None:
+    await flood(shop, 32)
+    shared = await newest_review(shop)
+    place = shop.source.device_id, shop.source.slot_index
+    await smscs.trust_message(shop.env, OWNER, *place, shared.message_id)
+    groups = [one.details for one in await open_reviews(shop) if '"group"' in one.details]
+    assert groups == ['{"group":11,"why":"foreign"}']
     assert await hidden(shop) == []
 
 
