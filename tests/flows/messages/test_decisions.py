@@ -203,6 +203,21 @@ async def test_a_message_that_is_trusted_leaves_the_rest_of_its_flood_one_review
     assert await hidden(shop) == []
 
 
+async def test_an_approval_that_settles_a_whole_flood_opens_no_further_reviews(
+    shop: FakeShop,
+) -> None:
+    balance = 90_000
+    for number in range(1, 41):
+        shop.clock.advance(30)
+        balance += 100 + number
+        assert await say(shop, number, 100 + number, balance, FOREIGN) is MessageState.HELD
+    first = (await open_reviews(shop))[0]
+    await review.approve(shop.env, OWNER, first.id, review.Approval(confirmed=True), meta=META)
+    assert len(await shop.payments()) == 40
+    assert await open_reviews(shop) == []
+    assert await shop.values("SELECT COUNT(*) FROM reviews") == [21]
+
+
 async def test_a_message_of_a_flood_that_is_refuted_by_time_has_a_review_of_its_own(
     shop: FakeShop,
 ) -> None:
