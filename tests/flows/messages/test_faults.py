@@ -1,5 +1,6 @@
 """A fault that one message meets stops no other message, and the message is read once the fault is mended."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from daemon.store.books.day_sheet import Period
 from daemon.store.books.day_sheet import wallet as wallet_of
 from daemon.wire import MessageState, TransactionStatus
 from parsers.reading import Reading
+from parsers.times import from_us
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -77,6 +79,29 @@ def break_reading(monkeypatch: pytest.MonkeyPatch, text: str = "bad") -> None:
         real(context, arrived, outcome, reading)
 
     monkeypatch.setattr("daemon.steps.process_message.judge_message", broken)
+
+
+async def test_a_fault_in_a_batch_changes_the_order_of_no_other_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = await FakeShop.make(tmp_path, Config())
+    now = from_us(shop.clock.now_us())
+    break_reading(monkeypatch)
+    receipts = [
+        mtn(
+            100, NAME, 90_000 + 100 * number, typed, str(93_214_500_000 + number),
+            sent_at=now - timedelta(minutes=9 - 2 * number), concatenation=number,
+        )
+        for number, typed in enumerate(("food", "rice", "fish", "bad"))
+    ]  # fmt: skip
+    assert len((await shop.read(*reversed(receipts))).faults) == 2
+    assert await shop.values("SELECT why FROM line_balances ORDER BY at") == [
+        "first",
+        "joins",
+        "joins",
+    ]
+    assert len(await shop.payments()) == 3
+    shop.close()
 
 
 async def read_slowly(shop: FakeShop, number: int, typed: str, amount_minor: int = 500) -> None:
