@@ -67,7 +67,9 @@ async def test_a_row_that_the_database_refuses_stops_no_other_message(
     assert "KOFI" not in str(taken.faults)
 
 
-def break_reading(monkeypatch: pytest.MonkeyPatch, text: str = "bad") -> None:
+def break_reading(
+    monkeypatch: pytest.MonkeyPatch, text: str = "bad", bug: type[Exception] = ValueError
+) -> None:
     """Let each message with this text meet a bug."""
     real = judge.judge_message
 
@@ -75,10 +77,23 @@ def break_reading(monkeypatch: pytest.MonkeyPatch, text: str = "bad") -> None:
         context: Context, arrived: StoredMessage, outcome: Outcome, reading: Reading
     ) -> None:
         if text in arrived.body:
-            raise ValueError("a bug")
+            raise bug("a bug")
         real(context, arrived, outcome, reading)
 
     monkeypatch.setattr("daemon.steps.process_message.judge_message", broken)
+
+
+@pytest.mark.parametrize("bug", [AttributeError, UnboundLocalError, RecursionError])
+async def test_a_bug_of_any_kind_stops_no_other_message(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch, bug: type[Exception]
+) -> None:
+    break_reading(monkeypatch, bug=bug)
+    await shop.begin_chain(90_000)
+    bad = mtn(2500, NAME, 92_500, "bad", "93214500001")
+    good = mtn(500, NAME, 90_500, "good", "93214500002", concatenation=2)
+    taken = await shop.read(bad, good)
+    states = [state for _, state in taken.concluded]
+    assert states == [MessageState.UNPARSED, MessageState.PAYMENT]
 
 
 async def test_a_fault_in_a_batch_changes_the_order_of_no_other_message(
