@@ -102,7 +102,9 @@ class Context(Struct, frozen=True):
 
 INTERNAL_ERROR: Final = "internal_error"
 """The reason of a message that met a bug in momo and is stored as unparsed."""
-_BUGS: Final = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
+_BUGS: Final = (
+    AssertionError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, NameError, RecursionError,
+)  # fmt: skip
 
 
 def internal_errors(env: Env) -> tuple[type[Exception], ...]:

@@ -12,7 +12,15 @@ from msgspec.structs import replace
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, internal_errors
+from daemon.modem.codec import pdu as codec
+from daemon.modem.codec.pdu_fields import Deliver
+from daemon.steps.context import (
+    INTERNAL_ERROR,
+    Context,
+    JoinedMessage,
+    internal_errors,
+    microseconds,
+)
 from daemon.steps.process_message import process_message, record_fault, record_unreadable
 from daemon.steps.store_parts import Unread, store_part, store_unread
 from daemon.store.engine import Tx
@@ -98,7 +106,7 @@ async def _one_by_one(
     def store_only(tx: Tx, part: ReadPart) -> Ingested:
         return _take_all(opened(tx), [part], record_fault, read=False)
 
-    for part in parts:
+    for part in _in_order(env, parts):
         for work in (take, store_whole):
             try:
                 results.append(await env.store.write(partial(work, part=part)))
@@ -113,6 +121,19 @@ async def _one_by_one(
         tuple(faults),
         tuple(at for result in results for at in result.sent_at),
     )
+
+
+def _in_order(env: Env, parts: Sequence[ReadPart]) -> Sequence[ReadPart]:
+    """Return the parts in the order in which the network sent them: `_take_all` of one part alone cannot sort."""
+    try:
+        return sorted(parts, key=_sent_at)
+    except internal_errors(env):
+        return parts
+
+
+def _sent_at(part: ReadPart) -> int:
+    value = codec.decode(part.pdu, tpdu_length=part.tpdu_length)
+    return (microseconds(value.sent_at) or 0) if isinstance(value, Deliver) else 0
 
 
 def _take_all(

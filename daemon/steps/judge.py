@@ -197,6 +197,9 @@ def apply_line(
         if before is not None and before.gives_up_place(entry):
             # An earlier message may take its place, and two in one place are refused.
             balances.clear_position(context.tx, entry.key)
+    shared = None
+    if any(before is not None for before, _ in changes):
+        shared = reviews.open_group(context.tx, chain.sim_key)
     for before, entry in changes:
         if before is None:
             assert arrival is not None, "only the message that comes in has no entry"
@@ -204,6 +207,9 @@ def apply_line(
         else:
             done = _act_on_change(context, chain, before, entry, actor)
             settled += 0 if entry.key == decided else done
+    if shared is not None and reviews.open_for_message(context.tx, shared.message_id) is None:
+        # Not before all changes are stored: the next message may be settled as well.
+        _pass_on_flood(context, shared)
     return settled
 
 
@@ -422,6 +428,7 @@ def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, 
     if entry.standing is Standing.REFUTED:
         balances.change(context.tx, entry)
         _act_on_refuted(context, entry, actor, paid=paid)
+        _leave_flood(context, before, entry)
         return 1 if entry.why is Why.PERSON and not paid else 0
     passed = None if paid else _passed(context, chain, entry)
     balances.change(context.tx, passed or entry)
@@ -460,16 +467,18 @@ def _act_on_refuted(context: Context, entry: Entry, actor: str, *, paid: bool) -
     review = reviews.open_for_message(context.tx, entry.key)
     if review is not None:
         reviews.close(context.tx, review.id, "rejected", by=actor, now=context.now)
-        _pass_on_flood(context, review)
 
 
 def judge_without_doubt(context: Context, chain: Chain, entry: Entry) -> bool:
     """Store the entry of a held message that has fewer doubts now; accept the message and return True if it may pay."""
     passed = _passed(context, chain, entry)
     balances.change(context.tx, passed or entry)
-    if passed is not None:
-        return _release(context, entry, "momo") == 1
     review = reviews.open_for_message(context.tx, entry.key)
+    if passed is not None:
+        released = _release(context, entry, "momo") == 1
+        if released and review is not None:
+            _pass_on_flood(context, review)
+        return released
     if review is not None:
         reviews.set_reason(context.tx, review.id, _reason(entry))
     return False
@@ -487,7 +496,6 @@ def _release(context: Context, entry: Entry, actor: str) -> int:
     if review is not None:
         state = "superseded" if actor == "momo" else "approved"
         reviews.close(context.tx, review.id, state, by=actor, now=context.now)
-        _pass_on_flood(context, review)
     outcome = Outcome(MessageState.NOT_PAYMENT)
     accept_message(context, StoredMessage.before(row), outcome, reading)
     messages.record_release(context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id)

@@ -100,8 +100,9 @@ async def trust_message(
         context = Context.for_message(env, tx, row, times)
         review = reviews.open_for_message(tx, message_id)
         settled = apply_decision(context, message_id, genuine=True, actor=caller.name)
-        if review is not None:
-            reviews.close(tx, review.id, "approved", by=caller.name, now=times.wall_us)
+        if review is not None and reviews.close(
+            tx, review.id, "approved", by=caller.name, now=times.wall_us
+        ):
             decide_flood(context, review, genuine=True)
         journal.add(
             tx,

@@ -9,7 +9,8 @@ import pytest
 
 from daemon.core.inputs import CallMeta
 from daemon.core.model import Event, Review
-from daemon.flows.messages import overdue
+from daemon.flows.lines import smscs
+from daemon.flows.messages import overdue, settle_lines
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Trust
@@ -188,6 +189,56 @@ async def test_a_rejection_reaches_a_message_of_the_flood_that_joins_the_rejecte
         "not_payment"
     ]
     assert await hidden(shop) == []
+
+
+async def test_a_message_that_is_trusted_leaves_the_rest_of_its_flood_one_review(
+    shop: FakeShop,
+) -> None:
+    await flood(shop, 32)
+    shared = await newest_review(shop)
+    place = shop.source.device_id, shop.source.slot_index
+    await smscs.trust_message(shop.env, OWNER, *place, shared.message_id)
+    groups = [one.details for one in await open_reviews(shop) if '"group"' in one.details]
+    assert groups == ['{"group":11,"why":"foreign"}']
+    assert await hidden(shop) == []
+
+
+async def test_an_approval_that_settles_a_whole_flood_opens_no_further_reviews(
+    shop: FakeShop,
+) -> None:
+    balance = 90_000
+    for number in range(1, 41):
+        shop.clock.advance(30)
+        balance += 100 + number
+        assert await say(shop, number, 100 + number, balance, FOREIGN) is MessageState.HELD
+    first = (await open_reviews(shop))[0]
+    await review.approve(shop.env, OWNER, first.id, review.Approval(confirmed=True), meta=META)
+    assert len(await shop.payments()) == 40
+    assert await open_reviews(shop) == []
+    assert await shop.values("SELECT COUNT(*) FROM reviews") == [21]
+
+
+async def test_a_message_of_a_flood_that_is_refuted_by_time_has_a_review_of_its_own(
+    shop: FakeShop,
+) -> None:
+    await flood(shop)
+    await say(shop, 1, 5_000, 95_000, FOREIGN)
+    shop.clock.advance(120)
+    await say(shop, 2, 700, 90_700)
+    shop.clock.advance(120)
+    await say(shop, 3, 700, 91_400)
+    shop.clock.advance(100 * 60)
+    await settle_lines.settle_lines(shop.env)
+    refuted = await shop.values(
+        "SELECT m.id FROM messages m JOIN line_balances b ON b.message_seq = m.seq WHERE b.standing = 'refuted'"
+    )
+    own = await newest_review(shop)
+    assert refuted == [own.message_id]
+    assert await hidden(shop) == []
+    await review.reject(shop.env, OWNER, own.id, "forged", meta=META)
+    assert await shop.values(f"SELECT state FROM messages WHERE id = '{own.message_id}'") == [
+        "not_payment"
+    ]
 
 
 async def test_a_first_receipt_that_is_held_for_half_an_hour_is_told_once(tmp_path: Path) -> None:

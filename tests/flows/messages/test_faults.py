@@ -1,5 +1,6 @@
 """A fault that one message meets stops no other message, and the message is read once the fault is mended."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from daemon.store.books.day_sheet import Period
 from daemon.store.books.day_sheet import wallet as wallet_of
 from daemon.wire import MessageState, TransactionStatus
 from parsers.reading import Reading
+from parsers.times import from_us
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
@@ -65,7 +67,9 @@ async def test_a_row_that_the_database_refuses_stops_no_other_message(
     assert "KOFI" not in str(taken.faults)
 
 
-def break_reading(monkeypatch: pytest.MonkeyPatch, text: str = "bad") -> None:
+def break_reading(
+    monkeypatch: pytest.MonkeyPatch, text: str = "bad", bug: type[Exception] = ValueError
+) -> None:
     """Let each message with this text meet a bug."""
     real = judge.judge_message
 
@@ -73,10 +77,46 @@ def break_reading(monkeypatch: pytest.MonkeyPatch, text: str = "bad") -> None:
         context: Context, arrived: StoredMessage, outcome: Outcome, reading: Reading
     ) -> None:
         if text in arrived.body:
-            raise ValueError("a bug")
+            raise bug("a bug")
         real(context, arrived, outcome, reading)
 
     monkeypatch.setattr("daemon.steps.process_message.judge_message", broken)
+
+
+@pytest.mark.parametrize("bug", [AttributeError, UnboundLocalError, RecursionError])
+async def test_a_bug_of_any_kind_stops_no_other_message(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch, bug: type[Exception]
+) -> None:
+    break_reading(monkeypatch, bug=bug)
+    await shop.begin_chain(90_000)
+    bad = mtn(2500, NAME, 92_500, "bad", "93214500001")
+    good = mtn(500, NAME, 90_500, "good", "93214500002", concatenation=2)
+    taken = await shop.read(bad, good)
+    states = [state for _, state in taken.concluded]
+    assert states == [MessageState.UNPARSED, MessageState.PAYMENT]
+
+
+async def test_a_fault_in_a_batch_changes_the_order_of_no_other_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = await FakeShop.make(tmp_path, Config())
+    now = from_us(shop.clock.now_us())
+    break_reading(monkeypatch)
+    receipts = [
+        mtn(
+            100, NAME, 90_000 + 100 * number, typed, str(93_214_500_000 + number),
+            sent_at=now - timedelta(minutes=9 - 2 * number), concatenation=number,
+        )
+        for number, typed in enumerate(("food", "rice", "fish", "bad"))
+    ]  # fmt: skip
+    assert len((await shop.read(*reversed(receipts))).faults) == 2
+    assert await shop.values("SELECT why FROM line_balances ORDER BY at") == [
+        "first",
+        "joins",
+        "joins",
+    ]
+    assert len(await shop.payments()) == 3
+    shop.close()
 
 
 async def read_slowly(shop: FakeShop, number: int, typed: str, amount_minor: int = 500) -> None:
