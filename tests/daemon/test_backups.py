@@ -477,6 +477,26 @@ def test_a_stick_that_is_out_costs_no_copy_and_its_folder_is_not_made_on_our_own
     assert not stick.exists()
 
 
+def test_a_second_place_that_cannot_be_read_costs_no_copy(shop: Places, tmp_path: Path) -> None:
+    # As a stick that was pulled out while it was mounted: the system refuses to list it.
+    unread = str(tmp_path / ("x" * 300))
+    made = backups.create(shop, None, NOW, also_to=unread)
+    assert payments(made["path"]) == 1
+    assert (made["also"]["status"], made["also"]["path"]) == ("failed", None)
+    assert backups.prune(shop, "1d", dry_run=False, also_to=unread)["kept"] == [made["id"]]
+
+
+def test_a_copy_that_is_removed_while_they_are_listed_is_left_out(
+    shop: Places, stick: Path
+) -> None:
+    gone = stick / f"momo-{shop_mark(shop.database)}-20261120T080000Z.db"
+    gone.symlink_to("removed")
+    made = backups.create(shop, None, NOW, also_to=str(stick))
+    assert made["also"]["status"] == "copied"
+    listed = [entry.id for entry in backup.offsite_entries(shop.database, str(stick))]
+    assert listed == [made["id"]]
+
+
 def test_a_stick_that_takes_no_copy_is_exit_6_and_the_own_copy_stays(
     shop: Places, stick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -375,7 +375,10 @@ def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
         if match and match["shop"] == mark:
             made_at = datetime.strptime(match["at"], _STAMP).replace(tzinfo=UTC)
             is_before = match["id"].startswith("before-")
-            size, number = path.stat().st_size, int(match["number"] or 1)
+            try:
+                size, number = path.stat().st_size, int(match["number"] or 1)
+            except FileNotFoundError:
+                continue  # another process removed it meanwhile
             found.append(
                 Entry(id_of(path), str(path), size, made_at, is_before, number, _place(path))
             )
@@ -428,9 +431,12 @@ def offsite_path(made: Path, folder: Path) -> Path:
 
 
 def offsite_entries(database: str, folder: str) -> list[Entry]:
-    """List a shop's own copies in that folder, newest first; none if the shop's mark cannot be read."""
+    """List a shop's own copies in that folder, newest first; none if the folder or the shop's mark cannot be read."""
     mark = shop_mark(database) if folder else None
-    return [] if mark is None else entries_in(Path(folder), mark)
+    try:
+        return [] if mark is None else entries_in(Path(folder), mark)
+    except OSError:
+        return []  # a stick that was pulled out must not cost the shop's own backup
 
 
 def shop_mark(database: str) -> str | None:
