@@ -270,6 +270,26 @@ def test_a_restore_gives_no_rights_back_and_names_what_is_older(shop: Places) ->
     assert json.loads(data)["access"] == told
 
 
+@pytest.mark.parametrize("old", ["missing", "torn"])
+def test_without_the_old_database_a_restore_says_so_and_ends_all_sessions(
+    shop: Places, old: str
+) -> None:
+    for statement in USERS:
+        run(shop, statement)
+    made = backups.create(shop, None, NOW)
+    if old == "missing":
+        Path(shop.database).unlink()
+    else:
+        Path(shop.database).write_bytes(b"torn" * 5000)
+    assert backups.restore(shop, made["id"], NOW, dry_run=False)["access"] is None
+    base = sqlite3.connect(shop.database)
+    open_sessions = base.execute("SELECT id FROM browser_sessions").fetchall()
+    keys = base.execute("SELECT sealed FROM session_keys").fetchall()
+    users = base.execute("SELECT COUNT(*) FROM users").fetchone()
+    base.close()
+    assert (open_sessions, keys, users) == ([], [], (4,))
+
+
 def test_a_copy_can_be_put_elsewhere_and_over_nothing(shop: Places, tmp_path: Path) -> None:
     backups.create(shop, None, NOW)
     target = tmp_path / "looked-at.db"

@@ -297,7 +297,7 @@ def _put_back(
         "kept": None,
         "payments_since": 0,
         "webhooks_repeated": 0,
-        "access": {"still_off": [], "earlier": []},
+        "access": None,
     }
     lock = HomeLock(places.lock)
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -314,6 +314,8 @@ def _put_back(
             result["access"] = restored_access.carry_over(kept, fresh)
             # Merge the log first: if this process is killed before the swap, the old database must not lose it.
             backup.merge_wal(database)
+        else:
+            result["access"] = restored_access.carry_over(None, fresh)
         for beside in ("-wal", "-shm"):
             Path(f"{database}{beside}").unlink(missing_ok=True)
         fresh.replace(database)
