@@ -25,6 +25,7 @@ from daemon.store.upkeep import backup, inspect, operator_sql
 from daemon.store.upkeep.backup import shop_mark
 from daemon.wire import Places
 from tests.fakes.clock import FakeClock
+from tests.fakes.descriptors import no_free_descriptor
 from tests.fakes.later_schema import STEPS, know_later_steps, make_small_shop
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -86,6 +87,16 @@ def test_a_copy_that_is_damaged_is_still_removed(
     with pytest.raises(backup.BackupBad):
         backups.create(shop, None, NOW)
     assert backup.entries(shop) == []
+
+
+def test_a_copy_that_cannot_be_read_now_is_not_called_damaged(shop: Places) -> None:
+    made = backups.create(shop, None, NOW)
+    with no_free_descriptor(), pytest.raises(backup.BackupBad, match="cannot be read now"):
+        backup.verify_copy(Path(made["path"]))
+    assert backup.verify_copy(Path(made["path"])).rows["payments"] == 1
+    run(shop, "DROP TABLE shop")
+    with pytest.raises(backup.BackupBad, match="is not a sound database"):
+        backup.verify_copy(Path(shop.database))
 
 
 def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(old_shop: Places) -> None:

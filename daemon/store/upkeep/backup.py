@@ -204,7 +204,7 @@ def verify_copy(path: Path) -> Copy:
     """Verify a copy completely: the file, the shop in it, and the invariants.
 
     Raises:
-        BackupBad: It is not a sound copy of a shop that this program can read.
+        BackupBad: It is not a sound copy of a shop that this program can read, or cannot be read now; the text says which.
     """
     if not path.is_file():
         raise BackupBad(f"{path} is not there")
@@ -212,13 +212,23 @@ def verify_copy(path: Path) -> Copy:
         with contextlib.closing(sqlite3.connect(file_uri(path, "immutable=1"), uri=True)) as base:
             return _verified(base, path)
     except sqlite3.Error as error:
+        if _cannot_be_read(error):
+            raise BackupBad(f"{path} cannot be read now: {error}") from error
         raise BackupBad(f"{path} is not a sound database: {error}") from error
+
+
+def _cannot_be_read(error: sqlite3.Error) -> bool:
+    """Return whether the file may be sound; a table that is not there (`SQLITE_ERROR`) is one of another program."""
+    return not migrate.is_damage(error) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR
 
 
 def _verified(base: sqlite3.Connection, path: Path) -> Copy:
     found = base.execute("PRAGMA integrity_check(3)").fetchall()
     if found != [("ok",)]:
-        raise BackupBad(f"{path} is damaged: {'; '.join(str(row[0]) for row in found)}")
+        why = "; ".join(str(row[0]) for row in found)
+        raise BackupBad(
+            f"{path} {'cannot be read now' if migrate.is_unread(why) else 'is damaged'}: {why}"
+        )
     if base.execute("PRAGMA foreign_key_check").fetchone() is not None:
         raise BackupBad(f"{path} is damaged: some rows refer to rows that do not exist")
     try:
