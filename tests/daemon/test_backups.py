@@ -281,6 +281,24 @@ def test_a_restore_gives_no_rights_back_and_names_what_is_older(shop: Places) ->
     assert json.loads(data)["access"] == told
 
 
+def test_a_restore_over_a_locked_database_does_not_hang_and_reads_its_log(
+    shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "BUSY_MS", 10)
+    for statement in USERS:
+        run(shop, statement)
+    made = backups.create(shop, None, NOW)
+    run(shop, "PRAGMA journal_mode = WAL")
+    other = sqlite3.connect(shop.database, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    for statement in (*SINCE, PAY):
+        other.execute(statement)
+    told = backups.restore(shop, made["id"], NOW, dry_run=False)
+    other.close()
+    assert told["payments_since"] == 1
+    assert [one["name"] for one in told["access"]["still_off"]] == ["leaked", "old", "ama"]
+
+
 @pytest.mark.parametrize("old", ["missing", "torn"])
 def test_without_the_old_database_a_restore_says_so_and_ends_all_sessions(
     shop: Places, old: str

@@ -151,6 +151,8 @@ def copy(source: str, target: Path, *, place: int | None = None) -> None:
     def copy_into(writing: sqlite3.Connection) -> None:
         with contextlib.closing(sqlite3.connect(file_uri(source, "mode=ro"), uri=True)) as reading:
             reading.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            # `backup` would wait for ever while another program has locked the file.
+            reading.execute("PRAGMA user_version").fetchone()
             # All pages in one step: with smaller steps, another process's write would restart the copy each time.
             reading.backup(writing, pages=-1)
         if place is not None:
@@ -268,7 +270,7 @@ def count_losses(old: Path, new: Path) -> tuple[int, int]:
     """
     try:
         with contextlib.closing(sqlite3.connect(file_uri(new, "immutable=1"), uri=True)) as base:
-            base.execute("ATTACH DATABASE :old AS old", {"old": file_uri(old, "immutable=1")})
+            base.execute("ATTACH DATABASE :old AS old", {"old": replaced_uri(old)})
             (payments,) = base.execute(
                 "SELECT COUNT(*) FROM old.payments o LEFT JOIN payments n ON n.id = o.id WHERE n.id IS NULL"
             ).fetchone()
@@ -279,6 +281,11 @@ def count_losses(old: Path, new: Path) -> tuple[int, int]:
     except sqlite3.Error:
         return 0, 0
     return int(payments), int(repeats)
+
+
+def replaced_uri(old: Path) -> str:
+    """Return the address of the kept copy of a replaced database; with `immutable` SQLite would not read its log."""
+    return file_uri(old, "mode=ro" if Path(f"{old}-wal").exists() else "immutable=1")
 
 
 def merge_wal(database: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from daemon.store.sqlite_file import file_uri
-from daemon.store.upkeep.backup import BackupBad
+from daemon.store.upkeep.backup import BackupBad, replaced_uri
 
 _OFF: Final = {
     "key": (
@@ -90,7 +90,7 @@ def carry_over(old: Path | None, new: Path) -> dict[str, Any] | None:
 
 
 def _take_away(base: sqlite3.Connection, old: Path) -> dict[str, Any]:
-    base.execute("ATTACH DATABASE ? AS old", (file_uri(old, "immutable=1"),))
+    base.execute("ATTACH DATABASE ? AS old", (replaced_uri(old),))
     base.execute("BEGIN IMMEDIATE")
     off = [
         (what, name)
