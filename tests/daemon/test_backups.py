@@ -158,6 +158,27 @@ def test_each_failed_attempt_to_open_an_old_shop_uses_the_same_copy(
     other.close()
 
 
+def test_a_locked_database_is_not_upgraded_without_a_copy(
+    old_shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "BUSY_MS", 10)
+    other = sqlite3.connect(old_shop.database, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute(PAY)
+    clock = FakeClock()
+    store = new_store(old_shop, Config())
+    # The lock may end between this and the change of the schema.
+    with pytest.raises(Unavailable, match="another program has locked the database"):
+        backup.before_upgrade(old_shop, NOW)
+    with pytest.raises(Unavailable, match="another program has locked the database") as raised:
+        connect(old_shop, store, clock, create=False)
+    assert store.fault is raised.value
+    other.close()
+    connect(old_shop, store, clock, create=False)
+    store.close()
+    assert len(backup.entries(old_shop)) == 1
+
+
 def test_an_old_file_is_not_copied_for_a_shop_that_moved_to_a_server(old_shop: Places) -> None:
     store = new_store(old_shop, Config(store=StoreSettings("postgresql://momo@127.0.0.1:1/momo")))
     with pytest.raises(Unavailable):

@@ -17,13 +17,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.errors import MomoError
+from daemon.core.errors import MomoError, Unavailable
 from daemon.runtime.disk import sync
 from daemon.store import migrate
 from daemon.store.engine import Store
-from daemon.store.sqlite_file import BUSY_MS, file_uri
+from daemon.store.sqlite_file import BUSY_MS, SqliteFile, file_uri
 from daemon.store.upkeep import ledger_check
-from daemon.wire import Places
+from daemon.wire import FaultCause, Places
 from parsers.times import render
 
 FOLDER: Final = "backups"
@@ -105,14 +105,22 @@ def before_upgrade(places: Places, now: datetime) -> Path | None:
 
     Raises:
         BackupBad: The copy cannot be made; then the database must not be changed.
+        Unavailable: Another program has locked the database.
     """
     path = Path(places.database)
     if not path.is_file():
         return None
     try:
         with contextlib.closing(sqlite3.connect(file_uri(path, "mode=ro"), uri=True)) as base:
+            base.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             schema = migrate.schema_version(lambda sql: base.execute(sql).fetchall())
-    except (sqlite3.Error, migrate.DatabaseNewer, migrate.DatabaseForeign):
+    except sqlite3.Error as error:
+        fault = SqliteFile(str(path)).as_unavailable(error)
+        if isinstance(fault, Unavailable) and fault.cause is FaultCause.DATABASE_BUSY:
+            # The lock may end before the file is opened, which would then be changed without a copy.
+            raise fault from error
+        return None
+    except (migrate.DatabaseNewer, migrate.DatabaseForeign):
         return None
     if not 0 < schema < len(migrate.migrations()):
         return None
