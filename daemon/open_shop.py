@@ -131,6 +131,9 @@ def connect(
             next_step="momo doctor disk",
         )
         raise store.fault from error
+    except Unavailable as error:
+        store.fault = error
+        raise
     except DatabaseNewer as error:
         raise StartError(
             wire.ErrorCode.DATABASE_NEWER, EXIT_CONFIG, str(error), "momo version"

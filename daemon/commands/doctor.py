@@ -12,6 +12,7 @@ from daemon.commands.output import print_json
 from daemon.doctor.checks import System, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks, this_user
 from daemon.open_shop import (
+    EXIT_FAILED,
     EXIT_FINDINGS,
     EXIT_OK,
     EXIT_USAGE,
@@ -83,6 +84,11 @@ def upgrade_check_command(_options: argparse.Namespace, places: wire.Places) -> 
     refuse_on_server(
         places, os.environ, "the daemon upgrades it at its start; make a backup with pg_dump before"
     )
-    found = inspect.check_upgrade(places, from_us(SystemClock().now_us()))
+    try:
+        found = inspect.check_upgrade(places, from_us(SystemClock().now_us()))
+    except inspect.Unreadable as error:
+        raise StartError(
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo doctor disk db"
+        ) from error
     print_json({"success": True, "data": {"version": VERSION, **found}})
     return EXIT_OK

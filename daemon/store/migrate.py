@@ -21,6 +21,11 @@ _FILE: Final = re.compile(r"^(\d{4})_(\w+)\.sql$", re.ASCII)
 _NUMBERED: Final = re.compile(r"^(\s*CREATE INDEX [^;]+), seq\)", re.ASCII)
 """An index that ends in the row's number. In SQLite every index does, and would have it twice."""
 
+_UNREAD: Final = re.compile(
+    r"unable to get the page\. error code=(\d{1,9})|failed to get page \d+", re.ASCII
+)
+"""In the findings of SQLite's check (`checkTreePage` and `checkList` of btree.c): a page that it could not read."""
+
 _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
     version    INTEGER PRIMARY KEY,
@@ -104,6 +109,7 @@ def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = Fals
 
     Raises:
         DatabaseDamaged: With the damage that SQLite found.
+        Unavailable: A page could not be read.
     """
     check = "integrity_check" if whole else "quick_check"
     try:
@@ -114,14 +120,38 @@ def check_sound(connection: sqlite3.Connection, path: str, *, whole: bool = Fals
         if is_damage(error):
             raise DatabaseDamaged(f"{path}: {error}") from error
         raise
-    if rows != [("ok",)]:
-        raise DatabaseDamaged(f"{path}: {'; '.join(str(row[0]) for row in rows)}")
+    if rows == [("ok",)]:
+        return
+    found = f"{path}: {'; '.join(str(row[0]) for row in rows)}"
+    if is_unread(found):
+        raise Unavailable(
+            f"the database cannot be read: {found}",
+            RETRY_AFTER_S,
+            cause=FaultCause.DATABASE_UNREADABLE,
+            next_step="momo doctor db disk",
+        )
+    raise DatabaseDamaged(found)
 
 
 def is_damage(error: Exception) -> bool:
-    """Return whether SQLite refuses the content of the file, and not only cannot read it now."""
+    """Return whether the content of the file is at fault, and it is not only that it cannot be read now."""
+    if isinstance(error, DatabaseDamaged):
+        return True
     name: str = getattr(error, "sqlite_errorname", "")
     return name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+
+
+def is_unread(findings: str) -> bool:
+    """Return whether SQLite's check met a page that it could not read for another reason than the content of the file.
+
+    Then its other findings say nothing: they may come from what was not read.
+    """
+    return any(_is_refusal(match[1]) for match in _UNREAD.finditer(findings))
+
+
+def _is_refusal(code: str | None) -> bool:
+    """Return whether a page was not read for another reason than its content; `code` is SQLite's, None if it named none."""
+    return code is None or int(code) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def schema_version(query: Query, known: list[Migration] | None = None) -> int:

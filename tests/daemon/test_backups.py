@@ -25,6 +25,7 @@ from daemon.store.upkeep import backup, inspect, operator_sql
 from daemon.store.upkeep.backup import shop_mark
 from daemon.wire import Places
 from tests.fakes.clock import FakeClock
+from tests.fakes.descriptors import no_free_descriptor
 from tests.fakes.later_schema import STEPS, know_later_steps, make_small_shop
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -88,6 +89,16 @@ def test_a_copy_that_is_damaged_is_still_removed(
     assert backup.entries(shop) == []
 
 
+def test_a_copy_that_cannot_be_read_now_is_not_called_damaged(shop: Places) -> None:
+    made = backups.create(shop, None, NOW)
+    with no_free_descriptor(), pytest.raises(backup.BackupBad, match="cannot be read now"):
+        backup.verify_copy(Path(made["path"]))
+    assert backup.verify_copy(Path(made["path"])).rows["payments"] == 1
+    run(shop, "DROP TABLE shop")
+    with pytest.raises(backup.BackupBad, match="is not a sound database"):
+        backup.verify_copy(Path(shop.database))
+
+
 def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(old_shop: Places) -> None:
     places, clock = old_shop, FakeClock()
     open_shop(places, {}, clock).close()
@@ -145,6 +156,27 @@ def test_each_failed_attempt_to_open_an_old_shop_uses_the_same_copy(
     assert len(backup.entries(places)) == 2
     store.close()
     other.close()
+
+
+def test_a_locked_database_is_not_upgraded_without_a_copy(
+    old_shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "BUSY_MS", 10)
+    other = sqlite3.connect(old_shop.database, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute(PAY)
+    clock = FakeClock()
+    store = new_store(old_shop, Config())
+    # The lock may end between this and the change of the schema.
+    with pytest.raises(Unavailable, match="another program has locked the database"):
+        backup.before_upgrade(old_shop, NOW)
+    with pytest.raises(Unavailable, match="another program has locked the database") as raised:
+        connect(old_shop, store, clock, create=False)
+    assert store.fault is raised.value
+    other.close()
+    connect(old_shop, store, clock, create=False)
+    store.close()
+    assert len(backup.entries(old_shop)) == 1
 
 
 def test_an_old_file_is_not_copied_for_a_shop_that_moved_to_a_server(old_shop: Places) -> None:
@@ -268,6 +300,44 @@ def test_a_restore_gives_no_rights_back_and_names_what_is_older(shop: Places) ->
         [("ama",)], [("owner",)], [("1",), ("3",)], [], [("s",)],
     ]  # fmt: skip
     assert json.loads(data)["access"] == told
+
+
+def test_a_restore_over_a_locked_database_does_not_hang_and_reads_its_log(
+    shop: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "BUSY_MS", 10)
+    for statement in USERS:
+        run(shop, statement)
+    made = backups.create(shop, None, NOW)
+    run(shop, "PRAGMA journal_mode = WAL")
+    other = sqlite3.connect(shop.database, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    for statement in (*SINCE, PAY):
+        other.execute(statement)
+    told = backups.restore(shop, made["id"], NOW, dry_run=False)
+    other.close()
+    assert told["payments_since"] == 1
+    assert [one["name"] for one in told["access"]["still_off"]] == ["leaked", "old", "ama"]
+
+
+@pytest.mark.parametrize("old", ["missing", "torn"])
+def test_without_the_old_database_a_restore_says_so_and_ends_all_sessions(
+    shop: Places, old: str
+) -> None:
+    for statement in USERS:
+        run(shop, statement)
+    made = backups.create(shop, None, NOW)
+    if old == "missing":
+        Path(shop.database).unlink()
+    else:
+        Path(shop.database).write_bytes(b"torn" * 5000)
+    assert backups.restore(shop, made["id"], NOW, dry_run=False)["access"] is None
+    base = sqlite3.connect(shop.database)
+    open_sessions = base.execute("SELECT id FROM browser_sessions").fetchall()
+    keys = base.execute("SELECT sealed FROM session_keys").fetchall()
+    users = base.execute("SELECT COUNT(*) FROM users").fetchone()
+    base.close()
+    assert (open_sessions, keys, users) == ([], [], (4,))
 
 
 def test_a_copy_can_be_put_elsewhere_and_over_nothing(shop: Places, tmp_path: Path) -> None:
@@ -475,6 +545,26 @@ def test_a_stick_that_is_out_costs_no_copy_and_its_folder_is_not_made_on_our_own
     assert payments(made["path"]) == 1
     assert (made["also"]["status"], made["also"]["why"]) == ("away", f"{stick} does not exist")
     assert not stick.exists()
+
+
+def test_a_second_place_that_cannot_be_read_costs_no_copy(shop: Places, tmp_path: Path) -> None:
+    # As a stick that was pulled out while it was mounted: the system refuses to list it.
+    unread = str(tmp_path / ("x" * 300))
+    made = backups.create(shop, None, NOW, also_to=unread)
+    assert payments(made["path"]) == 1
+    assert (made["also"]["status"], made["also"]["path"]) == ("failed", None)
+    assert backups.prune(shop, "1d", dry_run=False, also_to=unread)["kept"] == [made["id"]]
+
+
+def test_a_copy_that_is_removed_while_they_are_listed_is_left_out(
+    shop: Places, stick: Path
+) -> None:
+    gone = stick / f"momo-{shop_mark(shop.database)}-20261120T080000Z.db"
+    gone.symlink_to("removed")
+    made = backups.create(shop, None, NOW, also_to=str(stick))
+    assert made["also"]["status"] == "copied"
+    listed = [entry.id for entry in backup.offsite_entries(shop.database, str(stick))]
+    assert listed == [made["id"]]
 
 
 def test_a_stick_that_takes_no_copy_is_exit_6_and_the_own_copy_stays(

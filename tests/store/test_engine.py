@@ -6,12 +6,13 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from daemon.core.errors import Unavailable
 from daemon.store.engine import READERS, Reader, Rows, Store, Tx
-from daemon.store.migrate import DatabaseDamaged
+from daemon.store.migrate import DatabaseDamaged, check_sound
 from daemon.store.upkeep import backup
 from daemon.wire import FaultCause
 from tests.fakes.new_database import writer
@@ -361,6 +362,24 @@ async def test_a_check_of_a_file_whose_header_was_overwritten_says_damaged(path:
     with pytest.raises(DatabaseDamaged):
         store.check_sound()
     assert store.is_damaged
+
+
+class Unanswered(sqlite3.Connection):
+    """A connection to a disk that does not answer: SQLite reports it among the findings of its check."""
+
+    def execute(self, sql: str, *params: Any) -> sqlite3.Cursor:
+        if "_check(" in sql:
+            sql = "SELECT 'Tree 5 page 9: unable to get the page. error code=266'"
+        return super().execute(sql, *params)
+
+
+def test_a_page_that_the_disk_does_not_give_is_no_damage(path: str) -> None:
+    with (
+        closing(sqlite3.connect(path, factory=Unanswered)) as base,
+        pytest.raises(Unavailable) as raised,
+    ):
+        check_sound(base, path)
+    assert raised.value.cause is FaultCause.DATABASE_UNREADABLE
 
 
 async def test_a_store_that_is_not_open_answers_with_the_cause(path: str) -> None:

@@ -72,11 +72,14 @@ class HttpProtocol(HttpToolsProtocol):
             _pid, uid, _gid = _CREDENTIALS.unpack(raw)
             self.app_state = {"peer_uid": uid}
         else:
-            if self.client is not None:
-                # With `bind = "[::]:..."` IPv4 clients would share one network of IPv6, and none would be of this machine.
-                self.client = (plain_address(self.client[0]), self.client[1])
             self._limits.tcp_now += 1
             self._counted = True
+            if self.client is None:
+                # The client has reset the connection. Without an address, its request would count as one of this machine.
+                transport.abort()
+                return
+            # With `bind = "[::]:..."` IPv4 clients would share one network of IPv6, and none would be of this machine.
+            self.client = (plain_address(self.client[0]), self.client[1])
             if self._limits.tcp_now > self._limits.tcp_max:
                 transport.write(self._limits.busy())
                 transport.close()

@@ -120,16 +120,19 @@ async def _note(env: Env, caller: Caller, kind: str, name: str, now: int) -> Non
 def _copy_to_second_place(made: Path, folder: Path) -> dict[str, str | None]:
     """Copy a backup to the second place; `status` is `copied`, `away` or `failed`, and `why` is the reason."""
     result: dict[str, str | None] = {"folder": str(folder), "status": "away", "path": None}
-    if not folder.is_dir():
-        # Never create it: with the removable drive unplugged, the folder would be on the disk that it protects against.
-        return {**result, "why": f"{folder} does not exist"}
-    target = backup.offsite_path(made, folder)
+    target = None
     try:
+        if not folder.is_dir():
+            # Never create it: with the removable drive unplugged, the folder would be on the disk that it protects against.
+            return {**result, "why": f"{folder} does not exist"}
+        target = backup.offsite_path(made, folder)
         _check_space(made, folder)
         backup.copy(str(made), target)
         backup.verify_copy(target)
-    except BackupBad as error:
-        target.unlink(missing_ok=True)
+    except (BackupBad, OSError) as error:
+        if target is not None:
+            with contextlib.suppress(OSError):
+                target.unlink(missing_ok=True)
         return {**result, "status": "failed", "why": str(error)}
     return {**result, "status": "copied", "path": str(target), "why": ""}
 
@@ -294,7 +297,7 @@ def _put_back(
         "kept": None,
         "payments_since": 0,
         "webhooks_repeated": 0,
-        "access": {"still_off": [], "earlier": []},
+        "access": None,
     }
     lock = HomeLock(places.lock)
     database.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -311,6 +314,8 @@ def _put_back(
             result["access"] = restored_access.carry_over(kept, fresh)
             # Merge the log first: if this process is killed before the swap, the old database must not lose it.
             backup.merge_wal(database)
+        else:
+            result["access"] = restored_access.carry_over(None, fresh)
         for beside in ("-wal", "-shm"):
             Path(f"{database}{beside}").unlink(missing_ok=True)
         fresh.replace(database)

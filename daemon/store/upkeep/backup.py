@@ -17,13 +17,13 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.errors import MomoError
+from daemon.core.errors import MomoError, Unavailable
 from daemon.runtime.disk import sync
 from daemon.store import migrate
 from daemon.store.engine import Store
-from daemon.store.sqlite_file import BUSY_MS, file_uri
+from daemon.store.sqlite_file import BUSY_MS, SqliteFile, file_uri
 from daemon.store.upkeep import ledger_check
-from daemon.wire import Places
+from daemon.wire import FaultCause, Places
 from parsers.times import render
 
 FOLDER: Final = "backups"
@@ -105,14 +105,22 @@ def before_upgrade(places: Places, now: datetime) -> Path | None:
 
     Raises:
         BackupBad: The copy cannot be made; then the database must not be changed.
+        Unavailable: Another program has locked the database.
     """
     path = Path(places.database)
     if not path.is_file():
         return None
     try:
         with contextlib.closing(sqlite3.connect(file_uri(path, "mode=ro"), uri=True)) as base:
+            base.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
             schema = migrate.schema_version(lambda sql: base.execute(sql).fetchall())
-    except (sqlite3.Error, migrate.DatabaseNewer, migrate.DatabaseForeign):
+    except sqlite3.Error as error:
+        fault = SqliteFile(str(path)).as_unavailable(error)
+        if isinstance(fault, Unavailable) and fault.cause is FaultCause.DATABASE_BUSY:
+            # The lock may end before the file is opened, which would then be changed without a copy.
+            raise fault from error
+        return None
+    except (migrate.DatabaseNewer, migrate.DatabaseForeign):
         return None
     if not 0 < schema < len(migrate.migrations()):
         return None
@@ -151,6 +159,8 @@ def copy(source: str, target: Path, *, place: int | None = None) -> None:
     def copy_into(writing: sqlite3.Connection) -> None:
         with contextlib.closing(sqlite3.connect(file_uri(source, "mode=ro"), uri=True)) as reading:
             reading.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+            # `backup` would wait for ever while another program has locked the file.
+            reading.execute("PRAGMA user_version").fetchone()
             # All pages in one step: with smaller steps, another process's write would restart the copy each time.
             reading.backup(writing, pages=-1)
         if place is not None:
@@ -204,7 +214,7 @@ def verify_copy(path: Path) -> Copy:
     """Verify a copy completely: the file, the shop in it, and the invariants.
 
     Raises:
-        BackupBad: It is not a sound copy of a shop that this program can read.
+        BackupBad: It is not a sound copy of a shop that this program can read, or cannot be read now; the text says which.
     """
     if not path.is_file():
         raise BackupBad(f"{path} is not there")
@@ -212,13 +222,23 @@ def verify_copy(path: Path) -> Copy:
         with contextlib.closing(sqlite3.connect(file_uri(path, "immutable=1"), uri=True)) as base:
             return _verified(base, path)
     except sqlite3.Error as error:
+        if _cannot_be_read(error):
+            raise BackupBad(f"{path} cannot be read now: {error}") from error
         raise BackupBad(f"{path} is not a sound database: {error}") from error
+
+
+def _cannot_be_read(error: sqlite3.Error) -> bool:
+    """Return whether the file may be sound; a table that is not there (`SQLITE_ERROR`) is one of another program."""
+    return not migrate.is_damage(error) and error.sqlite_errorcode != sqlite3.SQLITE_ERROR
 
 
 def _verified(base: sqlite3.Connection, path: Path) -> Copy:
     found = base.execute("PRAGMA integrity_check(3)").fetchall()
     if found != [("ok",)]:
-        raise BackupBad(f"{path} is damaged: {'; '.join(str(row[0]) for row in found)}")
+        why = "; ".join(str(row[0]) for row in found)
+        raise BackupBad(
+            f"{path} {'cannot be read now' if migrate.is_unread(why) else 'is damaged'}: {why}"
+        )
     if base.execute("PRAGMA foreign_key_check").fetchone() is not None:
         raise BackupBad(f"{path} is damaged: some rows refer to rows that do not exist")
     try:
@@ -258,7 +278,7 @@ def count_losses(old: Path, new: Path) -> tuple[int, int]:
     """
     try:
         with contextlib.closing(sqlite3.connect(file_uri(new, "immutable=1"), uri=True)) as base:
-            base.execute("ATTACH DATABASE :old AS old", {"old": file_uri(old, "immutable=1")})
+            base.execute("ATTACH DATABASE :old AS old", {"old": replaced_uri(old)})
             (payments,) = base.execute(
                 "SELECT COUNT(*) FROM old.payments o LEFT JOIN payments n ON n.id = o.id WHERE n.id IS NULL"
             ).fetchone()
@@ -269,6 +289,11 @@ def count_losses(old: Path, new: Path) -> tuple[int, int]:
     except sqlite3.Error:
         return 0, 0
     return int(payments), int(repeats)
+
+
+def replaced_uri(old: Path) -> str:
+    """Return the address of the kept copy of a replaced database; with `immutable` SQLite would not read its log."""
+    return file_uri(old, "mode=ro" if Path(f"{old}-wal").exists() else "immutable=1")
 
 
 def merge_wal(database: Path) -> None:
@@ -375,7 +400,10 @@ def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
         if match and match["shop"] == mark:
             made_at = datetime.strptime(match["at"], _STAMP).replace(tzinfo=UTC)
             is_before = match["id"].startswith("before-")
-            size, number = path.stat().st_size, int(match["number"] or 1)
+            try:
+                size, number = path.stat().st_size, int(match["number"] or 1)
+            except FileNotFoundError:
+                continue  # another process removed it meanwhile
             found.append(
                 Entry(id_of(path), str(path), size, made_at, is_before, number, _place(path))
             )
@@ -428,9 +456,12 @@ def offsite_path(made: Path, folder: Path) -> Path:
 
 
 def offsite_entries(database: str, folder: str) -> list[Entry]:
-    """List a shop's own copies in that folder, newest first; none if the shop's mark cannot be read."""
+    """List a shop's own copies in that folder, newest first; none if the folder or the shop's mark cannot be read."""
     mark = shop_mark(database) if folder else None
-    return [] if mark is None else entries_in(Path(folder), mark)
+    try:
+        return [] if mark is None else entries_in(Path(folder), mark)
+    except OSError:
+        return []  # a stick that was pulled out must not cost the shop's own backup
 
 
 def shop_mark(database: str) -> str | None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 import shutil
 import sqlite3
 import time
@@ -26,10 +25,6 @@ FIXED_SQLITE: Final = ((3, 51, 3), (3, 50, 7), (3, 44, 6))
 PAUSE_S_MAX: Final = 10.0
 FULL_CHECK_EVENT: Final = "db.looked_through"
 """The journal entry of a complete check that found no damage."""
-_UNREAD: Final = re.compile(
-    r"unable to get the page\. error code=(\d{1,9})|failed to get page \d+", re.ASCII
-)
-"""In the findings of SQLite's check (`checkTreePage` and `checkList` of btree.c): a page that it could not read."""
 COUNTED: Final = (*backup.TABLES, "attempts", "dead_letters", "reviews", "notices", "sms_parts")
 
 
@@ -144,14 +139,9 @@ def damage(
     if rows == [("ok",)]:
         return ""
     found = "; ".join(str(row[0]) for row in rows)
-    if any(_is_refusal(match[1]) for match in _UNREAD.finditer(found)):
+    if migrate.is_unread(found):
         raise Unreadable(found)
     return "; ".join(str(row[0]) for row in rows[:3])
-
-
-def _is_refusal(code: str | None) -> bool:
-    """Return whether a page was not read for another reason than its content; `code` is SQLite's, None if it named none."""
-    return code is None or int(code) & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 async def database_bytes(store: Store) -> int | None:
@@ -278,6 +268,9 @@ def check_upgrade(places: Places, now: datetime) -> dict[str, Any]:
         another program) or `damaged`, the last three of which are refused; `schema`, `program_schema`; `steps`, the
         pending migrations; `bytes`, `free_bytes` and `room`: whether there is space for the copy made before a
         migration; `latest_backup`: `{id, age_s}` or None; `why` if it is damaged or incompatible.
+
+    Raises:
+        Unreadable: It cannot be read now, which is no damage.
     """
     path = Path(places.database)
     known = migrate.migrations()
@@ -289,7 +282,9 @@ def check_upgrade(places: Places, now: datetime) -> dict[str, Any]:
             migrate.check_sound(base, str(path))
             if migrate.schema_version(lambda sql: base.execute(sql).fetchall()) < len(known):
                 found["state"] = "migrates"
-    except (sqlite3.Error, migrate.DatabaseDamaged) as error:
+    except (sqlite3.Error, Unavailable) as error:
+        if not migrate.is_damage(error):
+            raise Unreadable(f"{path} cannot be read now: {error}") from error
         found["state"], why = "damaged", str(error)
     except migrate.DatabaseForeign as error:
         found["state"], why = "incompatible", str(error)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from daemon.store.sqlite_file import file_uri
+from daemon.store.upkeep.backup import BackupBad, replaced_uri
 
 _OFF: Final = {
     "key": (
@@ -39,6 +40,7 @@ _ENDED: Final = (
         "AND user_id IN (SELECT n.id FROM users n JOIN old.users o USING (id) WHERE n.totp_sealed = o.totp_sealed)"
     ),
 )
+_ALL_ENDED: Final = ("DELETE FROM browser_sessions", "DELETE FROM session_keys")
 _EARLIER: Final = """
 SELECT 'password', n.name FROM users n JOIN old.users o USING (id) WHERE n.password_hash <> o.password_hash
 UNION ALL
@@ -54,12 +56,19 @@ SELECT 'secret', n.name FROM sealed_secrets n JOIN old.sealed_secrets o USING (n
 """
 
 
-def carry_over(old: Path, new: Path) -> dict[str, Any] | None:
+def carry_over(old: Path | None, new: Path) -> dict[str, Any] | None:
     """Take away in a restored copy what was taken away in the database that it replaces.
+
+    Args:
+        old: The replaced database, None if there is none.
+        new: The restored copy.
 
     Returns:
         What stays off (`still_off`) and what is older than before (`earlier`), each with `what` and `name`; None if the
-        replaced database cannot be read.
+        replaced database cannot be read. Then all sessions end, because nobody knows which ones did.
+
+    Raises:
+        BackupBad: The copy cannot be written.
     """
     try:
         with contextlib.closing(
@@ -67,20 +76,32 @@ def carry_over(old: Path, new: Path) -> dict[str, Any] | None:
         ) as base:
             # A journal file that a killed process leaves would be played back into the next copy of this name.
             base.execute("PRAGMA journal_mode = MEMORY")
-            base.execute("ATTACH DATABASE ? AS old", (file_uri(old, "immutable=1"),))
-            base.execute("BEGIN IMMEDIATE")
-            off = [
-                (what, name)
-                for what, statements in _OFF.items()
-                for statement in statements
-                for (name,) in base.execute(statement).fetchall()
-            ]
-            for statement in _ENDED:
+            if old is not None:
+                try:
+                    return _take_away(base, old)
+                except sqlite3.Error:
+                    if base.in_transaction:
+                        base.execute("ROLLBACK")
+            for statement in _ALL_ENDED:
                 base.execute(statement)
-            earlier = base.execute(_EARLIER).fetchall()
-            base.execute("COMMIT")
-    except sqlite3.Error:
-        return None
+            return None
+    except sqlite3.Error as error:
+        raise BackupBad(f"{new} cannot be written: {error}") from error
+
+
+def _take_away(base: sqlite3.Connection, old: Path) -> dict[str, Any]:
+    base.execute("ATTACH DATABASE ? AS old", (replaced_uri(old),))
+    base.execute("BEGIN IMMEDIATE")
+    off = [
+        (what, name)
+        for what, statements in _OFF.items()
+        for statement in statements
+        for (name,) in base.execute(statement).fetchall()
+    ]
+    for statement in _ENDED:
+        base.execute(statement)
+    earlier = base.execute(_EARLIER).fetchall()
+    base.execute("COMMIT")
     return {"still_off": _as_json(off), "earlier": _as_json(earlier)}
 
 

@@ -214,8 +214,8 @@ def _access(data: dict[str, Any]) -> Iterator[str]:
     access = data.get("access", {})
     if access is None:
         yield (
-            "The old database cannot be read: API keys revoked, and users disabled, after the backup are back. "
-            "Look at momo keys list and momo users list."
+            "There is no old database to compare with, or it cannot be read: API keys revoked, and users disabled, after "
+            "the backup are back. Look at momo keys list and momo users list. All sessions have ended."
         )
         return
     if off := [f"{one['what']} {clean(one['name'])}" for one in access.get("still_off", ())]:

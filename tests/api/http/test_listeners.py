@@ -5,6 +5,7 @@ import contextlib
 import socket
 import ssl
 import stat
+import struct
 from pathlib import Path
 
 import httpx
@@ -121,7 +122,11 @@ async def test_port_0_becomes_a_real_one_and_no_tcp_is_possible(tmp_path: Path) 
 class AddressApp:
     """Answers every call with the address that it came from."""
 
+    def __init__(self) -> None:
+        self.calls = 0
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.calls += 1
         address = scope["client"][0].encode()
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": address})
@@ -140,6 +145,23 @@ async def test_on_an_address_for_both_protocols_ipv4_clients_have_their_own_addr
     async with httpx.AsyncClient() as client:
         for address, host in [("127.0.0.1", "127.0.0.1"), ("::1", "[::1]")]:
             assert (await client.get(f"http://{host}:{port}/")).text == address
+    await listeners.stop()
+    await task
+
+
+async def test_a_client_that_is_gone_at_once_does_not_count_as_this_machine(tmp_path: Path) -> None:
+    listeners = await bind(tmp_path / "run" / "momo.sock", "127.0.0.1:0")
+    app = AddressApp()
+    task = asyncio.create_task(listeners.serve(app))  # type: ignore[arg-type]  # as much of an application as is used
+    await listeners.ready()
+    address = split_address(listeners.http_address)
+    gone = socket.create_connection(address)
+    gone.sendall(HEALTH)
+    gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    gone.close()  # a reset, before the connection is accepted
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(f"http://{listeners.http_address}/")).text == "127.0.0.1"
+    assert app.calls == 1
     await listeners.stop()
     await task
 
