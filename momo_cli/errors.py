@@ -220,19 +220,24 @@ _OF_BOTH_MODES: Final = tuple(
     f"momo {name} "
     for name in (
         "claim",
+        "dead-letters list",
+        "dead-letters replay-batch",
+        "deliveries list",
         "lines",
         "methods add",
         "methods list",
         "methods remove",
         "methods show",
         "methods update",
+        "review list",
         "sims assign",
         "sims clear",
         "sims ignore",
         "sims list",
+        "tx list",
     )
 )
-"""Beginnings of the commands about lines that have `--sandbox`."""
+"""Beginnings of the commands that show nothing of the sandbox, or change nothing in it, without `--sandbox`."""
 
 RECONCILE_EXITS: Final[Mapping[ErrorCode, int]] = {
     _E.TRANSACTION_NOT_FOUND: REFUSED,
@@ -330,12 +335,12 @@ def next_of(failure: Failure) -> list[str]:
 
 
 def in_sandbox(command: str) -> str:
-    """Return a command about lines with `--sandbox`; any other command unchanged."""
+    """Return a command of both modes with `--sandbox`; any other command unchanged."""
     return f"{command} --sandbox" if takes_sandbox(command) else command
 
 
 def takes_sandbox(command: str) -> bool:
-    """Return whether it is a command about lines without the `--sandbox` that it may have."""
+    """Return whether it is a command of both modes without the `--sandbox` that it may have."""
     there = f"{command} ".startswith(_OF_BOTH_MODES)
     return there and not command.endswith(("--help", "--sandbox"))
 
