@@ -125,7 +125,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.INVITATION_INVALID: Row(REFUSED, ("momo branch status",)),
     _E.HUB_REFUSED: Row(REFUSED, ("momo branch status",)),
     _E.BRANCH_ASKED: Row(PENDING, ("momo hub status",)),
-    _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review list --all",)),
+    _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review show {review}",)),
     _E.PAYER_STILL_OPEN: Row(
         REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")
     ),
@@ -213,6 +213,7 @@ _SHOWN_BY: Final[Mapping[str, str]] = {
     "device": "momo sims list",
     "slot": "momo sims list",
     "endpoint": "momo endpoints list",
+    "review": "momo review list --all",
 }
 """The command that shows the possible values of a placeholder."""
 
