@@ -30,7 +30,7 @@ $(BIN)/python:
 $(RUNTIME): requirements/runtime.txt pyproject.toml | $(BIN)/python
 	@echo "installing the packages that momo needs (about 40 packages, with pinned versions and hashes)"
 	@$(INSTALL) -r requirements/runtime.txt
-	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .  # setuptools warns of folders here
 	@touch $@
 
 $(DEV): requirements/dev.txt $(RUNTIME)

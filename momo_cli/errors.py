@@ -125,7 +125,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.INVITATION_INVALID: Row(REFUSED, ("momo branch status",)),
     _E.HUB_REFUSED: Row(REFUSED, ("momo branch status",)),
     _E.BRANCH_ASKED: Row(PENDING, ("momo hub status",)),
-    _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review list --all",)),
+    _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review show {review}",)),
     _E.PAYER_STILL_OPEN: Row(
         REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")
     ),
@@ -213,6 +213,7 @@ _SHOWN_BY: Final[Mapping[str, str]] = {
     "device": "momo sims list",
     "slot": "momo sims list",
     "endpoint": "momo endpoints list",
+    "review": "momo review list --all",
 }
 """The command that shows the possible values of a placeholder."""
 
@@ -220,19 +221,24 @@ _OF_BOTH_MODES: Final = tuple(
     f"momo {name} "
     for name in (
         "claim",
+        "dead-letters list",
+        "dead-letters replay-batch",
+        "deliveries list",
         "lines",
         "methods add",
         "methods list",
         "methods remove",
         "methods show",
         "methods update",
+        "review list",
         "sims assign",
         "sims clear",
         "sims ignore",
         "sims list",
+        "tx list",
     )
 )
-"""Beginnings of the commands about lines that have `--sandbox`."""
+"""Beginnings of the commands that show nothing of the sandbox, or change nothing in it, without `--sandbox`."""
 
 RECONCILE_EXITS: Final[Mapping[ErrorCode, int]] = {
     _E.TRANSACTION_NOT_FOUND: REFUSED,
@@ -330,12 +336,12 @@ def next_of(failure: Failure) -> list[str]:
 
 
 def in_sandbox(command: str) -> str:
-    """Return a command about lines with `--sandbox`; any other command unchanged."""
+    """Return a command of both modes with `--sandbox`; any other command unchanged."""
     return f"{command} --sandbox" if takes_sandbox(command) else command
 
 
 def takes_sandbox(command: str) -> bool:
-    """Return whether it is a command about lines without the `--sandbox` that it may have."""
+    """Return whether it is a command of both modes without the `--sandbox` that it may have."""
     there = f"{command} ".startswith(_OF_BOTH_MODES)
     return there and not command.endswith(("--help", "--sandbox"))
 

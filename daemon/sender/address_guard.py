@@ -46,8 +46,8 @@ class Reason(StrEnum):
 
 EXPLANATIONS: Final[dict[Reason, str]] = {
     Reason.NOT_HTTPS: "a webhook URL starts with https://",
-    Reason.MALFORMED: "the URL holds spaces, control or non-ASCII characters, or is not complete; "
-    "write such characters as %XX, and a name in another script as xn--...",
+    Reason.MALFORMED: "the URL does not begin with https:// and a host, or holds spaces, control or "
+    "non-ASCII characters; write such characters as %XX, and a name in another script as xn--...",
     Reason.TOO_LONG: f"the URL is longer than {URL_CHARACTERS_MAX} characters",
     Reason.USERINFO: "a webhook URL may not hold a user name or password",
     Reason.FRAGMENT: "a webhook URL may not hold a #fragment: it would never be sent",

@@ -66,7 +66,7 @@ Reason = Annotated[str | None, option("The reason, for the journal.")]
 # Secrets, which are never on the command line.
 PasswordFile = Annotated[str | None, option("FILE", "The owner's password; - = stdin.")]
 NewPasswordFile = Annotated[
-    str | None, option("FILE", "The owner's password, 10 characters or more; - = stdin.")
+    str | None, option("FILE", "The new password, 10 characters or more; - = stdin.")
 ]
 SecretFile = Annotated[
     str | None, option("FILE", "Write the secret to this file, not to the output.")

@@ -99,9 +99,10 @@ def endpoint(setup: Setup) -> Row:
     """Add the endpoint of the shop's program, which gets a webhook for each payment."""
     fix = "momo endpoints add https://shop.example/hook"
     endpoints = setup.client.get(Path.ENDPOINTS).data or ()
+    urls = [one.get("url") for one in endpoints if not one.get("is_sandbox")]
     url = setup.answers.endpoint
-    if endpoints and url in (None, *(one.get("url") for one in endpoints)):
-        return outcome("done", f"Payments are sent to {clean(endpoints[0]['url'])}")
+    if urls and url in (None, *urls):
+        return outcome("done", f"Payments are sent to {clean(url or urls[0])}")
     if setup.looks and url:
         return outcome("needs_action", f"Payments are not sent to {clean(url)} yet", fix)
     if url is None and setup.may_ask("endpoint"):

@@ -92,7 +92,8 @@ def _until(error: _Error, terminal: Terminal) -> str:
 
 
 def _decided(error: _Error, terminal: Terminal) -> str:
-    word, when = clean(error.get("review_state")), clock(error.get("decided_at"), terminal)
+    word = clean(error.get("review_state")).replace("_", " ")
+    when = clock(error.get("decided_at"), terminal)
     return _said("It was {}.", word and f"{word} {when}".strip())
 
 

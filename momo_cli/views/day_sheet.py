@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import time, timedelta, tzinfo
 from typing import Final
 
-from daemon.wire import Path
+from daemon.wire import Mode, Path
 from momo_cli.show.answer import Answer, Cell, Field, Head, Row, View, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_text, phone
@@ -301,7 +301,8 @@ def _unmatched(data: Row, client: Client, terminal: Terminal) -> list[str]:
     if not terminal.human or not any(sheet["all"]["unmatched"]["count"] for sheet in sheets):
         return []
     branch = data.get("branch")
-    waits = client.find(Path.REVIEWS, limit=1, branch=branch)
+    mode = Mode.TEST if data.get("test") else Mode.LIVE
+    waits = client.find(Path.REVIEWS, limit=1, mode=mode, branch=branch)
     if waits is None:
         return []  # the sheet itself was printed
     of_branch = f" --branch {shlex.quote(branch)}" if branch else ""

@@ -24,6 +24,7 @@ pytestmark = needs_browser
 AT_LAST_MS = 30_000
 """Only so that a test ends."""
 EVIL = "\"'><img src=x onerror=alert(1)><script>alert(2)</script>"
+AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) AppleWebKit/537.36 HeadlessChrome/156.0.0.0.0.0"
 LOOKS = (("light", 320), ("dark", 320), ("light", 360), ("dark", 1280), ("light", 1280))
 
 
@@ -240,6 +241,21 @@ async def test_a_payers_name_and_an_sms_with_markup_are_only_text(
             await visit.page.goto(path)
             assert EVIL in await visit.page.locator("main").inner_text()
             assert await visit.width() == 360
+        assert clean(visit)
+
+
+async def test_the_long_name_of_a_browser_does_not_widen_the_account(
+    api: FakeApi, browser: Browser
+) -> None:
+    person = await log_in(api, Role.OWNER)
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE browser_sessions SET browser = :name", {"name": AGENT})
+    )
+    async with visiting(browser, api.base_url) as visit:
+        await as_user(visit, person)
+        await visit.page.goto("/dash/account")
+        assert AGENT in await visit.page.locator("main").inner_text()
+        assert await visit.width() == 360
         assert clean(visit)
 
 

@@ -1,5 +1,7 @@
 """Transactions in the dashboard: open ones first; match, cancel, replace and send again, by role."""
 
+from html import unescape
+
 import pytest
 from msgspec.structs import replace
 
@@ -53,6 +55,18 @@ async def test_a_cashier_sees_no_address_with_a_token(api: FakeApi) -> None:
     page = (await person.get(f"/dash/payments/{order.payment_id}")).text
     assert "shop.example" in page
     assert "SECRET" not in page
+
+
+async def test_what_happened_names_the_caller_in_words(api: FakeApi) -> None:
+    order = await Orders(api.shop).make("paid")
+    for caller, name in ((api.local, "the shop's computer"), (api.live, "a program")):
+        body = {"amount": "5.00", "phone_number": "0244765432"}
+        made = (await caller.post("/v1/transactions/initialize", json=body)).json()["data"]
+        person = await log_in(api, Role.OWNER)
+        page = unescape((await person.get(f"/dash/transactions/{made['reference']}")).text)
+        assert f"· {name}</span>" in page
+    page = (await person.get(f"/dash/payments/{order.payment_id}")).text
+    assert "socket:" not in page
 
 
 async def test_a_list_goes_on_page_after_page(api: FakeApi) -> None:

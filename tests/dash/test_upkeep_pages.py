@@ -1,6 +1,7 @@
 """The books and the upkeep in the browser: day sheet, health and backups, journal, settings."""
 
 import re
+from html import unescape
 
 import pytest
 from msgspec.structs import fields
@@ -102,6 +103,22 @@ async def test_the_journal_names_the_person_and_is_filtered_by_person_and_thing(
     assert "user:owner,user.added" in file
     cashier = await log_in(api, Role.CASHIER)
     assert (await cashier.get("/dash/journal")).status_code == 403
+
+
+async def test_the_journal_shows_truth_and_objects_as_json(api: FakeApi) -> None:
+    viewer = await log_in(api, Role.VIEWER)
+    data = '{"sim":{"slot_index":0},"show_body":false,"roles":["owner"]}'
+    await api.shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO events (type, mode, at, actor, data)"
+            " VALUES ('export.made', 'live', 0, 'socket:0', :data)",
+            {"data": data},
+        )
+    )
+    page = unescape((await viewer.get("/dash/journal")).text)
+    assert '<code>sim</code> {"slot_index":0}' in page
+    assert "<code>show_body</code> false" in page
+    assert '<code>roles</code> ["owner"]' in page
 
 
 async def test_the_journal_is_read_page_after_page(api: FakeApi) -> None:

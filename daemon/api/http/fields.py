@@ -274,7 +274,7 @@ class Fields:
             return None
         found = read_phone(value)
         if found is None:
-            self.fail(name, "invalid", "is not a valid phone number")
+            self.fail(name, "invalid", "must be a phone number such as 0244765432 or +447700900123")
         return found
 
 

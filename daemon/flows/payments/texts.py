@@ -39,6 +39,8 @@ class SentAgain(StrEnum):
     """The settings send no codes (`[transactions] code_sms_at`), or the transaction is of the sandbox."""
     NO_LINE = "no_line"
     """No line is ready to send, or its limits are reached."""
+    NUMBER_LIMIT = "number_limit"
+    """The customer's number has had `[limits] sms_per_number_hour` SMS within an hour."""
 
 
 async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain:
@@ -65,7 +67,11 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
         queued = texts.queue_code_again(
             tx, texting, env.new_id(), found, actor=caller.name, now=now
         )
-        return SentAgain.QUEUED if queued else SentAgain.NO_LINE
+        if queued:
+            return SentAgain.QUEUED
+        number = found.phone_number
+        limited = number is not None and not texts.may_receive(tx, texting, number, now)
+        return SentAgain.NUMBER_LIMIT if limited else SentAgain.NO_LINE
 
     return await env.store.write(job)
 

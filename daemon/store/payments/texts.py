@@ -219,7 +219,7 @@ def queue_test(
     now: int,
 ) -> bool:
     """Queue a test SMS for one SIM, with a merchant number or without; return False if the limits are reached."""
-    if not _may_receive(tx, texting, number, now) or not _may_send(tx, sim_seq, now):
+    if not may_receive(tx, texting, number, now) or not _may_send(tx, sim_seq, now):
         return False
     return _queue(
         tx,
@@ -257,7 +257,8 @@ def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
     )
 
 
-def _may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
+def may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
+    """Return whether a number has had fewer SMS within an hour than the limit."""
     most = texting.per_number_hour
     return not most or _count(tx, "number", number, now - limits.HOUR_US) < most
 

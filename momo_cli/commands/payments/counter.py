@@ -19,7 +19,9 @@ _RESULTS: Final = {
     "sent_before": "The code was sent a second time before; it is not sent a third time.",
     "not_waiting": "The transaction is not waiting for money.",
     "switched_off": "The settings send no codes by SMS.",
-    "no_line": "No line can send it now, or its limit of SMS is reached.",
+    "no_line": "No line can send it now, or its limit of SMS is reached; `momo status` shows the lines.",
+    "number_limit": "This number has had all the SMS that it may get within an hour (limits.sms_per_number_hour). Tell "
+    "the customer the code.",
 }
 
 

@@ -143,6 +143,7 @@ def approve(
         if failure.code == ErrorCode.INVALID_PASSWORD:
             failure.next = (f"momo review approve {review}",)
         failure.facts.setdefault("reference", str(body.get("reference", order or "")))
+        failure.facts.setdefault("review", review)
         raise
     lines = [_line(reply, terminal), *settled_lines(reply.body)]
     return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
@@ -200,8 +201,12 @@ def reject(
     Examples:
         momo review reject 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --notes "no such money in the wallet"
     """
-    path = path_of(Path.REVIEW_REJECT, id=id_of(client, REVIEWS, review))
-    reply = client.post_once(path, {"notes": notes})
+    review = id_of(client, REVIEWS, review)
+    try:
+        reply = client.post_once(path_of(Path.REVIEW_REJECT, id=review), {"notes": notes})
+    except Failure as failure:
+        failure.facts.setdefault("review", review)
+        raise
     lines = [*_lines(reply, terminal), *settled_lines(reply.body)]
     return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
 

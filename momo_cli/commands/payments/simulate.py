@@ -137,7 +137,7 @@ def endpoint(
         rows=_attempts(client, terminal, id_, heard, count),
         stream=True,
         next=[
-            "momo dead-letters list",
+            "momo dead-letters list --sandbox",
             f"momo endpoints show {id_}",
             f"momo endpoints delete {id_} --yes",
         ],

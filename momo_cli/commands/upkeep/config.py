@@ -126,6 +126,8 @@ def set_(
 def _quoted(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(clean(item) for item in value)}]"
+    if isinstance(value, bool):
+        return _readable(value)
     return "—" if value is None else clean(value) or '""'
 
 

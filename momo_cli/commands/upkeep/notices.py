@@ -133,7 +133,7 @@ def send_test(client: Client, terminal: Terminal) -> Answer:
         return Answer(
             reply.text,
             empty="The settings have no channel: set host and to under [smtp], or desktop under [notices].",
-            next=["momo help files"],
+            next=["momo config edit", "momo config set notices.desktop true"],
             exit_code=exit_codes.FINDINGS,
         )
     names = ", ".join(clean(one) for one in channels)

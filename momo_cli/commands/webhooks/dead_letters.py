@@ -75,7 +75,7 @@ def list_(
     return Answer(
         *reply.parts,
         lines=_grouped(rows, terminal),
-        empty="No dead letters of the sandbox." if sandbox else "No dead letters.",
+        empty=_none(sandbox=sandbox),
         notes=[f"{total} in all; next: --offset {offset + len(rows)}"] if more else [],
         next=_next(rows),
         exit_code=exit_codes.FINDINGS if fail_if_any and rows else exit_codes.OK,
@@ -156,7 +156,7 @@ def dismiss(
     else:
         found = ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal))
     if not found:
-        return Answer(empty="No dead letters of the sandbox.", stream=True, summary=True)
+        return Answer(empty=_none(sandbox=True), stream=True, summary=True)
 
     def close(letter: str) -> dict[str, Any]:
         client.post_once(path_of(Path.DEAD_LETTER_DISMISS, id=letter), {"notes": notes})
@@ -174,6 +174,7 @@ def replay_batch(
     every: Annotated[bool, option("--all", "All that were not sent again yet.")] = False,
     endpoint: Annotated[str | None, option("ID", "With --all.")] = None,
     reason: Annotated[str | None, option("WHY", "With --all: 4xx, timeout, gone...")] = None,
+    sandbox: Annotated[bool, option("--sandbox", "With --all: those of the sandbox.")] = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Send many dead letters again.
@@ -188,13 +189,15 @@ def replay_batch(
     """
     if bool(ids) == every:
         raise usage("name the dead letters, or take them with --all")
-    if not every and (endpoint or reason or dry_run):
-        raise usage("--endpoint, --reason and --dry-run go with --all")
+    if not every and (endpoint or reason or sandbox or dry_run):
+        raise usage("--endpoint, --reason, --sandbox and --dry-run go with --all")
     if not every:
         return _send(client, terminal, ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal)))
-    rows = _waiting(client, None if endpoint is None else endpoint_id(client, endpoint), reason)
+    mode = Mode.TEST if sandbox else None if endpoint else Mode.LIVE
+    at_one = None if endpoint is None else endpoint_id(client, endpoint)
+    rows = _waiting(client, {"endpoint_id": at_one, "mode": mode}, reason)
     if not rows:
-        return Answer(empty="No dead letters.", stream=True, summary=True)
+        return Answer(empty=_none(sandbox=sandbox), stream=True, summary=True)
     if dry_run or (terminal.human and not terminal.flags.yes):
         for line in _grouped(rows, terminal):
             terminal.note(line)
@@ -223,9 +226,14 @@ def _outcomes(client: Client, terminal: Terminal, ids: list[str]) -> Iterator[di
         yield from ({**each, "ok": False} for each in reply.data["failed"])
 
 
-def _waiting(client: Client, endpoint: str | None, reason: str | None) -> list[dict[str, Any]]:
+def _none(*, sandbox: bool) -> str:
+    return "No dead letters of the sandbox." if sandbox else "No dead letters."
+
+
+def _waiting(
+    client: Client, query: dict[str, str | None], reason: str | None
+) -> list[dict[str, Any]]:
     """Return the dead letters with that reason that can be sent again."""
-    query = {"endpoint_id": endpoint, "mode": None if endpoint else Mode.LIVE}
     rows = client.rows(Path.DEAD_LETTERS, query, page=_PAGE)
     return [row for row in rows if _has_reason(row, reason) and _can_replay(row)]
 

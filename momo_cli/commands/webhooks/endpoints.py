@@ -45,6 +45,15 @@ _PRIVATE: Final = "private_address"
 _ALLOWED: Final = "webhooks.allow_private_hosts"
 _NOT_HTTPS: Final = "not_https"
 """The reason in a refusal of an address without https."""
+_MISSPELT: Final = (
+    "malformed",
+    "userinfo",
+    "fragment",
+    "invalid_host",
+    "invalid_port",
+    "local_target",
+)
+"""The reasons in a refusal of an address that no setting can allow."""
 _SIZE: Final = re.compile(r"([0-9]{1,6})(k?)", re.ASCII)
 
 _Endpoint = Annotated[str, argument("ID", "The endpoint: its id, label or host.")]
@@ -147,6 +156,8 @@ def _refusal_explained(terminal: Terminal, url: str | None) -> Iterator[None]:
         if at(failure.body, "error.reason") == _UNRESOLVABLE and host:
             failure.message += " Check the spelling of the host."
             failure.next = (f"getent hosts {shlex.quote(host)}",)
+        if at(failure.body, "error.reason") in _MISSPELT:
+            failure.next = ("momo endpoints add --help",)
         if at(failure.body, "error.reason") == _PRIVATE and host:
             failure.next = (_allowing(terminal, host), "momo daemon restart")
         raise

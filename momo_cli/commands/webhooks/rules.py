@@ -33,6 +33,8 @@ _LIST_VIEW: Final = view_of(
 )
 
 _NONE: Final = "No endpoint gets it: it is stored, and can be replayed."
+_TAKES_ALL: Final = "still takes every payment"
+"""In the daemon's warning about an endpoint whose rules do not narrow what it gets."""
 _Endpoint = Annotated[str, argument("ENDPOINT", "Its id, label or host.")]
 _Rule = Annotated[str, argument("RULE", "Its id, name or number.")]
 _Conditions = Annotated[
@@ -146,8 +148,10 @@ def _changed(
     client: Client, terminal: Terminal, reply: Reply, endpoint: str, lines: list[str]
 ) -> Answer:
     """Return the answer to a change of one rule of an endpoint."""
-    following = [f"momo rules list {endpoint_word(client, terminal, endpoint)}"]
-    notes = warnings_of(reply.body)
+    name, notes = endpoint_word(client, terminal, endpoint), warnings_of(reply.body)
+    following = [f"momo rules list {name}"]
+    if any(_TAKES_ALL in note for note in notes):
+        following.append(f"momo endpoints update {name} --no-catch-all")
     return Answer(*reply.parts, lines=lines, notes=notes, next=following)
 
 

@@ -173,6 +173,12 @@ async def test_each_wrong_field_is_422(api: FakeApi, field: str, value: Any, cod
     assert [(entry["field"], entry["code"]) for entry in body["details"]] == [(field, code)]
 
 
+async def test_a_wrong_number_is_answered_with_an_example(api: FakeApi) -> None:
+    answer = await post(api.live, {**PLAIN, "phone_number": "0244 12"})
+    said = "must be a phone number such as 0244765432 or +447700900123"
+    assert answer.json()["details"][0]["message"] == said
+
+
 @each(
     ("field", "value"),
     [

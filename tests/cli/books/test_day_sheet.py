@@ -153,6 +153,15 @@ def test_what_matched_no_order_is_looked_for_where_it_is(api: FakeApi, momo: Mom
     assert len(api.asked) == asked + 1
 
 
+def test_what_matched_no_order_of_the_sandbox_is_looked_for_in_the_sandbox(
+    api: FakeApi, momo: Momo
+) -> None:
+    report(api, {**samples.REPORT, "test": True})
+    waits = momo("today", "--sandbox", "-o", "table").err
+    assert api.asked[-1].query["mode"] == "test"
+    assert waits.endswith("next:  momo review list --sandbox\n")
+
+
 def test_a_day_that_all_matched_names_no_list(api: FakeApi, momo: Momo) -> None:
     sheet = samples.REPORT["sheets"][0]
     none = {**sheet["all"], "unmatched": {"count": 0, "amount": "0.00"}}

@@ -111,9 +111,11 @@ def test_the_password_may_come_from_stdin(
 def test_a_decided_one_is_asked_nothing_and_refused(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ONE, ok({**DOUBTFUL, "state": "rejected"}))
     api.on("POST", f"{ONE}/approve", refusal(409, "REVIEW_ALREADY_DECIDED"))
-    ran = momo("review", "approve", ID)
-    assert ran.code == 5
-    assert ran.err.splitlines()[-1] == "  next:  momo review list --all"
+    api.on("POST", f"{ONE}/reject", refusal(409, "REVIEW_ALREADY_DECIDED"))
+    for argv in (("approve", ID), ("reject", ID, "--notes", "not paid")):
+        ran = momo("review", *argv)
+        assert ran.code == 5
+        assert ran.err.splitlines()[-1] == f"  next:  momo review show {ID}"
 
 
 def test_a_wrong_password_says_how_many_attempts_are_left(doubtful: FakeApi, momo: Momo) -> None:

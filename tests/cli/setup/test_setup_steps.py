@@ -524,6 +524,19 @@ def test_a_wrong_url_is_asked_again_and_momo_listen_is_named(
     assert "Payments are sent to https://a.example/hook" in ran.err
 
 
+def test_an_endpoint_of_the_sandbox_is_no_program_that_gets_payments(
+    settled: list[Any], api: FakeApi, momo: Momo
+) -> None:
+    tested = {**samples.ENDPOINT, "is_sandbox": True}
+    other = {**samples.ENDPOINT, "url": "https://other.example/hook"}
+    api.on("GET", wire.Path.ENDPOINTS, ok([tested]))
+    argv = ("setup", "--no-input", "--http", "off", "--service", "none")
+    assert statuses(momo(*argv, "--json"))["endpoint"] == "skipped"
+    api.on("GET", wire.Path.ENDPOINTS, ok([tested, other]))
+    ran = momo(*argv, "-o", "table")
+    assert "Payments are sent to https://other.example/hook" in ran.out
+
+
 def test_stopped_half_way_still_shows_what_is_shown_once(
     settled: list[Any], api: FakeApi, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,9 @@ def test_the_refusal_stands_where_what_it_paid_cannot_be_looked_up(
         (409, "TRANSACTION_NOT_CANCELLABLE", {"transaction_status": "SUCCESS"}, "It is PAID."),
         (409, "REVIEW_ALREADY_DECIDED",
          {"review_state": "approved", "decided_at": "2026-11-20T09:14:00.000Z"}, "It was approved today 09:14."),
+        (409, "REVIEW_ALREADY_DECIDED",
+         {"review_state": "used_elsewhere", "decided_at": "2026-11-20T09:14:00.000Z"},
+         "It was used elsewhere today 09:14."),
     ],
 )  # fmt: skip
 def test_what_an_answer_carries_besides_its_code_is_told(

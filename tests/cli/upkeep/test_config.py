@@ -80,6 +80,12 @@ def test_only_another_value_wants_the_daemon_started_again(config: Path, momo: M
     assert "poll_s = 12" in config.read_text()
 
 
+def test_a_switch_is_shown_as_it_is_written(config: Path, momo: Momo) -> None:
+    ran = momo("config", "set", "notices.desktop", "true", "-o", "table")
+    assert ran.out == "✓ notices.desktop = true (was false)\n"
+    assert "desktop = true" in config.read_text()
+
+
 def test_value_that_will_not_do_changes_nothing(config: Path, momo: Momo) -> None:
     ran = momo("config", "set", "webhooks.workers", "0", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (78, "CONFIG_INVALID")

@@ -14,6 +14,16 @@ PAUSED = {
 }
 
 
+def test_a_shop_without_a_channel_is_told_the_settings(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", Path.LOCAL_NOTICES_TEST, ok({"queued": []}))
+    ran = momo("notices", "test", "-o", "table")
+    assert ran.code == 6
+    assert ran.err.splitlines()[1:] == [
+        "next:  momo config edit",
+        "       momo config set notices.desktop true",
+    ]
+
+
 def test_a_notice_has_its_command_on_a_line_of_its_own(api: FakeApi, momo: Momo) -> None:
     other = {**samples.NOTICE, "kind": "other", "next": None}
     api.on("GET", Path.LOCAL_NOTICES, ok([samples.NOTICE, other]))

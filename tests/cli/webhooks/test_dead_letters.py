@@ -121,6 +121,20 @@ def test_the_sandbox_is_listed_on_request_and_never_an_alarm(api: FakeApi, momo:
     assert api.asked[-1].query["mode"] == "test"
 
 
+def test_the_hints_of_a_list_of_the_sandbox_are_of_the_sandbox(api: FakeApi, momo: Momo) -> None:
+    other = {**samples.DEAD_LETTER, "id": "00000000-1b2c-4d5e-8f90-a1b2c3d4e5f6"}
+    api.on("GET", ApiPath.DEAD_LETTERS, ok([samples.DEAD_LETTER, other]))
+    said = momo("dead-letters", "list", "--sandbox", "-o", "table").err
+    assert said.endswith("momo dead-letters replay-batch --all --sandbox\n")
+    api.on("GET", ApiPath.DEAD_LETTERS, ok([]))
+    said = momo("dead-letters", "list", "--sandbox", "-o", "table").err
+    assert said.endswith("next:  momo deliveries list --sandbox\n")
+    ran = momo("dead-letters", "replay-batch", "--all", "--sandbox")
+    assert api.asked[-1].query["mode"] == "test"
+    assert "No dead letters of the sandbox." in ran.err
+    assert momo("dead-letters", "replay-batch", LETTER, "--sandbox").code == 2
+
+
 def test_dead_letters_are_closed_only_with_a_note(api: FakeApi, momo: Momo) -> None:
     letter = samples.DEAD_LETTER["id"]
     assert momo("dead-letters", "dismiss", letter).code == 2

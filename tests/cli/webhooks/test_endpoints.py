@@ -65,6 +65,12 @@ def test_a_private_host_leads_to_the_setting_with_its_value(api: FakeApi, momo: 
     assert momo(*add).json["error"]["next"] == [f"{setting} books.local,till.local", restart]
 
 
+def test_an_address_that_no_setting_can_allow_leads_to_the_help(api: FakeApi, momo: Momo) -> None:
+    api.on("POST", wire.Path.ENDPOINTS, refusal(422, "URL_NOT_ALLOWED", reason="malformed"))
+    ran = momo("endpoints", "add", "shop.example/hook", "--json")
+    assert ran.json["error"]["next"] == ["momo endpoints add --help"]
+
+
 def test_a_host_without_an_address_is_a_matter_of_spelling(api: FakeApi, momo: Momo) -> None:
     why = "That address may not receive webhooks: the host's address could not be found."
     api.on("POST", wire.Path.ENDPOINTS, refusal(422, "URL_NOT_ALLOWED", why, reason="unresolvable"))

@@ -86,6 +86,7 @@ def test_a_new_rule_says_that_catch_all_is_still_on(api: FakeApi, momo: Momo) ->
     api.on("POST", RULES, Says({"success": True, "data": samples.RULE, "meta": said}, 201))
     ran = momo("rules", "add", ENDPOINT, "amount", ">=", "50", "-o", "table")
     assert "warning: The endpoint still takes" in ran.err
+    assert ran.err.endswith(f"momo endpoints update {ENDPOINT} --no-catch-all\n")
     assert ran.out.splitlines()[0] == "✓ on  rents"
 
 

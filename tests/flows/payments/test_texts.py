@@ -195,6 +195,15 @@ async def test_the_limit_of_one_number_is_a_setting(tmp_path: Path) -> None:
     shop.close()
 
 
+async def test_a_code_sent_again_says_that_the_number_has_had_its_sms(shop: FakeShop) -> None:
+    request = await shop.request()
+    assert [await initialized(shop) for _request in range(2)] == [True, True]
+    asked = (shop.env, OWNER, request.reference)
+    assert await flows_texts.send_code_again(*asked) == "number_limit"
+    shop.clock.advance(3601)
+    assert await flows_texts.send_code_again(*asked) == "queued"
+
+
 async def test_one_sim_sends_thirty_in_an_hour_and_two_hundred_in_a_day(shop: FakeShop) -> None:
     numbers = (f"+23324{number:07}" for number in range(1_000))
 

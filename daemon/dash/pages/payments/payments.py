@@ -19,7 +19,7 @@ from daemon.core.payments.suggestions import Suggestion
 from daemon.dash.pages.webhooks.common import name_of
 from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice
-from daemon.dash.parts.message_text import sms_text
+from daemon.dash.parts.message_text import actor_name, sms_text
 from daemon.dash.parts.order import masked
 from daemon.dash.web.answers import Download, Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
@@ -158,6 +158,7 @@ async def show_one(visit: Visit) -> Shown:
             "before": before,
             "review": found.review,
             "journal": masked(visit, found.journal),
+            "who": lambda actor: actor_name(visit, actor),
             "deliveries": found.deliveries,
             "receiver": name_of,
             "maybe": found.maybe,

@@ -18,6 +18,7 @@ from daemon.core.payments.checkout import Facts
 from daemon.core.payments.replacement import replacement_of
 from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.listing import Choice
+from daemon.dash.parts.message_text import actor_name
 from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, state_of, time_left
 from daemon.dash.web.answers import Download, Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
@@ -134,6 +135,7 @@ async def show_one(visit: Visit) -> Shown:
             "texts": found.texts,
             "text_tones": {"sent": "good", "failed": "bad", "unknown": "warn", "expired": "warn"},
             "journal": masked(visit, found.journal),
+            "who": lambda actor: actor_name(visit, actor),
             "typed": visit.form,
             "may_reconcile": unpaid and visit.may(Operation.RECONCILE),
             "may_cancel": state in {"open", "expired"} and visit.may(Operation.CANCEL_TRANSACTION),

@@ -79,9 +79,13 @@ def _what(visit: Visit, event: Event) -> str:
 
 
 def _details(event: Event) -> list[tuple[str, Any]]:
-    """Return the facts of an entry that say something."""
+    """Return the facts of an entry that say something; what is neither a text nor a number as JSON."""
     found = facts(event.data, None)
-    return [(name, value) for name, value in found.items() if value not in (None, "", [], {})]
+    return [
+        (name, dump(value).decode() if isinstance(value, bool | dict | list) else value)
+        for name, value in found.items()
+        if value not in (None, "", [], {})
+    ]
 
 
 _COLUMNS: Final = {
