@@ -39,7 +39,8 @@ def checks(system: System) -> Iterator[Check]:
         return
     newest = found[0]
     age = system.now_us - to_us(newest.made_at)
-    text = f"{len(found)} backups, the newest from {newest.made_at:%Y-%m-%d %H:%M} UTC"
+    many = "1 backup" if len(found) == 1 else f"{len(found)} backups, the newest"
+    text = f"{many} from {newest.made_at:%Y-%m-%d %H:%M} UTC"
     if age > OLD_US:
         yield Check(
             "backup.recent", Status.WARN, f"{text}: {age // DAY_US} days ago", "momo backup create"

@@ -87,12 +87,15 @@ def gap(
     reply = client.get(Path.GAP, **query)
     rows = list(_all(client, query, reply.body)) if every else reply.data or []
     looked, more = at(reply.body, "meta.looked_at"), at(reply.body, "meta.has_more")
+    delivered = (
+        "the only payment for it is" if looked == 1 else f"all of {looked} payments for it are"
+    )
     window = f"--endpoint {endpoint} --from {query['from']} --to {query['to']}"
     return Answer(
         reply.text,
         rows,
         heading=f"{len(rows)}{' or more' if more and not every else ''} payments are not delivered",
-        empty=f"No gap: all of {looked} payments for it are delivered.",
+        empty=f"No gap: {delivered} delivered.",
         notes=["There are more: add --all."] if more and not every else [],
         next=[f"momo replay {window}"] if rows else [],
         exit_code=exit_codes.FINDINGS if rows else exit_codes.OK,
