@@ -10,6 +10,9 @@ from daemon.core.messages.balance_chain import Absence, Entry, Standing
 
 USUAL_DAYS: Final = 14
 """The number of days that define the usual traffic of a line."""
+SETTLED_DAYS: Final = 7
+"""From so many days on, the mean of a stretch does not depend on one busy hour."""
+SURROUNDINGS_US: Final = HOUR_US
 FIRST_DAY_ENDS_US: Final = 18 * HOUR_US
 """Ghana's time is UTC."""
 
@@ -32,7 +35,8 @@ def usual_receipts(times: Sequence[int], since: int, until: int, now: int) -> fl
         now: The present time.
 
     Returns:
-        The mean over the same stretch of the last 14 days; on the first day the pace so far, until 18:00.
+        The mean over the same stretch of the last 14 days. In the first week a stretch may have been busy by chance, so its
+        surroundings count too if they were quieter. On the first day half the pace so far, until 18:00.
     """
     if not times or until <= since:
         return 0.0
@@ -41,7 +45,17 @@ def usual_receipts(times: Sequence[int], since: int, until: int, now: int) -> fl
         # The closing time is not known yet: the silence of the night must not confirm a forged row of the evening.
         until = min(until, since // DAY_US * DAY_US + FIRST_DAY_ENDS_US)
         elapsed = max(since - times[0], MINUTE_US)
-        return sum(at < since for at in times) * max(0, until - since) / elapsed
+        return sum(at < since for at in times) * max(0, until - since) / elapsed / 2
+    usual = _mean(times, since, until, days)
+    if days >= SETTLED_DAYS:
+        return usual
+    length = until - since
+    around = _mean(times, since - SURROUNDINGS_US, until + SURROUNDINGS_US, days)
+    return min(usual, around * length / (length + 2 * SURROUNDINGS_US))
+
+
+def _mean(times: Sequence[int], since: int, until: int, days: int) -> float:
+    """Return the mean number of receipts in the same stretch of the last days."""
     counted = 0
     for day in range(1, days + 1):
         start, end = since - day * DAY_US, min(until - day * DAY_US, since)

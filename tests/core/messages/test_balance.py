@@ -398,10 +398,21 @@ def test_usual_receipts_are_the_mean_of_the_same_stretch_of_the_last_days() -> N
     assert usual_receipts(times, now + 19 * HOUR_US, now + 30 * HOUR_US, now + 30 * HOUR_US) == 0
 
 
-def test_on_the_first_day_the_pace_so_far_is_usual() -> None:
+def test_a_busy_hour_of_the_first_week_is_not_usual() -> None:
+    times = [hour * HOUR_US for hour in (9, 11, 13, 15)]
+    times += [12 * HOUR_US + n * 5 * MINUTE_US for n in range(8)]
+    since = DAY_US + 12 * HOUR_US
+    until = since + 40 * MINUTE_US
+    assert usual_receipts(sorted(times), since, until, until) < 3
+    weeks = sorted(at + day * DAY_US for at in times for day in range(14))
+    later = since + 13 * DAY_US
+    assert usual_receipts(weeks, later, later + 40 * MINUTE_US, later + 40 * MINUTE_US) == 8
+
+
+def test_on_the_first_day_half_the_pace_so_far_is_usual() -> None:
     times = [n * 10 * MINUTE_US for n in range(1, 7)]
     since = 61 * MINUTE_US
-    assert usual_receipts(times, since, since + 51 * MINUTE_US, since + HOUR_US) == 6
+    assert usual_receipts(times, since, since + 51 * MINUTE_US, since + HOUR_US) == 3
     assert usual_receipts([], since, since + HOUR_US, since + HOUR_US) == 0
 
 
