@@ -299,7 +299,7 @@ class OperatorSql:
         text = str(error)
         if isinstance(error, ValueError):
             return "only a SELECT can be run"
-        if "not authorized" in text or "prohibited" in text:
+        if any(words in text for words in ("not authorized", "prohibited", "cannot modify")):
             return "this cannot be read here: only a SELECT from the tables of `momo db tables` can be run"
         if text.startswith("no such column"):
             return f"{text}: `momo db schema TABLE` lists those that can be read"

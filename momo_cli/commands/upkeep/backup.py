@@ -169,7 +169,9 @@ def restore(
     if typed is None:  # --yes is not enough: changes after the backup are lost
         for line in found:
             terminal.complain(line)
-        typed = terminal.ask(f"Type {clean(shop)} to restore it: ", "--confirm")
+        typed = terminal.ask(
+            f"Type {clean(shop)} to restore it: ", f"--confirm {shlex.quote(clean(shop))}"
+        )
     if typed.strip() != shop:
         return unchanged(seen, f"The shop is called {clean(shop)}, not {clean(typed)}.")
     if stop and client.alive():

@@ -77,7 +77,7 @@ def test_yes_to_everything_is_not_the_name_of_the_shop(
     put_back(monkeypatch, payments_since=1)
     ran = momo("restore", "--yes", "--json")
     assert ran.code == 2
-    assert "--confirm is missing" in ran.json["error"]["message"]
+    assert "--confirm Ama is missing" in ran.json["error"]["message"]
 
 
 def test_a_trial_says_how_that_backup_is_restored(

@@ -107,6 +107,14 @@ def test_nothing_else_is_read_or_changed(sql: OperatorSql, query: str) -> None:
     assert sql.query("SELECT name FROM shop", {}, 10).rows == [{"name": "Ama"}]
 
 
+@pytest.mark.parametrize("change", ["DELETE FROM payments", "UPDATE shop SET name = 'x'"])
+def test_a_change_is_refused_with_the_words_that_only_a_select_runs(
+    sql: OperatorSql, change: str
+) -> None:
+    with pytest.raises(SqlRefused, match="only a SELECT"):
+        sql.query(change, {}, 10)
+
+
 def test_whole_rows_come_without_secrets(sql: OperatorSql) -> None:
     assert sql.query("SELECT * FROM shop", {}, 10).columns == [
         "id", "name", "timezone", "owner_email", "created_at", "role",
