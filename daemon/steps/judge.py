@@ -46,7 +46,7 @@ from daemon.steps.pay import (
 )
 from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import balances, messages
-from daemon.store.messages.balances import Chain, ChainRecord, Known
+from daemon.store.messages.balances import Chain, Known
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus, TrustLevel
 from parsers import reading as readings
@@ -209,7 +209,7 @@ def apply_line(
             settled += 0 if entry.key == decided else done
     if shared is not None and reviews.open_for_message(context.tx, shared.message_id) is None:
         # Not before all changes are stored: the next message may be settled as well.
-        _pass_on_flood(context, shared)
+        pass_on_flood(context, shared)
     return settled
 
 
@@ -372,8 +372,7 @@ def _group(
         open_message_review(context, entry.key, reason, {"group": 1, **details}, tell=False)
         _notify(context, Notice.FORGERY_FLOOD, entry)
         return
-    old = json.loads(shared.details)
-    reviews.set_details(context.tx, shared.id, {**old, "group": old["group"] + 1})
+    reviews.add_to_group(context.tx, shared)
 
 
 def decide_flood(context: Context, review: Review, *, genuine: bool) -> int:
@@ -381,19 +380,28 @@ def decide_flood(context: Context, review: Review, *, genuine: bool) -> int:
 
     A rejection rejects them all. After an approval they wait for a review of their own.
     """
-    if genuine:
-        _pass_on_flood(context, review)
+    if "group" not in json.loads(review.details):
         return 0
-    leader = _leader(context, review)
-    return (
-        0 if leader is None else balances.refute_flood(context.tx, leader.chain, leader.entry.seq)
-    )
-
-
-def _pass_on_flood(context: Context, review: Review) -> None:
-    """Open a review of the other messages of a flood, whose review is closed."""
-    leader = _leader(context, review)
+    if genuine:
+        pass_on_flood(context, review)
+        return 0
+    leader = balances.of_message(context.tx, review.message_id)
     if leader is None:
+        return messages.reject_without_review(context.tx, review.message_id)
+    return balances.refute_flood(context.tx, leader.chain, leader.entry.seq)
+
+
+def pass_on_flood(context: Context, review: Review) -> None:
+    """Open a review of the other messages of a flood, whose review is closed."""
+    old = json.loads(review.details)
+    if "group" not in old:
+        return
+    leader = balances.of_message(context.tx, review.message_id)
+    if leader is None:
+        count, first = messages.without_review(context.tx, review.message_id)
+        if first is not None:
+            details = {"group": count, "doubts": old["doubts"]}
+            open_message_review(context, first, ReviewReason.UNTRUSTED_SENDER, details)
         return
     count, first = balances.flood(context.tx, leader.chain, leader.entry.seq)
     following = None if first is None else balances.of_message(context.tx, first)
@@ -401,13 +409,6 @@ def _pass_on_flood(context: Context, review: Review) -> None:
         entry = following.entry
         details = {"group": count, "why": entry.why}
         open_message_review(context, entry.key, _reason(entry), details, tell=False)
-
-
-def _leader(context: Context, review: Review) -> ChainRecord | None:
-    """Return the entry of the message that has the review of a flood; None if it is another review."""
-    if "group" not in json.loads(review.details):
-        return None
-    return balances.of_message(context.tx, review.message_id)
 
 
 def learn_smsc(context: Context, chain: Chain, entry: Entry, source: SmscSource) -> None:
@@ -477,7 +478,7 @@ def judge_without_doubt(context: Context, chain: Chain, entry: Entry) -> bool:
     if passed is not None:
         released = _release(context, entry, "momo") == 1
         if released and review is not None:
-            _pass_on_flood(context, review)
+            pass_on_flood(context, review)
         return released
     if review is not None:
         reviews.set_reason(context.tx, review.id, _reason(entry))

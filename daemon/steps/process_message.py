@@ -2,18 +2,19 @@
 
 from collections.abc import Iterable
 
-from daemon.core.limits import MESSAGE_CHARACTERS_MAX
+from daemon.core.limits import HOUR_US, MESSAGE_CHARACTERS_MAX
 from daemon.core.messages import trust
 from daemon.core.model import Message
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver, SenderType
-from daemon.steps import confirmed_wordings, imported_message, untrusted_sender
+from daemon.steps import confirmed_wordings, imported_message
 from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, Outcome, StoredMessage
-from daemon.steps.judge import judge_message
+from daemon.steps.judge import FLOOD, judge_message
 from daemon.steps.pay import open_message_review
 from daemon.steps.store_parts import Unread
 from daemon.store import journal
 from daemon.store.messages import messages
+from daemon.store.payments import reviews
 from daemon.wire import MessageState, ReviewReason
 from parsers import reading as readings
 from parsers.read import provider_of_network, read
@@ -48,8 +49,20 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
         judge(context, StoredMessage.now(context, whole, provider), outcome, read_as)
     elif isinstance(read_as, readings.Payment) and not context.imported:
         outcome.state = MessageState.HELD
-        untrusted_sender.open_or_share(context, whole.message_id, whole.last.sender, doubts)
+        _review_untrusted(context, whole, doubts)
     return _write(context, whole.message_id, whole.body, outcome)
+
+
+def _review_untrusted(context: Context, whole: JoinedMessage, doubts: list[str]) -> None:
+    """Open a review of a message from an untrusted sender; from the 21st open one within an hour on they share one."""
+    tx, sim_key, sender = context.tx, context.sim.sim_key, whole.last.sender
+    shared = reviews.open_group(tx, sim_key, sender)
+    if shared is not None:
+        reviews.add_to_group(tx, shared)
+        return
+    opened = reviews.open_of_sender_since(tx, sim_key, sender, context.now - HOUR_US)
+    details = {**({"group": 1} if opened >= FLOOD else {}), "doubts": doubts}
+    open_message_review(context, whole.message_id, ReviewReason.UNTRUSTED_SENDER, details)
 
 
 def read_message(context: Context, whole: JoinedMessage) -> readings.Reading:

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from daemon.core.model import Message, Review
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps import untrusted_sender
 from daemon.steps.context import Context
-from daemon.steps.judge import UNVERIFIED, judge_without_doubt, read_again
+from daemon.steps.judge import UNVERIFIED, judge_without_doubt, pass_on_flood, read_again
 from daemon.steps.process_message import process_message, reload_joined
 from daemon.store.engine import Tx
 from daemon.store.messages import balances, messages
@@ -57,7 +56,7 @@ def _process_again(context: Context, message: Message, review: Review) -> None:
     if whole is None or not isinstance(reading, Payment | Reversal) or reading.unverified:
         return
     reviews.close(context.tx, review.id, "superseded", by="momo", now=context.now)
-    untrusted_sender.pass_on(context, review)
+    pass_on_flood(context, review)
     process_message(context, whole)
     messages.keep_received_at(context.tx, message.id, message.received_at)
 

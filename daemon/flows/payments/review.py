@@ -18,7 +18,7 @@ from daemon.core.payments.matching import VERIFIED
 from daemon.core.payments.reviews import NEEDS_PASSWORD
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps import confirmed_wordings, hand_up, settle, untrusted_sender
+from daemon.steps import confirmed_wordings, hand_up, settle
 from daemon.steps.approve import ApprovedPayment, learn_from_approval, payment_to_approve
 from daemon.steps.context import Context
 from daemon.steps.copies import belongs_to_branch
@@ -324,11 +324,7 @@ def _held(tx: Tx, env: Env, review: Review, times: Times) -> _Held | None:
 def _settle_others(held: _Held, review: Review, caller: Caller, *, genuine: bool) -> int:
     """Apply the decision to the row and the flood of a message; return how many other messages it settled."""
     settled = apply_decision(held.context, review.message_id, genuine=genuine, actor=caller.name)
-    return (
-        settled
-        + decide_flood(held.context, review, genuine=genuine)
-        + untrusted_sender.decide_others(held.context, review, genuine=genuine)
-    )
+    return settled + decide_flood(held.context, review, genuine=genuine)
 
 
 def _confirmed_wording(

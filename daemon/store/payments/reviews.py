@@ -12,10 +12,6 @@ from daemon.store.rows import columns, load_all, load_optional
 from daemon.wire import Mode, ReviewReason
 
 _REVIEW = columns(Review)
-_OF_SENDER: Final = (
-    "FROM messages m JOIN reviews r ON r.message_id = m.id WHERE LOWER(m.sender) = LOWER(:sender) AND m.sim_key = :sim "
-    "AND r.state = 'open' AND r.reason = 'untrusted_sender'"
-)
 
 OPEN: Final = "open"
 """The state of an undecided review."""
@@ -156,37 +152,35 @@ def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     )
 
 
-def open_group(reader: Reader, sim_key: str) -> Review | None:
-    """Return the open review that the messages of a flood on this SIM share."""
+def open_group(reader: Reader, sim_key: str, sender: str | None = None) -> Review | None:
+    """Return the open review that the messages of a flood on this SIM share: of those in a balance chain, or of an untrusted sender."""
+    of = "NOT EXISTS" if sender else "EXISTS"
+    by = "AND LOWER(m.sender) = LOWER(:sender) " if sender else ""
     return load_optional(
         Review,
         reader.one(
             f"SELECT {columns(Review, 'r.')} FROM reviews r JOIN messages m ON m.id = r.message_id "
-            "WHERE r.state = 'open' AND r.details LIKE '{\"group\":%' AND m.sim_key = :sim ORDER BY r.seq DESC LIMIT 1",
-            {"sim": sim_key},
+            f"WHERE r.state = 'open' AND r.details LIKE '{{\"group\":%' AND m.sim_key = :sim {by}"
+            f"AND {of} (SELECT 1 FROM line_balances b WHERE b.message_seq = m.seq) ORDER BY r.seq DESC LIMIT 1",
+            {"sim": sim_key, "sender": sender},
         ),
     )
+
+
+def add_to_group(tx: Tx, shared: Review) -> None:
+    """Count one message more in a review that many share."""
+    details = json.loads(shared.details)
+    set_details(tx, shared.id, {**details, "group": details["group"] + 1})
 
 
 def open_of_sender_since(reader: Reader, sim_key: str, sender: str, since: int) -> int:
     """Return the number of open reviews of an untrusted sender's messages on a SIM, opened since then."""
     return int(
         reader.value(
-            f"SELECT COUNT(*) {_OF_SENDER} AND r.created_at >= :since",
+            "SELECT COUNT(*) FROM messages m JOIN reviews r ON r.message_id = m.id WHERE LOWER(m.sender) = LOWER(:sender) "
+            "AND m.sim_key = :sim AND r.state = 'open' AND r.reason = 'untrusted_sender' AND r.created_at >= :since",
             {"sim": sim_key, "sender": sender, "since": since},
         )
-    )
-
-
-def open_of_sender_shared(reader: Reader, sim_key: str, sender: str) -> Review | None:
-    """Return the open review that many messages of an untrusted sender on a SIM share."""
-    return load_optional(
-        Review,
-        reader.one(
-            f'SELECT {columns(Review, "r.")} {_OF_SENDER} AND r.details LIKE \'{{"doubts":%,"group":%\' '
-            "ORDER BY r.seq DESC LIMIT 1",
-            {"sim": sim_key, "sender": sender},
-        ),
     )
 
 
