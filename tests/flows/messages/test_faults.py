@@ -9,6 +9,7 @@ from daemon.flows.messages import ingest, settle_lines
 from daemon.runtime.config import Config
 from daemon.steps import judge
 from daemon.steps.context import Context, Outcome, StoredMessage
+from daemon.steps.intake import Ingested
 from daemon.store.books.day_sheet import Period
 from daemon.store.books.day_sheet import wallet as wallet_of
 from daemon.wire import MessageState, TransactionStatus
@@ -19,6 +20,16 @@ from tests.fakes.shop import FakeShop
 
 NAME = "KOFI ANTWI BADU"
 UNREAD = "SELECT reasons FROM messages WHERE state = 'unparsed' ORDER BY seq"
+
+
+async def read_bad_and_good(shop: FakeShop) -> Ingested:
+    """Let a receipt that meets the fault and another one come in; the other one pays."""
+    bad = mtn(2500, NAME, 92_500, "bad", "93214500001")
+    good = mtn(500, NAME, 90_500, "good", "93214500002", concatenation=2)
+    taken = await shop.read(bad, good)
+    states = [state for _, state in taken.concluded]
+    assert states == [MessageState.UNPARSED, MessageState.PAYMENT]
+    return taken
 
 
 async def test_a_receipt_above_21_million_cedis_stops_no_later_one(tmp_path: Path) -> None:
@@ -57,11 +68,7 @@ async def test_a_row_that_the_database_refuses_stops_no_other_message(
 
     monkeypatch.setattr("daemon.steps.process_message.judge_message", refused)
     await shop.begin_chain(90_000)
-    bad = mtn(2500, NAME, 92_500, "bad", "93214500001")
-    good = mtn(500, NAME, 90_500, "good", "93214500002", concatenation=2)
-    taken = await shop.read(bad, good)
-    states = [state for _, state in taken.concluded]
-    assert states == [MessageState.UNPARSED, MessageState.PAYMENT]
+    taken = await read_bad_and_good(shop)
     assert len(taken.faults) == 2
     assert all("Integrity" in fault or "CheckViolation" in fault for fault in taken.faults)
     assert "KOFI" not in str(taken.faults)
@@ -89,11 +96,7 @@ async def test_a_bug_of_any_kind_stops_no_other_message(
 ) -> None:
     break_reading(monkeypatch, bug=bug)
     await shop.begin_chain(90_000)
-    bad = mtn(2500, NAME, 92_500, "bad", "93214500001")
-    good = mtn(500, NAME, 90_500, "good", "93214500002", concatenation=2)
-    taken = await shop.read(bad, good)
-    states = [state for _, state in taken.concluded]
-    assert states == [MessageState.UNPARSED, MessageState.PAYMENT]
+    await read_bad_and_good(shop)
 
 
 async def test_a_fault_in_a_batch_changes_the_order_of_no_other_message(
