@@ -1,6 +1,5 @@
 """Reconcile: match a payment to a transaction by the network ID (interface.md, reconcile; order as in decisions.md)."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from daemon.core import ids, json_values, limits
@@ -55,8 +54,7 @@ async def reconcile(
         env.refuse_if_damaged()
         transaction = settle.payable_transaction(tx, reference, caller.mode)
         _guard(tx, env, transaction, telco_id, now)
-        found = _found(tx, env, caller, transaction, request)
-        payment = _payment(tx, transaction, telco_id, found, now)
+        payment = _payment(tx, env, caller, transaction, request, now)
         _same_amount(request, payment)
         payment = hand_up.usable_here(tx, env, payment, transaction, actor=caller.name, now=now)
         decision = settle.OperatorDecision(
@@ -117,9 +115,11 @@ def _found(
 
 
 def _payment(
-    tx: Tx, transaction: Transaction, telco_id: str, found: Sequence[Payment], now: int
+    tx: Tx, env: Env, caller: Caller, transaction: Transaction, request: ReconcileRequest, now: int
 ) -> Payment:
     """Return the only unused payment with the ID."""
+    telco_id = normalize_telco_id(request.transaction_id)
+    found = _found(tx, env, caller, transaction, request)
     usable = [payment for payment in found if payment.reversed_at is None]
     if not usable:
         transactions.add_miss(tx, transaction.id, telco_id, now, now - limits.MISS_WINDOW_US)
