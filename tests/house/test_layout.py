@@ -1,6 +1,5 @@
 """The layout of the packages, where import-linter does not check it."""
 
-import ast
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("momo_cli", "daemon", "parsers")
 MODULES_MAX = 20
 LOOSE_MODULES_MAX = 6
-FUNCTION_LINES_MAX = 60
 TESTED = {
     "cli": ("momo_cli", "momo_cli/commands"),
     "daemon": ("daemon",),
@@ -58,15 +56,6 @@ def test_a_folder_has_at_most_twenty_modules(package: str) -> None:
 
 def test_the_daemon_has_at_most_six_loose_modules() -> None:
     assert len(modules(ROOT / "daemon")) <= LOOSE_MODULES_MAX
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_function_has_at_most_sixty_lines(package: str) -> None:
-    for path in (ROOT / package).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                last = node.end_lineno or node.lineno
-                assert last - node.lineno < FUNCTION_LINES_MAX, f"{path}: {node.name}"
 
 
 def test_folders_of_tests_follow_the_packages() -> None:
