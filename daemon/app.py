@@ -78,7 +78,7 @@ EXTEND_EVERY_S: Final = 5.0
 
 
 class RunOptions(Struct, frozen=True):
-    """`momo daemon run` (cli.md, contract).
+    """`momo daemon run`.
 
     Attributes:
         http: `HOST:PORT`, `off`, or None for the setting.

@@ -169,7 +169,7 @@ class Mode(StrEnum):
 
 
 class TransactionStatus(StrEnum):
-    """The statuses of decisions.md section 2."""
+    """The statuses of a transaction."""
 
     PENDING = "PENDING"
     PROCESSING = "PROCESSING"
@@ -182,7 +182,7 @@ class TransactionStatus(StrEnum):
 
 
 class DeliveryStatus(StrEnum):
-    """The statuses of a webhook delivery (interface.md, Delivery status)."""
+    """The statuses of a webhook delivery."""
 
     PENDING = "pending"
     RETRYING = "retrying"
@@ -201,7 +201,7 @@ class ShopRole(StrEnum):
 
 
 class MessageState(StrEnum):
-    """The result for one SMS (cli.md, contract)."""
+    """The result for one SMS."""
 
     PAYMENT = "payment"
     NOT_PAYMENT = "not_payment"
@@ -235,7 +235,7 @@ class TrustLevel(StrEnum):
 
 
 class EventKind(StrEnum):
-    """The webhook event kinds (decisions.md section 5)."""
+    """The webhook event kinds."""
 
     FORWARDED = "transaction.forwarded"
     COMPLETED = "transaction.completed"
@@ -246,7 +246,7 @@ class EventKind(StrEnum):
 
 
 class Scope(StrEnum):
-    """The permissions of an API key (decisions.md section 8)."""
+    """The permissions of an API key."""
 
     TRANSACTIONS_READ = "transactions:read"
     TRANSACTIONS_WRITE = "transactions:write"
@@ -269,7 +269,7 @@ class Role(StrEnum):
 
 
 class ReviewReason(StrEnum):
-    """The reason of a review (decisions.md section 4)."""
+    """The reason of a review."""
 
     PAYER_MISMATCH = "payer_mismatch"
     PAYER_UNKNOWN = "payer_unknown"
@@ -305,7 +305,7 @@ class FaultCause(StrEnum):
 
 
 class ErrorCode(StrEnum):
-    """Every `error.code` of the API (decisions.md section 9) and of the CLI itself (cli.md section 1.5)."""
+    """Every `error.code` of the API and of the CLI itself."""
 
     MALFORMED_REQUEST = "MALFORMED_REQUEST"
     INVALID_JSON = "INVALID_JSON"
@@ -402,7 +402,7 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The paths of one shop, the same in both programs (cli.md, contract and section 1.6)."""
+    """The paths of one shop, the same in both programs."""
 
     home: str
     """The folder of the database (`MOMO_HOME`, or the XDG data folder of the profile)."""

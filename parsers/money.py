@@ -25,7 +25,7 @@ MARKS: Final = {
 
 API_AMOUNT_MINOR_MIN: Final = 1
 API_AMOUNT_MINOR_MAX: Final = 100_000_000
-"""0.01 to 1000000.00 (decisions.md section 2)."""
+"""0.01 to 1000000.00."""
 
 _MARK: Final = "|".join(sorted(map(re.escape, [*EXPONENTS, *MARKS]), key=len, reverse=True))
 _NUMBER: Final = r"\d{1,13}|\d{1,3}(?:,\d{3}){1,4}"
@@ -86,7 +86,7 @@ def read_money(text: str, *, currency: str | None = None) -> Money | None:
 
 
 def read_api_amount(text: str, currency: str = "GHS") -> int | None:
-    """Read an amount in the strict form of the API: ASCII digits, at most 2 decimals, 0.01 to 1000000.00 (decisions.md section 2).
+    """Read an amount in the strict form of the API: ASCII digits, at most 2 decimals, 0.01 to 1000000.00.
 
     Returns:
         Minor units, or None for a sign, an exponent, a space, a separator or a value out of range.

@@ -1,6 +1,6 @@
 """The wallet services of Ghana: names, currency, sender names and SIM prefixes.
 
-`PROVIDERS` are those that a shop can have a number at (decisions.md section 3). Messages of the others are read and
+`PROVIDERS` are those that a shop can have a number at. Messages of the others are read and
 shown, but never trusted.
 """
 
@@ -76,7 +76,7 @@ PROVIDERS: Final = {
         ),
     )
 }
-"""Every provider that a shop can have a number at, by its canonical name (decisions.md section 3)."""
+"""Every provider that a shop can have a number at, by its canonical name."""
 
 
 def _read_only(network: str, display_name: str, senders: tuple[str, ...]) -> Provider:

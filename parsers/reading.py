@@ -195,7 +195,7 @@ COMVIVA_ID: Final = re.compile(COMVIVA, re.ASCII)
 
 
 def normalize_telco_id(text: str) -> str:
-    """Return the ID in the form that is compared: trimmed, upper case (decisions.md section 1)."""
+    """Return the ID in the form that is compared: trimmed, upper case."""
     return text.strip().upper()
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 ALPHABET: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
-"""Without 0 1 I L O, which are easily confused (decisions.md section 2)."""
+"""Without 0 1 I L O, which are easily confused."""
 HUB_FIRST: Final = "23456789"
 """A hub's codes begin with a digit."""
 BRANCH_FIRST: Final = "ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -100,7 +100,7 @@ def complete_code(before: str, after: str) -> str | None:
 
 
 def candidates(reference_text: str) -> tuple[str, ...]:
-    """Return the parts of a reference that may be a code (decisions.md section 2), upper case, unique, in order.
+    """Return the parts of a reference that may be a code, upper case, unique, in order.
 
     A candidate is a run of letters and digits, or several neighbouring runs joined over spaces, dots or dashes, with
     exactly 6 characters in all; runs are never divided. At most 256, from the first 1600 characters.

@@ -1,4 +1,4 @@
-"""IDs: random ones from entropy that the caller provides, and derived ones (decisions.md sections 1 and 6). Pure."""
+"""IDs: random ones from entropy that the caller provides, and derived ones. Pure."""
 
 import hmac
 import re

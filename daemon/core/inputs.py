@@ -9,7 +9,7 @@ from daemon.wire import TrustLevel
 
 
 class InitializeRequest(Struct, frozen=True):
-    """A valid `POST /v1/transactions/initialize` (interface.md, decisions.md section 2).
+    """A valid `POST /v1/transactions/initialize`.
 
     Phones are E.164, the amount is minor units of `currency`, `meta` is compact JSON text of an object,
     `expected_telco_transaction_id` is trimmed and upper case. `replaces` is the reference of an unpaid transaction that
@@ -46,7 +46,7 @@ class ReconcileRequest(Struct, frozen=True):
 
 
 class Idempotency(Struct, frozen=True):
-    """An idempotency key with the fingerprint of its call (decisions.md section 2, Idempotency).
+    """An idempotency key with the fingerprint of its call.
 
     Attributes:
         scope: Mode, caller, method and path, so that the keys of two callers never collide.

@@ -1,4 +1,4 @@
-"""Journal entries in public form: money as decimal strings (decisions.md section 1), and sentences for notices. Pure."""
+"""Journal entries in public form: money as decimal strings, and sentences for notices. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

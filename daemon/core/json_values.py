@@ -1,6 +1,6 @@
 """Building blocks of the API's JSON: values and envelopes.
 
-Keys have the order of interface.md; members added by decisions.md come after them. Times are ISO 8601 UTC with milliseconds,
+Keys have the order of the API's description; members that were added come after them. Times are ISO 8601 UTC with milliseconds,
 amounts are decimal strings with two places. Stored JSON text (`meta`, `fields`) is sent unchanged. The objects themselves are
 in the modules named `*_json`.
 """
@@ -43,7 +43,7 @@ def amount_or_none(minor: int | None, currency: str) -> str | None:
 
 
 def payer_members(transaction: Transaction | None, payment: Payment | None) -> Json:
-    """Return `payer` and `payer_source` (decisions.md section 2).
+    """Return `payer` and `payer_source`.
 
     Number and name are each the receipt's, else the request's; the source of each is `receipt`, `request` or null.
     """
@@ -89,7 +89,7 @@ def with_warnings(body: bytes, warnings: Sequence[str]) -> bytes:
 
 
 def failure(refusal: Refusal, request_id: str) -> bytes:
-    """Return the error envelope; extras are both inside `error` and at the top (decisions.md section 9)."""
+    """Return the error envelope; extras are both inside `error` and at the top."""
     error: Json = {"code": refusal.code, "message": refusal.message}
     if refusal.hint:
         error["hint"] = refusal.hint

@@ -8,7 +8,7 @@ MINUTE_US: Final = 60 * SECOND_US
 HOUR_US: Final = 60 * MINUTE_US
 DAY_US: Final = 24 * HOUR_US
 
-# decisions.md section 2
+# Transactions
 LATE_WINDOW_US: Final = 72 * HOUR_US
 """A payment with the code of an expired transaction still counts this long after expiry."""
 CODE_REST_US: Final = 30 * DAY_US
@@ -20,7 +20,7 @@ PAYMENT_BEFORE_TRANSACTION_US: Final = 10 * MINUTE_US
 TELCO_CLOCK_AHEAD_US: Final = 10 * MINUTE_US
 """A network time further ahead of ours than this is ignored."""
 HISTORY_US: Final = 10 * MINUTE_US
-"""A message older than its line by more than this is history (decisions.md section 4, rule 4)."""
+"""A message older than its line by more than this is history."""
 EXPECTED_ID_LOOKBACK_US: Final = 24 * HOUR_US
 """An unused payment stored within this time still satisfies `expected_telco_transaction_id`."""
 SMS_PER_SIM_HOUR: Final = 30
@@ -33,13 +33,13 @@ MISS_WINDOW_US: Final = 15 * MINUTE_US
 CLAIMABLE_SHOWN_MAX: Final = 100
 """Payments that a dry run of claim-unplaced lists; all of them are counted and added up."""
 CLAIMS_PER_HOUR: Final = 3
-"""Different transaction IDs that a customer may name for one transaction (pages.md section 1.5)."""
+"""Different transaction IDs that a customer may name for one transaction."""
 RECEIPT_SHOWN_US: Final = 30 * DAY_US
 """A checkout page is shown as a receipt for this long after its transaction ended."""
 LINES_AWAY_US: Final = 2 * MINUTE_US
-"""After this long without any phone the checkout page says that payments are not seen now (pages.md section 1.3)."""
+"""After this long without any phone the checkout page says that payments are not seen now."""
 
-# decisions.md section 8
+# Access
 PASSWORD_ATTEMPTS_MAX: Final = 5
 USER_ATTEMPTS_MAX: Final = 50
 """Wrong passwords for one user name in that time from all addresses: from ten addresses or more, so that nobody locks a user
@@ -63,7 +63,7 @@ USERS_MAX: Final = 50
 PARTS_MISSING_US: Final = 24 * HOUR_US
 """The owner gets a notice about a message that has lacked parts for this long."""
 
-# decisions.md section 7
+# Deliveries
 LEASE_US: Final = 60 * SECOND_US
 
 # Limits of a shop, and of the values in a call
@@ -72,19 +72,19 @@ RULES_MAX: Final = 20
 """Per endpoint."""
 FILTER_BYTES_MAX: Final = 4 * 1024
 FILTER_DEPTH_MAX: Final = 4
-"""Nesting depth, counting the outermost filter: each `$and`, `$or` and `$not` adds one. All four: decisions.md section 5."""
+"""Nesting depth, counting the outermost filter: each `$and`, `$or` and `$not` adds one."""
 SECRET_OVERLAP_US: Final = 24 * HOUR_US
-"""interface.md, Limits: after a rotation the old secret also signs for this long."""
+"""After a rotation the old secret also signs for this long."""
 SECRET_OVERLAPS_MAX: Final = 3
-"""A fourth rotation within that time is refused (decisions.md section 6)."""
+"""A fourth rotation within that time is refused."""
 EXPIRES_HOURS_MAX: Final = 24
 CLIENT_REFERENCE_CHARACTERS_MAX: Final = 100
 DEAD_LETTERS_AT_ONCE: Final = 100
-"""All three: interface.md, Limits."""
+"""The three above are limits that the API promises."""
 DESCRIPTION_CHARACTERS_MAX: Final = 500
 """A customer reads it on a phone."""
 IDEMPOTENCY_KEY_CHARACTERS_MAX: Final = 255
-"""decisions.md section 2."""
+"""A limit that the API promises."""
 NOTES_CHARACTERS_MAX: Final = 2_000
 """Notes of a reconciliation, a decision or a cancellation: about one page."""
 TRANSACTION_ID_CHARACTERS_MAX: Final = 64
@@ -98,7 +98,7 @@ PASSWORD_CHARACTERS_MAX: Final = 1024
 CURSOR_CHARACTERS_MAX: Final = 300
 """Our cursors have fewer than 100; a longer one was not made by us."""
 
-# decisions.md section 7: the response of a receiver
+# The response of a receiver
 ANSWER_BYTES_MAX: Final = 64 * 1024
 """Bytes read of a response; the rest is left unread."""
 ANSWER_KEPT_BYTES_MAX: Final = 8 * 1024
@@ -110,10 +110,10 @@ PRUNE_BATCH: Final = 500
 
 BODY_BYTES_MAX: Final = 64 * 1024
 META_BYTES_MAX: Final = 4 * 1024
-"""interface.md, Limits."""
+"""A limit that the API promises."""
 LOGO_BYTES_MAX: Final = 6_000
 """The logo is inside the checkout page, which must stay below 14 KB in all, so that a slow phone shows it at once."""
 PAYLOAD_BYTES_MAX: Final = 20_000
-"""decisions.md section 5: size of one envelope."""
+"""Size of one envelope."""
 MESSAGE_CHARACTERS_MAX: Final = 1_600
 """Ten parts; a longer text is stored but not read as a payment."""

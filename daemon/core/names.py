@@ -1,6 +1,6 @@
 """Names of networks, numbers and people for display; canonical (`momo_mtn`) and short (`mtn`) provider names. Pure.
 
-Masked phone numbers and shortened names are enough for their owner to recognise them (decisions.md section 3).
+Masked phone numbers and shortened names are enough for their owner to recognise them.
 """
 
 from typing import Final

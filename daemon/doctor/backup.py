@@ -13,7 +13,7 @@ from daemon.store.upkeep.backup import entries, offsite_entries
 from parsers.times import to_us
 
 OLD_US: Final = 2 * DAY_US
-"""One night was missed (operations.md 2.3: at most 24 hours are lost with the disk)."""
+"""One night was missed: with the disk at most 24 hours are lost."""
 AWAY_US: Final = 7 * DAY_US
 """Plugging in a USB stick once a week is enough."""
 

@@ -41,7 +41,7 @@ from parsers.phone import read_phone
 from parsers.providers import PROVIDERS
 
 SYSTEM_PATH: Final = "/etc/momo/momo.toml"
-"""Settings for all shops of a machine; ignored if `MOMO_HOME` is set (cli.md section 1.6)."""
+"""Settings for all shops of a machine; ignored if `MOMO_HOME` is set."""
 
 _SECONDS_MAX: Final = 30 * 24 * 3600.0
 """Maximum of a waiting time: more than a month is a mistake, because retries end after days."""
@@ -79,7 +79,7 @@ class StoreSettings(Struct, frozen=True):
 
 
 class Webhooks(Struct, frozen=True):
-    """Sending of webhooks (decisions.md section 7)."""
+    """Sending of webhooks."""
 
     allow_private_hosts: tuple[str, ...] = ()
     allow_private_cidrs: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class OpenCollections(Struct, frozen=True):
 
 
 class Transactions(Struct, frozen=True):
-    """Rules of transactions (decisions.md section 2)."""
+    """Rules of transactions."""
 
     late_policy: str = "accept"
     code_sms_at: str = "both"
@@ -175,14 +175,14 @@ class Pages(Struct, frozen=True):
 
 
 class Trust(Struct, frozen=True):
-    """Strictness of the checks of messages (decisions.md section 4)."""
+    """Strictness of the checks of messages."""
 
     balance_check: str = "review"
     unconfirmed_limit: str | int = "auto"
 
 
 class Retention(Struct, frozen=True):
-    """Days to keep data other than payments (decisions.md section 10)."""
+    """Days to keep data other than payments."""
 
     attempts_days: int = 60
     deliveries_days: int = 400
@@ -228,7 +228,7 @@ class Secrets(Struct, frozen=True):
 
 
 class Config(Struct, frozen=True):
-    """All settings, with the defaults specified in cli.md."""
+    """All settings, with their defaults."""
 
     http: Http = field(default_factory=Http)
     store: StoreSettings = field(default_factory=StoreSettings)

@@ -23,7 +23,7 @@ from parsers.masking import mask_value
 NAME: Final = "momo.log"
 BYTES_MAX: Final = 5_000_000
 FILES_MAX: Final = 5
-"""operations.md 2.11: logs under 50 MB for a year; these are 25 MB."""
+"""The logs stay under 50 MB for years; these are 25 MB."""
 LEVELS: Final = ("info", "warning", "error")
 LINES_MAX: Final = 10_000
 

@@ -1,4 +1,4 @@
-"""Secrets sealed with a master key, and the owner's password hash (decisions.md section 8).
+"""Secrets sealed with a master key, and the owner's password hash.
 
 The key is in the system's keyring, a systemd credential, or a file with mode 0600. Reading and matching SMS never needs a
 secret. While the key is not available (a locked keyring), deliveries wait as `secrets_locked`, and everything else

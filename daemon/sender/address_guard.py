@@ -1,4 +1,4 @@
-"""Guard against webhook URLs with private addresses, also known as SSRF protection (decisions.md section 7).
+"""Guard against webhook URLs with private addresses, also known as SSRF protection.
 
 Two checks: of the URL's text (`check_url`), and of every address that its name resolves to (`check_addresses`).
 Python's `is_global` is not sufficient: it differs between versions, and ranges that carry or translate other
@@ -69,7 +69,7 @@ def _networks(*texts: str) -> tuple[Network, ...]:
 
 
 _DENIED: Final = _networks(
-    # IANA IPv4 special-purpose registry, and the additions of decisions.md section 7. `is_global` covers
+    # IANA IPv4 special-purpose registry, and more. `is_global` covers
     # most of them, but not in every version of Python.
     "0.0.0.0/8",
     "10.0.0.0/8",

@@ -3,7 +3,7 @@
 The system's CAs are loaded with the first delivery, in a thread, to keep them out of the memory of an idle daemon. All
 workers share one `Sender` and its connections.
 
-The address check (decisions.md section 7) applies to every attempt: the URL's text is checked each time, every
+The address check applies to every attempt: the URL's text is checked each time, every
 address of its name is checked for each new connection, and a warm connection (bound to the checked address) is reused
 for a minute at most. So attempts of a busy endpoint do not wait for DNS, and none uses an older check.
 """

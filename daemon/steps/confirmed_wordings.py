@@ -1,6 +1,6 @@
 """Wordings and senders that the shop has confirmed by a genuine message.
 
-One genuine message is enough (decisions.md section 4: `unverified`). It confirms its exact wording from its exact sender,
+One genuine message is enough. It confirms its exact wording from its exact sender,
 byte for byte. If a network's senders are known, they stay the only trusted ones: confirmations add wordings and never
 weaken a check.
 """

@@ -2,8 +2,7 @@
 
 A file proves less than a phone, because it is easily forged. So an imported payment is shown, counted and found by its
 ID, and no more: it matches no transaction, sends no webhook, and opens at most one kind of review. It adds nothing to
-the data learned from phones: the balance chain, the service centres, the line's rhythm (decisions.md section 4, rule 4;
-docs/decisions/0025).
+the data learned from phones: the balance chain, the service centres, the line's rhythm (docs/decisions/0025).
 """
 
 from typing import Final

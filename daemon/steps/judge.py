@@ -1,4 +1,4 @@
-"""Judge a message from a network's own sender by rules 3, 5 and 6 of decisions.md section 4.
+"""Judge a message from a network's own sender by its network ID, its balance and its SMSC.
 
 The steps, in this order:
 

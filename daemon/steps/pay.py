@@ -1,7 +1,7 @@
 """Record the payment of a trusted message and match it, or apply a reversal.
 
 A reversal does not change the status of a verified payment: the money was there and the goods may be gone. The webhooks are
-sent, and the owner decides about the consequences (decisions.md section 2, the last row of the table).
+sent, and the owner decides about the consequences.
 """
 
 from typing import Any, Final
@@ -282,7 +282,7 @@ def transaction_for(
 ) -> tuple[Transaction | None, bool]:
     """Return the transaction that a held receipt would pay, and whether it waits for the receipt from now on.
 
-    Only an open transaction waits, in MANUAL_REVIEW (decisions.md section 2, `balance_break`).
+    Only an open transaction waits, in MANUAL_REVIEW.
     """
     if read_as.telco_id is None:
         return None, False

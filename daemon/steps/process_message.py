@@ -23,7 +23,7 @@ from parsers.read import provider_of_network, read
 def process_message(context: Context, whole: JoinedMessage) -> MessageState:
     """Read a complete message, decide whether it is trusted money, and store the result.
 
-    Trust is decided before a payment row is made (decisions.md), so that a forged text with a real ID cannot occupy the ID.
+    Trust is decided before a payment row is made, so that a forged text with a real ID cannot occupy the ID.
     """
     network = context.sim.network
     provider = None if network is None else provider_of_network(network)

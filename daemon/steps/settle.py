@@ -1,7 +1,7 @@
 """Change a transaction's state: a payment verifies it, is held for review or gets a holder, or it expires.
 
 Each function runs inside the caller's write transaction, so that the state, the payment's use, the journal and the outbox
-rows are one commit (decisions.md section 2).
+rows are one commit.
 """
 
 from typing import Any
@@ -368,7 +368,7 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
 
 
 def _holder(holder_id: str, payment: Payment, *, rejected: bool, now: int) -> dict[str, Any]:
-    """Return the row of a holder (decisions.md section 1: `origin: "open"`, status SUCCESS)."""
+    """Return the row of a holder: `origin: "open"`, status SUCCESS."""
     return {
         "id": holder_id,
         "mode": payment.mode,

@@ -1,7 +1,7 @@
-"""Store each part of a message as the phone gave it, and find the parts that form one message (decisions.md section 1).
+"""Store each part of a message as the phone gave it, and find the parts that form one message.
 
 Any sender can send a part under the network's name. So parts join only when their SMSC is the same or both are home, every part
-that claims a position is kept, and an assembly with rivals waits for a minute (rule 1 of the trust rules, docs/concepts.md).
+that claims a position is kept, and an assembly with rivals waits for a minute (docs/concepts.md).
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Open a review for a payment without a code that may be meant for a transaction (decisions.md section 2).
+"""Open a review for a payment without a code that may be meant for a transaction.
 
 The payment already has its holder and is forwarded; it does not wait for the operator.
 """

@@ -169,7 +169,7 @@ def unchanged(seen: Reply | None = None, *notes: str) -> Answer:
 
 
 def with_status(body: Row, status: str) -> str:
-    """Return an answer of the API with the resulting status added: `paused`, `already_paused` (cli.md 1.3)."""
+    """Return an answer of the API with the resulting status added: `paused`, `already_paused`."""
     return dumps({**body, "data": {**body["data"], "status": status}})
 
 

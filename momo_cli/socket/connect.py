@@ -47,7 +47,7 @@ class Located:
 
 
 def locate(flags: Flags, environ: Mapping[str, str], uid: int) -> Located:
-    """Find the shop: `--socket`, `MOMO_SOCKET`, `MOMO_HOME`, then the XDG places (cli.md 1.6).
+    """Find the shop: `--socket`, `MOMO_SOCKET`, `MOMO_HOME`, then the XDG places.
 
     A user without an own shop gets the machine's shop, if there is one.
     """

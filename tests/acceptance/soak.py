@@ -38,7 +38,7 @@ SETTINGS: Final[Settings] = {
 }
 ROUND_S: Final = 60.0
 RSS_MB_MAX: Final = 150.0
-"""operations.md 2.11."""
+"""A daemon that runs for months stays below this."""
 RSS_GROWTH_MB_MAX: Final = 4.0
 """Growth between the medians of a fifth of the rounds each; an allocator varies by a megabyte or two."""
 FDS_GROWTH_MAX: Final = 2

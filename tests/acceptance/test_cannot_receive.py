@@ -22,7 +22,7 @@ from tests.fakes.tiers import LONG, share
 
 CLOCK = SystemClock()
 BACK_S = 10.0
-"""A modem that was away is served within this time (issue 14)."""
+"""A modem that was away is served within this time."""
 LOOKED_S = 20.0
 QUICK = "[modems]\nheartbeat_s = 1\npoll_s = 1\ncommand_timeout_s = 2\n"
 

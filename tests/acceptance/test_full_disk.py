@@ -14,7 +14,7 @@ from tests.fakes.receiver import Receiver
 from tests.fakes.small_disk import fill, small_disk
 
 DISK_BYTES = 64 << 20
-"""More than the free space that initialize requires (operations.md), so that writes fail because the disk itself is full."""
+"""More than the free space that initialize requires, so that writes fail because the disk itself is full."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Every shape of transactions in interface.md and decisions.md, whole."""
+"""Every shape of a transaction, whole."""
 
 import json
 from typing import Any

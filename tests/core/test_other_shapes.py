@@ -1,4 +1,4 @@
-"""Every other shape of interface.md and decisions.md, whole: endpoints, deliveries, numbers, messages, envelopes."""
+"""Every other shape, whole: endpoints, deliveries, numbers, messages, envelopes."""
 
 import json
 

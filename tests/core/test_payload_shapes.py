@@ -1,4 +1,4 @@
-"""Every shape of a webhook body in decisions.md section 5, whole, in its order, and small enough."""
+"""Every shape of a webhook body, whole, in its order, and small enough."""
 
 import json
 

@@ -118,7 +118,7 @@ def test_places_to_look_exist() -> None:
 
 
 def test_receiver_of_the_guide_accepts_our_signatures_and_nothing_else() -> None:
-    # The test vector of decisions.md section 6.
+    # The test vector of the signature schemes.
     code = re.findall(r"```python\n(.*?)```", (DOCS / "webhooks.md").read_text(), re.DOTALL)
     code = [block for block in code if "def verified" in block]
     assert len(code) == 1

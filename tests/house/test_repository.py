@@ -24,6 +24,25 @@ REGISTRY = re.compile(
     re.IGNORECASE,
 )
 """Hosts of package registries; the choice of registry is up to the installer."""
+DOCUMENT = re.compile(r"(?<![\w$.{])((?:[\w.-]+/)*[\w-]+\.md)\b|\bdocs/decisions/(\d{4})(?![\w-])")
+"""The name of a document, and a decision by its number alone."""
+CODE = {
+    ".py",
+    ".sql",
+    ".toml",
+    ".json",
+    ".js",
+    ".css",
+    ".html",
+    ".sh",
+    ".txt",
+    ".service",
+    ".timer",
+}
+EXAMPLES = {"test_guides.py": {"docs/none.md", "x.md"}}
+"""Documents that a test makes up."""
+SECTION = re.compile(r"\.md,? (?:section|rule)s? \d|\bissue #?\d|\((?:\w+ )?rules? \d")
+"""A place in a paper: our documents have headings, not numbers."""
 
 
 def committed() -> list[Path]:
@@ -50,6 +69,34 @@ def test_no_file_names_a_machine_or_an_index() -> None:
             if MACHINE.search(text) or REGISTRY.search(text):
                 found.append(f"{path.relative_to(ROOT)}:{number}")
     assert found == []
+
+
+def test_every_document_that_the_code_names_is_in_the_repository() -> None:
+    paths = committed()
+    names = {path.name for path in paths}
+    decisions = {path.name[:4] for path in paths if path.parent.name == "decisions"}
+    found = []
+    for path in paths:
+        if path.suffix not in CODE or path == Path(__file__):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            unknown = [
+                document or decision
+                for document, decision in DOCUMENT.findall(line)
+                if (Path(document).name not in names if document else decision not in decisions)
+            ]
+            if document_made_by_a_test := EXAMPLES.get(path.name):
+                unknown = [name for name in unknown if name not in document_made_by_a_test]
+            if unknown or SECTION.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text", ["rules.md section 4", "(rule 3)", "see issue 12", "as plan.md, rule 6 says"]
+)
+def test_a_place_in_a_paper_is_recognised(text: str) -> None:
+    assert SECTION.search(text)
 
 
 def test_the_hosts_of_registries_are_known() -> None:

@@ -37,7 +37,7 @@ class Truth:
         genuine: Network ID -> receipt, for all that reached a SIM whole.
         forged: Network IDs of forgeries from the thief's own number.
         spoofed: Network IDs of forgeries with the network's sender name. If the modem was away just before, only an
-            operator can recognise one (decisions.md section 4, rule 5); phones are often away here, so these are not
+            operator can recognise one; phones are often away here, so these are not
             part of the final checks.
         texts: SIM and text of each message that reached a SIM whole.
         orders: References that the shop answered.

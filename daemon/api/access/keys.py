@@ -1,4 +1,4 @@
-"""Create, list, get, rotate and revoke API keys; only for sessions and the Unix socket (decisions.md section 8)."""
+"""Create, list, get, rotate and revoke API keys; only for sessions and the Unix socket."""
 
 from typing import Any, Final
 

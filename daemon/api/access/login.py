@@ -1,4 +1,4 @@
-"""POST /v1/auth/login, /v1/auth/logout and /v1/auth/password: sessions and the account password (decisions.md section 8)."""
+"""POST /v1/auth/login, /v1/auth/logout and /v1/auth/password: sessions and the account password."""
 
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object

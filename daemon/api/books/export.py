@@ -1,4 +1,4 @@
-"""GET /local/v1/export/{what}: whole tables, page by page, for `momo export` (cli.md section 4.15).
+"""GET /local/v1/export/{what}: whole tables, page by page, for `momo export`.
 
 On the Unix socket only. Each page has the cursor of the next, so that neither side holds more than one page. The journal
 records the caller of an export at the first page, and at every page with the text of SMS.

@@ -1,4 +1,4 @@
-"""GET /local/v1/report: the sheet of a day or period, for `momo today`, `report` and `watch` (cli.md section 4.15).
+"""GET /local/v1/report: the sheet of a day or period, for `momo today`, `report` and `watch`.
 
 On the Unix socket only.
 """

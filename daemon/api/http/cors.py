@@ -1,4 +1,4 @@
-"""CORS for initialize with publishable keys (decisions.md section 8; Fetch standard, section 3.2).
+"""CORS for initialize with publishable keys (Fetch standard, section 3.2).
 
 Only pages of the origins in `[http] cors_origins` may read the answers, errors too. A page never gets credentials, and no
 other path answers with a CORS header. Starlette's CORSMiddleware cannot distinguish keys and answers a preflight with 200.

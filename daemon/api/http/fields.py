@@ -1,4 +1,4 @@
-"""Validated access to request fields; all errors are reported at once (decisions.md section 9)."""
+"""Validated access to request fields; all errors are reported at once."""
 
 import re
 import uuid

@@ -1,4 +1,4 @@
-"""Read the idempotency key from the header or the body and compute its fingerprint (decisions.md section 2)."""
+"""Read the idempotency key from the header or the body and compute its fingerprint."""
 
 import hashlib
 from collections.abc import Mapping

@@ -83,7 +83,7 @@ class Resource:
             await reply(scope, receive, send)
 
     def _limit(self, scope: Scope, caller: Caller) -> None:
-        """Count the call against the rate limit and set the RateLimit headers (decisions.md section 9)."""
+        """Count the call against the rate limit and set the RateLimit headers."""
         taken = self._authenticator.take(caller)
         if taken is None:
             return
@@ -109,7 +109,7 @@ def _query_members(scope: Scope) -> Mapping[str, str]:
 
 
 def _warned(reply: Reply, query: Query) -> Reply:
-    """Add a warning for each unknown query parameter (decisions.md section 9)."""
+    """Add a warning for each unknown query parameter."""
     # Without it a misspelled filter would seem to work.
     unread = query.unread()
     return replace(reply, body=with_warnings(reply.body, unread)) if unread else reply

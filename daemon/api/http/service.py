@@ -25,7 +25,7 @@ from daemon.wire import IDEMPOTENCY_REPLAYED_HEADER, ErrorCode
 
 JSON_TYPE = b"application/json"
 NO_STORE: Final = (b"cache-control", b"no-store")
-"""The header of every answer that holds a secret (decisions.md section 9)."""
+"""The header of every answer that holds a secret."""
 _AT_ONCE: Final = nullcontext()
 
 

@@ -1,4 +1,4 @@
-"""The status of the lines, and payment methods (merchant numbers) with their SIMs (interface.md, Payment methods and lines)."""
+"""The status of the lines, and payment methods (merchant numbers) with their SIMs."""
 
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ async def get_status(call: Call) -> Reply:
 
 @described("List payment methods", "payment methods")
 async def list_methods(call: Call) -> Reply:
-    """List the merchant numbers; for a test key those that were created in the sandbox (decisions.md section 8)."""
+    """List the merchant numbers; for a test key those that were created in the sandbox."""
     mode = call.caller.lines_mode
 
     def job(reader: Reader) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """The received SMS: list, show, parse again, import from a file. On the Unix socket only.
 
-A caller that reads the text of SMS is recorded in the journal first (cli.md section 4.9).
+A caller that reads the text of SMS is recorded in the journal first.
 """
 
 from typing import Any, Final

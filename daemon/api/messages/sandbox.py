@@ -1,4 +1,4 @@
-"""POST /v1/test/payments: a test SMS, processed by the real parser in test mode (decisions.md section 8)."""
+"""POST /v1/test/payments: a test SMS, processed by the real parser in test mode."""
 
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The extra fields of each refusal, for the API's description (decisions.md section 9). Pure.
+"""The extra fields of each refusal, for the API's description. Pure.
 
 They stand both inside `error` and at the top of the body.
 """

@@ -1096,4 +1096,4 @@ EVENTS: Final[dict[EventKind, tuple[str, Schema]]] = {
         ),
     ),
 }
-"""Description and schema of the webhook body of each event kind (decisions.md section 5)."""
+"""Description and schema of the webhook body of each event kind."""

@@ -1,4 +1,4 @@
-"""POST /v1/transactions/initialize: the fields of interface.md and the rules of decisions.md section 2."""
+"""POST /v1/transactions/initialize: read and check the request."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -54,7 +54,7 @@ PUBLISHABLE: Final = frozenset(
         "expires_in_hours",
     }
 )
-"""Fields allowed with a publishable key, which is visible to the public (decisions.md section 8)."""
+"""Fields allowed with a publishable key, which is visible to the public."""
 
 _CURRENCIES: Final = sorted(CURRENCIES)
 

@@ -26,7 +26,7 @@ from parsers.svc_code import normalize_code
 
 PER_PAGE = 50
 PER_PAGE_MAX = 100
-"""interface.md, Limits."""
+"""`per_page` without a value, and at most."""
 PAGE_MAX = 1_000_000_000
 """Larger than any list, and its offset is still a valid integer of the database."""
 SEARCH_CHARACTERS_MAX = 100

@@ -1,4 +1,4 @@
-"""GET /local/v1/status: the status of the shop, for `momo status` (cli.md section 4.2)."""
+"""GET /local/v1/status: the status of the shop, for `momo status`."""
 
 import asyncio
 import os

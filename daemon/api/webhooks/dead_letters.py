@@ -1,4 +1,4 @@
-"""/v1/webhooks/dead-letters: deliveries that failed for good, and their replay (interface.md, Dead letters)."""
+"""/v1/webhooks/dead-letters: deliveries that failed for good, and their replay."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -20,7 +20,7 @@ from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
-"""interface.md, Limits."""
+"""`limit` without a value, and at most."""
 
 
 def read_query(

@@ -1,4 +1,4 @@
-"""Webhook endpoints: create, list, update, pause, resume, delete, test (interface.md, Webhook endpoints)."""
+"""Webhook endpoints: create, list, update, pause, resume, delete, test."""
 
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ CHANGE_FIELDS: Final = ("url", "description", "is_active", "catch_all", "events"
 
 
 def needs_open_collections(call: Call) -> None:
-    """Reject the call if open collections are disabled (decisions.md section 5).
+    """Reject the call if open collections are disabled.
 
     Raises:
         Refusal: OPEN_COLLECTIONS_DISABLED.

@@ -1,4 +1,4 @@
-"""The rules of endpoints (decisions.md section 5): list, create, update, delete, try; explain the routing of a payment."""
+"""The rules of endpoints: list, create, update, delete, try; explain the routing of a payment."""
 
 from typing import Any, Final
 

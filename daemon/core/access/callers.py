@@ -1,4 +1,4 @@
-"""API keys, scopes and callers: the permissions of each caller (decisions.md section 8). Pure."""
+"""API keys, scopes and callers: the permissions of each caller. Pure."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Address of a caller, and the rate limit of API keys: a token bucket for each key (decisions.md section 9). Pure.
+"""Address of a caller, and the rate limit of API keys: a token bucket for each key. Pure.
 
 The bucket counts microseconds of refill time as integers, not fractions of calls, so that there is no loss by rounding.
 """

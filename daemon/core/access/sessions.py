@@ -1,4 +1,4 @@
-"""Dashboard sessions: a JWT of one hour (RFC 7519, HS256; decisions.md section 8). Pure.
+"""Dashboard sessions: a JWT of one hour (RFC 7519, HS256). Pure.
 
 A token names no user: the owner is the only role. Tokens are not stored. A token ends after its hour, at its logout (the
 daemon stores the ids of those), or with the key that signed it; a new password replaces that key.

@@ -17,7 +17,7 @@ from daemon.wire import SourceKind, TrustLevel
 SIGNAL_BARS: Final = ((20, 4), (15, 3), (10, 2), (2, 1), (0, 0))
 """Lowest `<rssi>` of `AT+CSQ` for each number of bars: -73, -83, -93 and -109 dBm, as phones usually show them."""
 STORAGE_WARN: Final = 0.8
-"""decisions.md and operations.md 2.9: the alarm is at 80 % of the storage."""
+"""The alarm is at 80 % of the storage, so that there is time to empty it."""
 HEALTH_OLD_US: Final = 5 * MINUTE_US
 """A phone is asked every 30 s; values older than ten intervals are ignored."""
 

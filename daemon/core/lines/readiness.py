@@ -1,4 +1,4 @@
-"""Line status: phones, their SIMs, the merchant number on each, and whether all are ready (interface.md, Line status)."""
+"""Line status: phones, their SIMs, the merchant number on each, and whether all are ready."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -13,7 +13,7 @@ from daemon.core.names import currency_of, network_name, provider_name
 from parsers.money import render
 
 UNPLACED_WINDOW_US: Final = 30 * DAY_US
-"""interface.md, Limits: unplaced payments are counted, and can be claimed, for this long."""
+"""Unplaced payments are counted, and can be claimed, for this long."""
 STATES_WITHOUT_MESSAGES: Final = frozenset({"hilink", "pin_needed", "pin_wrong", "puk_needed"})
 """States of a phone that answers and yet shows no message: an operator has to act first."""
 UNACCOUNTED_WINDOW_US: Final = UNPLACED_WINDOW_US
@@ -99,7 +99,7 @@ def sims_without_number(
 ) -> list[dict[str, Any]]:
     """Return the SIMs without a number that are in a connected phone now, but for ignored ones.
 
-    While there is one, no endpoint is created (decisions.md section 3). `ready` is another question: it asks only about
+    While there is one, no endpoint is created. `ready` is another question: it asks only about
     phones that have read a payment.
     """
     sims = [sim for sim in sims if sim.ignored_at is None]

@@ -1,4 +1,4 @@
-"""Whether messages can come to each line now, and why not (decisions.md section 3, `receiving`). Pure.
+"""Whether messages can come to each line now, and why not. Pure.
 
 `ready` asks whether every SIM has a number; `receiving` asks whether a payment that is made now would be seen. Both use the
 problems of `modem_health`, so that `momo lines`, `momo status`, `momo doctor modem` and `/metrics` agree.
@@ -28,7 +28,7 @@ TOLD_AFTER_S: Final = 120.0
 IDLE_US: Final = 60 * DAY_US
 """Networks take a prepaid SIM back after three to six months without use."""
 UNSEEN_US_MAX: Final = 7 * DAY_US
-"""A phone not seen for this long no longer counts for `ready` and `receiving` (decisions.md section 3)."""
+"""A phone not seen for this long no longer counts for `ready` and `receiving`."""
 AWAY: Final = Problem(
     "modem.away", Level.FAIL, "its modem is not connected", "plug the modem in, or restart its hub"
 )

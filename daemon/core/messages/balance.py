@@ -1,4 +1,4 @@
-"""The rules of the balance chain of a line (decisions.md section 4, rule 5; docs/concepts.md). Pure.
+"""The rules of the balance chain of a line (docs/concepts.md). Pure.
 
 A message *joins* when the balance before it is the balance at the end of the chain. Only messages by a home SMSC that
 join continue the chain. Any other home message opens a row beside the chain, and later home messages go to whichever end
@@ -24,7 +24,7 @@ from daemon.core.messages.line_history import away_for
 from daemon.core.messages.trust import ROUTE_DOUBTS
 
 HELD_US_MAX: Final = 30 * MINUTE_US
-"""An operator is notified of a receipt that is held for longer (decisions.md section 4)."""
+"""An operator is notified of a receipt that is held for longer."""
 PENDING_MAX: Final = 4
 """Most messages without a balance that are tried between two that name one."""
 CONFIRMING_MESSAGES: Final = 3
@@ -241,7 +241,7 @@ class Line:
     def confirm_rows(
         self, now: int, absences: Sequence[Absence], usual: Callable[[int, int], float]
     ) -> None:
-        """Accept each row that the line's own traffic has confirmed (rule 4).
+        """Accept each row that the line's own traffic has confirmed.
 
         Args:
             now: The time, microseconds.
@@ -257,7 +257,7 @@ class Line:
                 self._settle()
 
     def release_between(self, now: int, absences: Sequence[Absence]) -> None:
-        """Accept held foreign messages that lead from one home message to another, with no other way (rule 5)."""
+        """Accept held foreign messages that lead from one home message to another, with no other way."""
         while (path := self._path_between(now, absences)) is not None:
             if not self._fills_gap(path, why=Why.BETWEEN):
                 self._accept_after_end(path, Why.BETWEEN)

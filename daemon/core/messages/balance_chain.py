@@ -148,7 +148,7 @@ def is_in_chain(reading: readings.Reading) -> bool:
 def effects_of(reading: readings.Reading) -> tuple[int, ...]:
     """Return the possible changes of the balance by a message, the likeliest first, signed, in minor units.
 
-    decisions.md section 4: the balance before a receipt is balance - amount + fee. A debit also takes its fee, and the tax
+    The balance before a receipt is balance - amount + fee. A debit also takes its fee, and the tax
     if one is named. For a message that only reports a sum (interest) the direction is unknown.
     """
     if isinstance(reading, readings.Unreadable) or reading.amount is None:

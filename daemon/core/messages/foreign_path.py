@@ -1,4 +1,4 @@
-"""Search for the ways from one balance of the chain to a home message through held foreign messages (trust.md, rule 5). Pure."""
+"""Search for the ways from one balance of the chain to a home message through held foreign messages. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -104,7 +104,7 @@ def all_fields(stored: str) -> str:
 
 
 def message(row: Message, line: str | None, *, show_body: bool) -> Json:
-    """Return one message (cli.md, contract); `line` is the merchant number that received it."""
+    """Return one message; `line` is the merchant number that received it."""
     shape: Json = {
         "id": row.id,
         "line": line,

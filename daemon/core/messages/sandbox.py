@@ -1,6 +1,6 @@
 """Receipts of the sandbox's simulated networks, in the wording of the real ones. Pure.
 
-They go through the same codec, wordings and rules as a message from a phone, in test mode (decisions.md section 8).
+They go through the same codec, wordings and rules as a message from a phone, in test mode.
 """
 
 import itertools

@@ -1,7 +1,7 @@
-"""Trust in a message: its sender, its SMSC, and doubts about its ID and its times (decisions.md section 4). Pure.
+"""Trust in a message: its sender, its SMSC, and doubts about its ID and its times. Pure.
 
 The rules are checked before a payment row is made. They return reasons, not booleans, so that the operator sees which one
-failed. A forged sender name passes rule 1; the doubts find other mistakes that a forgery makes.
+failed. A forged sender name passes the check of the sender; the doubts find other mistakes that a forgery makes.
 """
 
 import functools
@@ -62,7 +62,7 @@ class SenderEvidence(Struct, frozen=True):
 
 
 def untrusted_reasons(evidence: SenderEvidence) -> list[str]:
-    """Return why the message cannot be trusted, empty if it can (rule 1).
+    """Return why the message cannot be trusted, empty if it can.
 
     The comparison is exact to the byte: `Mobile-Money`, `MobiIeMoney` and a phone number are not `MobileMoney`.
     """
@@ -116,7 +116,7 @@ def _stem(number: str) -> str:
 
 
 def is_history(sent_at: int | None, line_created_at: int) -> bool:
-    """Return whether a message is older than its line by more than 10 minutes (rule 4)."""
+    """Return whether a message is older than its line by more than 10 minutes."""
     return sent_at is not None and sent_at < line_created_at - HISTORY_US
 
 
@@ -146,7 +146,7 @@ class Claim(Struct, frozen=True):
 
 
 def classify_id_reuse(first: Claim, second: Claim) -> IdReuse:
-    """Classify the second of two trusted messages with one ID (decisions.md section 1, payment).
+    """Classify the second of two trusted messages with one ID.
 
     A message that pays nothing never conflicts: a purchase of airtime and the arrival of the airtime share their ID.
     """

@@ -1,4 +1,4 @@
-"""The content of a transaction's checkout page, and its return address (interface.md, `redirect_url`). Pure.
+"""The content of a transaction's checkout page, and its return address. Pure.
 
 Any visitor with the address is treated as the customer. So the page shows no other person's data, no reason for a review, and
 no number or name in full. A doubtful payment is never called received.

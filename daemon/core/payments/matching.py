@@ -1,4 +1,4 @@
-"""Match a payment to the transaction that it pays. Pure: facts in, one decision out (decisions.md section 2).
+"""Match a payment to the transaction that it pays. Pure: facts in, one decision out.
 
 The checks, in this order:
 
@@ -9,7 +9,7 @@ The checks, in this order:
 5. The payer is the expected one, if the transaction expects one. A receipt without a number is accepted by its name if the
    transaction expects that name, or if an operator has approved the name for the expected number.
 
-The received amount is compared with the expected one last (interface.md, States and transitions).
+The received amount is compared with the expected one last.
 """
 
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""SMS to payers: templates, choice of the sending line, retries (decisions.md section 2)."""
+"""SMS to payers: templates, choice of the sending line, retries."""
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Review reasons explained to the operator (decisions.md section 4), and the payment that a held message claims. Pure.
+"""Review reasons explained to the operator, and the payment that a held message claims. Pure.
 
 The claimed payment is made from the stored fields, because those were shown to the operator. A newer wording could read the
 text differently.
@@ -19,7 +19,7 @@ from parsers.phone import read_phone
 from parsers.reading import normalize_telco_id
 
 MESSAGE_ID_PREFIX: Final = "sms:"
-"""Prefix of a stand-in ID: a receipt without a transaction ID is identified by its message (decisions.md section 4)."""
+"""Prefix of a stand-in ID: a receipt without a transaction ID is identified by its message."""
 _decode = msgspec.json.Decoder(dict[str, str | None]).decode
 NEEDS_PASSWORD: Final = frozenset(
     {
@@ -30,7 +30,7 @@ NEEDS_PASSWORD: Final = frozenset(
         ReviewReason.AMBIGUOUS_PARTS,
     }
 )
-"""Approving these accepts money that may be forged, so it needs the owner's password (decisions.md section 4)."""
+"""Approving these accepts money that may be forged, so it needs the owner's password."""
 _DOUBTED: Final = "The message comes from the network's own sender, but {}."
 _DOUBTS: Final = {
     "id_taken": "another message has its transaction ID, with another amount",

@@ -1,4 +1,4 @@
-"""Suggestions of transactions for a payment without a valid code: shown to an operator, never matched (decisions.md 2).
+"""Suggestions of transactions for a payment without a valid code: shown to an operator, never matched.
 
 A transaction is found in two ways. From the typed reference: all codes that are one typing mistake away are computed here,
 and the store looks them up by index, so the cost does not grow with the number of open transactions. The check character

@@ -174,7 +174,7 @@ def reconciliation(
 
 
 def amounts(transaction: Transaction, payment: Payment | None) -> Json:
-    """Return the four amount members. `difference` is null for an exact payment (interface.md)."""
+    """Return the four amount members. `difference` is null for an exact payment."""
     expected, actual = (
         transaction.expected_minor,
         None if payment is None else payment.amount_minor,

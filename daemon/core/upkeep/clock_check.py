@@ -25,7 +25,7 @@ from msgspec import Struct
 from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
 
 AGREES_US: Final = 10 * MINUTE_US
-"""Largest difference between a network's time and ours (operations.md 2.6)."""
+"""Largest difference between a network's time and ours."""
 WITNESSES: Final = 5
 BACKLOG_S: Final = 120.0
 """After a phone is opened, its old messages arrive as a backlog for this long; they are no evidence about our clock."""

@@ -1,4 +1,4 @@
-"""Whether a 4xx may be the fault of a clock: then its delivery waits and is signed again (decisions.md section 7). Pure."""
+"""Whether a 4xx may be the fault of a clock: then its delivery waits and is signed again. Pure."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Free space of the shop's disk in steps, and the work that each step stops (operations.md 2.4). Pure.
+"""Free space of the shop's disk in steps, and the work that each step stops. Pure.
 
 Payments are stopped last: before an SMS has to stay on its SIM, backups, exports and log files stop, then new transactions.
 The last step also frees a reserve, a file that exists only for this (`BALLAST_BYTES`).

@@ -3,7 +3,7 @@
 from typing import Final
 
 HEARTBEAT_TIMEOUT_S: Final = 30.0
-"""A worker without progress for this long hangs (operations.md 2.12: restarted within 30 s)."""
+"""A worker without progress for this long hangs; it is restarted within 30 s."""
 
 
 class Heartbeats:

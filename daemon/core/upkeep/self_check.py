@@ -1,4 +1,4 @@
-"""State and schedule of the daily database check (operations.md 2.2). Pure."""
+"""State and schedule of the daily database check. Pure."""
 
 from enum import StrEnum
 from typing import Final

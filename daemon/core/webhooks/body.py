@@ -1,4 +1,4 @@
-"""Bodies of webhooks, stored once and sent byte for byte, and the made-up payment of a test send (decisions.md section 5)."""
+"""Bodies of webhooks, stored once and sent byte for byte, and the made-up payment of a test send."""
 
 from typing import Any, Final, TypeVar
 
@@ -22,7 +22,7 @@ from parsers.money import render
 Row = TypeVar("Row", Transaction, Payment, PaymentMethod)
 
 ZERO_REFERENCE: Final = "svc_trx_" + "0" * 32
-"""The reference of test sends, which belong to no transaction (decisions.md section 5)."""
+"""The reference of test sends, which belong to no transaction."""
 RAW_BYTES_MAX: Final = 7_000
 """Limit of the SMS text in a payload: ten parts in any script."""
 ZERO_ID = "00000000-0000-0000-0000-000000000000"
@@ -56,7 +56,7 @@ def payload(kind: EventKind, webhook_id: str, at_us: int, mode: Mode, data: Json
 def forwarded(
     transaction: Transaction, payment: Payment, method: PaymentMethod | None, raw: str | None = None
 ) -> Json:
-    """Return the data of `transaction.forwarded`, keys in the order of decisions.md section 5.
+    """Return the data of `transaction.forwarded`, keys in their documented order.
 
     `method` is the merchant number that received the payment, None if unplaced. `raw` is the text of the SMS, only for
     an endpoint with `include_raw`; null in the data if it exceeds `RAW_BYTES_MAX`.
@@ -134,7 +134,7 @@ def review_required(
     """Return the data of `transaction.review_required`: the single-transaction object, `transaction_id` and `review`.
 
     The held payment does not pay the transaction: its amounts are unchanged, and the held amount is in `review`.
-    `payment` is None if a message is held that has not become a payment. `reason` is one of decisions.md section 4.
+    `payment` is None if a message is held that has not become a payment. `reason` is a review reason.
     """
     review = {
         "id": review_id,

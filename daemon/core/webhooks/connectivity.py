@@ -1,6 +1,6 @@
 """Distinguish an outage of our own connection from a failing receiver. Pure; times are seconds.
 
-decisions.md section 7: an unreachable host counts as the receiver's failure only if another host answered TCP within the
+An unreachable host counts as the receiver's failure only if another host answered TCP within the
 last 60 s and still does. That host is checked again by TCP before the failure is counted, so failures in the first minute
 of our own outage do not count either. During an outage no delivery is attempted to a host that could not be reached; it
 only gets a TCP connect without a request every 10 to 60 s. A host that has not failed yet is still tried: one broken host

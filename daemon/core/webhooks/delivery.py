@@ -1,6 +1,6 @@
 """The life of a webhook delivery: its states, the result of an attempt, and the time of the next one. Pure.
 
-The states are a table (decisions.md section 7). A pair that is not in it raises and changes nothing. The flow calls
+The states are a table. A pair that is not in it raises and changes nothing. The flow calls
 `decide` once for each finished attempt and stores its result.
 
 `attempt_count` counts the attempts of this run that used a step of the schedule, and the successful one. An attempt while
@@ -19,7 +19,7 @@ from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.wire import DeliveryStatus
 
 SCHEDULE_S: Final = (5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400, 86_400)
-"""decisions.md section 7: 13 attempts over 75.7 h, long enough for a weekend."""
+"""13 attempts over 75.7 h, long enough for a weekend."""
 JITTER: Final = 0.2
 RETRY_AFTER_US_MAX: Final = 12 * HOUR_US
 CLOCK_WAITS_MAX: Final = 144
@@ -27,9 +27,9 @@ CLOCK_WAITS_MAX: Final = 144
 STREAK_MIN: Final = 3
 """After this many failures in a row the endpoint counts as down, and its first 2xx flushes the queue."""
 AUTO_PAUSE_AT: Final = 20
-"""interface.md, Limits: this many failures in a row pause an endpoint of the shop (auto-pause of the circuit breaker)."""
+"""This many failures in a row pause an endpoint of the shop (auto-pause of the circuit breaker)."""
 FAILING_NOTICES_AT: Final = (10, 14, 18)
-"""decisions.md section 5: the owner gets a notice at these counts before the pause, and one when the endpoint recovers."""
+"""The owner gets a notice at these counts before the pause, and one when the endpoint recovers."""
 LINK_PROBE_US_MIN: Final = 10 * SECOND_US
 LINK_PROBE_US_MAX: Final = 60 * SECOND_US
 _P, _R, _D, _F = (
@@ -116,7 +116,7 @@ class DeadLetterReason(StrEnum):
 
 
 class DeliveryError(StrEnum):
-    """The `error.code` of a delivery or attempt (decisions.md section 7)."""
+    """The `error.code` of a delivery or attempt."""
 
     TIMEOUT = "timeout"
     DNS_ERROR = "dns_error"

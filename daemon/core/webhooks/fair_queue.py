@@ -4,7 +4,7 @@ Endpoints take turns. Bulk resends (replays) and the backlog of an outage or a p
 no bulk attempt starts while a live payment is processed; else each step of a new payment (the phone's answers, the commit,
 the POSTs) would wait behind POSTs that are not urgent.
 
-Circuit breaker (decisions.md section 7): after 3 failures in a row, first attempts and retries wait behind a probe: every
+Circuit breaker: after 3 failures in a row, first attempts and retries wait behind a probe: every
 5 s, then 15 s, then 30 s. A probe is a delivery that is due anyway, so it keeps its own schedule and uses up its own
 retries. The failure count and the time of the last failure are stored with the endpoint, so a restart changes nothing.
 """

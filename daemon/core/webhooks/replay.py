@@ -1,4 +1,4 @@
-"""Decision for each payment of a replayed time window: send it or skip it. Pure (decisions.md section 7)."""
+"""Decision for each payment of a replayed time window: send it or skip it. Pure."""
 
 from enum import StrEnum
 from typing import Final
@@ -12,7 +12,7 @@ from daemon.wire import DeliveryStatus
 
 WINDOW_US_MAX: Final = 31 * DAY_US
 PAYMENTS_MAX: Final = 1000
-"""interface.md, Limits: per call."""
+"""Both are for one call."""
 
 
 class ReplayDecision(StrEnum):

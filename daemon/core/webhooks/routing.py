@@ -1,4 +1,4 @@
-"""Routing of verified payments to endpoints by rules and catch-all. Pure (decisions.md section 5).
+"""Routing of verified payments to endpoints by rules and catch-all. Pure.
 
 A payment goes to every endpoint of the right mode with a matching rule; only if there is none, to every endpoint with
 `catch_all` on. Rules of one endpoint are joined by OR: the first that matches claims the payment, once. An unplaced payment

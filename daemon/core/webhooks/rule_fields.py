@@ -259,7 +259,7 @@ FIELDS: Final[Mapping[str, Field]] = {
         lambda of: of.transaction.matched_by,
     ),
 }
-"""The members of `data` of `transaction.forwarded` (decisions.md section 5); every `meta.NAME` is a field too."""
+"""The members of `data` of `transaction.forwarded`; every `meta.NAME` is a field too."""
 
 
 def kind_of(name: str) -> Kind | None:

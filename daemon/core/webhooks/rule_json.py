@@ -13,7 +13,7 @@ from daemon.core.webhooks.rules import explain_filter, stored_filter
 
 
 def rule(row: Rule) -> Json:
-    """Return the JSON object of a rule (decisions.md section 5)."""
+    """Return the JSON object of a rule."""
     return {
         "id": row.id,
         "endpoint_id": row.endpoint_id,

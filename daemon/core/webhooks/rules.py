@@ -1,4 +1,4 @@
-"""The filter language of routing rules. Pure (decisions.md section 5).
+"""The filter language of routing rules. Pure.
 
 A filter is JSON: an implicit AND over fields of the payload's `data`,
 

@@ -1,4 +1,4 @@
-"""Signatures, secrets and headers of webhooks: two schemes over one secret (decisions.md section 6). Pure.
+"""Signatures, secrets and headers of webhooks: two schemes over one secret. Pure.
 
 The first scheme is Stripe's (`t=...,v1=<hex>`, the key is the whole secret as text), the second is Standard
 Webhooks 1.0 (`webhook-id`, `webhook-timestamp`, `webhook-signature`, the key is the base64-decoded part). Both

@@ -1,4 +1,4 @@
-"""Create, rotate and revoke API keys (decisions.md section 8); store their last uses once a minute, not with each call."""
+"""Create, rotate and revoke API keys; store their last uses once a minute, not with each call."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Check and set the owner's password, and open and end a session of the API (decisions.md section 8)."""
+"""Check and set the owner's password, and open and end a session of the API."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Journal entries for exports, views of SMS texts (cli.md section 4.9) and comparisons with a network's statement."""
+"""Journal entries for exports, views of SMS texts and comparisons with a network's statement."""
 
 from typing import Any
 

@@ -31,7 +31,7 @@ _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII |
 async def identify(env: Env, phone: PhoneIdentity) -> Source:
     """Store phone and SIM and return the source of its messages.
 
-    The SIM is known by its ICCID, else its IMSI, else its slot until the next unplug (decisions.md section 1). The number
+    The SIM is known by its ICCID, else its IMSI, else its slot until the next unplug. The number
     moves with the SIM. If a phone does not report the ICCID, its SIM is the one that had this IMSI before; and a SIM known
     only by its IMSI keeps that key when its ICCID is reported for the first time.
     """

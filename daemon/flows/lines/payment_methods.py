@@ -1,6 +1,6 @@
 """Register, move and delete merchant numbers, and assign unplaced payments to them.
 
-Unplaced payments are those that came to a SIM before it had a number (interface.md, Payment methods; decisions.md section 3).
+Unplaced payments are those that came to a SIM before it had a number.
 """
 
 from collections.abc import Sequence

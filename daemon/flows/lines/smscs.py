@@ -1,4 +1,4 @@
-"""The SMSCs of a SIM, the owner's test payment, and trust in one message (decisions.md section 4)."""
+"""The SMSCs of a SIM, the owner's test payment, and trust in one message."""
 
 from msgspec import Struct
 

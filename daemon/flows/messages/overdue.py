@@ -1,4 +1,4 @@
-"""Report long messages with missing parts and receipts that have been held for too long (decisions.md section 4).
+"""Report long messages with missing parts and receipts that have been held for too long.
 
 Each is journaled once. Parts are kept, and a late part still completes its message.
 """

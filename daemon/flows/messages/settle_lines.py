@@ -1,4 +1,4 @@
-"""Settle the held messages of each line by time (decisions.md section 4, rules 5 and 6).
+"""Settle the held messages of each line by time.
 
 The line's own traffic confirms an open row, and home messages on both sides release a foreign message after 90 minutes.
 """

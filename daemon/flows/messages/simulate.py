@@ -1,4 +1,4 @@
-"""Simulated payments of the sandbox (decisions.md section 8): the SMS that the network would send."""
+"""Simulated payments of the sandbox: the SMS that the network would send."""
 
 from typing import Final
 

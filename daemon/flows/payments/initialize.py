@@ -1,4 +1,4 @@
-"""Create a transaction: a reference, an unused payment code and a checkout address (interface.md, Transactions)."""
+"""Create a transaction: a reference, an unused payment code and a checkout address."""
 
 from collections.abc import Sequence
 from typing import Any

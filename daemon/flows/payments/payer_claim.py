@@ -1,4 +1,4 @@
-"""Payment claims of customers on the checkout page: only a hint for the operator (pages.md section 1.5).
+"""Payment claims of customers on the checkout page: only a hint for the operator.
 
 Anyone with the page's address can claim, including a stranger with the transaction ID of another customer. So nothing is
 matched here, and the answer is the same for unknown, foreign and right IDs.

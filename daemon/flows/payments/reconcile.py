@@ -1,4 +1,4 @@
-"""Reconcile: match a payment to a transaction by the network ID (interface.md, reconcile; order as in decisions.md)."""
+"""Reconcile: match a payment to a transaction by the network ID."""
 
 from typing import Final
 

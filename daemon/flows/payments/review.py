@@ -1,4 +1,4 @@
-"""Approve and reject reviews (decisions.md section 4, Reviews)."""
+"""Approve and reject reviews."""
 
 import json
 from collections.abc import Iterable

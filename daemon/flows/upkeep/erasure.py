@@ -1,4 +1,4 @@
-"""Erase a payer's personal data on request (docs/decisions/0020), and delete old rows (decisions.md section 10).
+"""Erase a payer's personal data on request (docs/decisions/0020), and delete old rows.
 
 Old rows are deleted in small batches, so that no payment waits. The journal, payments, transactions and reviews are kept for
 ever. Nothing is deleted while our clock is in doubt: a machine that starts in the wrong year must not delete the records.

@@ -15,7 +15,7 @@ from daemon.wire import Mode, Places
 ON_THE_MACHINE: Final = frozenset(
     f"webhooks.{name}" for name in ("allow_private_hosts", "allow_private_cidrs", "ca_file")
 )
-"""The settings of the guard of webhook addresses: in the daemon's own file only (decisions.md section 7)."""
+"""The settings of the guard of webhook addresses: in the daemon's own file only."""
 _OPERATIONS: Final = {
     "access": Operation.MANAGE_USERS,  # gives other users of this machine the rights of the owner
     "store": Operation.MANAGE_USERS,  # another database has other users

@@ -1,4 +1,4 @@
-"""Create the shop with the owner's password, API keys and webhook secret (cli.md section 4.1). Safe to run again."""
+"""Create the shop with the owner's password, API keys and webhook secret. Safe to run again."""
 
 import asyncio
 import json

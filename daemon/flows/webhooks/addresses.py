@@ -1,4 +1,4 @@
-"""Check webhook addresses when one is saved: the SSRF guard (decisions.md section 7)."""
+"""Check webhook addresses when one is saved: the SSRF guard."""
 
 import asyncio
 from typing import Final
@@ -17,7 +17,7 @@ from daemon.sender.local_targets import LocalTargetError, check_local_target, pa
 from daemon.wire import ErrorCode
 
 RESOLVE_S_MAX: Final = 5.0
-"""decisions.md section 7."""
+"""A slow name server must not hold up the caller who saves an address."""
 
 
 async def check_endpoint(env: Env, caller: Caller, url: str, resolver: Resolver) -> None:

@@ -1,7 +1,7 @@
 """Delivery of webhooks: lease, attempt outside any database transaction, record the outcome.
 
 A crash between two of these steps is safe: the lease expires (or is released at the start) and the same delivery is sent
-again under the same `webhook_id`: at least once (decisions.md section 7).
+again under the same `webhook_id`: at least once.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Create, change, pause, resume and delete webhook endpoints (interface.md; decisions.md section 5)."""
+"""Create, change, pause, resume and delete webhook endpoints."""
 
 import asyncio
 import json

@@ -1,6 +1,6 @@
 """Send a delivery again in a new run of its row, replay dead letters, or sign a delivery for sending by hand.
 
-Up to a hundred dead letters are replayed at once (decisions.md section 7). Signing by hand sends and changes nothing.
+Up to a hundred dead letters are replayed at once. Signing by hand sends and changes nothing.
 """
 
 from collections.abc import Sequence

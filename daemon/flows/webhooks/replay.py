@@ -1,4 +1,4 @@
-"""Replay: send an endpoint the payments of a time window that it should have but lacks (decisions.md section 7).
+"""Replay: send an endpoint the payments of a time window that it should have but lacks.
 
 The window is scanned in a read transaction, so that a long one delays no payment. The deliveries are then queued in pieces;
 each is a database transaction that checks its payments again and counts the results. A crash between two pieces leaves the

@@ -1,4 +1,4 @@
-"""Create, change and delete the routing rules of endpoints (decisions.md section 5)."""
+"""Create, change and delete the routing rules of endpoints."""
 
 from msgspec import Struct
 

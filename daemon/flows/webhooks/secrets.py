@@ -1,6 +1,6 @@
 """Show and rotate signing secrets: an endpoint's own, or the account's, which signs for implicit endpoints.
 
-The account password must have been checked before (decisions.md sections 6 and 8).
+The account password must have been checked before.
 """
 
 import asyncio

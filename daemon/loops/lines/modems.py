@@ -39,7 +39,7 @@ JITTER: Final = 0.2
 """Largest reduction of a pause, so that phones on one hub do not all start at once after a power loss."""
 
 RESTART_EVERY_S: Final = 600.0
-"""Shortest time between two restarts of a phone (modems.md section 6)."""
+"""Shortest time between two restarts of a phone."""
 
 HANGS_BEFORE_RESTART: Final = 2
 """After the first hang the port is only opened again."""

@@ -1,4 +1,4 @@
-"""The balance chain of each line (decisions.md section 4, rule 5), and the SMSCs of its SIM (rule 6).
+"""The balance chain of each line, and the SMSCs of its SIM.
 
 A chain is keyed by SIM and provider, because the wallet moves with its SIM; a number that is later put on the SIM gets
 the existing chain. `daemon.core.messages.balance` decides about entries; this module stores them.

@@ -214,7 +214,7 @@ CREATE TABLE sms_parts (
 ) STRICT;
 CREATE INDEX sms_parts_by_message ON sms_parts (message_seq, position);
 
--- The balance chain: what each message says about the wallet of its SIM (decisions.md section 4).
+-- The balance chain: what each message says about the wallet of its SIM.
 CREATE TABLE line_balances (
     seq               INTEGER PRIMARY KEY,
     message_seq       INTEGER NOT NULL UNIQUE REFERENCES messages (seq),

@@ -4,7 +4,7 @@ The cost of a page does not depend on the size of the shop. The database maintai
 of one by status. A page is first found in an index, from the nearer end of the list, and only its own rows are then
 read. A search finds its rows first, and the page is cut from the result.
 
-Filters and totals count an overdue transaction as EXPIRED even before the sweep marks it (decisions.md section 2). A
+Filters and totals count an overdue transaction as EXPIRED even before the sweep marks it. A
 holder with a payment that was matched to a transaction is in no list.
 """
 

@@ -1,7 +1,7 @@
 """Invariants (docs/architecture.md), checked in the rows by backups and `momo doctor ledger`.
 
 Each question is one SELECT of the rows that violate it. An invariant must hold in every shop, after any pruning
-(decisions.md section 10), with any addresses of endpoints, and at any moment between two transactions.
+with any addresses of endpoints, and at any moment between two transactions.
 Checks that only hold in a young shop, or would scan the whole journal, are in the tests (`tests/fakes/invariants.py`).
 """
 

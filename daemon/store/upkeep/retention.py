@@ -1,4 +1,4 @@
-"""Data that is too old to keep: count it and remove it in batches (decisions.md section 10).
+"""Data that is too old to keep: count it and remove it in batches.
 
 Rows that others refer to are emptied, not deleted. Pending rows and rows in review are never touched. A clock that was
 behind must not make data look old: a row written after one that is kept is not older than it, and no row is older than

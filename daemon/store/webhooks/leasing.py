@@ -1,4 +1,4 @@
-"""Lease the deliveries that are sent next: one round over all queues, in one transaction (decisions.md section 7)."""
+"""Lease the deliveries that are sent next: one round over all queues, in one transaction."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -113,7 +113,7 @@ class Outbox(Struct, frozen=True):
         reconciliation_id: str | None = None,
         supersedes_reference: str | None = None,
     ) -> None:
-        """Queue `transaction.forwarded` as `forward` does, and `transaction.completed` (decisions.md section 5).
+        """Queue `transaction.forwarded` as `forward` does, and `transaction.completed`.
 
         The endpoints that claim the payment get `transaction.completed` only after an operator's decision, which has a
         `reconciliation_id`, and only if there is no other receiver.
@@ -233,7 +233,7 @@ class Outbox(Struct, frozen=True):
     def _implicit(self, tx: Tx, transaction: Transaction, now: int) -> Endpoint | None:
         """Return the endpoint of the transaction's own webhook, else of the account's default one.
 
-        Test transactions never reach the default webhook (decisions.md section 5).
+        Test transactions never reach the default webhook.
         """
         url = transaction.webhook_url
         if url is None and transaction.mode is Mode.LIVE:

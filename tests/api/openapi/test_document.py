@@ -248,7 +248,7 @@ async def test_every_post_that_creates_or_queues_takes_an_idempotency_key(api: F
         and "Idempotency-Key"
         not in {each["name"] for each in methods["post"].get("parameters", ())}
     }
-    # A login, a password, a secret, and the operations that only test something (decisions.md section 2).
+    # A login, a password, a secret, and the operations that only test something.
     assert without == {
         "/v1/auth/login",
         "/v1/sources/android/{name}",

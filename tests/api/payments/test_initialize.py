@@ -1,4 +1,4 @@
-"""POST /v1/transactions/initialize: every field of interface.md, every refusal."""
+"""POST /v1/transactions/initialize: every field, every refusal."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Dead letters over HTTP: the rows of interface.md's table."""
+"""Dead letters over HTTP: list, replay one, replay a batch."""
 
 from typing import Any
 

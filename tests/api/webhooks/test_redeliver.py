@@ -1,4 +1,4 @@
-"""One delivery over HTTP: show it, show its attempts, redeliver it. Every pair of the table in decisions.md section 7."""
+"""One delivery over HTTP: show it, show its attempts, redeliver it. Every pair of the table of states."""
 
 from pathlib import Path
 from typing import Any

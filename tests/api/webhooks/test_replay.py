@@ -1,4 +1,4 @@
-"""Replay over HTTP: interface.md's row, the additions of decisions.md section 7, and every refusal."""
+"""Replay over HTTP: what is sent, what is skipped, and every refusal."""
 
 from datetime import datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rules of endpoints over the API: the payments that they claim, with the reasons (decisions.md section 5)."""
+"""Rules of endpoints over the API: the payments that they claim, with the reasons."""
 
 import json
 from typing import Any

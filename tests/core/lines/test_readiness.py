@@ -1,4 +1,4 @@
-"""The line status object, and the reasons why lines are not ready (interface.md, Line status; decisions.md section 3)."""
+"""The line status object, and the reasons why lines are not ready."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Doubts about a message with the network's sender name (decisions.md section 4, sms-formats (d))."""
+"""Doubts about a message with the network's sender name."""
 
 import json
 from datetime import UTC, datetime

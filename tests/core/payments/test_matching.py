@@ -1,4 +1,4 @@
-"""Effects of a trusted payment on a transaction: every row of decisions.md section 2."""
+"""Effects of a trusted payment on a transaction: every status and every decision."""
 
 import pytest
 from msgspec.structs import replace

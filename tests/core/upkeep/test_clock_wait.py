@@ -1,4 +1,4 @@
-"""A 4xx is final unless a wrong clock may be its cause (decisions.md section 7)."""
+"""A 4xx is final unless a wrong clock may be its cause."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The language of routing rules: one test for each statement of decisions.md section 5."""
+"""The language of routing rules: one test for each of its statements."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Each held receipt is in the reach of a decision, in a flood too, and one decision heals a line (trust.md, rules 6 and 7)."""
+"""Each held receipt is in the reach of a decision, in a flood too, and one decision heals a line."""
 
 import json
 from collections.abc import AsyncIterator

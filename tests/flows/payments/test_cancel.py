@@ -1,4 +1,4 @@
-"""Cancel a transaction, and payments that come for it afterwards (decisions.md section 2)."""
+"""Cancel a transaction, and payments that come for it afterwards."""
 
 import asyncio
 import json

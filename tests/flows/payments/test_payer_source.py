@@ -1,4 +1,4 @@
-"""`payer_source`: whether a member of `payer` comes from the receipt or from the request (decisions.md section 2).
+"""`payer_source`: whether a member of `payer` comes from the receipt or from the request.
 
 MTN's receipts of its own customers print no number: the transaction then shows the request's number beside the receipt's
 name.

@@ -1,4 +1,4 @@
-"""Every row of interface.md's reconcile table and of decisions.md's order of refusals."""
+"""Reconcile: every outcome, every refusal, and the order of the refusals."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A reversal by the network is shown everywhere and changes no status by itself (decisions.md section 2)."""
+"""A reversal by the network is shown everywhere and changes no status by itself."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Receivers of `transaction.completed` (decisions.md section 5): after an automatic match, a reconcile and an approval."""
+"""Receivers of `transaction.completed`: after an automatic match, a reconcile and an approval."""
 
 from pathlib import Path
 
