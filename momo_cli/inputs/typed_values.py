@@ -115,14 +115,19 @@ def time_of(text: str | None, flag: str, terminal: Terminal) -> str | None:
     return None if text is None else moment(text, flag, terminal.now(), terminal.zone)
 
 
+def end_of(text: str | None, flag: str, terminal: Terminal) -> str | None:
+    """Parse a time that is given as an end; a day (`yesterday`, `2026-01-31`) is included up to its last moment."""
+    if text is None or not _names_a_day(text):
+        return time_of(text, flag, terminal)
+    day = parse_stamp(time_of(text, flag, terminal))
+    assert day is not None, "time_of() returned it"
+    local = day.astimezone(terminal.zone)
+    return stamp((local.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=terminal.zone))
+
+
 def period(since: str | None, until: str | None, terminal: Terminal) -> dict[str, Any]:
     """Return `--from` and `--to` (a day to its end) in the API's form; fail (exit 2) if the end is not later."""
-    first, last = time_of(since, "--from", terminal), time_of(until, "--to", terminal)
-    if until is not None and last is not None and _names_a_day(until):
-        found = parse_stamp(last)
-        assert found is not None, "moment() returned it"
-        local = found.astimezone(terminal.zone)
-        last = stamp((local.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=terminal.zone))
+    first, last = time_of(since, "--from", terminal), end_of(until, "--to", terminal)
     begin, end = parse_stamp(first), parse_stamp(last)
     if begin is not None and end is not None and begin >= end:
         raise usage(f"--to {until} is not after --from {since}")
@@ -131,4 +136,10 @@ def period(since: str | None, until: str | None, terminal: Terminal) -> dict[str
 
 def _names_a_day(text: str) -> bool:
     word = text.strip()
-    return word in ("today", "yesterday") or (len(word) == 10 and word.count("-") == 2)
+    if word in ("today", "yesterday"):
+        return True
+    try:
+        date.fromisoformat(word)
+    except ValueError:
+        return False
+    return True

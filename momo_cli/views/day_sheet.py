@@ -319,7 +319,8 @@ def _window(data: Row, terminal: Terminal) -> str:
         found = parse_stamp(text)
         local = None if found is None else found.astimezone(terminal.zone)
         if local is not None and local.time() == time():
-            texts[flag] = f"{local:%Y-%m-%d}"
+            last = local.date() - timedelta(days=1) if flag == "--to" else local.date()
+            texts[flag] = last.isoformat()
     return " ".join(f"{flag} {text}" for flag, text in texts.items())
 
 

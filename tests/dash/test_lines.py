@@ -1,11 +1,15 @@
 """The pages of lines and of unplaced payments: content and actions."""
 
+import re
+from html import unescape
 from typing import Any
 
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.loops.lines.signal import note_once
 from daemon.store.engine import Tx
 from daemon.wire import Role
+from tests.dash.places import ENDPOINT
+from tests.fakes import outbox
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
 from tests.fakes.orders import Orders
@@ -139,8 +143,11 @@ async def test_unplaced_payments_are_counted_first_then_claimed_and_lead_to_the_
     twice = [await person.post(path, form_token_=token) for _ in range(2)]
     assert len({answer.headers["location"] for answer in twice}) == 1
     page = (await person.get(twice[0].headers["location"])).text
-    assert "/dash/replay?from=" in page
     assert "Every payment has its number" in page
+    (replay,) = re.findall(r'href="(/dash/replay\?from=[^"]+)"', page)
+    await outbox.add_endpoint(api.shop, ENDPOINT)
+    window = unescape(replay) + f"&endpoint={ENDPOINT}"
+    assert "Send 2 payments" in (await person.get(window)).text
     claimed = await api.shop.values("SELECT COUNT(*) FROM events WHERE type LIKE '%.claimed'")
     assert claimed == [1]
 

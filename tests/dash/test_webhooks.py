@@ -16,6 +16,7 @@ from daemon.core.webhooks.delivery import DeliveryError
 from daemon.dash.web.words import LANGUAGES, load
 from daemon.runtime.config import Config, Webhooks
 from daemon.wire import Role
+from parsers.times import from_us
 from tests.dash import places
 from tests.dash.places import ENDPOINT, EVIL, RULE
 from tests.dash.test_browser import clean, violations
@@ -401,6 +402,16 @@ async def test_a_replay_is_counted_first_and_started_once(api: FakeApi) -> None:
     shown = (await manager.get(answers[0].headers["location"])).text
     assert 'max="3" value="1"' in shown
     assert "Send" not in re.findall(r"<main.*</main>", shown, re.DOTALL)[0].partition("</form>")[2]
+
+
+async def test_a_day_as_the_end_of_a_replay_is_included(api: FakeApi) -> None:
+    await outbox.owe(api.shop, "93214500001")
+    await outbox.add_endpoint(api.shop, ENDPOINT)
+    manager = await log_in(api, Role.MANAGER)
+    address = f"/dash/replay?endpoint={ENDPOINT}&from=2026-11-01&to="
+    today = from_us(api.shop.env.clock.now_us()).date()
+    assert "Send 1 payment" in (await manager.get(f"{address}{today}")).text
+    assert "Send 1 payment" not in (await manager.get(f"{address}{today}T00:00")).text
 
 
 async def test_a_window_that_makes_no_sense_is_a_sentence(api: FakeApi) -> None:

@@ -23,7 +23,7 @@ from momo_cli.inputs.parameters import (
     argument,
     option,
 )
-from momo_cli.inputs.typed_values import check_choice, only_given, time_of
+from momo_cli.inputs.typed_values import check_choice, only_given, period
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import start_daemon
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, made, view_of
@@ -75,7 +75,7 @@ _Status = Annotated[
 _Since = Annotated[
     str | None, option("--from", "--since", "Created at or after: 24h, today, 2026-01-31.")
 ]
-_Until = Annotated[str | None, option("--to", "--until", "Created before.")]
+_Until = Annotated[str | None, option("--to", "--until", "Last day, or created before this time.")]
 _Phone = Annotated[str | None, option("Only this payer's number.")]
 _Page = Annotated[int, option("The page.", min=1)]
 _PerPage = Annotated[
@@ -150,8 +150,7 @@ def list_(
         "status": wanted,
         "origin": other_origin,
         "mode": Mode.TEST if sandbox else Mode.LIVE,
-        "from": time_of(since, "--from", terminal),
-        "to": time_of(until, "--to", terminal),
+        **period(since, until, terminal),
         "phone_number": phone,
         "search": search,
         "branch": branch,

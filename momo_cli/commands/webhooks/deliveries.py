@@ -23,7 +23,7 @@ from momo_cli.inputs.parameters import (
     argument,
     option,
 )
-from momo_cli.inputs.typed_values import time_of
+from momo_cli.inputs.typed_values import period
 from momo_cli.show.answer import Answer, Field, Head, Row, View, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
@@ -300,7 +300,9 @@ def redeliver(
     failed: Annotated[bool, option("--failed", "All failed deliveries of --endpoint.")] = False,
     endpoint: Annotated[str | None, option("ID", "With --failed.")] = None,
     since: Annotated[str | None, option("--from", "With --failed: from this time.")] = None,
-    until: Annotated[str | None, option("--to", "With --failed: until this time.")] = None,
+    until: Annotated[
+        str | None, option("--to", "With --failed: last day, or the time of the end.")
+    ] = None,
     dry_run: DryRun = False,
 ) -> Answer:
     """Send deliveries again.
@@ -328,8 +330,7 @@ def redeliver(
     query = {
         "endpoint_id": endpoint_id(client, endpoint),
         "status": "failed",
-        "from": time_of(since, "--from", terminal),
-        "to": time_of(until, "--to", terminal),
+        **period(since, until, terminal),
     }
     rows = list(client.rows(Path.DELIVERIES, query, page=_PAGE))[::-1]  # oldest first
     if dry_run:

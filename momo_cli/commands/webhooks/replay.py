@@ -10,13 +10,13 @@ from momo_cli.errors import Failure
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_word
 from momo_cli.inputs.parameters import AllRows, DryRun, option
-from momo_cli.inputs.typed_values import time_of
+from momo_cli.inputs.typed_values import period
 from momo_cli.show.answer import Answer, Head, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, counted, money, state
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
-from momo_cli.times import moment, parse_stamp, stamp
+from momo_cli.times import parse_stamp, stamp
 
 _PAGE: Final = 1000
 _DAYS_MAX: Final = 31
@@ -44,7 +44,7 @@ _SKIPPED: Final = {
 _REPLAY_VIEW: Final = view_of(
     "enqueued", *_SKIPPED, "already_delivered_elsewhere has_more dry_run", id="enqueued"
 )
-_Until = Annotated[str, option("--to", "Until this time.")]
+_Until = Annotated[str, option("--to", "Last day, or the time of the end.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,7 @@ def gap(
     endpoint = endpoint_id(client, endpoint)
     query = {
         "endpoint_id": endpoint,
-        "from": time_of(since, "--from", terminal),
-        "to": time_of(until, "--to", terminal),
+        **period(since, until, terminal),
         "limit": _PAGE,
     }
     reply = client.get(Path.GAP, **query)
@@ -144,8 +143,8 @@ def replay(
         momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 25h --to now --quiet
         momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 60d --to now --chunk --yes
     """
-    begin = moment(since, "--from", terminal.now(), terminal.zone)
-    end = moment(until, "--to", terminal.now(), terminal.zone)
+    times = period(since, until, terminal)
+    begin, end = times["from"], times["to"]
     body: dict[str, Any] = {"include_failed": False} if without_failed else {}
     if historical:
         body["include_historical"] = True

@@ -142,7 +142,7 @@ def test_what_matched_no_order_is_looked_for_where_it_is(api: FakeApi, momo: Mom
     assert waits.endswith("next:  momo review list\n")
     api.on("GET", wire.Path.REVIEWS, ok([]))
     walk_in = momo("today", "-o", "table").err
-    command = "momo tx list --origin open --from 2026-11-20 --to 2026-11-21"
+    command = "momo tx list --origin open --from 2026-11-20 --to 2026-11-20"
     assert walk_in.endswith(f"next:  {command}\n")
     # Elsewhere the shop's day does not begin at midnight.
     away = momo("today", "-o", "table", "--tz", "Africa/Lagos").err

@@ -299,7 +299,7 @@ def test_times_are_sent_in_utc(api: FakeApi, momo: Momo) -> None:
     asked: Asked = api.asked[0]
     assert asked.query == {
         "from": "2026-11-19T09:18:00.000Z",
-        "to": "2026-11-19T23:00:00.000Z",
+        "to": "2026-11-20T23:00:00.000Z",
         "mode": "live",
         "per_page": "50",
         "page": "1",

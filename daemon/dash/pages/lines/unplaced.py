@@ -1,6 +1,7 @@
 """Unplaced: payments that came to a SIM without a number, and claiming them for the number that it has now."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -69,9 +70,18 @@ def _groups(reader: Reader, now: int) -> Sequence[Group]:
 
 
 def _replay(visit: Visit) -> str:
-    """Return the address of the replay of the payments just claimed; "" if there are none."""
-    times = {name: visit.query[name] for name in ("from", "to") if visit.query.get(name)}
-    return f"/dash/replay?{urlencode(times)}" if len(times) == 2 else ""
+    """Return the address of the replay of the payments just claimed; "" if there are none.
+
+    Its fields have minutes of the shop's zone; the end is the minute after the last payment.
+    """
+    try:
+        first, last = (datetime.fromisoformat(visit.query.get(name, "")) for name in ("from", "to"))
+        last = last.astimezone(visit.words.zone) + timedelta(minutes=1)
+        first = first.astimezone(visit.words.zone)
+    except (ValueError, OverflowError):
+        return ""
+    window = urlencode({"from": f"{first:%Y-%m-%dT%H:%M}", "to": f"{last:%Y-%m-%dT%H:%M}"})
+    return f"/dash/replay?{window}"
 
 
 async def show_claim(visit: Visit) -> Shown:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
+from daemon.core.books import day_sheet
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DAY_US
@@ -27,6 +28,7 @@ from daemon.store.engine import Reader
 from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.replay import Candidate, Window, fates
 from daemon.wire import ErrorCode
+from parsers.times import to_us
 
 HERE: Final = "/dash/replay"
 LISTED_MAX: Final = 50
@@ -105,12 +107,15 @@ def _read(visit: Visit, given: object) -> Wanted:
 
 
 def _moment(visit: Visit, texts: dict[str, str], name: str) -> int | None:
-    """Return the time of a field in microseconds; it is a time of the shop's zone."""
-    if not texts[name]:
+    """Return the time of a field in microseconds, by default in the shop's zone; a day as the end is included."""
+    text, zone = texts[name], visit.words.zone
+    if not text:
         return None
     try:
-        at = datetime.fromisoformat(texts[name][:19])
-        return int(at.replace(tzinfo=visit.words.zone).timestamp()) * 1_000_000
+        at = datetime.fromisoformat(text)
+        if name == "to" and "T" not in text:
+            return day_sheet.day(at.date(), zone)[1]
+        return to_us(at if at.tzinfo else at.replace(tzinfo=zone))
     except (ValueError, OverflowError):
         visit.fail(FieldError(name, "invalid", visit.words("replay_no_time")))
         return None
