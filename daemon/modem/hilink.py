@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
+from parsers.xml_text import clean_xml, decode_xml
+
 if TYPE_CHECKING:
     from huawei_lte_api.Connection import Connection
 
@@ -27,6 +29,10 @@ CALL_FACTOR: Final = 4
 """A call of several requests may take this many time limits of one request."""
 PROBE_S: Final = 5.0
 _CHUNK: Final = 65_536
+_DECLARATION: Final = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
+"""The declaration of the encoding: an answer is always handed on in UTF-8."""
+_TYPED: Final = re.compile(r"(</?(?:Content|Phone)>)", re.IGNORECASE)
+"""Around what a stranger writes in a message. Some firmwares do not escape it."""
 _LOCAL_INBOX: Final = 1
 _SIM_INBOX: Final = 5
 BOXES: Final = {_LOCAL_INBOX: "local", _SIM_INBOX: "sim"}
@@ -72,17 +78,22 @@ class StickMessage(Struct, frozen=True):
 
     Attributes:
         box: `local` or `sim`.
-        index: Its number, by which it is deleted.
+        index: Its number, by which it is deleted; None if it has none that can be read.
         sender: The name or number of the sender; may be empty.
         text: The whole text; may be empty.
         date: Time sent, without zone, as the stick writes it.
     """
 
     box: str
-    index: int
+    index: int | None
     sender: str
     text: str
     date: str
+
+    @property
+    def key(self) -> object:
+        """What tells it from the others on the stick."""
+        return self if self.index is None else self.index
 
 
 class StickIdentity(Struct, frozen=True):
@@ -271,16 +282,16 @@ class Stick:
         )
 
     def _list(self) -> list[StickMessage]:
-        found: dict[int, StickMessage] = {}
+        found: dict[object, StickMessage] = {}
         for box, name in BOXES.items():
             try:
                 for one in self._box(box, name):
-                    found.setdefault(one.index, one)
+                    found.setdefault(one.key, one)
             except Exception as error:
                 # Some firmwares have no box of the SIM, and each refuses it with another code.
                 if box == _LOCAL_INBOX or _fault_of(error).fault is not Fault.REFUSED:
                     raise
-        return sorted(found.values(), key=lambda one: (one.date, one.index))
+        return sorted(found.values(), key=lambda one: (one.date, one.index or 0))
 
     def _box(self, box: int, name: str) -> Iterable[StickMessage]:
         """Return the messages of a box.
@@ -288,7 +299,7 @@ class Stick:
         A message that arrives meanwhile may move others to a page that was read already. So the pages are read again while
         the stick has more messages than were found, until nothing new is found.
         """
-        found: dict[int, StickMessage] = {}
+        found: dict[object, StickMessage] = {}
         while True:
             before = len(found)
             pages = self._read_pages(box, name, found)
@@ -299,16 +310,16 @@ class Stick:
                 break
         return found.values()
 
-    def _read_pages(self, box: int, name: str, found: dict[int, StickMessage]) -> int:
+    def _read_pages(self, box: int, name: str, found: dict[object, StickMessage]) -> int:
         """Add the messages of a box to those found, by index; return how many pages were read."""
-        seen = set[int]()
+        seen = set[object]()
         page = 0
         for page in range(1, PAGES_MAX + 1):
             answer = self._posted(partial(_page, box=box, page=page))
             read = [_message(name, one) for one in _listed(answer)]
-            new = [one for one in read if one.index not in seen]
-            seen.update(one.index for one in new)
-            found.update((one.index, one) for one in new)
+            new = [one for one in read if one.key not in seen]
+            seen.update(one.key for one in new)
+            found.update((one.key, one) for one in new)
             # A firmware that does not know pages gives the first one again.
             if len(read) < PAGE or not new:
                 break
@@ -356,7 +367,7 @@ def _session(timeout_s: float, monotonic: Callable[[], float]) -> Any:
                 if len(body) > ANSWER_OCTETS_MAX or monotonic() > deadline:
                     response.close()
                     raise OSError("the answer is too long or takes too long")
-            response._content = bytes(body)  # noqa: SLF001 -- the way of requests to hold a body that was read
+            response._content = readable(bytes(body))  # noqa: SLF001 -- the way of requests to hold a body that was read
             return response
 
     session = Limited()
@@ -365,8 +376,28 @@ def _session(timeout_s: float, monotonic: Callable[[], float]) -> Any:
     return session
 
 
+def readable(body: bytes) -> bytes:
+    """Return an answer of a stick so that one odd message does not make all of a list unreadable."""
+    if body[:1] in (b"{", b"["):
+        return body
+    text = _DECLARATION.sub("", clean_xml(decode_xml(body)))
+    pieces, end = list[str](), ""
+    for place, piece in enumerate(_TYPED.split(text)):
+        is_tag = place % 2 == 1
+        if end and piece.lower() != end and not piece.startswith("<![CDATA["):
+            pieces.append(piece.replace("<", "&lt;").replace(">", "&gt;"))
+            continue
+        pieces.append(piece)
+        if is_tag:
+            end = "" if end else f"</{piece[1:].lower()}" if piece[1] != "/" else ""
+    return "".join(pieces).encode()
+
+
 def _fault_of(error: Exception) -> HiLinkError:
-    code = getattr(error, "code", None)
+    from huawei_lte_api.exceptions import ResponseErrorException  # noqa: PLC0415 -- see above
+
+    # Only this class has the stick's own numbers; a parser's error has a `code` too.
+    code = error.code if isinstance(error, ResponseErrorException) else None
     if code in _SESSION:
         return HiLinkError(Fault.SESSION, f"the stick has dropped the session ({code})")
     if code in _LOGIN:
@@ -405,13 +436,13 @@ def _listed(answer: Any) -> Sequence[dict[str, Any]]:
     found = inside.get("Message") if isinstance(inside, dict) else None
     if isinstance(found, dict):
         return [found]
-    return [one for one in found or () if isinstance(one, dict)]
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _message(box: str, one: dict[str, Any]) -> StickMessage:
     return StickMessage(
         box,
-        int(one["Index"]),
+        _number(one.get("Index")),
         _text(one.get("Phone")) or "",
         _text(one.get("Content")) or "",
         _text(one.get("Date")) or "",

@@ -69,6 +69,8 @@ class Held:
     text: str
     date: str
     box: int = LOCAL
+    raw: bytes | None = None
+    """Written as it is in the place of the text."""
 
 
 @dataclass(slots=True)
@@ -315,15 +317,16 @@ class FakeStick:
         shown = found[start : start + count]
         if self.faults.repeat and shown:
             shown = [*shown, shown[0]][:count]
-        rows = "".join(
+        rows = b"".join(
             f"<Message><Smstat>0</Smstat><Index>{one.index}</Index><Phone>{escape(one.sender)}</Phone>"
-            f"<Content>{escape(one.text)}</Content><Date>{one.date}</Date><Sca></Sca><SaveType>4</SaveType>"
-            "<Priority>0</Priority><SmsType>1</SmsType></Message>"
+            "<Content>".encode()
+            + (escape(one.text).encode() if one.raw is None else one.raw)
+            + f"</Content><Date>{one.date}</Date><Sca></Sca><SaveType>4</SaveType>"
+            "<Priority>0</Priority><SmsType>1</SmsType></Message>".encode()
             for one in shown
         )
-        return (
-            f"<response><Count>{len(shown)}</Count><Messages>{rows}</Messages></response>".encode()
-        )
+        head = f"<response><Count>{len(shown)}</Count><Messages>".encode()
+        return head + rows + b"</Messages></response>"
 
     def _delete(self, index: int) -> bytes:
         if self.faults.refuse_deletion:

@@ -21,7 +21,7 @@ from daemon.runtime.log import Log
 from daemon.runtime.system import SystemClock
 from daemon.store import shop as shop_rows
 from daemon.wire import MessageState
-from tests.fakes.hilink_stick import B_WITH_PASSWORD, FakeStick, Faults
+from tests.fakes.hilink_stick import B_WITH_PASSWORD, LOCAL, SIM, FakeStick, Faults
 from tests.fakes.receipts import MTN_SENDER, Receipt, mtn_receipts
 from tests.fakes.shop import OWNER, FakeShop
 from tests.fakes.waiting import until
@@ -218,6 +218,78 @@ async def test_times_without_zone_are_those_of_the_setting(tmp_path: Path) -> No
             )
             lagos = at - timedelta(hours=1)
             assert sent == [None, int(lagos.timestamp()) * 1_000_000]
+
+
+ODD_DATES = (
+    "1970-01-01 00:00:12",
+    "1980-01-06 00:00:12",
+    "2090-06-01 00:00:00",
+    "0001-01-01 00:00:00",
+    "9999-12-31 23:59:59",
+    "",
+)
+
+
+@pytest.mark.parametrize("timezone", ["Africa/Lagos", "America/Lima"])
+async def test_message_with_an_odd_date_or_none_is_stored_without_time_beside_good_ones(
+    tmp_path: Path, timezone: str
+) -> None:
+    with FakeStick() as stick:
+        [first, last] = receipts(2)
+        receive(stick, first)
+        for number, date in enumerate(ODD_DATES):
+            stick.receive("+233200000001", f"hello {number}", now()).date = date
+        receive(stick, last)
+        async with running(tmp_path, stick, settings(stick, timezone=timezone)) as ran:
+            await until(lambda: not stick.messages)
+            assert ran.state == "ready"
+            odd = await ran.shop.values(
+                "SELECT sent_at FROM messages WHERE sender = '+233200000001'"
+            )
+            assert odd == [None] * len(ODD_DATES)
+            good = await ran.shop.values(
+                f"SELECT sent_at IS NOT NULL FROM messages WHERE sender = '{MTN_SENDER}'"
+            )
+            assert good == [1, 1]
+
+
+ODD_CHARACTERS = {
+    b"one &#12; two": "one \ufffd two",
+    b"one \x0f two": "one \ufffd two",
+    b"one &#xf; two": "one \ufffd two",
+    b"one \x00 two": "one \ufffd two",
+    b"half \xed\xa0\xbd": "half \ufffd",
+    b"half &#xD83D;": "half \ufffd",
+    b"whole &#55357;&#56841;": "whole \U0001f609",
+    b"octet \xff": "octet \ufffd",
+    b"&#65535; and &#65534;": "\ufffd and \ufffd",
+    b"AT&T <wins>": "AT&T <wins>",
+    b"&nbsp;": "&nbsp;",
+    b"&#99999999999999999999;": "\ufffd",
+}
+
+
+@pytest.mark.parametrize("box", [LOCAL, SIM])
+async def test_one_odd_character_does_not_stop_the_stick(tmp_path: Path, box: int) -> None:
+    with FakeStick() as stick:
+        [first, last] = receipts(2)
+        stick.receive(first.sender, first.text, first.sent_at, box)
+        for number, raw in enumerate(ODD_CHARACTERS):
+            # The same text at the same second is one message.
+            at = now() - timedelta(seconds=number)
+            stick.receive("+233200000001", "", at, box).raw = raw
+        stick.receive(last.sender, last.text, last.sent_at, box)
+        async with running(tmp_path, stick) as ran:
+            await until(lambda: not stick.messages)
+            assert ran.state == "ready"
+            bodies = await ran.shop.values(
+                "SELECT body FROM messages WHERE sender = '+233200000001' ORDER BY seq"
+            )
+            assert sorted(bodies) == sorted(ODD_CHARACTERS.values())
+            good = await ran.shop.values(
+                f"SELECT body FROM messages WHERE sender = '{MTN_SENDER}' ORDER BY seq"
+            )
+            assert good == [first.text, last.text]
 
 
 async def test_missing_extra_is_told_with_what_to_type(

@@ -4,10 +4,24 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
+from xml.parsers.expat import ExpatError
 
 import pytest
+from huawei_lte_api.Session import Session
+from hypothesis import given
+from hypothesis import strategies as st
+from requests import Response
 
-from daemon.modem.hilink import Fault, HiLinkError, Stick
+from daemon.modem.hilink import (
+    Fault,
+    HiLinkError,
+    Stick,
+    _fault_of,
+    _listed,
+    _message,
+    readable,
+)
 from daemon.runtime.system import SystemClock
 from tests.fakes.hilink_stick import (
     B_WITH_PASSWORD,
@@ -48,6 +62,7 @@ async def test_every_firmware_tells_who_it_is_lists_and_deletes(firmware: Firmwa
         assert len(listed) == len(fake.messages)
         assert [one.date for one in listed] == sorted(one.date for one in listed)
         for one in listed:
+            assert one.index is not None
             await stick.delete(one.index)
         assert fake.messages == []
         assert await stick.messages() == []
@@ -186,3 +201,40 @@ async def test_missing_sim_and_pin_are_told() -> None:
         with FakeStick(E3372, sim_state=state) as fake:
             _, health = await client(fake).connect(None)
             assert health.sim == said
+
+
+def parsed(answer: bytes) -> Any:
+    """Return what the library reads in an answer."""
+    response = Response()
+    response._content = answer
+    return Session._process_response_data(response)
+
+
+@given(st.lists(st.binary(max_size=60), max_size=4))
+def test_whatever_stands_in_messages_the_list_is_read(contents: list[bytes]) -> None:
+    rows = b"".join(
+        b"<Message><Index>%d</Index><Phone>AMA</Phone><Content>%b</Content></Message>" % (at, text)
+        for at, text in enumerate(contents)
+        if b"<" not in text
+    )
+    answer = parsed(readable(b"<response><Messages>%b</Messages></response>" % rows))
+    listed = _listed(answer["response"])
+    assert len(listed) == sum(b"<" not in text for text in contents)
+    for one in listed:
+        _message("local", one)
+
+
+@given(st.binary(max_size=500))
+def test_any_answer_is_made_readable(body: bytes) -> None:
+    readable(body)
+
+
+def test_long_answers_of_open_tags_take_no_quadratic_time() -> None:
+    for piece in (b"<Content>", b"</Phone>", b"<Content><Phone>", b"&"):
+        readable(piece * (4_000_000 // len(piece)))
+
+
+def test_error_number_of_a_parser_is_not_one_of_the_stick() -> None:
+    with pytest.raises(ExpatError) as broken:
+        parsed(b"<response>&#15;</response>")
+    assert _fault_of(broken.value).fault is Fault.AWAY

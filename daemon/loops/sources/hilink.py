@@ -141,7 +141,11 @@ class HiLinkSource:
                 part
                 for one in batch
                 for part in text_parts(
-                    one.sender, one.text, self._sent_at(one.date), storage=one.box, slot=one.index
+                    one.sender,
+                    one.text,
+                    self._sent_at(one.date),
+                    storage=one.box,
+                    slot=one.index or 0,
                 )
             ]
             while not await self._handover.store(source, parts):
@@ -153,7 +157,7 @@ class HiLinkSource:
 
     async def _delete(self, listed: list[StickMessage]) -> None:
         for one in listed:
-            if one not in self._durable:
+            if one not in self._durable or one.index is None:
                 continue
             self._beat()
             try:
@@ -181,9 +185,9 @@ class HiLinkSource:
         assert self._zone is not None, "the zone is read with the identity"
         try:
             local = datetime.strptime(date, DATE_FORMAT).replace(tzinfo=self._zone)
-        except ValueError:
+            return to_us(local.astimezone(UTC))
+        except (ValueError, OverflowError):
             return None
-        return to_us(local.astimezone(UTC))
 
     async def _identify(self, identity: StickIdentity, health: StickHealth) -> None:
         """Record the stick's identity, if that is new, and its health."""
