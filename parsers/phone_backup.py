@@ -4,18 +4,20 @@ Three forms: the XML of "SMS Backup & Restore" for Android (`<sms address= date=
 a header line, and one PDU in hex per line. No I/O: text in, messages out.
 
 XML is read by expat, and a file with a document type is rejected: without one there are no custom entities to expand
-(XML 1.0, 2.8 and 4.4), and no backup has one. The backup writes an emoji as the two numbers of a surrogate pair, which
-XML does not allow; they are joined first.
+(XML 1.0, 2.8 and 4.4), and no backup has one. Backups have numbers of characters that XML does not allow; they are made
+readable first (`parsers.xml_text`).
 """
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import chain
 from typing import Any, Final
 from xml.parsers import expat
+
+from parsers.xml_text import clean_xml
 
 XML, CSV, PDU = "android-xml", "csv", "pdu"
 FORMS: Final = (XML, CSV, PDU)
@@ -34,7 +36,6 @@ _NOTHING: Final = ("", "null", "0")
 _SECONDS_MAX: Final = 10**11
 """A larger number is in milliseconds."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_CODES: Final = re.compile(r"&#(5[5-7]\d{3});(?:&#(5[67]\d{3});)?")
 _PAIR_CHARACTERS: Final = 20
 """The most characters that the two numbers of a surrogate pair take."""
 
@@ -56,6 +57,13 @@ class BackupMessage:
     line: int
     body: dict[str, Any]
     problem: str = ""
+
+
+def encoding_of(begin: bytes) -> str:
+    """Return the encoding of a file that begins with these octets. Decode it with `errors="replace"`."""
+    if begin[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    return {b"<\x00": "utf-16-le", b"\x00<": "utf-16-be"}.get(begin[:2], "utf-8")
 
 
 def messages_of(chunks: Iterable[str], form: str | None, zone: tzinfo) -> Iterator[BackupMessage]:
@@ -91,8 +99,8 @@ def _of_xml(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
     def element(name: str, attributes: dict[str, str]) -> None:
         if name == "sms" and attributes.get("type", "") in _RECEIVED:
             sent = attributes.get("date_sent", "")
-            date = attributes.get("date", "") if sent in _NOTHING else sent
-            values = (attributes.get("address"), attributes.get("body"), date)
+            dates = [*([] if sent in _NOTHING else [sent]), attributes.get("date", "")]
+            values = (attributes.get("address"), attributes.get("body"), dates)
             smsc = attributes.get("service_center")
             waiting.append(_found(parser.CurrentLineNumber, values, smsc, zone))
 
@@ -123,17 +131,8 @@ def _paired(pieces: Iterable[str]) -> Iterator[str]:
         if "&" in text[-_PAIR_CHARACTERS:]:
             end = max(text.rfind(" "), text.rfind("\n")) + 1
         kept = text[end:]
-        yield _CODES.sub(_character, text[:end])
-    yield _CODES.sub(_character, kept)
-
-
-def _character(match: re.Match[str]) -> str:
-    high, low = int(match[1]), int(match[2] or 0)
-    if 0xD800 <= high < 0xDC00 <= low < 0xE000:
-        return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))
-    if 0xD800 <= high < 0xE000:
-        return "\ufffd" + (f"&#{low};" if low and not 0xD800 <= low < 0xE000 else "")
-    return match[0]
+        yield clean_xml(text[:end])
+    yield clean_xml(kept)
 
 
 def _of_csv(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
@@ -150,7 +149,7 @@ def _of_csv(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
                 padded = [*cells, *[""] * (len(header) - len(cells))]
                 found = {name: padded[place] for name, place in places.items()}
                 if found.get("type", "").strip().casefold() in _RECEIVED:
-                    values = (found["sender"], found["text"], found["date"])
+                    values = (found["sender"], found["text"], [found["date"]])
                     yield _found(begin, values, found.get("smsc"), zone)
             begin = reader.line_num + 1
     except csv.Error as problem:
@@ -189,15 +188,15 @@ def _lines(pieces: Iterable[str]) -> Iterator[str]:
 
 
 def _found(
-    line: int, values: tuple[str | None, str | None, str], smsc: str | None, zone: tzinfo
+    line: int, values: tuple[str | None, str | None, Sequence[str]], smsc: str | None, zone: tzinfo
 ) -> BackupMessage:
-    sender, text, date = values
+    """Return a message with the first of its dates that is a time: a phone writes -1 for an unknown one."""
+    sender, text, dates = values
     if not sender or not sender.strip() or text is None:
         return BackupMessage(line, {}, "it has no sender or no text")
-    try:
-        at = _moment(date.strip(), zone)
-    except (ValueError, OverflowError):
-        why = f"{date!r} is not a time; write milliseconds since 1970, or ISO 8601"
+    at = next((found for date in dates if (found := _moment(date.strip(), zone)) is not None), None)
+    if at is None:
+        why = f"{dates[-1]!r} is not a time; write milliseconds since 1970, or ISO 8601"
         return BackupMessage(line, {}, why)
     body = {"sender": sender.strip(), "text": text, "sent_at": _stamp(at)}
     if smsc is not None and smsc.strip() not in _NOTHING:
@@ -205,12 +204,16 @@ def _found(
     return BackupMessage(line, body)
 
 
-def _moment(text: str, zone: tzinfo) -> datetime:
-    if text.isascii() and text.isdigit():
-        number = int(text)
-        return _EPOCH + timedelta(milliseconds=number if number > _SECONDS_MAX else number * 1000)
-    at = datetime.fromisoformat(text)
-    return (at if at.tzinfo is not None else at.replace(tzinfo=zone)).astimezone(UTC)
+def _moment(text: str, zone: tzinfo) -> datetime | None:
+    try:
+        if text.isascii() and text.isdigit():
+            number = int(text)
+            ms = number if number > _SECONDS_MAX else number * 1000
+            return _EPOCH + timedelta(milliseconds=ms)
+        at = datetime.fromisoformat(text)
+        return (at if at.tzinfo is not None else at.replace(tzinfo=zone)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _stamp(at: datetime) -> str:

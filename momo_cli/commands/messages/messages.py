@@ -23,7 +23,7 @@ from momo_cli.show.words import state as state_cell
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
 from momo_cli.times import stamp
-from parsers.phone_backup import CHUNK, FORMS, BackupError, BackupMessage, messages_of
+from parsers.phone_backup import CHUNK, FORMS, BackupError, BackupMessage, encoding_of, messages_of
 
 _FIELDS: Final = (
     "id state kind provider sender line device_id amount=fields.amount",
@@ -258,7 +258,12 @@ def _opened(terminal: Terminal, path: str, stack: ExitStack) -> IO[str]:
     """Open the file; copy stdin to a temporary one, because it is read twice."""
     with file_errors(path):
         if path != STDIN:
-            return stack.enter_context(open(path, encoding="utf-8", newline=""))  # noqa: PTH123  # pathlib is not needed here
+            with open(path, "rb") as octets:  # noqa: PTH123  # pathlib is not needed here
+                encoding = encoding_of(octets.read(2))
+            # One odd octet becomes U+FFFD and does not refuse the other messages.
+            return stack.enter_context(
+                open(path, encoding=encoding, errors="replace", newline="")  # noqa: PTH123  # the same
+            )
         unnamed = tempfile.TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115  # the stack closes it
         kept = stack.enter_context(unnamed)
         while piece := terminal.stdin.read(CHUNK):

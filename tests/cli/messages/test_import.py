@@ -1,5 +1,6 @@
 """`momo messages import`: backups in every format, invalid ones, and the requests to the daemon."""
 
+import contextlib
 import io
 import json
 from datetime import UTC
@@ -7,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon import wire
-from parsers.phone_backup import BackupError, BackupMessage, messages_of
+from parsers.phone_backup import FORMS, BackupError, BackupMessage, messages_of
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
@@ -59,6 +62,46 @@ def test_half_a_character_is_no_reason_to_lose_the_message() -> None:
     assert one.body["text"] == "\ufffd \ufffdx \ufffd"
 
 
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("hello &#0;", "hello \ufffd"),
+        ("nice &#xD83D;&#xDE09; and &#3;", "nice \U0001f609 and \ufffd"),
+        ("&#15;&#65535;\x0f", "\ufffd\ufffd\ufffd"),
+        ("AT&T &nbsp;", "AT&T &nbsp;"),
+    ],
+)
+def test_odd_character_in_one_message_leaves_the_others_readable(body: str, text: str) -> None:
+    odd = f'<sms address="+233200000001" date="1" type="1" body="{body}"/>'
+    good = '<sms address="A" date="1" type="1" body="x"/>'
+    for size in (1, 1000):
+        first, second, last = found(f"<smses>{good}\n{odd}\n{good}</smses>", size=size)
+        assert second.body["text"] == text
+        assert first.body == last.body != {}
+
+
+def test_date_of_sending_that_is_none_is_replaced_by_the_date_of_arrival() -> None:
+    [one] = found(
+        '<smses><sms address="A" date="1762070400000" date_sent="-1" type="1" body="x"/></smses>'
+    )
+    assert one.body["sent_at"] == SENT
+
+
+@given(st.text(st.characters(), max_size=500), st.sampled_from([*FORMS, None]))
+def test_any_file_is_read_or_refused_with_its_line(text: str, form: str | None) -> None:
+    with contextlib.suppress(BackupError):
+        found(text, form, size=7)
+
+
+@given(st.text(st.characters(exclude_characters='"<'), max_size=50), st.text(max_size=20))
+def test_any_body_and_date_of_a_message_leaves_the_others_readable(body: str, date: str) -> None:
+    date = date.replace('"', "").replace("<", "")
+    odd = f'<sms address="B" date="{date}" date_sent="{date}" type="1" body="{body}"/>'
+    good = '<sms address="A" date="1" type="1" body="x"/>'
+    read = found(f"<smses>{good}{odd}{good}</smses>", size=7)
+    assert read[0].body == read[2].body != {}
+
+
 LAUGHS = '<!DOCTYPE smses [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>\n'
 OUTSIDE = '<!DOCTYPE smses [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n'
 
@@ -70,7 +113,6 @@ OUTSIDE = '<!DOCTYPE smses [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n'
         (OUTSIDE + '<smses><sms address="A" date="1" type="1" body="&x;"/></smses>', "line 1: it has a document type"),
         ('<smses>\n<sms address="A"\n date=1 />', "line 3: not the XML of a backup"),
         (XML[: XML.index("<mms")], "no element found"),
-        ("<smses>&nbsp;</smses>", "undefined entity"),
     ],
 )  # fmt: skip
 def test_bad_xml_is_refused_with_its_line(text: str, says: str) -> None:
@@ -124,6 +166,29 @@ def file(tmp_path: Path, api: FakeApi) -> str:
     path = tmp_path / "backup.xml"
     path.write_text(XML, encoding="utf-8")
     return str(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_file_in_utf16_is_read_like_one_in_utf8(
+    file: str, api: FakeApi, momo: Momo, encoding: str
+) -> None:
+    Path(file).write_bytes(XML.replace("UTF-8", "UTF-16").encode(encoding))
+    ran = momo("messages", "import", file, "--line", "0244124567", "--json")
+    *rows, _last = map(json.loads, ran.out.splitlines())
+    assert [(row["file_line"], row.get("fate")) for row in rows] == [
+        (4, "new"),
+        (6, "other_sender"),
+        (9, None),
+    ]
+
+
+def test_octet_that_is_no_text_leaves_the_other_messages_readable(
+    file: str, api: FakeApi, momo: Momo
+) -> None:
+    Path(file).write_bytes(XML.encode().replace(b"Akwaaba", b"Akwaaba \xff"))
+    ran = momo("messages", "import", file, "--line", "0244124567", "--json")
+    *rows, _last = map(json.loads, ran.out.splitlines())
+    assert [row.get("fate") for row in rows] == ["new", "other_sender", None]
 
 
 def test_each_message_is_told_and_the_last_line_is_the_sum(
