@@ -107,7 +107,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
         404, "There is no such phone.", "List the phones with `momo sims list`."
     ),
     _E.APPROVED_PAYER_NOT_FOUND: Spec(
-        404, "There is no such approved payer.", "List them with `momo payers list`."
+        404, "There is no such approved payer.", "List them with `momo review payers list`."
     ),
     _E.KEY_NOT_FOUND: Spec(
         404, "There is no such API key.", "List the keys with `momo keys list`."

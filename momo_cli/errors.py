@@ -57,7 +57,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.SESSION_REQUIRED: Row(AUTH, _STATUS),
     _E.SECRET_KEY_REQUIRED: Row(AUTH, _STATUS),
     _E.LIVE_KEY_REQUIRED: Row(AUTH, _STATUS),
-    _E.INVALID_PASSWORD: Row(AUTH, ("momo {typed}", "momo password set")),
+    _E.INVALID_PASSWORD: Row(AUTH, ("momo {typed}", "momo users password")),
     _E.SECOND_FACTOR_REQUIRED: Row(AUTH, ("momo users list",)),
     _E.ROLE_REQUIRED: Row(AUTH, ("momo users list",)),
     _E.FORM_REFUSED: Row(AUTH, ("momo open",)),
@@ -75,7 +75,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.DEVICE_NOT_FOUND: Row(NOT_FOUND, ("momo sims list",)),
     _E.MESSAGE_NOT_FOUND: Row(NOT_FOUND, ("momo messages list",)),
     _E.NOTICE_NOT_FOUND: Row(NOT_FOUND, ("momo notices list --all",)),
-    _E.APPROVED_PAYER_NOT_FOUND: Row(NOT_FOUND, ("momo payers list",)),
+    _E.APPROVED_PAYER_NOT_FOUND: Row(NOT_FOUND, ("momo review payers list",)),
     _E.KEY_NOT_FOUND: Row(NOT_FOUND, ("momo keys list",)),
     _E.USER_NOT_FOUND: Row(NOT_FOUND, ("momo users list",)),
     _E.ROUTE_NOT_FOUND: Row(NOT_FOUND, _VERSION, f"this daemon cannot do that{_OLDER}"),
@@ -183,7 +183,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.BACKUP_NOT_FOUND: Row(NOT_FOUND, ("momo backup list",), "there is no such backup"),
     _E.CERTIFICATE_NOT_FOUND: Row(
         NOT_FOUND,
-        ("momo certificate create",),
+        ("momo daemon certificate create",),
         "this shop has no certificate of its own yet",
     ),
     _E.BACKUP_FAILED: Row(

@@ -23,7 +23,7 @@ from daemon.runtime.system import SystemClock
 
 
 def certificate_command(options: argparse.Namespace, places: wire.Places) -> int:
-    """Run the command, for `momo certificate`; it needs no daemon."""
+    """Run the command, for `momo daemon certificate`; it needs no daemon."""
     home = places.home
     if not is_set_up(places, os.environ):
         raise StartError(
@@ -43,11 +43,11 @@ def certificate_command(options: argparse.Namespace, places: wire.Places) -> int
             data["certificate"] = certificate.hex() if options.der else certificate.decode()
     except NameRefused as error:
         raise StartError(
-            wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo certificate create --help"
+            wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo daemon certificate create --help"
         ) from error
     except CertificateError as error:
         raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo certificate create"
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo daemon certificate create"
         ) from error
     print_json({"success": True, "data": data})
     return EXIT_OK
@@ -60,6 +60,6 @@ def _existing(home: str) -> Facts:
             wire.ErrorCode.CERTIFICATE_NOT_FOUND,
             EXIT_NOT_FOUND,
             "this shop has no certificate of its own yet",
-            "momo certificate create",
+            "momo daemon certificate create",
         )
     return facts

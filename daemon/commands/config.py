@@ -62,7 +62,7 @@ def _add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
 
 
 def logs_command(options: argparse.Namespace, places: wire.Places) -> int:
-    """Print the log's rows, for `momo logs` without a daemon; `momo` has checked the flags."""
+    """Print the log's rows, for `momo daemon logs` without a daemon; `momo` has checked the flags."""
     wanted = log.LogFilter(
         since=options.since,
         level=options.level or log.LEVELS[0],

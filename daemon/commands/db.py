@@ -1,4 +1,4 @@
-"""Command `db`: read-only SQL over the shop's own database, for `momo db`. The daemon need not run."""
+"""Command `db`: read-only SQL over the shop's own database, for `momo data`. The daemon need not run."""
 
 import argparse
 import os
@@ -34,10 +34,12 @@ def db_command(options: argparse.Namespace, places: wire.Places) -> int:
         ) as sql:
             print_json({"success": True, **_do(options, sql)})
     except SqlRefused as error:
-        raise StartError(wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo db schema") from error
+        raise StartError(
+            wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo data schema"
+        ) from error
     except OSError as error:
         raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{options.name}: {error.strerror}", "momo db export --help"
+            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, f"{options.name}: {error.strerror}", "momo data copy --help"
         ) from error  # fmt: skip
     return EXIT_OK
 

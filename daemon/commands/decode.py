@@ -21,7 +21,7 @@ from daemon.runtime.system import SystemClock
 
 
 def decode_command(options: argparse.Namespace, _places: wire.Places) -> int:
-    """Decode the PDUs on stdin, for `momo parse --pdu`, without opening or storing anything."""
+    """Decode the PDUs on stdin, for `momo messages parse --pdu`, without opening or storing anything."""
     groups = [json.loads(line) for line in sys.stdin if line.strip()]
     print_json({"success": True, "data": decode(groups, join=options.join)})
     return EXIT_OK
@@ -68,7 +68,7 @@ def _message(parts: Sequence[Deliver]) -> dict[str, Any]:
 
 
 def verify_command(_options: argparse.Namespace, _places: wire.Places) -> int:
-    """Check a webhook from stdin, for `momo verify`, without opening or storing anything."""
+    """Check a webhook from stdin, for `momo deliveries verify`, without opening or storing anything."""
     given = json.load(sys.stdin)
     at = given["at"]
     now_us = SystemClock().now_us() if at is None else at * SECOND_US

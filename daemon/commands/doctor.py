@@ -80,7 +80,7 @@ def _bundle(
 
 
 def upgrade_check_command(_options: argparse.Namespace, places: wire.Places) -> int:
-    """Compare the database with this program, for `momo upgrade-check`, without changing anything."""
+    """Compare the database with this program, for `momo daemon upgrade-check`, without changing anything."""
     refuse_on_server(
         places, os.environ, "the daemon upgrades it at its start; make a backup with pg_dump before"
     )

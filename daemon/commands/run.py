@@ -51,7 +51,7 @@ def run_command(options: argparse.Namespace, places: wire.Places) -> int:
     except BaseException as error:  # noqa: BLE001 -- the last handler: any error goes to the crash file
         written = crash_file.write(places, error, from_us(SystemClock().now_us()))
         print(f"error: {describe_error(error)}  [INTERNAL_ERROR]", file=sys.stderr)
-        next_step = "momo logs"
+        next_step = "momo daemon logs"
         if written is not None:
             print(f"the details are in {written}", file=sys.stderr)
             next_step = "momo doctor --bundle momo-doctor.tar.gz"

@@ -76,7 +76,7 @@ async def _set_password(places: wire.Places) -> int:
         await set_new(shop.store, clock, f"local:{os.getuid()}", password("-"), at_machine=True)
     except Refusal as refusal:
         code = EXIT_CONFIG if refusal.code is wire.ErrorCode.NOT_SET_UP else EXIT_USAGE
-        raise StartError(refusal.code, code, refusal.message, "momo password set") from refusal
+        raise StartError(refusal.code, code, refusal.message, "momo users password") from refusal
     finally:
         shop.close()
     print_json({"success": True, "data": {"changed": True}})

@@ -186,14 +186,14 @@ PAGES: Final[tuple[Page, ...]] = (
         "rule_new",
         MANAGERS,
         rules.show_new,
-        command="momo rules add {id} FIELD OP VALUE",
+        command="momo endpoints rules add {id} FIELD OP VALUE",
     ),
     Page(
         "/dash/webhooks/{id}/rules/{rule}",
         "rule_edit",
         MANAGERS,
         rules.show_one,
-        command="momo rules update {id} {rule} FIELD OP VALUE",
+        command="momo endpoints rules update {id} {rule} FIELD OP VALUE",
     ),
     Page(
         "/dash/webhooks/{id}/deliveries",
@@ -253,9 +253,7 @@ PAGES: Final[tuple[Page, ...]] = (
         ("delivery",),
         command="momo deliveries gap --endpoint ID, momo replay --endpoint ID --from TIME --dry-run",
     ),
-    Page(
-        "/dash/routes", "route", READERS, routes.show, "webhooks", command="momo routes explain REF"
-    ),
+    Page("/dash/routes", "route", READERS, routes.show, "webhooks", command="momo tx routes REF"),
     # Lines
     Page("/dash/lines", "lines", READERS, lines.show_list, "lines", ("line",), "momo lines"),
     Page(
@@ -313,7 +311,7 @@ PAGES: Final[tuple[Page, ...]] = (
         MANAGERS,
         statement.show,
         "books",
-        command="momo statement import FILE.csv --line NUMBER",
+        command="momo data statement FILE.csv --line NUMBER",
     ),
     # Upkeep
     Page(
@@ -337,7 +335,7 @@ PAGES: Final[tuple[Page, ...]] = (
         READERS,
         journal.show,
         "upkeep",
-        command="momo export audit",
+        command="momo data export audit",
     ),
     Page(
         "/dash/health",
@@ -451,13 +449,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/dash/messages/{id}/confirm",
         Operation.MANAGE_MESSAGES,
         messages.confirm,
-        "momo templates confirm {id}",
+        "momo messages templates confirm {id}",
     ),
     Action(
         "/dash/messages/{id}/unconfirm",
         Operation.MANAGE_MESSAGES,
         messages.unconfirm,
-        "momo templates list",
+        "momo messages templates list",
     ),
     Action("/dash/login", None, login.log_in),
     Action("/dash/login/code", None, login.send_code),
@@ -567,19 +565,19 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/dash/webhooks/{id}/rules/new",
         Operation.MANAGE_WEBHOOKS,
         rules.create,
-        "momo rules add {id} FIELD OP VALUE",
+        "momo endpoints rules add {id} FIELD OP VALUE",
     ),
     Action(
         "/dash/webhooks/{id}/rules/{rule}",
         Operation.MANAGE_WEBHOOKS,
         rules.change,
-        "momo rules update {id} {rule} FIELD OP VALUE",
+        "momo endpoints rules update {id} {rule} FIELD OP VALUE",
     ),
     Action(
         "/dash/webhooks/{id}/rules/{rule}/remove",
         Operation.MANAGE_WEBHOOKS,
         rules.remove,
-        "momo rules remove {id} {rule}",
+        "momo endpoints rules remove {id} {rule}",
     ),
     Action(
         "/dash/deliveries/{id}/redeliver",
@@ -622,9 +620,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/dash/statement",
         Operation.COMPARE_STATEMENT,
         statement.compare,
-        "momo statement import FILE.csv --line NUMBER",
+        "momo data statement FILE.csv --line NUMBER",
     ),
-    Action("/dash/first/shop", Operation.MANAGE_USERS, first_run.begin, "momo password set"),
+    Action("/dash/first/shop", Operation.MANAGE_USERS, first_run.begin, "momo users password"),
     Action("/dash/users", Operation.MANAGE_USERS, users.add, "momo users add NAME ROLE"),
     Action(
         "/dash/users/{id}",

@@ -40,24 +40,29 @@ def _own(system: System) -> Check:
     try:
         facts = own_certificate.read_facts(system.shop.home)
     except CertificateError as error:
-        return Check(ID, Status.FAIL, str(error), "momo certificate create")
+        return Check(ID, Status.FAIL, str(error), "momo daemon certificate create")
     if facts is None:
         return Check(
-            ID, Status.FAIL, "the facts of the certificate are missing", "momo certificate create"
+            ID,
+            Status.FAIL,
+            "the facts of the certificate are missing",
+            "momo daemon certificate create",
         )
     if now_s >= facts.ends_s:
         return Check(
-            ID, Status.FAIL, f"it ended on {_day(facts.ends_s)}", "momo certificate create"
+            ID, Status.FAIL, f"it ended on {_day(facts.ends_s)}", "momo daemon certificate create"
         )
     if facts.ca_ends_s - now_s < own_certificate.CA_WARN_DAYS * _DAY_S:
         return Check(
             ID,
             Status.WARN,
             f"the shop's CA ends on {_day(facts.ca_ends_s)}: phones need a new one",
-            "momo certificate create --new-ca",
+            "momo daemon certificate create --new-ca",
         )
     if why := own_certificate.due(facts, system.names(), now_s):
-        return Check(ID, Status.WARN, f"{why}, and was not renewed", "momo certificate create")
+        return Check(
+            ID, Status.WARN, f"{why}, and was not renewed", "momo daemon certificate create"
+        )
     return Check(ID, Status.OK, _covers(facts))
 
 

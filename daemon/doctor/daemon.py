@@ -65,7 +65,7 @@ def _schema(reader: Reader) -> Iterator[Check]:
     try:
         has, known = inspect.schema(reader)
     except MomoError as error:  # made by another version of momo
-        yield Check("upgrade.schema", Status.FAIL, str(error), "momo upgrade-check")
+        yield Check("upgrade.schema", Status.FAIL, str(error), "momo daemon upgrade-check")
         return
     if has < known:
         yield Check(

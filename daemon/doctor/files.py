@@ -35,7 +35,7 @@ def disk_checks(system: System) -> Iterator[Check]:
         yield Check(
             "disk.space", Status.FAIL,
             f"{text}: on a full disk nothing can be stored, and SMS stay on the SIMs",
-            "free some space; momo prune and momo backup prune remove old data",
+            "free some space; momo data prune and momo backup prune remove old data",
         )  # fmt: skip
     elif free < LOW_BYTES:
         yield Check("disk.space", Status.WARN, text, "free some space; momo backup prune")

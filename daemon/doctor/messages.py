@@ -35,7 +35,7 @@ def parser_checks(system: System) -> Iterator[Check]:
     wrong = (
         Check(
             "parser.templates", Status.WARN, f"{file.name}:{problem.line}: {problem.why}",
-            "momo templates list",
+            "momo messages templates list",
         )
         for file in own.files
         for problem in file.loaded.problems

@@ -138,7 +138,7 @@ def _mask_all(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> Map
 def _name_component(
     _logger: Any, _method: str, line: MutableMapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Add the members that `momo logs` uses: the type `item`, and the component (the event's part before the dot)."""
+    """Add the members that `momo daemon logs` uses: the type `item`, and the component (the event's part before the dot)."""
     return {"type": "item", "component": str(line["event"]).partition(".")[0], **line}
 
 

@@ -257,7 +257,7 @@ def _issue(folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: i
         if not _may_sign(domains, name):
             raise NameRefused(
                 f"the shop's CA may not sign {name}: a new CA is needed, which every phone must install "
-                f"(momo certificate create --new-ca {name})"
+                f"(momo daemon certificate create --new-ca {name})"
             )
     names = list(dict.fromkeys([*given, *_wanted(machine, domains), *LOCAL]))
     if len(names) > NAMES_MAX:
@@ -403,6 +403,8 @@ def _as_certificate_error() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise CertificateError(f"{error.filename} is missing: momo certificate create") from error
+        raise CertificateError(
+            f"{error.filename} is missing: momo daemon certificate create"
+        ) from error
     except (OSError, ValueError) as error:
         raise CertificateError(f"the certificate cannot be made or read: {error}") from error

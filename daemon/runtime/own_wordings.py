@@ -1,6 +1,6 @@
 """The shop's own wordings, read from `templates/*.toml` in its folder and kept in memory.
 
-A bad file stops neither the daemon nor the other files; `momo status` and `momo templates list` report it. A wording in two
+A bad file stops neither the daemon nor the other files; `momo status` and `momo messages templates list` report it. A wording in two
 files counts once. The files are small and few, so all of them are read again when one changes.
 """
 

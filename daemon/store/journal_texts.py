@@ -1,6 +1,6 @@
 """What people typed, and whom they approved, for entries of the journal: read from the rows that have it.
 
-The journal is never changed, so it contains no names, numbers or notes: `momo forget` could not erase them there.
+The journal is never changed, so it contains no names, numbers or notes: `momo data forget` could not erase them there.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,7 @@
 """The command table: name -> (module, summary, panel). Help is made from it and imports no command."""
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Final, NamedTuple
 
 
@@ -38,14 +40,16 @@ COMMANDS: Final[dict[str, Info]] = {
     "review show": Info("payments.review", "Show one review with its evidence", DAY),
     "review approve": Info("payments.review", "Approve a held payment", DAY),
     "review reject": Info("payments.review", "Reject a held payment", DAY),
-    "payers list": Info("messages.payers", "List the payer names approved for a number", DAY),
-    "payers revoke": Info("messages.payers", "Revoke the approval of a payer name", DAY),
+    "review payers list": Info(
+        "messages.payers", "List the payer names approved for a number", DAY
+    ),
+    "review payers revoke": Info("messages.payers", "Revoke the approval of a payer name", DAY),
     "messages list": Info("messages.messages", "List the received SMS", DAY),
     "messages show": Info("messages.messages", "Show one SMS and the values read from it", DAY),
     "messages reparse": Info("messages.messages", "Read unparsed messages again", DAY),
     "messages import": Info("messages.messages", "Import the SMS of an old phone", DAY),
     "messages sample": Info("messages.messages", "Make a sample for the maintainers", DAY),
-    "parse": Info("messages.parse", "Show the values in a pasted message", DAY),
+    "messages parse": Info("messages.parse", "Show the values in a pasted message", DAY),
     "notices list": Info("upkeep.notices", "List the notices", DAY),
     "notices seen": Info("upkeep.notices", "Mark notices as seen", DAY),
     "notices test": Info("upkeep.notices", "Send yourself a test notice", DAY),
@@ -95,12 +99,14 @@ COMMANDS: Final[dict[str, Info]] = {
     "endpoints test": Info("webhooks.endpoints", "Send a test webhook to an endpoint", HOOKS),
     "endpoints reveal": Info("webhooks.endpoints", "Show the signing secret", HOOKS),
     "endpoints rotate": Info("webhooks.endpoints", "Change the signing secret", HOOKS),
-    "rules list": Info("webhooks.rules", "List the rules of an endpoint", HOOKS),
-    "rules add": Info("webhooks.rules", "Add a rule to an endpoint", HOOKS),
-    "rules update": Info("webhooks.rules", "Change a rule", HOOKS),
-    "rules remove": Info("webhooks.rules", "Remove a rule", HOOKS),
-    "rules test": Info("webhooks.rules", "Show which endpoints would get a payment", HOOKS),
-    "routes explain": Info("webhooks.rules", "Show which endpoints got a payment, and why", HOOKS),
+    "endpoints rules list": Info("webhooks.rules", "List the rules of an endpoint", HOOKS),
+    "endpoints rules add": Info("webhooks.rules", "Add a rule to an endpoint", HOOKS),
+    "endpoints rules update": Info("webhooks.rules", "Change a rule", HOOKS),
+    "endpoints rules remove": Info("webhooks.rules", "Remove a rule", HOOKS),
+    "endpoints rules test": Info(
+        "webhooks.rules", "Show which endpoints would get a payment", HOOKS
+    ),
+    "tx routes": Info("webhooks.rules", "Show which endpoints got a payment, and why", HOOKS),
     "deliveries list": Info("webhooks.deliveries", "List the deliveries", HOOKS),
     "deliveries watch": Info("webhooks.deliveries", "Show deliveries as they end", HOOKS),
     "deliveries show": Info("webhooks.deliveries", "Show one delivery", HOOKS),
@@ -136,10 +142,14 @@ COMMANDS: Final[dict[str, Info]] = {
     "keys show": Info("access.keys", "Show one API key", CARE),
     "keys rotate": Info("access.keys", "Replace an API key by a new one", CARE),
     "keys revoke": Info("access.keys", "End an API key at once", CARE),
-    "password set": Info("access.password", "Set a new owner's password", CARE),
-    "certificate create": Info("access.certificate", "Make a certificate for the network", CARE),
-    "certificate show": Info("access.certificate", "Show the shop's own certificate", CARE),
-    "certificate export": Info("access.certificate", "Export the CA for phones to trust", CARE),
+    "users password": Info("access.password", "Set a new owner's password", CARE),
+    "daemon certificate create": Info(
+        "access.certificate", "Make a certificate for the network", CARE
+    ),
+    "daemon certificate show": Info("access.certificate", "Show the shop's own certificate", CARE),
+    "daemon certificate export": Info(
+        "access.certificate", "Export the CA for phones to trust", CARE
+    ),
     "dash share": Info("access.share", "Open the dashboard to the shop's phones", CARE),
     "users list": Info("access.users", "List the users of the dashboard", CARE),
     "users add": Info("access.users", "Add a user of the dashboard", CARE),
@@ -148,21 +158,23 @@ COMMANDS: Final[dict[str, Info]] = {
     "users reset": Info(
         "access.users", "Set a new password of a user, or switch the second factor off", CARE
     ),
-    "templates list": Info("messages.templates", "List your own wordings", CARE),
-    "templates check": Info("messages.templates", "Check a file of wordings", CARE),
-    "templates learn": Info("messages.templates", "Propose a wording from messages", CARE),
-    "templates confirm": Info("messages.templates", "Confirm a wording by a genuine message", CARE),
-    "verify": Info("webhooks.verify", "Check whether a webhook is genuine", HOOKS),
-    "statement import": Info(
+    "messages templates list": Info("messages.templates", "List your own wordings", CARE),
+    "messages templates check": Info("messages.templates", "Check a file of wordings", CARE),
+    "messages templates learn": Info("messages.templates", "Propose a wording from messages", CARE),
+    "messages templates confirm": Info(
+        "messages.templates", "Confirm a wording by a genuine message", CARE
+    ),
+    "deliveries verify": Info("webhooks.verify", "Check whether a webhook is genuine", HOOKS),
+    "data statement": Info(
         "books.statement", "Compare a network's statement with the messages", CARE
     ),
-    "export": Info("books.export", "Export a whole table", CARE),
-    "db tables": Info("upkeep.db", "List the tables of the shop's database", CARE),
-    "db schema": Info("upkeep.db", "List the columns of a table", CARE),
-    "db query": Info("upkeep.db", "Read the shop's database with SQL", CARE),
-    "db export": Info("upkeep.db", "Copy the tables into an SQLite file for other programs", CARE),
-    "forget": Info("upkeep.erasure", "Erase the data of a payer", CARE),
-    "prune": Info("upkeep.erasure", "Erase old data", CARE),
+    "data export": Info("books.export", "Export a whole table", CARE),
+    "data tables": Info("upkeep.db", "List the tables of the shop's database", CARE),
+    "data schema": Info("upkeep.db", "List the columns of a table", CARE),
+    "data query": Info("upkeep.db", "Read the shop's database with SQL", CARE),
+    "data copy": Info("upkeep.db", "Copy the tables into an SQLite file for other programs", CARE),
+    "data forget": Info("upkeep.erasure", "Erase the data of a payer", CARE),
+    "data prune": Info("upkeep.erasure", "Erase old data", CARE),
     "hub init": Info("branches.hub", "Make this shop the hub of branches", CARE),
     "hub end": Info("branches.hub", "Make this hub an ordinary shop again", CARE),
     "hub invite": Info("branches.hub", "Invite a branch", CARE),
@@ -188,8 +200,8 @@ COMMANDS: Final[dict[str, Info]] = {
     "config edit": Info("upkeep.config", "Change the settings in your editor", CARE),
     "config validate": Info("upkeep.config", "Check the settings", CARE),
     "config path": Info("upkeep.config", "Print the path of the settings", CARE),
-    "logs": Info("upkeep.daemon", "Show the log of the daemon", CARE),
-    "upgrade-check": Info("upkeep.doctor", "Show the effect of starting this version", CARE),
+    "daemon logs": Info("upkeep.daemon", "Show the log of the daemon", CARE),
+    "daemon upgrade-check": Info("upkeep.doctor", "Show the effect of starting this version", CARE),
     "service install": Info("upkeep.service", "Install momo as a service", CARE),
     "service uninstall": Info("upkeep.service", "Remove the service", CARE),
     "service status": Info("upkeep.service", "Show the state of the service", CARE),
@@ -207,14 +219,14 @@ COMMANDS: Final[dict[str, Info]] = {
     "help": Info("upkeep.help", "Explain a command or a topic", CARE),
     "version": Info("upkeep.help", "Show the versions", CARE),
 }
-"""All commands; the first of two words is the group."""
+"""All commands; the words before the last one are the group."""
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
-    "tx": ("Transactions: list, show, watch, wait, cancel, replace, send-code", DAY),
-    "review": ("Payments held for review: list, show, approve, reject", DAY),
-    "payers": ("Payer names approved for a number: list, revoke", DAY),
-    "messages": ("The received SMS: list, show, reparse, import, sample", DAY),
-    "templates": ("Your own wordings: list, check, learn, confirm", CARE),
+    "tx": ("Transactions: list, show, watch, wait, cancel, replace, send-code, routes", DAY),
+    "review": ("Payments held for review: list, show, approve, reject, payers", DAY),
+    "review payers": ("Payer names approved for a number: list, revoke", DAY),
+    "messages": ("The received SMS: list, show, parse, reparse, import, sample, templates", DAY),
+    "messages templates": ("Your own wordings: list, check, learn, confirm", CARE),
     "modems": ("Modems: list, show, test, release, name", LINES),
     "sources": ("Sources besides AT modems: list, add, remove, rotate-key", LINES),
     "sims": (
@@ -223,10 +235,12 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     ),
     "methods": ("The numbers that receive payments: add, list, show, update, remove", LINES),
     "endpoints": ("Receivers of webhooks: add, list, show, update, pause, resume, test", HOOKS),
-    "rules": ("The payments that an endpoint gets: list, add, update, remove, test", HOOKS),
-    "routes": ("The endpoints that got a payment: explain", HOOKS),
+    "endpoints rules": (
+        "The payments that an endpoint gets: list, add, update, remove, test",
+        HOOKS,
+    ),
     "deliveries": (
-        "Webhooks sent to endpoints: list, watch, show, attempts, redeliver, curl, gap",
+        "Webhooks sent to endpoints: list, watch, show, attempts, redeliver, verify, curl, gap",
         HOOKS,
     ),
     "dead-letters": (
@@ -234,25 +248,29 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
         HOOKS,
     ),
     "simulate": ("The sandbox: payment, sms, endpoint", CARE),
-    "certificate": ("HTTPS on the shop's network: create, show, export", CARE),
+    "daemon certificate": ("HTTPS on the shop's network: create, show, export", CARE),
     "backup": ("Backups of the database: create, list, verify, prune", CARE),
-    "db": ("The database, read-only: tables, schema, query, export", CARE),
+    "data": (
+        "The shop's data: export, tables, schema, query, copy, statement, forget, prune",
+        CARE,
+    ),
     "keys": ("API keys: create, list, show, rotate, revoke", CARE),
-    "statement": ("Statements of a network: import", CARE),
     "hub": (
         "Head office of many shops: init, end, invite, status, release, send-sms, forget, set",
         CARE,
     ),
     "branch": ("A shop of a head office: join, status, leave, restore", CARE),
-    "password": ("The owner's password: set", CARE),
     "dash": ("The dashboard on the shop's network: share", CARE),
-    "users": ("Users of the dashboard: list, add, role, disable, reset", CARE),
+    "users": ("Users of the dashboard: list, add, role, disable, reset, password", CARE),
     "notices": ("Messages for you: list, seen, test, password", DAY),
     "config": ("The settings: show, get, set, edit, validate, path", CARE),
     "service": ("momo as a service: install, uninstall, status, start, stop, restart, logs", CARE),
-    "daemon": ("The daemon: run, start, stop, restart, status", CARE),
+    "daemon": (
+        "The daemon: run, start, stop, restart, status, logs, certificate, upgrade-check",
+        CARE,
+    ),
 }
-"""The first words of two-word commands: summary and panel."""
+"""The words before the last one of a command: summary and panel."""
 
 ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "ls": ("list",),
@@ -261,3 +279,34 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "reload": ("restart",),
 }
 """Aliases, each with the words it may stand for; the first one that the group has is used."""
+
+RUNNABLE: Final = frozenset(
+    (*COMMANDS, *(name for name in GROUPS if " " in name or f"{name} list" in COMMANDS))
+)
+"""What may stand behind `momo` in a text that names a command: all of it, or its first two words."""
+_LONGEST: Final = max(len(name.split()) for name in COMMANDS)
+
+
+def meanings(word: str) -> tuple[str, ...]:
+    """Return the words that a word stands for: itself first, then those of an alias."""
+    return (word, *ALIASES.get(word, ()))
+
+
+def find_name(words: Sequence[str]) -> str:
+    """Return the longest command or group that the words begin with, without aliases; empty if there is none."""
+    for count in range(min(len(words), _LONGEST), 0, -1):
+        for meant in product(*map(meanings, words[:count])):
+            if (name := " ".join(meant)) in COMMANDS or name in GROUPS:
+                return name
+    return ""
+
+
+def words_after(prefix: str) -> dict[str, tuple[str, str]]:
+    """Return the words that can follow the prefix, with summary and panel."""
+    start = f"{prefix} " if prefix else ""
+    found: dict[str, tuple[str, str]] = {}
+    for full, info in COMMANDS.items():
+        if full.startswith(start):
+            word, _, more = full.removeprefix(start).partition(" ")
+            found.setdefault(word, GROUPS[start + word] if more else (info.summary, info.panel))
+    return found

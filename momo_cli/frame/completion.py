@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from daemon.wire import Path
 from momo_cli.flags import SWITCHES, VALUED, Flags, Output, lift
-from momo_cli.frame.command_table import ALIASES, COMMANDS, GROUPS
+from momo_cli.frame.command_table import COMMANDS, find_name, words_after
 from momo_cli.text import clean
 
 _LIMIT_S: Final = 0.15
@@ -145,31 +145,18 @@ def _found(words: Sequence[str], current: str, environ: Mapping[str, str]) -> It
 
 def _command(named: Sequence[str]) -> tuple[str | None, Sequence[str]]:
     """Return the command, None if it is not complete, and the words after it."""
-    if not named:
-        return None, ()
-    first = _meant(named[0], {name.split()[0] for name in COMMANDS})
-    if first not in GROUPS:
-        return (first, named[1:]) if first in COMMANDS else (None, ())
-    verbs = {name.split()[1] for name in COMMANDS if name.startswith(f"{first} ")}
-    verb = _meant(named[1], verbs) if len(named) > 1 else ""
-    return (f"{first} {verb}", named[2:]) if verb in verbs else (None, ())
-
-
-def _meant(word: str, known: set[str]) -> str:
-    return next((each for each in (word, *ALIASES.get(word, ())) if each in known), word)
+    name = find_name(named)
+    rest = named[len(name.split()) :]
+    return (name, rest) if name in COMMANDS else (None, rest)
 
 
 def _next_words(named: Sequence[str], current: str) -> Iterator[Found]:
     if current.startswith("-"):
         yield from _flags(())
-    elif not named:
-        yield from ((name, info.summary) for name, info in COMMANDS.items() if " " not in name)
-        yield from ((name, about[0]) for name, about in GROUPS.items())
-    elif len(named) == 1:
-        group = _meant(named[0], set(GROUPS)) + " "
-        for name, info in COMMANDS.items():
-            if name.startswith(group):
-                yield name.removeprefix(group), info.summary
+        return
+    group = find_name(named)
+    if len(group.split()) == len(named):
+        yield from ((word, about) for word, (about, _) in words_after(group).items())
 
 
 def _flags(params: Iterable[Any]) -> Iterator[Found]:

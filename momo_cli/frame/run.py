@@ -13,7 +13,6 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import product
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -24,7 +23,7 @@ from momo_cli import errors, exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import Flags, Output, lift
 from momo_cli.frame import usage_errors
-from momo_cli.frame.command_table import ALIASES, COMMANDS, GROUPS
+from momo_cli.frame.command_table import RUNNABLE, find_name
 from momo_cli.frame.tree import HelpWanted, root
 from momo_cli.show.terminal import Terminal, UnwrittenError, open_terminal
 from momo_cli.text import clean
@@ -44,7 +43,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     if len(argv) == 3 and argv[0] == COMPLETE_WORD:
         return _completed(argv[1], argv[2], environ)
     flags, words = lift(argv, environ)
-    terminal = open_terminal(flags, environ, COMMANDS)
+    terminal = open_terminal(flags, environ, RUNNABLE)
     try:
         code = _pinged(terminal, flags, words) if flags.ping else _guarded(terminal, flags, words)
         terminal.stdout.flush()
@@ -196,12 +195,7 @@ def _error_lines(terminal: Terminal, failure: Failure) -> list[str]:
 
 def _command_of(words: Sequence[str]) -> str:
     """Return the name of the command or group that the words begin with."""
-    plain = [word for word in words if not word.startswith("-")][:2]
-    meant = [(word, *ALIASES.get(word, ())) for word in plain]
-    for full in (*map(" ".join, product(*meant)), *(meant[0] if meant else ())):
-        if full in COMMANDS or full in GROUPS:
-            return full
-    return ""
+    return find_name([word for word in words if not word.startswith("-")])
 
 
 def _crash(terminal: Terminal, defect: Exception) -> int:

@@ -14,11 +14,10 @@ from typing import Final
 from daemon.wire import ErrorCode
 from momo_cli import system
 from momo_cli.errors import Failure
-from momo_cli.frame.command_table import ALIASES
 from momo_cli.show.terminal import Terminal
 
 _ALWAYS: Final = (
-    "backup create", "backup prune", "dead-letters replay-batch", "messages import", "messages reparse", "prune",
+    "backup create", "backup prune", "dead-letters replay-batch", "messages import", "messages reparse", "data prune",
     "replay", "restore",
 )  # fmt: skip
 _WITH_FLAG: Final = {"reconcile": "--from-file", "deliveries redeliver": "--failed"}
@@ -31,8 +30,6 @@ _PAUSE_S: Final = 0.1
 
 def lock_name(command: str, words: Sequence[str]) -> str:
     """Return the name of the lock that a command needs with these words of its command line, "" for none."""
-    first, _, rest = command.partition(" ")
-    command = f"{ALIASES.get(first, (first,))[0]} {rest}".strip()
     flags = {word.partition("=")[0] for word in words}
     if flags & _CHANGE_NOTHING or not (command in _ALWAYS or _WITH_FLAG.get(command, "") in flags):
         return ""

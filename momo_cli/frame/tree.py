@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from momo_cli.frame.command_table import ALIASES, COMMANDS, GROUPS, PANELS
+from momo_cli.frame.command_table import COMMANDS, GROUPS, PANELS, meanings, words_after
 from momo_cli.frame.usage_errors import check_words, no_such_command
 
 _SETTINGS: Final[Mapping[str, Any]] = {"help_option_names": ["-h", "--help"]}
@@ -78,10 +78,14 @@ class LazyGroup(TyperGroup):
     def __init__(self, prefix: str, **kwargs: Any) -> None:  # handed on to Typer
         super().__init__(rich_markup_mode=None, context_settings=dict(_SETTINGS), **kwargs)
         self._prefix = prefix
-        self.commands = {word: TyperCommand(word) for word in _words(prefix)}
+        self.commands = {word: TyperCommand(word) for word in words_after(prefix)}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # as above
-        """Show the help if there are no words."""
+        """Run the list of the group if there is no word of a command; without a list, show the help."""
+        if "list" in self.commands and not (
+            (args and args[0][0] != "-") or {"-h", "--help"} & {*args}
+        ):
+            args = ["list", *args]
         if not args:
             raise HelpWanted(ctx.get_help(), self._prefix, list(self.commands))
         return super().parse_args(ctx, args)
@@ -89,8 +93,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # as above
         """Return the command of the first word, or raise an error that suggests a similar one."""
         if not self._resolve(args[0]):
-            verbs = (full.partition(" ")[::2] for full in COMMANDS)
-            after = [] if self._prefix else [group for group, verb in verbs if verb == args[0]]
+            groups = (full.rpartition(" ") for full in COMMANDS)
+            after = [] if self._prefix else [group for group, _, verb in groups if verb == args[0]]
             raise no_such_command(self._prefix, args[0], self.commands, after)
         return super().resolve_command(ctx, args)
 
@@ -106,13 +110,12 @@ class LazyGroup(TyperGroup):
 
     def _resolve(self, word: str) -> str:
         """Return the command that a word or its alias names; empty if there is none."""
-        meant = (word, *ALIASES.get(word, ()))
-        return next((each for each in meant if each in self.commands), "")
+        return next((each for each in meanings(word) if each in self.commands), "")
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # as above
         """Write the commands by panel, from the table."""
         rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
-        for word, (summary, panel) in _words(self._prefix).items():
+        for word, (summary, panel) in words_after(self._prefix).items():
             rows[panel].append((word, summary))
         for panel, found in rows.items():
             if found:
@@ -139,21 +142,6 @@ def _write_rows(formatter: Any, rows: Sequence[tuple[str, str]], widest: int) ->
                 line = f"{indent}{'':<{room}}"
             line += word + " "
         formatter.write(line.rstrip() + "\n")
-
-
-def _words(prefix: str) -> dict[str, tuple[str, str]]:
-    """Return the words that can follow the prefix, with summary and panel."""
-    found: dict[str, tuple[str, str]] = {}
-    for full, info in COMMANDS.items():
-        words = full.split()
-        if prefix:
-            if words[0] == prefix and len(words) == 2:
-                found[words[1]] = (info.summary, info.panel)
-        elif len(words) == 1:
-            found[full] = (info.summary, info.panel)
-        else:
-            found.setdefault(words[0], GROUPS[words[0]])
-    return found
 
 
 def load(full: str) -> MomoCommand:

@@ -161,7 +161,7 @@ PAYERS: Final = IdKind(
     "approved payer",
     Path.APPROVED_PAYERS,
     ErrorCode.APPROVED_PAYER_NOT_FOUND,
-    "momo payers list",
+    "momo review payers list",
     lambda row: (row.get("phone_number"), row.get("name")),
     page=200,
 )
@@ -205,7 +205,7 @@ def rule_id(client: Client, endpoint: str, typed: str) -> str:
         "rule",
         path_of(Path.RULES, id=endpoint),
         ErrorCode.RULE_NOT_FOUND,
-        f"momo rules list {endpoint}",
+        f"momo endpoints rules list {endpoint}",
         lambda row: (row.get("name"), str(row.get("position"))),
     )
     return id_of(client, kind, typed)

@@ -106,7 +106,7 @@ def _parted(text: str, mark: str) -> Iterator[str]:
 
 
 def describe_message(source: Source, body: str) -> dict[str, Any]:
-    """Return the fields of one message and why it is, or is not, a payment, as `momo parse --json` prints it."""
+    """Return the fields of one message and why it is, or is not, a payment, as `momo messages parse --json` prints it."""
     reading = read_by(source, body)
     row: dict[str, Any] = {
         "kind": str(reading.kind),

@@ -43,7 +43,7 @@ JOBS: Final = (
         "prune",
         "delete data that is older than its retention time",
         "*-*-* 03:10:00",
-        (("prune", "-q", "-y"),),
+        (("data", "prune", "-q", "-y"),),
     ),
     Job(
         "check",

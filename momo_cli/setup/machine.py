@@ -190,7 +190,7 @@ def daemon(setup: Setup) -> Row:
             raise
         return outcome("needs_action", failure.message, "momo service status")
     if started.status == "starting":
-        return outcome("failed", f"It is not ready yet: {started.log}", "momo logs")
+        return outcome("failed", f"It is not ready yet: {started.log}", "momo daemon logs")
     if not fault and setup.restart and started.status == "already_running":
         fault, fix = "It runs with the old settings", "momo daemon restart"
     if fault:

@@ -76,7 +76,7 @@ def _offer_phone(setup: Setup) -> Row:
     name = next(name for number in range(1, 100) if (name := f"phone{number}") not in taken)
     _add_phone(setup, name, networks, may_pay=may_pay)
     _restart(setup)
-    certificate = [] if setup.get("http.tls_cert") else ["momo certificate create"]
+    certificate = [] if setup.get("http.tls_cert") else ["momo daemon certificate create"]
     following = [*certificate, f"momo sources rotate-key {name} --qr", "momo sources list"]
     setup.say(f"  Then type these, in this order; {_DOCUMENT}:")
     for line in following:
@@ -124,5 +124,5 @@ def _restart(setup: Setup) -> None:
     started = start_daemon(setup.client, setup.terminal, (), _RESTART_S, by_service=by_service)
     if started.status == "starting":
         why = f"the daemon is not ready yet: {clean(started.log)}"
-        raise Failure(ErrorCode.UNAVAILABLE, why, next=("momo logs",))
+        raise Failure(ErrorCode.UNAVAILABLE, why, next=("momo daemon logs",))
     setup.restart = False

@@ -44,7 +44,7 @@ def till_of(folder: Path, drawn: int) -> Iterator[Till]:
         AndroidApp("", "", seed=drawn) as app,
         RealShop(folder / "shop") as shop,
     ):
-        made = shop.momo("certificate", "create", "--json")
+        made = shop.momo("daemon", "certificate", "create", "--json")
         assert made.returncode == 0, made.stderr
         file = json.loads(made.stdout)["data"]["path"]
         with Path(shop.places.config).open("a") as settings:

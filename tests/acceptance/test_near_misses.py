@@ -46,12 +46,12 @@ def test_a_mistyped_code_is_taken_by_number_and_a_name_is_approved_once(scene: S
         if asked is first:
             [held] = waiting(shop, 1)
             momo(shop, "review", "approve", held["id"], "--notes", "his wife's number")
-            [payer] = momo(shop, "payers", "list")["data"]
+            [payer] = momo(shop, "review", "payers", "list")["data"]
             assert (payer["name"], payer["phone_number"]) == (NAME, "+233244000111")
 
     def paid() -> bool | None:
         return shop.transaction(second["reference"])["status"] == "SUCCESS" or None
 
     wait_until(paid, SOON_S, "the second order, without a person")
-    momo(shop, "payers", "revoke", payer["id"])
-    assert momo(shop, "payers", "list")["data"] == []
+    momo(shop, "review", "payers", "revoke", payer["id"])
+    assert momo(shop, "review", "payers", "list")["data"] == []

@@ -74,7 +74,7 @@ def test_a_new_wording_is_learnt_confirmed_and_pays_without_a_restart(scene: Sce
     assert momo(shop, "messages", "reparse", "--all-unparsed")["data"]["read"] == []
     password = shop.home / "owner"
     password.write_text("not it\n")
-    confirm = ("templates", "confirm", unread["id"], "--password-file", str(password))
+    confirm = ("messages", "templates", "confirm", unread["id"], "--password-file", str(password))
     momo(shop, *confirm, exits=4)
     password.write_text("correct horse 42\n")
     assert momo(shop, *confirm)["data"]["sender"] == MTN_SENDER
@@ -83,5 +83,5 @@ def test_a_new_wording_is_learnt_confirmed_and_pays_without_a_restart(scene: Sce
     wait_until(
         lambda: shop.transaction(order["reference"])["status"] == "SUCCESS" or None, 20, "paid"
     )
-    listed = momo(shop, "templates", "list")["data"]["files"][0]["wordings"][0]
+    listed = momo(shop, "messages", "templates", "list")["data"]["files"][0]["wordings"][0]
     assert [one["sender"] for one in listed["confirmed"]] == [MTN_SENDER]

@@ -112,11 +112,14 @@ CASES = {
         DECIDED,
         DOES,
     ),
-    "payers list": Case(
-        ("payers", "list"), ("GET", wire.Path.APPROVED_PAYERS), ok([samples.PAYER]), ok([])
+    "review payers list": Case(
+        ("review", "payers", "list"),
+        ("GET", wire.Path.APPROVED_PAYERS),
+        ok([samples.PAYER]),
+        ok([]),
     ),
-    "payers revoke": Case(
-        ("payers", "revoke", samples.PAYER["id"]),
+    "review payers revoke": Case(
+        ("review", "payers", "revoke", samples.PAYER["id"]),
         ("DELETE", f"/v1/approved-payers/{samples.PAYER['id']}"),
         ok({**samples.PAYER, "state": "revoked"}),
         DOES,
@@ -137,14 +140,14 @@ CASES = {
         ok(samples.REPARSED),
         ok({**samples.REPARSED, "read": [], "counts": {}}),
     ),
-    "templates list": Case(
-        ("templates", "list"),
+    "messages templates list": Case(
+        ("messages", "templates", "list"),
         ("GET", wire.Path.LOCAL_TEMPLATES),
         ok(samples.TEMPLATES),
         "it shows every network, with or without wordings",
     ),
-    "templates confirm": Case(
-        ("templates", "confirm", samples.MESSAGE, "--undo"),
+    "messages templates confirm": Case(
+        ("messages", "templates", "confirm", samples.MESSAGE, "--undo"),
         ("POST", f"/local/v1/messages/{samples.MESSAGE}/confirm-wording"),
         ok(samples.CONFIRMED),
         DOES,
@@ -492,14 +495,14 @@ CASES = {
         DOES,
         ("revoked", "already_revoked"),
     ),
-    "prune": Case(
-        ("prune", "--dry-run"),
+    "data prune": Case(
+        ("data", "prune", "--dry-run"),
         ("GET", wire.Path.LOCAL_PRUNE),
         ok(samples.PRUNABLE),
         ok({**samples.PRUNABLE, "counts": {}, "total": 0, "more": False}),
     ),
-    "forget": Case(
-        ("forget", "--payer", "0244124567", "--dry-run"),
+    "data forget": Case(
+        ("data", "forget", "--payer", "0244124567", "--dry-run"),
         ("POST", wire.Path.LOCAL_PAYER_FORGET),
         ok(samples.FORGETTABLE),
         ok({**samples.FORGETTABLE, "counts": {}, "total": 0}),
@@ -510,38 +513,46 @@ CASES = {
         ok(samples.STATUS),
         "it says how the daemon is, or that there is none",
     ),
-    "rules list": Case(
-        ("rules", "list", samples.ENDPOINT["id"]),
+    "endpoints rules list": Case(
+        ("endpoints", "rules", "list", samples.ENDPOINT["id"]),
         ("GET", f"{ENDPOINT}/rules"),
         ok([samples.RULE]),
         ok([]),
     ),
-    "rules add": Case(
-        ("rules", "add", samples.ENDPOINT["id"], "amount", ">=", "50"),
+    "endpoints rules add": Case(
+        ("endpoints", "rules", "add", samples.ENDPOINT["id"], "amount", ">=", "50"),
         ("POST", f"{ENDPOINT}/rules"),
         Says({"success": True, "data": samples.RULE}, 201),
         DOES,
     ),
-    "rules update": Case(
-        ("rules", "update", samples.ENDPOINT["id"], samples.RULE["id"], "--name", "rents"),
+    "endpoints rules update": Case(
+        (
+            "endpoints",
+            "rules",
+            "update",
+            samples.ENDPOINT["id"],
+            samples.RULE["id"],
+            "--name",
+            "rents",
+        ),
         ("PUT", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
         ok(samples.RULE),
         DOES,
     ),
-    "rules remove": Case(
-        ("rules", "remove", samples.ENDPOINT["id"], samples.RULE["id"]),
+    "endpoints rules remove": Case(
+        ("endpoints", "rules", "remove", samples.ENDPOINT["id"], samples.RULE["id"]),
         ("DELETE", f"{ENDPOINT}/rules/{samples.RULE['id']}"),
         Says({"success": True, "deleted": True}),
         DOES,
     ),
-    "rules test": Case(
-        ("rules", "test", "--sample", "{}"),
+    "endpoints rules test": Case(
+        ("endpoints", "rules", "test", "--sample", "{}"),
         ("POST", wire.Path.RULES_TEST),
         ok({"filter": None, **samples.ROUTED}),
         "it says of every endpoint whether it gets it",
     ),
-    "routes explain": Case(
-        ("routes", "explain", samples.REF),
+    "tx routes": Case(
+        ("tx", "routes", samples.REF),
         ("GET", f"/v1/open-collections/payments/{samples.REF}/routing"),
         ok(samples.ROUTING),
         ONE_THING,

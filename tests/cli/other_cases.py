@@ -199,7 +199,7 @@ def _backup(verb: str, *argv: str, missing: Tried, refused: Cell, empty: Tried =
 def _database(verb: str, data: Any, *argv: str) -> Other:
     """Make the row of a command that reads the database; it needs no daemon."""
     return Other(
-        ("db", verb, *argv),
+        ("data", "copy" if verb == "export" else verb, *argv),
         0,
         "there is always a schema",
         _says_no(E.USAGE, 2, f"db {verb}"),
@@ -213,7 +213,7 @@ def _certificate(verb: str, *argv: str, missing: Tried) -> Other:
     program = {f"certificate {verb}": says(OWN_CERTIFICATE), "config get": says(SETTING)}
     program["certificate --der export"] = says({**OWN_CERTIFICATE, "certificate": "3082"})
     return Other(
-        ("certificate", verb, *argv),
+        ("daemon", "certificate", verb, *argv),
         0,
         DOES,
         missing,
@@ -356,24 +356,24 @@ OTHERS = {
         _no(E.ENDPOINT_LIMIT, 5, LISTEN),
         stream=True,
     ),
-    "parse": _alone(
-        "parse", "receipt.txt",
-        empty=Cell(0, argv=("parse", "dump.txt")),
-        missing=_wrong("parse", NO_FILE),
+    "messages parse": _alone(
+        "messages", "parse", "receipt.txt",
+        empty=Cell(0, argv=("messages", "parse", "dump.txt")),
+        missing=_wrong("messages", "parse", NO_FILE),
         refused="it says of any text what it says, and why it is no receipt",
         program={"decode": says([])},
     ),
-    "templates check": _alone(
-        "templates", "check", "wordings.toml",
+    "messages templates check": _alone(
+        "messages", "templates", "check", "wordings.toml",
         empty="a file without a wording is a file without a fault",
-        missing=_wrong("templates", "check", NO_FILE),
-        refused=Cell(6, argv=("templates", "check", "body.json")),
+        missing=_wrong("messages", "templates", "check", NO_FILE),
+        refused=Cell(6, argv=("messages", "templates", "check", "body.json")),
     ),
-    "templates learn": _alone(
-        "templates", "learn", "marked.txt", "--name", "receipt_2027", "--network", "mtn",
+    "messages templates learn": _alone(
+        "messages", "templates", "learn", "marked.txt", "--name", "receipt_2027", "--network", "mtn",
         empty=DOES,
-        missing=_wrong("templates", "learn", NO_FILE, "--name", "a", "--network", "mtn"),
-        refused=_wrong("templates", "learn", "marked.txt", "--name", "a", "--network", "mpesa"),
+        missing=_wrong("messages", "templates", "learn", NO_FILE, "--name", "a", "--network", "mtn"),
+        refused=_wrong("messages", "templates", "learn", "marked.txt", "--name", "a", "--network", "mpesa"),
     ),
     "completion": _alone(
         "completion", "bash", empty=TEXT, missing=_wrong("completion", "tcsh"), refused=NOBODY
@@ -383,10 +383,10 @@ OTHERS = {
     ),
     "modems udev-rule": _alone("modems", "udev-rule", empty=TEXT, missing=TEXT, refused=NOBODY),
     "version": _alone("version", empty=TEXT, missing=TEXT, refused=NOBODY),
-    "verify": _alone(
-        "verify", "request.txt", "--secret-file", "hook.secret",
+    "deliveries verify": _alone(
+        "deliveries", "verify", "request.txt", "--secret-file", "hook.secret",
         empty=ONE_THING,
-        missing=_wrong("verify", "request.txt", "--secret-file", NO_FILE),
+        missing=_wrong("deliveries", "verify", "request.txt", "--secret-file", NO_FILE),
         refused=Cell(6, program={"verify": says({**VALID, "valid": False, "problems": ["old"]})}),
         program={"verify": says(VALID)},
     ),
@@ -407,19 +407,19 @@ OTHERS = {
         {IMPORT: ok({"messages": [samples.IMPORTED], "dry_run": False})},
         stream=True,
     ),
-    "statement import": Other(
-        ("statement", "import", "mtn-november.csv"),
+    "data statement": Other(
+        ("data", "statement", "mtn-november.csv"),
         0,
         Elsewhere("cli/books/test_statement.py::test_where_nothing_differs_it_is_0"),
-        _wrong("statement", "import", NO_FILE),
-        _wrong("statement", "import", "other.csv"),
+        _wrong("data", "statement", NO_FILE),
+        _wrong("data", "statement", "other.csv"),
         {STATEMENT: ok({"entries": [], "noted": True})},
     ),
-    "export": Other(
-        ("export", "transactions"),
+    "data export": Other(
+        ("data", "export", "transactions"),
         0,
         "the line of the columns stands alone",
-        _wrong("export", "cheques"),
+        _wrong("data", "export", "cheques"),
         _no(E.SESSION_REQUIRED, 4, EXPORT),
         {EXPORT: ok([samples.PAID])},
         stream=True,
@@ -453,12 +453,12 @@ OTHERS = {
         program={"backup restore": says(COPY)},
         down=0,
     ),
-    "db tables": _database("tables", [{"table": "shop", "rows": 1, "columns": 5}]),
-    "db schema": _database(
+    "data tables": _database("tables", [{"table": "shop", "rows": 1, "columns": 5}]),
+    "data schema": _database(
         "schema", [{"table": "shop", "column": "id", "type": "INTEGER", "shown": "yes"}], "shop"
     ),
-    "db query": Other(
-        ("db", "query", "SELECT 1 AS n"),
+    "data query": Other(
+        ("data", "query", "SELECT 1 AS n"),
         0,
         Cell(0, program={"db query": (NO_ROWS, 0)}),
         _says_no(E.USAGE, 2, "db query"),
@@ -467,12 +467,12 @@ OTHERS = {
         {"db query": ({**NO_ROWS, "data": [{"n": 1}], "meta": {"columns": ["n"], "more": False}}, 0)},
         down=0,
     ),
-    "db export": _database("export", {"file": "shop.db", "tables": 53, "rows": 12}, "shop.db"),
-    "password set": Other(
-        ("password", "set", "--password-file", "pw.txt"),
+    "data copy": _database("export", {"file": "shop.db", "tables": 53, "rows": 12}, "shop.db"),
+    "users password": Other(
+        ("users", "password", "--password-file", "pw.txt"),
         0,
         DOES,
-        _wrong("password", "set", "--password-file", NO_FILE),
+        _wrong("users", "password", "--password-file", NO_FILE),
         _no(E.VALIDATION_ERROR, 2, ("POST", wire.Path.LOCAL_PASSWORD)),
         {("POST", wire.Path.LOCAL_PASSWORD): ok({})},
         {"password-set": says({})},
@@ -505,13 +505,13 @@ OTHERS = {
         {"setup": says(SETUP)},
         down=0,
     ),
-    "certificate create": _certificate(
+    "daemon certificate create": _certificate(
         "create", "shop.lan", missing=_says_no(E.USAGE, 2, "certificate create")
     ),
-    "certificate show": _certificate(
+    "daemon certificate show": _certificate(
         "show", missing=_says_no(E.CERTIFICATE_NOT_FOUND, 3, "certificate show")
     ),
-    "certificate export": _certificate(
+    "daemon certificate export": _certificate(
         "export", "-", missing=_says_no(E.CERTIFICATE_NOT_FOUND, 3, "certificate export")
     ),
     "sources add": Other(
@@ -585,8 +585,8 @@ OTHERS = {
         "test_logs_become_the_journal_s_program",
         "test_a_machine_without_a_journal_says_where_the_same_lines_are",
     ),
-    "logs": Other(
-        ("logs",),
+    "daemon logs": Other(
+        ("daemon", "logs"),
         0,
         Cell(0, api={("GET", wire.Path.LOCAL_LOGS): Says(NO_LOGS)}),
         FILTER,
@@ -596,8 +596,8 @@ OTHERS = {
         down=0,
         stream=True,
     ),
-    "upgrade-check": Other(
-        ("upgrade-check",),
+    "daemon upgrade-check": Other(
+        ("daemon", "upgrade-check"),
         0,
         "no step to take is an answer like any",
         WHOLE_SHOP,

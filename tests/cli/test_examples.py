@@ -255,7 +255,11 @@ def test_example_of_the_help_does_what_it_says(
     # Commands that write a secret refuse to overwrite a file.
     write_files(
         folder,
-        [file for file in FILES if file in line and (name == "verify" or file != "hook.secret")],
+        [
+            file
+            for file in FILES
+            if file in line and (name == "deliveries verify" or file != "hook.secret")
+        ],
     )
     monkeypatch.chdir(folder)
     out = ""

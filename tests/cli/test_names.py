@@ -30,7 +30,7 @@ SHOWN = [
     name
     for name in CASES
     if name.split()[-1] in ("list", "show")
-    or name in ("lines", "status", "today", "endpoints add", "endpoints test", "rules add", "rules remove", "replay")
+    or name in ("lines", "status", "today", "endpoints add", "endpoints test", "endpoints rules add", "endpoints rules remove", "replay")
 ]  # fmt: skip
 LONG = "Nana Akua Owusu-Ansah Frimpong-Boateng"
 

@@ -236,7 +236,7 @@ async def test_files_that_cannot_be_used_leave_the_old_certificate_in_use(tmp_pa
 
 def test_damaged_files_are_told(tmp_path: Path) -> None:
     home = str(tmp_path)
-    with pytest.raises(CertificateError, match="is missing: momo certificate create"):
+    with pytest.raises(CertificateError, match="is missing: momo daemon certificate create"):
         own_certificate.ca_certificate(home)
     own_certificate.create(home, [], TILL, NOW_S)
     (tmp_path / "tls" / "ca.pem").write_text("nothing")

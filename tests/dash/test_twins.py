@@ -9,7 +9,7 @@ from typer._click.exceptions import UsageError
 from daemon.dash.tables import ACTIONS, PAGES
 from daemon.dash.web.table import Action, Page
 from daemon.wire import Role
-from momo_cli.frame.command_table import COMMANDS
+from momo_cli.frame.command_table import COMMANDS, find_name
 from momo_cli.frame.tree import load
 from tests.dash import places
 from tests.fakes.api import FakeApi
@@ -32,10 +32,9 @@ def taken(call: str) -> None:
     """Parse a call as the program does, with a value for each place; fail if it does not take it."""
     words = shlex.split(re.sub(r"\{\w+\}", "7KQ2MX", call))
     assert words[0] == "momo", call
-    count = 2 if " ".join(words[1:3]) in COMMANDS else 1
-    name = " ".join(words[1 : 1 + count])
+    name = find_name(words[1:])
     assert name in COMMANDS, call
-    load(name).make_context(name, words[1 + count :])  # raises UsageError
+    load(name).make_context(name, words[1 + len(name.split()) :])  # raises UsageError
 
 
 @each("row", ROWS)

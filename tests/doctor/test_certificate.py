@@ -61,7 +61,7 @@ def test_own_certificate_is_sound_while_it_covers_the_machine(system: System) ->
 
 def test_address_that_is_not_covered_is_a_warning(system: System) -> None:
     found = looked(replace(system, names=lambda: MachineNames("till", ("192.168.1.77",))))
-    assert (found.status, found.fix) == (Status.WARN, "momo certificate create")
+    assert (found.status, found.fix) == (Status.WARN, "momo daemon certificate create")
     assert "192.168.1.77" in found.detail
 
 
@@ -69,8 +69,8 @@ def test_address_that_is_not_covered_is_a_warning(system: System) -> None:
     ("days", "status", "fix"),
     [
         (360, Status.OK, ""),
-        (370, Status.WARN, "momo certificate create"),
-        (397, Status.FAIL, "momo certificate create"),
+        (370, Status.WARN, "momo daemon certificate create"),
+        (397, Status.FAIL, "momo daemon certificate create"),
     ],
 )
 def test_end_of_the_own_certificate(system: System, days: int, status: Status, fix: str) -> None:
@@ -83,7 +83,7 @@ def test_end_of_the_ca_is_told_half_a_year_before(system: System) -> None:
     late = later(system, own_certificate.CA_DAYS - 100)
     own_certificate.renew_if_due(home, TILL, late.now_us // SECOND_US)
     found = looked(late)
-    assert (found.status, found.fix) == (Status.WARN, "momo certificate create --new-ca")
+    assert (found.status, found.fix) == (Status.WARN, "momo daemon certificate create --new-ca")
 
 
 def test_certificate_of_somebody_else_is_checked_too(system: System, tmp_path: Path) -> None:
@@ -107,6 +107,6 @@ def test_certificate_of_somebody_else_is_checked_too(system: System, tmp_path: P
 
 def test_missing_facts_are_told(system: System) -> None:
     (Path(system.shop.home) / "tls" / "certificate.json").unlink()
-    assert looked(system).fix == "momo certificate create"
+    assert looked(system).fix == "momo daemon certificate create"
     (Path(system.shop.home) / "tls" / "certificate.json").write_text("[]")
     assert looked(system).status == Status.FAIL

@@ -143,7 +143,7 @@ class HeadOffice:
         if self._scheme == "https":
             host = self._address.rpartition(":")[0]
             for command in (
-                ("certificate", "create", host),
+                ("daemon", "certificate", "create", host),
                 ("config", "set", "http.tls_cert", str(self.hub.home / "tls" / "server.pem")),
             ):
                 done = self.hub.momo(*command)

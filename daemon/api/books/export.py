@@ -1,4 +1,4 @@
-"""GET /local/v1/export/{what}: whole tables, page by page, for `momo export`.
+"""GET /local/v1/export/{what}: whole tables, page by page, for `momo data export`.
 
 On the Unix socket only. Each page has the cursor of the next, so that neither side holds more than one page. The journal
 records the caller of an export at the first page, and at every page with the text of SMS.
@@ -70,7 +70,7 @@ async def get(call: Call) -> Reply:
 
 
 async def note_phones(call: Call) -> Reply:
-    """Record in the journal that `momo db` is about to show whole phone numbers to this caller."""
+    """Record in the journal that `momo data` is about to show whole phone numbers to this caller."""
     needs_owner(call.caller)
     fields = Fields(await read_object(call.scope, call.receive))
     command = fields.text("command", required=True, most=_COMMAND_CHARACTERS_MAX)

@@ -71,7 +71,7 @@ EXPLANATIONS: Final[dict[ReviewReason, Explanation]] = {
     ReviewReason.PAYER_UNKNOWN: Explanation(
         "The transaction expects a certain payer, and the receipt has no payer's number.",
         "Compare the name on the receipt with the customer. Approve if it fits, else reject. Approving also approves "
-        "this name for the expected number from now on; `momo payers list` shows such names.",
+        "this name for the expected number from now on; `momo review payers list` shows such names.",
         "payer's number not on the receipt",
     ),
     ReviewReason.TELCO_ID_MISMATCH: Explanation(

@@ -177,7 +177,7 @@ async def csv_file(
     if len(rows) > CSV_ROWS_MAX:
         headline = visit.words("file_too_long", most=f"{CSV_ROWS_MAX:,}")
         more = visit.words("file_too_long_more")
-        values = {"headline": headline, "more": more, "next": "momo export --help"}
+        values = {"headline": headline, "more": more, "next": "momo data export --help"}
         return Shown("error.html", values, headline, status=422)
     await note_export(visit.env, visit.caller, {"what": name, "rows": len(rows)})
     out = io.StringIO()

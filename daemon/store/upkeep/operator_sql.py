@@ -300,11 +300,11 @@ class OperatorSql:
         if isinstance(error, ValueError):
             return "only a SELECT can be run"
         if any(words in text for words in ("not authorized", "prohibited", "cannot modify")):
-            return "this cannot be read here: only a SELECT from the tables of `momo db tables` can be run"
+            return "this cannot be read here: only a SELECT from the tables of `momo data tables` can be run"
         if text.startswith("no such column"):
-            return f"{text}: `momo db schema TABLE` lists those that can be read"
+            return f"{text}: `momo data schema TABLE` lists those that can be read"
         if text.startswith("no such table"):
-            return f"{text}: `momo db tables` lists those that can be read"
+            return f"{text}: `momo data tables` lists those that can be read"
         return text
 
 

@@ -18,7 +18,7 @@ _VIEW: Final = view_of("names given begins_at ends_at ca_ends_at ca_fingerprint 
 _EVERYWHERE: Final = "0.0.0.0:8420"
 
 
-@command("certificate create", view=_VIEW)
+@command("daemon certificate create", view=_VIEW)
 def create(
     client: Client,
     terminal: Terminal,
@@ -38,9 +38,9 @@ def create(
     30 days before its end, and when the machine's address changes; no restart is needed.
 
     Examples:
-        momo certificate create
-        momo certificate create shop.lan 192.168.1.10
-        momo certificate create --new-ca
+        momo daemon certificate create
+        momo daemon certificate create shop.lan 192.168.1.10
+        momo daemon certificate create --new-ca
     """
     words = [
         "--json",
@@ -53,7 +53,7 @@ def create(
     following = [] if used else [f"momo config set http.tls_cert {row['path']}"]
     following += [] if used else [f"momo config set http.bind {_EVERYWHERE}"]
     following += ["momo daemon restart"] if not used and client.alive() else []
-    following.append("momo certificate export momo-ca.crt")
+    following.append("momo daemon certificate export momo-ca.crt")
     note = "With http.tls_cert the API is https for programs on this machine too."
     return Answer(
         *made(row),
@@ -63,23 +63,23 @@ def create(
     )
 
 
-@command("certificate show", view=_VIEW)
+@command("daemon certificate show", view=_VIEW)
 def show(terminal: Terminal) -> Answer:
     """Show the shop's own certificate.
 
     Compare the fingerprint with the one that a phone shows before it trusts the CA.
 
     Examples:
-        momo certificate show
-        momo certificate show --json
+        momo daemon certificate show
+        momo daemon certificate show --json
     """
     row = run_verb(terminal, "certificate", "--json", "show").data
     return Answer(
-        *made(row), lines=_lines(row, terminal), next=["momo certificate export momo-ca.crt"]
+        *made(row), lines=_lines(row, terminal), next=["momo daemon certificate export momo-ca.crt"]
     )
 
 
-@command("certificate export", view=view_of("file ca_fingerprint", id="file"))
+@command("daemon certificate export", view=view_of("file ca_fingerprint", id="file"))
 def export(
     terminal: Terminal,
     file: Annotated[str, argument("FILE", "The new file; - = stdout.")],
@@ -91,12 +91,12 @@ def export(
     and compare the fingerprint. The manual shows each step on the phone: docs/https.md.
 
     Examples:
-        momo certificate export momo-ca.crt
-        momo certificate export momo-ca.crt --der
-        momo certificate export - --quiet
+        momo daemon certificate export momo-ca.crt
+        momo daemon certificate export momo-ca.crt --der
+        momo daemon certificate export - --quiet
     """
     if der and file == "-":
-        raise usage("--der needs a file", "momo certificate export momo-ca.crt --der")
+        raise usage("--der needs a file", "momo daemon certificate export momo-ca.crt --der")
     words = ["--json", *(["--der"] if der else []), "export"]
     row: dict[str, Any] = dict(run_verb(terminal, "certificate", *words).data)
     text = str(row.pop("certificate"))

@@ -10,7 +10,7 @@ from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 
 
-@command("password set")
+@command("users password")
 def set_(client: Client, terminal: Terminal, password_file: NewPasswordFile = None) -> Answer:
     """Set a new owner's password.
 
@@ -18,8 +18,8 @@ def set_(client: Client, terminal: Terminal, password_file: NewPasswordFile = No
     running daemon.
 
     Examples:
-        momo password set
-        momo password set --password-file pw.txt
+        momo users password
+        momo users password --password-file pw.txt
     """
     password = new_password(terminal, password_file)
     if client.alive():

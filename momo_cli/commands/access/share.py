@@ -22,7 +22,7 @@ _LABELS: Final = 10
 """The width of the column of the labels."""
 _VIEW: Final = view_of("shared name address url expires_in_s ca_fingerprint changed", id="address")
 _PORT: Final = 8420
-_EXPORT: Final = "momo certificate export momo-ca.crt"
+_EXPORT: Final = "momo daemon certificate export momo-ca.crt"
 _AGAIN: Final = ("momo daemon restart", "momo dash share")
 _TRUST: Final = (
     "A phone trusts the shop's CA once. Send it momo-ca.crt (cable, Bluetooth, messenger), then:",

@@ -116,7 +116,7 @@ def _view(*, what: str | None, **_: object) -> View:
     return view_of(*COLUMNS[what])
 
 
-@command("export", view=_view)
+@command("data export", view=_view)
 def export(
     client: Client,
     terminal: Terminal,
@@ -139,15 +139,15 @@ def export(
     byte order mark, and long numbers as text. The text of SMS is included only with --show-body, which is recorded in
     the journal. A file is written completely or not at all.
 
-    --payer writes everything that the shop stores about one number, as JSON, for a payer who asks for it. momo forget
+    --payer writes everything that the shop stores about one number, as JSON, for a payer who asks for it. momo data forget
     deletes it.
 
     Examples:
-        momo export transactions --from 2026-11-01 --to 2026-11-30 -O november.csv
-        momo export payments --from 7d | tr -d '\r' > payments.csv
-        momo export payments --format ndjson | gzip > payments.ndjson.gz
-        momo export audit --from yesterday --fields at,type,actor,reference
-        momo export --payer 0244124567 -O payer.json
+        momo data export transactions --from 2026-11-01 --to 2026-11-30 -O november.csv
+        momo data export payments --from 7d | tr -d '\r' > payments.csv
+        momo data export payments --format ndjson | gzip > payments.ndjson.gz
+        momo data export audit --from yesterday --fields at,type,actor,reference
+        momo data export --payer 0244124567 -O payer.json
     """
     if payer is not None:
         if what is not None or any((since, until, form, bom, show_body)):

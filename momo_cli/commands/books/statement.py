@@ -51,7 +51,7 @@ _VIEW: Final = view_of(
 )
 
 
-@command("statement import", view=_VIEW)
+@command("data statement", view=_VIEW)
 def import_(
     client: Client,
     terminal: Terminal,
@@ -71,9 +71,9 @@ def import_(
     Exit 6: something differs.
 
     Examples:
-        momo statement import mtn-november.csv --line 0244124567
-        momo statement import mtn-november.csv --dry-run --json
-        momo statement import other.csv --column id=Reference --column amount=Value
+        momo data statement mtn-november.csv --line 0244124567
+        momo data statement mtn-november.csv --dry-run --json
+        momo data statement other.csv --column id=Reference --column amount=Value
     """
     number = None if line is None else read_phone(line.strip())
     if line is not None and number is None:

@@ -38,7 +38,7 @@ _INSIDE: Final = (
     "the hub's own name, and invite the branch again."
 )
 _OPENED: Final = (
-    "momo certificate create",
+    "momo daemon certificate create",
     "momo config set http.bind 0.0.0.0:8420",
     "momo config set http.public_base_url https://HUB-NAME:8420",
     "momo daemon restart",
@@ -60,7 +60,7 @@ def init(
 
     Its payment codes begin with a digit from now on; those of branches begin with a letter. It asks first; `momo hub
     end` takes it back until a branch joins. Exit 10: not confirmed. Branches reach it by HTTPS:
-    set http.bind and http.public_base_url, and use `momo certificate create`, or a proxy with a public name.
+    set http.bind and http.public_base_url, and use `momo daemon certificate create`, or a proxy with a public name.
 
     With --database the shop's data moves to a PostgreSQL server: every row is copied in one transaction, counts and sums
     are compared, and store.url is set. The file stays as it is. Stop the daemon first, or use --stop; afterwards start it,
@@ -230,9 +230,9 @@ def forget(
     branch: _Branch,
     number: _Number,
 ) -> Answer:
-    """Let a branch erase the data of a payer, as `momo forget` does there.
+    """Let a branch erase the data of a payer, as `momo data forget` does there.
 
-    Head office has copies of the branch's rows: type `momo forget` here too. The
+    Head office has copies of the branch's rows: type `momo data forget` here too. The
     dashboard's Journal has the branch's answer.
 
     Examples:

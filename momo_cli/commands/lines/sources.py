@@ -167,7 +167,7 @@ def rotate_key(
         document = document_of(row)
     notes = []
     if not str(row["url"]).startswith("https:"):
-        notes.append("The app posts over HTTPS only: momo certificate create")
+        notes.append("The app posts over HTTPS only: momo daemon certificate create")
     return Answer(
         document,
         [row],

@@ -20,7 +20,7 @@ _VALUES: Final = (
 
 
 @command(
-    "parse",
+    "messages parse",
     view=view_of(
         "kind network wording",
         *(Field(name, f"fields.{name}") for name in _VALUES),
@@ -47,11 +47,11 @@ def parse(
     {"sender", "text"} or {"pdu"}, and each answer is one line.
 
     Examples:
-        momo parse receipt.txt
-        momo parse - --sender MobileMoney --json
-        momo parse inbox.txt --network telecel
-        momo parse messages.jsonl --jsonl
-        momo parse --pdu dump.txt
+        momo messages parse receipt.txt
+        momo messages parse - --sender MobileMoney --json
+        momo messages parse inbox.txt --network telecel
+        momo messages parse messages.jsonl --jsonl
+        momo messages parse --pdu dump.txt
     """
     if pdu and jsonl:
         raise usage('--pdu does not go with --jsonl: there, write a PDU as {"pdu": "..."}')

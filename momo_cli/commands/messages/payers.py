@@ -25,7 +25,7 @@ _LIST_VIEW: Final = view_of(
 )
 
 
-@command("payers list", view=_LIST_VIEW)
+@command("review payers list", view=_LIST_VIEW)
 def list_(
     client: Client,
     phone: Annotated[str | None, option("Only names for this number.")] = None,
@@ -40,8 +40,8 @@ def list_(
     names too.
 
     Examples:
-        momo payers list
-        momo payers list --phone 0244124567 --all
+        momo review payers list
+        momo review payers list --phone 0244124567 --all
     """
     reply = client.get(
         Path.APPROVED_PAYERS,
@@ -53,13 +53,13 @@ def list_(
     rows = reply.data or ()
     numbers = [clean(row.get("phone_number")) for row in rows]
     following = [
-        f"momo payers revoke {numbers[0] if numbers.count(numbers[0]) == 1 else clean(row.get('id'))}"
+        f"momo review payers revoke {numbers[0] if numbers.count(numbers[0]) == 1 else clean(row.get('id'))}"
         for row in rows[:1]
     ]
     return Answer(*reply.parts, empty="No names were approved.", next=following)
 
 
-@command("payers revoke", view=view_of(*_LIST_VIEW.fields, "status"))
+@command("review payers revoke", view=view_of(*_LIST_VIEW.fields, "status"))
 def revoke(
     client: Client,
     terminal: Terminal,
@@ -71,7 +71,7 @@ def revoke(
     approval that was revoked already does not change (exit 0).
 
     Examples:
-        momo payers revoke 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+        momo review payers revoke 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
     """
     path = path_of(Path.APPROVED_PAYER, id=_found(client, payer))
     seen = client.get(path)
@@ -99,5 +99,5 @@ def _revoked(reply: Reply, said: str, status: str) -> Answer:
         with_status(reply.body, status),
         [{**reply.data, "status": status}],
         lines=[said],
-        next=["momo payers list --all"],
+        next=["momo review payers list --all"],
     )

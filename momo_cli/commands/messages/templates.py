@@ -21,7 +21,8 @@ _ASKED: Final = (
 
 
 @command(
-    "templates list", view=view_of("file name network kind confirmed line why todo", id="name")
+    "messages templates list",
+    view=view_of("file name network kind confirmed line why todo", id="name"),
 )
 def list_(client: Client, terminal: Terminal) -> Answer:
     """List your own wordings.
@@ -30,7 +31,7 @@ def list_(client: Client, terminal: Terminal) -> Answer:
     confirmed by a genuine message yet.
 
     Examples:
-        momo templates list
+        momo messages templates list
     """
     reply = client.get(Path.LOCAL_TEMPLATES)
     data: dict[str, Any] = reply.data or {}
@@ -64,7 +65,7 @@ def _line(row: dict[str, Any], terminal: Terminal) -> str:
     return f"{mark} {row['file']}  {row['network']} {clean(row['name'])}  {row['kind']}  {proven}"
 
 
-@command("templates check", view=view_of("file line why todo", id="file"))
+@command("messages templates check", view=view_of("file line why todo", id="file"))
 def check(
     terminal: Terminal, files: Annotated[list[str], argument("FILE...", "The files; - is stdin.")]
 ) -> Answer:
@@ -74,7 +75,7 @@ def check(
     values. It needs no daemon. Each problem names its line and the correction. Exit 6: there are problems.
 
     Examples:
-        momo templates check templates/mtn.toml
+        momo messages templates check templates/mtn.toml
     """
     from parsers.own import load_wordings  # noqa: PLC0415  # slow, and most commands on wordings do not need it
     from parsers.read import read  # noqa: PLC0415  # the same
@@ -111,7 +112,7 @@ def check(
     )
 
 
-@command("templates learn", view=view_of("name network kind toml", id="toml"))
+@command("messages templates learn", view=view_of("name network kind toml", id="toml"))
 def learn(
     terminal: Terminal,
     file: MessagesFile,
@@ -127,11 +128,11 @@ def learn(
 
     The fields of the messages are marked. A mark is written as {amount:GHS 70.00}. Messages in the file are separated
     by a line with ---. For messages without marks give --set FIELD=TEXT; on a terminal momo asks for the fields. The
-    proposed wording has passed `momo templates check`; put it into the folder `templates` of your shop.
+    proposed wording has passed `momo messages templates check`; put it into the folder `templates` of your shop.
 
     Examples:
-        momo templates learn samples.txt --name receipt_2027 --network mtn
-        momo templates learn sms.txt --name new --network mtn --set amount=70.00 --set balance=628.92 \
+        momo messages templates learn samples.txt --name receipt_2027 --network mtn
+        momo messages templates learn sms.txt --name new --network mtn --set amount=70.00 --set balance=628.92 \
             --set transaction_id=85614800061 --set payer_name="ESI QUANSAH"
     """
     from momo_cli.inputs import pasted as inputs_pasted  # noqa: PLC0415  # slow, and most commands on wordings do not need it
@@ -152,7 +153,7 @@ def learn(
         ]
         text = propose_wording(name, network, kind, found)
     except CannotPropose as why:
-        raise Failure("USAGE", str(why), next=("momo templates learn --help",)) from None
+        raise Failure("USAGE", str(why), next=("momo messages templates learn --help",)) from None
     if out is not None:
         with file_errors(f"--out: {out}"), open(out, "x", encoding="utf-8") as written:  # noqa: PTH123  # pathlib is not needed here
             written.write(text)
@@ -162,7 +163,7 @@ def learn(
         lines=[f"Written to {clean(out)}."] if out else (),
         verbatim=() if out else text.splitlines(),
         plain=out or text.rstrip("\n"),
-        next=[f"momo templates check {out}"] if out else [],
+        next=[f"momo messages templates check {out}"] if out else [],
     )
 
 
@@ -180,7 +181,7 @@ def _asked(terminal: Terminal, sample: str) -> dict[str, str]:
 
 
 @command(
-    "templates confirm",
+    "messages templates confirm",
     view=view_of("network wording sender message_id confirmed", id="message_id"),
 )
 def confirm(
@@ -197,8 +198,8 @@ def confirm(
     revokes the confirmation.
 
     Examples:
-        momo templates confirm 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11
-        momo templates confirm 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11 --undo
+        momo messages templates confirm 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11
+        momo messages templates confirm 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11 --undo
     """
     message = id_of(client, MESSAGES, message)
     body: dict[str, Any] = {"undo": undo}

@@ -110,7 +110,7 @@ def start(
 
     The command waits until the daemon has opened the database, or knows why it cannot (momo status). Exit 0: started, or
     already running. 8: not ready in time. A shop installed as a service is started by the service (momo service install).
-    See its work with momo logs.
+    See its work with momo daemon logs.
 
     Examples:
         momo daemon start
@@ -194,7 +194,7 @@ def status(client: Client, terminal: Terminal) -> Answer:
     return Answer(*reply.parts, lines=[line], next=["momo status"])
 
 
-@command("logs", view=_LOG_VIEW)
+@command("daemon logs", view=_LOG_VIEW)
 def logs(
     client: Client,
     terminal: Terminal,
@@ -211,9 +211,9 @@ def logs(
     most five files of 5 MB.
 
     Examples:
-        momo logs
-        momo logs --since 1h --level warning
-        momo logs --component modem --lines 50 --json
+        momo daemon logs
+        momo daemon logs --since 1h --level warning
+        momo daemon logs --component modem --lines 50 --json
     """
     check_choice(level, "--level", _LEVELS)
     name, since = component and component.strip().lower(), time_of(since, "--since", terminal)

@@ -34,20 +34,20 @@ _SCHEMA_VIEW: Final = view_of(
 )
 
 
-@command("db tables", view=_TABLES_VIEW)
+@command("data tables", view=_TABLES_VIEW)
 def tables(terminal: Terminal) -> Answer:
     """List the tables of the shop's database.
 
-    They can be read with momo db query. Their columns: momo db schema TABLE. The daemon need not run.
+    They can be read with momo data query. Their columns: momo data schema TABLE. The daemon need not run.
 
     Examples:
-        momo db tables
-        momo db tables --json
+        momo data tables
+        momo data tables --json
     """
     return Answer(*run_verb(terminal, "db", "tables", "--json").parts)
 
 
-@command("db schema", view=_SCHEMA_VIEW)
+@command("data schema", view=_SCHEMA_VIEW)
 def schema(
     terminal: Terminal,
     table: Annotated[str | None, argument("[TABLE]", "A table; default: all.")] = None,
@@ -58,13 +58,13 @@ def schema(
     secrets, which cannot be read, and `masked` for columns in which phone numbers are masked without --show-phones.
 
     Examples:
-        momo db schema payments
-        momo db schema --fields table,column
+        momo data schema payments
+        momo data schema --fields table,column
     """
     return Answer(*run_verb(terminal, "db", "schema", *_named(table), "--json").parts)
 
 
-@command("db query", view=BY_RESULT)
+@command("data query", view=BY_RESULT)
 def query(
     client: Client,
     terminal: Terminal,
@@ -83,10 +83,10 @@ def query(
     --show-phones shows them, and needs the daemon, which notes it in the journal. docs/scripts.md has useful queries.
 
     Examples:
-        momo db query 'SELECT status, COUNT(*) AS n FROM transactions GROUP BY status'
-        momo db query 'SELECT * FROM transactions WHERE svc_code = :code' -p code=7KQ2MX --json
-        momo db query 'SELECT payer_phone, amount_minor FROM payments' --show-phones -o csv
-        momo db query - < month.sql
+        momo data query 'SELECT status, COUNT(*) AS n FROM transactions GROUP BY status'
+        momo data query 'SELECT * FROM transactions WHERE svc_code = :code' -p code=7KQ2MX --json
+        momo data query 'SELECT payer_phone, amount_minor FROM payments' --show-phones -o csv
+        momo data query - < month.sql
     """
     given = list(value or ())
     for each in given:
@@ -106,7 +106,7 @@ def query(
     )
 
 
-@command("db export", view=view_of("file tables rows", id="file"))
+@command("data copy", view=view_of("file tables rows", id="file"))
 def export(
     client: Client,
     terminal: Terminal,
@@ -115,14 +115,14 @@ def export(
 ) -> Answer:
     """Copy the tables into an SQLite file for other programs.
 
-    The copy has what momo db query shows: no secrets, and masked phone numbers without --show-phones. It is no backup:
+    The copy has what momo data query shows: no secrets, and masked phone numbers without --show-phones. It is no backup:
     for that there is momo backup create. The file must not exist.
 
     Examples:
-        momo db export shop.db
-        momo db export shop.db --show-phones
+        momo data copy shop.db
+        momo data copy shop.db --show-phones
     """
-    flags = _shown_phones(client, "export", show_phones)
+    flags = _shown_phones(client, "copy", show_phones)
     done = run_verb(terminal, "db", "export", file, *flags, "--json")
     said = f"{terminal.tick} {done.data['rows']:,} rows of {done.data['tables']} tables are in {clean(file)}."
     return Answer(*done.parts, lines=[said])
@@ -136,5 +136,5 @@ def _shown_phones(client: Client, what: str, show_phones: bool) -> list[str]:
     """Return the flag of the verb; the daemon notes it first, or the command fails."""
     if not show_phones:
         return []
-    client.call("POST", Path.LOCAL_PHONES_SHOWN, body={"command": f"db {what}"})
+    client.call("POST", Path.LOCAL_PHONES_SHOWN, body={"command": f"data {what}"})
     return ["--show-phones"]

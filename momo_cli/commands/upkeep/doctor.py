@@ -155,7 +155,9 @@ def _summary(checks: Sequence[Row]) -> str:
     return ", ".join(found) + "." if found else "All is well."
 
 
-@command("upgrade-check", view=view_of("state schema program_schema room restart", id="state"))
+@command(
+    "daemon upgrade-check", view=view_of("state schema program_schema room restart", id="state")
+)
 def upgrade_check(client: Client, terminal: Terminal) -> Answer:
     """Show the effect of starting this version.
 
@@ -164,8 +166,8 @@ def upgrade_check(client: Client, terminal: Terminal) -> Answer:
     it, or there is no room for that backup.
 
     Examples:
-        momo upgrade-check
-        momo upgrade-check --get data.state
+        momo daemon upgrade-check
+        momo daemon upgrade-check --get data.state
     """
     if not is_set_up(terminal.located.places):
         raise Failure(ErrorCode.NOT_SET_UP)

@@ -52,7 +52,7 @@ _PRUNED: Final = {
 }
 
 
-@command("forget", view=view_of(*_FORGOTTEN, "total", "mark", id="mark"))
+@command("data forget", view=view_of(*_FORGOTTEN, "total", "mark", id="mark"))
 def forget(
     client: Client,
     terminal: Terminal,
@@ -65,12 +65,12 @@ def forget(
     reasons. Amounts, times, transaction IDs, codes and your own references (client_reference) stay: they are the shop's
     accounts. So does the journal, which contains none of that, and notes the erasure without the payer. The message journal is erased too, in the second folder as soon as it can be
     written. Backups contain the data until they are pruned, and so do the receivers of your
-    webhooks. momo export --payer shows the stored data. Exit 5: something of the payer is not finished yet; nothing was
+    webhooks. momo data export --payer shows the stored data. Exit 5: something of the payer is not finished yet; nothing was
     changed.
 
     Examples:
-        momo forget --payer 0244124567 --dry-run
-        momo forget --payer 0244124567 --yes
+        momo data forget --payer 0244124567 --dry-run
+        momo data forget --payer 0244124567 --yes
     """
     looked = _call(client, payer, dry_run=True)
     found: dict[str, Any] = looked.data
@@ -106,7 +106,7 @@ def _forget_answer(reply: Reply, number: str, what: str, code: int = exit_codes.
         lines=_lines(data, _FORGOTTEN, what),
         empty=f"The shop stores nothing about {phone(number)}.",
         notes=unfinished,
-        next=[f"momo forget --payer {number} --yes"] if ready else list(_shows(data)),
+        next=[f"momo data forget --payer {number} --yes"] if ready else list(_shows(data)),
         exit_code=code,
     )
 
@@ -138,7 +138,7 @@ def _shows(found: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{show} {clean(row['id'])}" for row in rows[:_SHOWN_MAX])
 
 
-@command("prune", view=view_of(*_PRUNED, "total", id="total"))
+@command("data prune", view=view_of(*_PRUNED, "total", id="total"))
 def prune(client: Client, terminal: Terminal, dry_run: DryRun = False) -> Answer:
     """Erase old data.
 
@@ -147,8 +147,8 @@ def prune(client: Client, terminal: Terminal, dry_run: DryRun = False) -> Answer
     machine is in doubt, and nothing was erased.
 
     Examples:
-        momo prune --dry-run
-        momo prune --yes
+        momo data prune --dry-run
+        momo data prune --yes
     """
     reply = client.get(Path.LOCAL_PRUNE)
     found: dict[str, Any] = reply.data
@@ -177,7 +177,7 @@ def _prune_answer(document: str, data: Row, what: str, code: int = exit_codes.OK
         lines=_lines(data, _PRUNED, what),
         empty="No data is old enough to erase.",
         notes=doubt,
-        next=["momo prune --yes"] if what == "would go" and not doubt else [],
+        next=["momo data prune --yes"] if what == "would go" and not doubt else [],
         exit_code=code,
         faults=doubt if what in ("erased", "") else None,
     )

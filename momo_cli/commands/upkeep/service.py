@@ -284,7 +284,7 @@ def logs(
 ) -> Answer:
     """Show the service's lines in the machine's journal.
 
-    momo logs shows the shop's own log, which has the same lines.
+    momo daemon logs shows the shop's own log, which has the same lines.
 
     Examples:
         momo service logs
@@ -299,7 +299,7 @@ def logs(
         os.execvpe(words[0], words, terminal.located.environ)  # noqa: S606  # the machine's own program
     except OSError as problem:
         why = f"{words[0]}: {problem.strerror}"
-        raise Failure(ErrorCode.INTERNAL_ERROR, why, next=("momo logs",)) from None
+        raise Failure(ErrorCode.INTERNAL_ERROR, why, next=("momo daemon logs",)) from None
 
 
 def _installed(terminal: Terminal, *, system: bool) -> Service:

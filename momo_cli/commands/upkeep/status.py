@@ -139,12 +139,12 @@ def _unaccounted(data: Row) -> Iterator[str]:
 def _troubles(data: Row) -> Iterator[tuple[str, str]]:
     """Yield the findings of each worker, line, wordings file, phone and endpoint."""
     for worker in data.get("hung") or ():
-        yield f"{clean(worker)} hangs", "momo logs --level warning"
+        yield f"{clean(worker)} hangs", "momo daemon logs --level warning"
     for number in _unaccounted(data):
         yield f"{number}: money moved without a message", "momo lines"
     for wrong in at(data, "templates.problems") or ():
         where = f"{clean(wrong.get('file'))}:{wrong.get('line')}"
-        yield f"{where}: {clean(wrong.get('why'))}", "momo templates list"
+        yield f"{where}: {clean(wrong.get('why'))}", "momo messages templates list"
     for port in data.get("phones") or ():
         troubles = port.get("troubles") or ()
         for trouble in troubles:

@@ -101,7 +101,7 @@ def add(
     Payments are sent to an https address, to a command or into a folder. The signing secret is shown only now. With
     --secret-file the secret goes into that file (which must not exist yet; mode 0600) and is null in the output.
 
-    The endpoint gets the payments that match one of its rules (`momo rules add --help`), and the payments that match no
+    The endpoint gets the payments that match one of its rules (`momo endpoints rules add --help`), and the payments that match no
     rule of any endpoint, unless --no-catch-all. It gets transaction.forwarded; --event asks for other kinds:
     transaction.completed, transaction.expired, transaction.review_required, transaction.updated, transaction.reversed.
     After a reconcile it also gets a transaction.completed that has no other receiver.
@@ -129,7 +129,7 @@ def add(
     made = _add_rules(client, reply.data["id"], filters)
     name = endpoint_word(client, terminal, clean(reply.data["id"]))
     missing = [
-        f"momo rules add {name} --filter {shlex.quote(dumps(filter_))}"
+        f"momo endpoints rules add {name} --filter {shlex.quote(dumps(filter_))}"
         for filter_, one in zip(filters, made, strict=True)
         if isinstance(one, Failure)
     ]

@@ -43,14 +43,14 @@ _Conditions = Annotated[
 _Filter = Annotated[str | None, option("--filter", "JSON|@FILE", "The same in JSON.")]
 
 
-@command("rules list", view=_LIST_VIEW)
+@command("endpoints rules list", view=_LIST_VIEW)
 def list_(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
     """List the rules of an endpoint.
 
     They are tried in this order; the first rule that matches takes a payment.
 
     Examples:
-        momo rules list b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo endpoints rules list b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
     """
     endpoint = endpoint_id(client, endpoint)
     reply = client.get(path_of(Path.RULES, id=endpoint))
@@ -59,11 +59,13 @@ def list_(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
         empty="No rules: it gets payments that match no rule, if its catch_all is on.",
         next=[]
         if reply.data
-        else [f"momo rules add {endpoint_word(client, terminal, endpoint)} amount '>=' 50"],
+        else [
+            f"momo endpoints rules add {endpoint_word(client, terminal, endpoint)} amount '>=' 50"
+        ],
     )
 
 
-@command("rules add", view=RULE_VIEW)
+@command("endpoints rules add", view=RULE_VIEW)
 def add(
     client: Client,
     terminal: Terminal,
@@ -82,10 +84,10 @@ def add(
     of `in` is a list with commas. They may be one argument in quotes. Other filters are written in JSON, with --filter.
 
     Examples:
-        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 50
-        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --name rents 'telco.reference_text startswith RENT'
-        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter '{"late": true}'
-        momo rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter @rents.json
+        momo endpoints rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 50
+        momo endpoints rules add shop.example --name rents 'telco.reference_text startswith RENT'
+        momo endpoints rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter '{"late": true}'
+        momo endpoints rules add b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --filter @rents.json
     """
     found = read_filter(filter_, conditions or ())
     if found is None:
@@ -96,7 +98,7 @@ def add(
     return _changed(client, terminal, reply, endpoint, rule_lines(reply.data, terminal))
 
 
-@command("rules update", view=RULE_VIEW)
+@command("endpoints rules update", view=RULE_VIEW)
 def update(
     client: Client,
     terminal: Terminal,
@@ -113,8 +115,8 @@ def update(
     Payments that were sent by the rule stay where they are; the change is for later payments.
 
     Examples:
-        momo rules update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab --no-enabled
-        momo rules update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 100
+        momo endpoints rules update shop.example 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab --no-enabled
+        momo endpoints rules update shop.example 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab amount '>=' 100
     """
     found = read_filter(filter_, conditions or ())
     given = {"filter": found, "name": name, "position": position, "enabled": enabled}
@@ -127,15 +129,15 @@ def update(
     return _changed(client, terminal, reply, endpoint, rule_lines(reply.data, terminal))
 
 
-@command("rules remove", view=view_of("id deleted"))
+@command("endpoints rules remove", view=view_of("id deleted"))
 def remove(client: Client, terminal: Terminal, endpoint: _Endpoint, rule: _Rule) -> Answer:
     """Remove a rule.
 
     Payments that were sent by the rule stay where they are.
 
     Examples:
-        momo rules remove b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab
-        momo rules remove shop.example 1
+        momo endpoints rules remove b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo endpoints rules remove shop.example 1
     """
     endpoint = endpoint_id(client, endpoint)
     rule = rule_id(client, endpoint, rule)
@@ -149,13 +151,13 @@ def _changed(
 ) -> Answer:
     """Return the answer to a change of one rule of an endpoint."""
     name, notes = endpoint_word(client, terminal, endpoint), warnings_of(reply.body)
-    following = [f"momo rules list {name}"]
+    following = [f"momo endpoints rules list {name}"]
     if any(_TAKES_ALL in note for note in notes):
         following.append(f"momo endpoints update {name} --no-catch-all")
     return Answer(*reply.parts, lines=lines, notes=notes, next=following)
 
 
-@command("rules test", view=CLAIMS_VIEW)
+@command("endpoints rules test", view=CLAIMS_VIEW)
 def try_(
     client: Client,
     terminal: Terminal,
@@ -172,8 +174,8 @@ def try_(
     whole webhook. With --filter or FIELD OP VALUE the answer also says whether that filter matches.
 
     Examples:
-        momo rules test --sample '{"amount": "12.50", "telco": {"provider": "mtn"}}'
-        momo rules test --sample @webhook.json amount '>=' 50
+        momo endpoints rules test --sample '{"amount": "12.50", "telco": {"provider": "mtn"}}'
+        momo endpoints rules test --sample @webhook.json amount '>=' 50
     """
     given = {
         "sample": read_json(sample, "--sample"),
@@ -196,7 +198,7 @@ def try_(
     )
 
 
-@command("routes explain", view=CLAIMS_VIEW)
+@command("tx routes", view=CLAIMS_VIEW)
 def explain(
     client: Client,
     terminal: Terminal,
@@ -211,8 +213,8 @@ def explain(
     with --today, by the rules of today, as a replay would.
 
     Examples:
-        momo routes explain svc_trx_0123456789abcdef0123456789abcdef
-        momo routes explain svc_trx_0123456789abcdef0123456789abcdef --today
+        momo tx routes svc_trx_0123456789abcdef0123456789abcdef
+        momo tx routes svc_trx_0123456789abcdef0123456789abcdef --today
     """
     reply = client.get(path_of(Path.ROUTING, id=transaction.strip()))
     data = reply.data

@@ -16,7 +16,7 @@ from momo_cli.text import clean
 _SECRETS_MAX: Final = 20
 
 
-@command("verify", view=view_of("valid timestamp age_s fresh problems", id="valid"))
+@command("deliveries verify", view=view_of("valid timestamp age_s fresh problems", id="valid"))
 def verify(
     terminal: Terminal,
     request: Annotated[str, argument("FILE|-", "The request, or with --headers only its body.")],
@@ -33,8 +33,8 @@ def verify(
     the body alone, and the headers with --headers. Needs no daemon and no shop. Exit 6: a receiver must reject it.
 
     Examples:
-        momo verify request.txt --secret-file hook.secret
-        momo verify body.json --headers headers.txt --secret-file hook.secret --at 1767225610
+        momo deliveries verify request.txt --secret-file hook.secret
+        momo deliveries verify body.json --headers headers.txt --secret-file hook.secret --at 1767225610
     """
     body = _bytes(terminal, request, "FILE")
     if headers is None:

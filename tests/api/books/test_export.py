@@ -75,8 +75,8 @@ async def test_what_is_no_table_or_not_local_is_refused(api: FakeApi) -> None:
 
 async def test_whoever_is_shown_whole_phone_numbers_is_in_the_journal(api: FakeApi) -> None:
     path = "/local/v1/phones-shown"
-    answer = await api.local.post(path, json={"command": "db query"})
+    answer = await api.local.post(path, json={"command": "data query"})
     assert answer.json()["data"] == {"noted": True}
     lines = await api.shop.values("SELECT data FROM events WHERE type = 'phones.shown'")
-    assert [json.loads(line) for line in lines] == [{"command": "db query"}]
-    assert (await api.live.post(path, json={"command": "db query"})).status_code == 404
+    assert [json.loads(line) for line in lines] == [{"command": "data query"}]
+    assert (await api.live.post(path, json={"command": "data query"})).status_code == 404

@@ -29,7 +29,7 @@ NOW_S = 1_795_420_800
 
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[FakeApi]:
-    """A hub with the certificate of `momo certificate create`."""
+    """A hub with the certificate of `momo daemon certificate create`."""
     home = tmp_path / "hub"
     home.mkdir()
     own_certificate.create(str(home), [], NAMES, NOW_S)

@@ -1,4 +1,4 @@
-"""`momo keys` and `momo password`: requests, output, and secrets that are not printed."""
+"""`momo keys` and `momo users password`: requests, output, and secrets that are not printed."""
 
 import stat
 from pathlib import Path
@@ -117,10 +117,10 @@ def test_a_new_password_with_the_daemon_and_without(tmp_path: Path) -> None:
         new = tmp_path / "new.txt"
         for text in ("battery staple", "correct horse battery"):
             new.write_text(text + "\n")
-            done = shop.momo("password", "set", "--password-file", str(new), "--json")
+            done = shop.momo("users", "password", "--password-file", str(new), "--json")
             assert done.returncode == 0, done.stderr
             new.write_text("short\n")
-            refused = shop.momo("password", "set", "--password-file", str(new), "--json")
+            refused = shop.momo("users", "password", "--password-file", str(new), "--json")
             assert refused.returncode == 2, refused.stdout
             if not shop.running():
                 shop.start()

@@ -1,4 +1,4 @@
-"""`momo today`, `momo report` and `momo export`: the books of the shop, on a screen and in a file."""
+"""`momo today`, `momo report` and `momo data export`: the books of the shop, on a screen and in a file."""
 
 import csv
 import io
@@ -195,7 +195,7 @@ def test_yesterday_is_the_day_before_in_the_shops_zone(api: FakeApi, momo: Momo)
     [
         ("report", "--from", "today", "--to", "yesterday"),
         ("report", "--from", "2027-01-01"),
-        ("export", "payments", "--from", "2026-11-03", "--to", "2026-11-02"),
+        ("data", "export", "payments", "--from", "2026-11-03", "--to", "2026-11-02"),
     ],
 )
 def test_a_time_that_ends_before_it_begins_is_a_usage_error(
@@ -277,7 +277,7 @@ def pages(count: int) -> tuple[Says, ...]:
 
 def test_an_export_goes_on_where_each_page_ended(api: FakeApi, momo: Momo) -> None:
     api.on("GET", PAYMENTS, *pages(3))
-    ran = momo("export", "payments")
+    ran = momo("data", "export", "payments")
     table = list(csv.reader(io.StringIO(ran.out, newline="")))
     assert table[0] == list(COLUMNS["payments"])
     assert [line[0] for line in table[1:]] == ["0-0", "0-1", "1-0", "1-1", "2-0"]
@@ -301,7 +301,7 @@ def test_ten_thousand_rows_are_never_held_at_once(
     api.on("GET", PAYMENTS, answer)
     out = io.TextIOWrapper(sink, encoding="utf-8", write_through=True)
     monkeypatch.setattr("sys.stdout", out)
-    assert momo("export", "payments").code == 0
+    assert momo("data", "export", "payments").code == 0
     # The header, and every row of the pages before.
     assert written == [0, *range(501, 9502, 500)]
     assert sink.getvalue().count(b"\r\n") == 10_001
@@ -312,27 +312,30 @@ def test_a_file_is_private_whole_and_never_replaced_by_accident(
 ) -> None:
     file = tmp_path / "payments.csv"
     api.on("GET", PAYMENTS, *pages(1))
-    assert momo("export", "payments", "-O", str(file), "--bom").code == 0
+    assert momo("data", "export", "payments", "-O", str(file), "--bom").code == 0
     assert file.read_bytes().startswith(b"\xef\xbb\xbfid,network")
     assert file.stat().st_mode & 0o777 == 0o600
-    ran = momo("export", "payments", "-O", str(file))
+    ran = momo("data", "export", "payments", "-O", str(file))
     assert ran.code == 2
     assert "--force replaces it" in ran.err
     assert (
-        momo("export", "payments", "-O", str(file), "--force", "--json").json["data"]["rows"] == 1
+        momo("data", "export", "payments", "-O", str(file), "--force", "--json").json["data"][
+            "rows"
+        ]
+        == 1
     )
     api.on("GET", PAYMENTS, pages(2)[0], refusal(503, "UNAVAILABLE"))
     before = file.read_bytes()
-    assert momo("export", "payments", "-O", str(file), "--force").code == 7
+    assert momo("data", "export", "payments", "-O", str(file), "--force").code == 7
     assert (file.read_bytes(), list(tmp_path.glob(".momo*"))) == (before, [])
 
 
 def test_ndjson_ends_with_a_summary_and_fields_choose_the_columns(api: FakeApi, momo: Momo) -> None:
     api.on("GET", PAYMENTS, *pages(1))
     for argv in (("--format", "ndjson"), ("--json",)):
-        lines = momo("export", "payments", *argv).out.splitlines()
+        lines = momo("data", "export", "payments", *argv).out.splitlines()
         assert [json.loads(line)["type"] for line in lines] == ["item", "summary"]
-    assert momo("export", "payments", "--fields", "id,fee").out == "id,fee\r\n0-0,x\r\n"
+    assert momo("data", "export", "payments", "--fields", "id,fee").out == "id,fee\r\n0-0,x\r\n"
 
 
 @each(
@@ -356,9 +359,9 @@ def test_no_cell_is_a_formula_that_a_stranger_wrote(value: object, plain: str, e
 
 
 def test_only_messages_have_a_text_to_show(api: FakeApi, momo: Momo) -> None:
-    assert momo("export", "payments", "--show-body").code == 2
+    assert momo("data", "export", "payments", "--show-body").code == 2
     api.on("GET", "/local/v1/export/messages", ok([], meta={"next": None}))
-    assert momo("export", "messages", "--show-body").code == 0
+    assert momo("data", "export", "messages", "--show-body").code == 0
     assert api.asked[-1].query["show_body"] == "1"
 
 
@@ -367,11 +370,11 @@ def test_a_csv_file_says_how_its_line_ends_become_plain(
 ) -> None:
     api.on("GET", PAYMENTS, ok([], meta={"next": None}))
     file = tmp_path / "my payments.csv"
-    said = momo("export", "payments", "--format", "csv", "-O", str(file)).err
+    said = momo("data", "export", "payments", "--format", "csv", "-O", str(file)).err
     command = said.rpartition("plain ones: ")[2].strip()
     assert command == f"tr -d '\\r' < '{file}'"
     plain = subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout
     assert file.read_bytes().endswith(b"\r\n")
     assert plain == file.read_bytes().replace(b"\r\n", b"\n")
-    other = momo("export", "payments", "--format", "ndjson", "-O", str(tmp_path / "x"))
+    other = momo("data", "export", "payments", "--format", "ndjson", "-O", str(tmp_path / "x"))
     assert "CR LF" not in other.err

@@ -22,7 +22,7 @@ def test_a_file_on_the_tight_disk_of_the_shop_is_refused(
     room = SimpleNamespace(f_bavail=free_mb, f_frsize=1_000_000)
     monkeypatch.setattr("momo_cli.commands.books.export.os.statvfs", lambda _folder: room)
     file = tmp_path / "payments.csv"
-    ran = momo("export", "payments", "-O", str(file))
+    ran = momo("data", "export", "payments", "-O", str(file))
     assert (ran.code, file.exists()) == (code, code == 0)
     assert ("has 99 MB left, which are reserved for payments" in ran.err) is (code == 2)
     assert len(api.asked) == (0 if code else 1)

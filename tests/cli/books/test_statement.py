@@ -1,4 +1,4 @@
-"""`momo statement import`: compare the statement, the messages and the payments, and list the differences."""
+"""`momo data statement`: compare the statement, the messages and the payments, and list the differences."""
 
 from pathlib import Path
 from typing import Any
@@ -57,9 +57,7 @@ def file(tmp_path: Path, api: FakeApi) -> Path:
 
 
 def test_it_names_what_differs_and_what_to_type(file: Path, api: FakeApi, momo: Momo) -> None:
-    ran = momo(
-        "statement", "import", str(file), "--line", "0244124567", "-o", "table", COLUMNS="200"
-    )
+    ran = momo("data", "statement", str(file), "--line", "0244124567", "-o", "table", COLUMNS="200")
     assert ran.code == 6
     lines = ran.out.splitlines()
     assert lines[0] == "1 of 2 payments on the statement agree; 2 differences"
@@ -78,10 +76,10 @@ def test_it_names_what_differs_and_what_to_type(file: Path, api: FakeApi, momo: 
 def test_the_same_file_says_the_same_and_a_dry_run_notes_nothing(
     file: Path, api: FakeApi, momo: Momo
 ) -> None:
-    first = momo("statement", "import", str(file), "--json")
+    first = momo("data", "statement", str(file), "--json")
     assert first.json["data"]["noted"]
     assert first.json["data"]["left_the_wallet"] == 1
-    again = momo("statement", "import", str(file), "--dry-run", "--json")
+    again = momo("data", "statement", str(file), "--dry-run", "--json")
     assert again.json["data"]["findings"] == first.json["data"]["findings"]
     notes = [call.body["note"] for call in api.asked if call.body and "note" in call.body]
     assert [note["agrees"] for note in notes] == [1]
@@ -90,7 +88,7 @@ def test_the_same_file_says_the_same_and_a_dry_run_notes_nothing(
 def test_where_nothing_differs_it_is_0(file: Path, api: FakeApi, momo: Momo) -> None:
     api.on("GET", PAYMENTS, ok([], meta={"next": None}))
     file.write_text("\n".join(FILE.splitlines()[:2]) + "\n")
-    ran = momo("statement", "import", str(file))
+    ran = momo("data", "statement", str(file))
     assert (ran.code, ran.out) == (0, "")
     assert ran.err == "1 of 1 payments on the statement agree. Nothing differs.\n"
 
@@ -100,14 +98,14 @@ def test_a_table_that_nobody_knows_says_which_columns_it_has(
 ) -> None:
     path = tmp_path / "other.csv"
     path.write_text("Ref,Value\nAB1234,5.00\n")
-    ran = momo("statement", "import", str(path))
+    ran = momo("data", "statement", str(path))
     assert ran.code == 2
     assert "--column id=NAME --column amount=NAME. The columns are: Ref, Value" in ran.err
     api.on("POST", wire.Path.LOCAL_STATEMENT, answer)
-    ran = momo("statement", "import", str(path), "--column", "id=Ref", "--column", "amount=Value")
+    ran = momo("data", "statement", str(path), "--column", "id=Ref", "--column", "amount=Value")
     assert (ran.code, ran.out) == (0, "")
     assert "were not searched" in ran.err
-    assert momo("statement", "import", str(tmp_path / "none.csv")).code == 2
+    assert momo("data", "statement", str(tmp_path / "none.csv")).code == 2
 
 
 @pytest.mark.parametrize(
@@ -118,5 +116,5 @@ def test_lines_that_cannot_be_read_are_counted_and_named(
     more: int, told: str, file: Path, momo: Momo
 ) -> None:
     file.write_text(FILE + "?,2026-11-20 11:00:00,x,,\n" * more)
-    ran = momo("statement", "import", str(file), "-o", "table")
+    ran = momo("data", "statement", str(file), "-o", "table")
     assert (ran.code, told in ran.err) == (6, True)

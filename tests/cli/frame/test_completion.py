@@ -71,7 +71,7 @@ def test_words_and_flags_need_no_daemon(line: str, offered: list[str], shop: Sho
         ("momo reconcile 9PL8AA ", []),
         ("momo endpoints show ", [ENDPOINT]),
         ("momo replay --from 25h --endpoint ", [ENDPOINT]),
-        ("momo rules list ", [ENDPOINT]),
+        ("momo endpoints rules list ", [ENDPOINT]),
         ("momo sims clear zte-front:", ["zte-front:0"]),
         ("momo sims assign zte-front:0 --method ", [samples.METHOD]),
         ("momo modems test ", [samples.MODEM["name"]]),

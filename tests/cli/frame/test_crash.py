@@ -44,7 +44,7 @@ def test_old_ones_make_room(tmp_path: File) -> None:
     [
         ("tx", "list", "--sandbox"),
         ("tx", "list", "--json"),
-        ("export", "transactions"),
+        ("data", "export", "transactions"),
         ("tx", "show", "--json", "-q"),  # the failure is one document on stdout
         ("--help",),
     ],

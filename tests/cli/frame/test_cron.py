@@ -61,7 +61,7 @@ def test_wait_lock_waits_for_the_first_to_end(
     ("words", "name"),
     [
         ("backup create --quiet", "backup-create"),
-        ("dl replay-batch -", "dead-letters-replay-batch"),
+        ("dead-letters replay-batch -", "dead-letters-replay-batch"),
         ("replay --endpoint=ep/1 --from -1h", "replay-ep1"),
         ("replay --endpoint a --dry-run", ""),
         ("reconcile REF 123", ""),
@@ -71,7 +71,7 @@ def test_wait_lock_waits_for_the_first_to_end(
 )
 def test_bulk_commands_lock_and_looking_does_not(words: str, name: str) -> None:
     split = words.split()
-    command = " ".join(split[:2]) if split[0] in ("backup", "dl") else split[0]
+    command = " ".join(split[:2]) if split[0] in ("backup", "dead-letters") else split[0]
     assert lock_name(command, split) == name
 
 

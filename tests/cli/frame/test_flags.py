@@ -38,9 +38,9 @@ from tests.fakes.fake_api import FakeApi, ok
         (["init", "--wait", "12"], Flags(), ["init", "--wait=10m", "12"]),
         (["-o", "json", "sims", "list", "--wait"], Flags(output=Output.JSON), None),
         (
-            ["password", "set", "--password-stdin"],
+            ["users", "password", "--password-stdin"],
             Flags(),
-            ["password", "set", "--password-file=-"],
+            ["users", "password", "--password-file=-"],
         ),
         (["daemon", "start", "--wait", "5s"], Flags(), ["daemon", "start", "--wait", "5s"]),
     ],
@@ -186,7 +186,7 @@ def test_a_switch_may_be_given_twice_and_so_may_what_takes_several(
     )
 
 
-@pytest.mark.parametrize("argv", [(), ("tx",), ("daemon",)])
+@pytest.mark.parametrize("argv", [(), ("data",), ("daemon",)])
 def test_a_group_alone_is_help_for_people_and_a_refusal_for_programs(
     argv: tuple[str, ...], momo: Momo
 ) -> None:

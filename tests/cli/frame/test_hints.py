@@ -10,7 +10,7 @@ import pytest
 
 from daemon.wire import Path
 from momo_cli.flags import Flags, with_shop_flags
-from momo_cli.frame.command_table import COMMANDS
+from momo_cli.frame.command_table import RUNNABLE
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.cli.test_errors import parses
@@ -31,19 +31,19 @@ from tests.fakes.fake_api import FakeApi, ok, refusal
     ],
 )  # fmt: skip
 def test_commands_and_nothing_else_get_the_profile(said: str, told: str) -> None:
-    assert with_shop_flags(said, Flags(profile="two"), COMMANDS, self_contained=False) == told
+    assert with_shop_flags(said, Flags(profile="two"), RUNNABLE, self_contained=False) == told
 
 
 def test_a_profile_means_nothing_where_momo_home_names_the_shop() -> None:
     assert (
-        with_shop_flags("momo lines", Flags(profile="two"), COMMANDS, self_contained=True)
+        with_shop_flags("momo lines", Flags(profile="two"), RUNNABLE, self_contained=True)
         == "momo lines"
     )
 
 
 def test_a_socket_is_quoted_and_the_hint_still_parses() -> None:
     told = with_shop_flags(
-        "momo tx list", Flags(socket="/a b/c.sock"), COMMANDS, self_contained=True
+        "momo tx list", Flags(socket="/a b/c.sock"), RUNNABLE, self_contained=True
     )
     assert told == "momo --socket '/a b/c.sock' tx list"
     assert parses(told)
@@ -99,7 +99,7 @@ def test_a_run_with_a_profile_names_it(tmp_path: File) -> None:
         (("dl", "show"), "dead-letters show"),
         (("tx", "ls", "--raeson", "x"), "tx list"),
         (("endpoints", "rm"), "endpoints delete"),
-        (("rules", "rm"), "rules remove"),
+        (("endpoints", "rules", "rm"), "endpoints rules remove"),
     ],
 )
 def test_a_short_word_is_helped_under_its_own_name(

@@ -193,7 +193,7 @@ SHOWN = [
     (
         Path.APPROVED_PAYERS,
         samples.PAYER,
-        ("payers", "revoke"),
+        ("review", "payers", "revoke"),
         ("DELETE", f"/v1/approved-payers/{PAYER}"),
     ),
 ]
@@ -274,7 +274,7 @@ def test_the_daemon_lists_whatever_an_id_may_be_looked_up_in(tmp_path: pathlib.P
         shop.start()
         for words in (
             "review show", "messages show", "deliveries show", "dead-letters show", "keys show",
-            "payers revoke", "notices seen",
+            "review payers revoke", "notices seen",
         ):  # fmt: skip
             ran = shop.momo(*words.split(), "nobody", "--json")
             assert ran.returncode == 3, ran.stdout

@@ -21,19 +21,19 @@ def test_a_rule_is_known_by_its_id_its_name_or_its_number(
     api.on("GET", rules, ok([RULE, OTHER_RULE]))
     api.on("PUT", f"{rules}/{RULE['id']}", ok(RULE))
     api.on("DELETE", f"{rules}/{RULE['id']}", ok(None, deleted=True))
-    assert momo("rules", "update", HOOK, typed, "--no-enabled").code == 0
-    assert momo("rules", "remove", HOOK, typed, "-o", "id").out == f"{RULE['id']}\n"
+    assert momo("endpoints", "rules", "update", HOOK, typed, "--no-enabled").code == 0
+    assert momo("endpoints", "rules", "remove", HOOK, typed, "-o", "id").out == f"{RULE['id']}\n"
     assert [asked.method for asked in api.asked] == ["GET", "PUT", "GET", "DELETE"]
 
 
 def test_no_rule_goes_when_two_are_meant_or_none(api: FakeApi, momo: Momo) -> None:
     api.on("GET", f"/v1/open-collections/endpoints/{HOOK}/rules", ok([RULE, OTHER_RULE]))
-    ran = momo("rules", "remove", HOOK, RULE["id"][:8])
+    ran = momo("endpoints", "rules", "remove", HOOK, RULE["id"][:8])
     assert ran.code == 2
     assert f"'{RULE['id'][:8]}' matches 2 rules: {RULE['id']}, " in ran.err
-    ran = momo("rules", "remove", HOOK, "3", "--json")
+    ran = momo("endpoints", "rules", "remove", HOOK, "3", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (3, "RULE_NOT_FOUND")
-    assert ran.json["error"]["next"] == [f"momo rules list {HOOK}"]
+    assert ran.json["error"]["next"] == [f"momo endpoints rules list {HOOK}"]
     assert {asked.method for asked in api.asked} == {"GET"}
 
 

@@ -1,4 +1,4 @@
-"""`momo parse`: the reading of pasted messages, without a daemon and without a shop."""
+"""`momo messages parse`: the reading of pasted messages, without a daemon and without a shop."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,9 @@ def pasted(tmp_path: Path) -> Path:
 
 def test_a_pasted_receipt_is_told_in_full_and_never_pays(momo: Momo, pasted: Path) -> None:
     pasted.write_text(RECEIPT)
-    ran = momo("parse", str(pasted), "--sender", MTN_SENDER, "--json", MOMO_HOME="/nonexistent")
+    ran = momo(
+        "messages", "parse", str(pasted), "--sender", MTN_SENDER, "--json", MOMO_HOME="/nonexistent"
+    )
     assert ran.code == 0
     [told] = ran.json["data"]
     assert told["fields"] == {
@@ -54,7 +56,7 @@ def test_several_messages_are_parted_and_an_empty_line_inside_one_is_not_a_borde
     momo: Momo, pasted: Path
 ) -> None:
     pasted.write_text(f"{RECEIPT}\n\nsee you at five\n---\n{TELECEL}\n")
-    told = momo("parse", str(pasted), "--json").json["data"]
+    told = momo("messages", "parse", str(pasted), "--json").json["data"]
     assert [row["wording"] for row in told] == ["receipt", None, "receipt"]
     assert told[2]["fields"]["reference"] == "K7M2QX"
 
@@ -63,28 +65,32 @@ def test_what_is_not_understood_says_where_it_left_the_nearest_wording(
     momo: Momo, pasted: Path
 ) -> None:
     pasted.write_text(RECEIPT.replace("Available Balance", "Usable Funds"))
-    [told] = momo("parse", str(pasted), "--json").json["data"]
+    [told] = momo("messages", "parse", str(pasted), "--json").json["data"]
     assert (told["kind"], told["is_receipt"]) == ("other", False)
     assert (told["nearest"]["network"], told["nearest"]["wording"]) == ("mtn", "receipt")
     assert told["nearest"]["found"].startswith("Usable Funds: GHS 628.92")
     assert "nearest to mtn receipt" in told["why"]
-    human = momo("parse", str(pasted), "-o", "table")
+    human = momo("messages", "parse", str(pasted), "-o", "table")
     assert "! not understood" in human.out
     assert "'Usable Funds" in human.out
 
 
 def test_a_sender_that_the_network_does_not_use_is_told(momo: Momo, pasted: Path) -> None:
     pasted.write_text(RECEIPT)
-    [told] = momo("parse", str(pasted), "--sender", "Mobile-Money", "--json").json["data"]
+    [told] = momo("messages", "parse", str(pasted), "--sender", "Mobile-Money", "--json").json[
+        "data"
+    ]
     assert "MTN MoMo does not send from 'Mobile-Money'; its sender is MobileMoney" in told["why"]
 
 
 def test_the_network_chooses_the_wordings(momo: Momo, pasted: Path) -> None:
     pasted.write_text(RECEIPT)
-    assert momo("parse", str(pasted), "--network", "mtn", "--json").json["data"][0]["is_receipt"]
-    [told] = momo("parse", str(pasted), "--network", "telecel", "--json").json["data"]
+    assert momo("messages", "parse", str(pasted), "--network", "mtn", "--json").json["data"][0][
+        "is_receipt"
+    ]
+    [told] = momo("messages", "parse", str(pasted), "--network", "telecel", "--json").json["data"]
     assert not told["is_receipt"]
-    assert momo("parse", str(pasted), "--network", "glo").code == 2
+    assert momo("messages", "parse", str(pasted), "--network", "glo").code == 2
 
 
 def test_jsonl_answers_one_line_for_each_line(momo: Momo, tmp_path: Path) -> None:
@@ -92,7 +98,7 @@ def test_jsonl_answers_one_line_for_each_line(momo: Momo, tmp_path: Path) -> Non
     given.write_text(
         "\n".join(json.dumps({"sender": e["sender"], "text": e["text"]}) for e in CORPUS)
     )
-    ran = momo("parse", str(given), "--jsonl")
+    ran = momo("messages", "parse", str(given), "--jsonl")
     told = [json.loads(line) for line in ran.out.splitlines()]
     assert len(told) == len(CORPUS)
     for entry, one in zip(CORPUS, told, strict=True):
@@ -107,12 +113,12 @@ def test_pdus_are_decoded_and_parts_joined(momo: Momo, tmp_path: Path) -> None:
     pdus = list(encode_deliver(MTN_SENDER, RECEIPT, STARTED, smsc=MTN_SMSC, reference=7))
     dump = tmp_path / "dump.txt"
     dump.write_text("\n".join([*reversed(pdus), "00GARBAGE"]))
-    told = momo("parse", "--pdu", str(dump), "--json").json["data"]
+    told = momo("messages", "parse", "--pdu", str(dump), "--json").json["data"]
     assert [row["wording"] for row in told] == ["receipt", None]
     assert told[0]["sender"] == MTN_SENDER
     lines = tmp_path / "dump.jsonl"
     lines.write_text("\n".join([json.dumps({"pdu": pdus}), json.dumps({"pdu": pdus[0]})]))
-    first, second = momo("parse", "--jsonl", str(lines)).out.splitlines()
+    first, second = momo("messages", "parse", "--jsonl", str(lines)).out.splitlines()
     assert json.loads(first)["fields"]["transaction_id"] == "85614800061"
     assert json.loads(second)["why"] == "1 of 2 parts"
 
@@ -120,8 +126,8 @@ def test_pdus_are_decoded_and_parts_joined(momo: Momo, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (("parse", "nowhere.txt"), "No such file"),
-        (("parse", "x", "--pdu", "--jsonl"), "--pdu does not go with --jsonl"),
+        (("messages", "parse", "nowhere.txt"), "No such file"),
+        (("messages", "parse", "x", "--pdu", "--jsonl"), "--pdu does not go with --jsonl"),
     ],
 )
 def test_wrong_use_is_2(momo: Momo, argv: tuple[str, ...], said: str) -> None:
@@ -132,14 +138,21 @@ def test_wrong_use_is_2(momo: Momo, argv: tuple[str, ...], said: str) -> None:
 
 def test_a_line_that_is_no_json_is_named(momo: Momo, pasted: Path) -> None:
     pasted.write_text('{"text": "hi"}\n{"text"\n')
-    ran = momo("parse", str(pasted), "--jsonl")
+    ran = momo("messages", "parse", str(pasted), "--jsonl")
     assert ran.code == 2
     assert "line 2" in ran.err
 
 
 @pytest.mark.parametrize(
     "argv",
-    [("parse",), ("messages", "import", "--line", "0244124567"), ("reconcile", "--from-file")],
+    [
+        (
+            "messages",
+            "parse",
+        ),
+        ("messages", "import", "--line", "0244124567"),
+        ("reconcile", "--from-file"),
+    ],
 )
 def test_a_file_that_cannot_be_read_is_named_once_with_the_reason(
     argv: tuple[str, ...], momo: Momo, tmp_path: Path

@@ -1,4 +1,4 @@
-"""`momo payers revoke`: a second call succeeds and reports that the approval was revoked before."""
+"""`momo review payers revoke`: a second call succeeds and reports that the approval was revoked before."""
 
 import pytest
 
@@ -31,16 +31,16 @@ def payer(api: FakeApi) -> FakeApi:
 def test_it_is_revoked_once_and_then_was_revoked_already(
     typed: str, payer: FakeApi, momo: Momo
 ) -> None:
-    first = momo("payers", "revoke", typed, "--json")
+    first = momo("review", "payers", "revoke", typed, "--json")
     assert (first.code, first.json["data"]) == (0, {**GONE, "status": "revoked"})
-    again = momo("payers", "revoke", typed, "-o", "table")
+    again = momo("review", "payers", "revoke", typed, "-o", "table")
     assert (again.code, again.out) == (0, "It was revoked already, 2m ago.\n")
-    third = momo("payers", "revoke", typed, "--get", "data.status")
+    third = momo("review", "payers", "revoke", typed, "--get", "data.status")
     assert (third.code, third.out) == (0, "already_revoked\n")
     assert [asked.method for asked in payer.asked].count("DELETE") == 1
 
 
 def test_one_that_never_was_is_3(payer: FakeApi, momo: Momo) -> None:
-    ran = momo("payers", "revoke", "Kofi", "--json")
+    ran = momo("review", "payers", "revoke", "Kofi", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (3, "APPROVED_PAYER_NOT_FOUND")
     assert all(asked.method == "GET" for asked in payer.asked)

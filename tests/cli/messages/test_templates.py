@@ -1,4 +1,4 @@
-"""`momo templates`: check, learn, confirm, reparse, and samples for maintainers."""
+"""`momo messages templates`: check, learn, confirm, reparse, and samples for maintainers."""
 
 import json
 from pathlib import Path
@@ -27,22 +27,24 @@ def template(tmp_path: Path) -> Path:
 
 
 def test_check_of_a_good_file_is_0(momo: Momo, template: Path) -> None:
-    ran = momo("templates", "check", str(template), "--json")
+    ran = momo("messages", "templates", "check", str(template), "--json")
     assert (ran.code, ran.json["success"]) == (0, True)
     assert ran.json["data"]["problems"] == []
-    assert momo("templates", "check", str(template)).out.startswith("ok\town:receipt_2027#")
+    assert momo("messages", "templates", "check", str(template)).out.startswith(
+        "ok\town:receipt_2027#"
+    )
 
 
 def test_check_of_a_bad_file_is_6_with_file_line_and_what_to_type(
     momo: Momo, template: Path
 ) -> None:
     template.write_text(FILE.replace("{amount}", "{amout}"))
-    ran = momo("templates", "check", str(template), "-o", "table")
+    ran = momo("messages", "templates", "check", str(template), "-o", "table")
     assert ran.code == 6
     assert f"{template}:6" in ran.out
     assert "unknown field {amout}" in ran.out
     assert "use one of amount" in ran.out
-    assert momo("templates", "check", "/nonexistent").code == 2
+    assert momo("messages", "templates", "check", "/nonexistent").code == 2
 
 
 def test_check_says_when_a_wording_is_not_needed(momo: Momo, template: Path) -> None:
@@ -56,7 +58,7 @@ text = "Payment received for {{amount}} from {{payer_name}} Current Balance: {{b
 text = "{BODY}"
 """
     )
-    ran = momo("templates", "check", str(template))
+    ran = momo("messages", "templates", "check", str(template))
     assert ran.code == 0
     assert "it is not needed" in ran.err
 
@@ -66,10 +68,13 @@ def test_learn_proposes_what_check_accepts(momo: Momo, tmp_path: Path) -> None:
     given.write_text(f"{INLINE}\n---\n{OTHER}\n")
     out = tmp_path / "new.toml"
     flags = ("--name", "receipt_2027", "--network", "mtn")
-    assert momo("templates", "learn", str(given), *flags, "--out", str(out)).code == 0
-    assert momo("templates", "check", str(out)).code == 0
-    assert momo("templates", "learn", str(given), *flags).out.strip() == out.read_text().strip()
-    again = momo("templates", "learn", str(given), *flags, "--out", str(out))
+    assert momo("messages", "templates", "learn", str(given), *flags, "--out", str(out)).code == 0
+    assert momo("messages", "templates", "check", str(out)).code == 0
+    assert (
+        momo("messages", "templates", "learn", str(given), *flags).out.strip()
+        == out.read_text().strip()
+    )
+    again = momo("messages", "templates", "learn", str(given), *flags, "--out", str(out))
     assert again.code == 2
     assert "File exists" in again.err
 
@@ -88,22 +93,22 @@ def test_learn_takes_values_as_flags_and_asks_nobody_without_a_terminal(
         "transaction_id=101234567890",
     )
     told = [word for value in values for word in ("--set", value)]
-    ran = momo("templates", "learn", str(given), *flags, *told, "--json")
+    ran = momo("messages", "templates", "learn", str(given), *flags, *told, "--json")
     assert ran.code == 0
     assert "You got {amount} from {payer_name}. Wallet: {balance}." in ran.json["data"]["toml"]
-    assert momo("templates", "learn", str(given), *flags).code == 2
-    assert momo("templates", "learn", str(given), *flags, "--set", "amout=1").code == 2
-    missing = momo("templates", "learn", str(given), *flags, "--set", "amount=99.99")
+    assert momo("messages", "templates", "learn", str(given), *flags).code == 2
+    assert momo("messages", "templates", "learn", str(given), *flags, "--set", "amout=1").code == 2
+    missing = momo("messages", "templates", "learn", str(given), *flags, "--set", "amount=99.99")
     assert "the message does not contain" in missing.err
 
 
 def test_parse_uses_the_shops_own_wordings(momo: Momo, shop: Shop, tmp_path: Path) -> None:
     given = tmp_path / "sms.txt"
     given.write_text(TEXT)
-    assert not momo("parse", str(given), "--json").json["data"][0]["is_receipt"]
+    assert not momo("messages", "parse", str(given), "--json").json["data"][0]["is_receipt"]
     (shop.home / "templates").mkdir()
     (shop.home / "templates" / "mtn.toml").write_text(FILE)
-    [told] = momo("parse", str(given), "--json").json["data"]
+    [told] = momo("messages", "parse", str(given), "--json").json["data"]
     assert told["wording"].startswith("own:receipt_2027#")
     assert "no genuine message has confirmed this wording yet" in told["why"]
 
@@ -139,7 +144,14 @@ def test_confirm_sends_the_password_and_says_what_counts_now(
     secret = tmp_path / "password"
     secret.write_text("open sesame\n")
     ran = momo(
-        "templates", "confirm", samples.MESSAGE, "--password-file", str(secret), "-o", "table"
+        "messages",
+        "templates",
+        "confirm",
+        samples.MESSAGE,
+        "--password-file",
+        str(secret),
+        "-o",
+        "table",
     )
     assert ran.code == 0
     assert "at receipt from AT Money counts automatically from now on." in ran.out
@@ -161,5 +173,14 @@ def test_a_simulated_message_confirms_a_wording_in_the_sandbox_only(
     api.on("POST", path, ok(row))
     file = tmp_path / "pw.txt"
     file.write_text("correct horse\n")
-    ran = momo("templates", "confirm", samples.MESSAGE, "--password-file", str(file), "-o", "table")
+    ran = momo(
+        "messages",
+        "templates",
+        "confirm",
+        samples.MESSAGE,
+        "--password-file",
+        str(file),
+        "-o",
+        "table",
+    )
     assert ran.out == f"✓ at receipt from AT Money {said}\n"

@@ -169,7 +169,9 @@ def test_approved_names_are_listed_and_revoked(api: FakeApi, momo: Momo) -> None
     api.on("GET", wire.Path.APPROVED_PAYERS, ok([payer]))
     api.on("GET", f"/v1/approved-payers/{payer['id']}", ok(payer))
     api.on("DELETE", f"/v1/approved-payers/{payer['id']}", ok({**payer, "state": "revoked"}))
-    ran = momo("payers", "list", "--phone", "0244124567", "--all", "-o", "table", COLUMNS="120")
+    ran = momo(
+        "review", "payers", "list", "--phone", "0244124567", "--all", "-o", "table", COLUMNS="120"
+    )
     assert api.asked[-1].query == {
         "phone_number": "0244124567",
         "state": "all",
@@ -178,5 +180,5 @@ def test_approved_names_are_listed_and_revoked(api: FakeApi, momo: Momo) -> None
     }
     assert "ESI ANSAH" in ran.out
     assert "✓ approved" in ran.out
-    ran = momo("payers", "revoke", payer["id"], "-o", "table")
+    ran = momo("review", "payers", "revoke", payer["id"], "-o", "table")
     assert ran.out == "✓ Revoked. ESI ANSAH is no longer approved for 024 412 4567.\n"

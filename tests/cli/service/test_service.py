@@ -277,7 +277,7 @@ def test_a_machine_without_a_journal_says_where_the_same_lines_are(
 ) -> None:
     momo("service", "install", "--yes")
     ran = momo("service", "logs", "--json", PATH="/nonexistent")
-    assert (ran.code, ran.json["error"]["next"]) == (1, ["momo logs"])
+    assert (ran.code, ran.json["error"]["next"]) == (1, ["momo daemon logs"])
 
 
 def test_status_says_what_systemd_knows(machine: Machine, momo: Momo) -> None:

@@ -193,9 +193,16 @@ def test_help_of_a_command_both_ways_round(momo: Momo) -> None:
     assert momo("help").out == momo("--help").out
 
 
-def test_bare_group_shows_its_help_and_exits_2(momo: Momo) -> None:
-    assert momo().code == momo("tx").code == 2
+def test_a_group_without_a_list_shows_its_help_and_exits_2(momo: Momo) -> None:
+    assert momo().code == momo("daemon").code == 2
     assert momo().out == momo("--help").out
+
+
+@pytest.mark.parametrize("flags", [(), ("--all",), ("--json",)])
+def test_a_noun_alone_is_its_list(flags: tuple[str, ...], api: FakeApi, momo: Momo) -> None:
+    api.on("GET", wire.Path.LOCAL_NOTICES, ok([]))
+    assert momo("notices", *flags) == momo("notices", "list", *flags)
+    assert api.asked[0] == api.asked[1]
 
 
 def test_version_needs_no_daemon_and_no_shop(momo: Momo) -> None:

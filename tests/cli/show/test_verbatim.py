@@ -40,7 +40,7 @@ def _scripted(api: FakeApi) -> None:
         "completion bash",
         "completion zsh",
         "service install --print",
-        "templates learn marked.txt --name receipt_2027 --network mtn",
+        "messages templates learn marked.txt --name receipt_2027 --network mtn",
         "help all",
     ],
 )

@@ -54,7 +54,7 @@ def test_verbose_shows_the_calls_alone(api: FakeApi, momo: Momo) -> None:
          ok(samples.ENDPOINT, secret="whsec_canary"), ["whsec_canary"]),
         (("keys", "create", "--name", "till", "--scope", "transactions:read"), wire.Path.KEYS,
          Says({"success": True, "data": samples.KEY, "key": KEY}, 201), [KEY]),
-        (("password", "set", "--password-file", "owner.password"), wire.Path.LOCAL_PASSWORD,
+        (("users", "password", "--password-file", "owner.password"), wire.Path.LOCAL_PASSWORD,
          ok({}), ["correct horse"]),
         (("sims", "pin", "zte-front:0", "--pin-file", "pin.txt"), wire.Path.LOCAL_SIM_PIN,
          ok({}), ['"1234"']),

@@ -1,4 +1,4 @@
-"""`momo forget` and `momo export --payer`: the rights of a payer to erasure and to a copy."""
+"""`momo data forget` and `momo data export --payer`: the rights of a payer to erasure and to a copy."""
 
 import json
 import stat
@@ -10,7 +10,7 @@ from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok, refusal
 
 FORGET = ("POST", wire.Path.LOCAL_PAYER_FORGET)
-PAYER = ("forget", "--payer", "0244124567")
+PAYER = ("data", "forget", "--payer", "0244124567")
 
 
 def asked(api: FakeApi) -> list[object]:
@@ -70,18 +70,18 @@ def test_all_about_a_payer_is_json_on_stdout_or_in_a_file_of_the_owner(
     api: FakeApi, momo: Momo, tmp_path: Path
 ) -> None:
     api.on("POST", wire.Path.LOCAL_PAYER, ok(samples.PAYER_DATA))
-    ran = momo("export", "--payer", "0244124567")
+    ran = momo("data", "export", "--payer", "0244124567")
     assert (ran.code, json.loads(ran.out)) == (0, samples.PAYER_DATA)
     file = tmp_path / "payer.json"
-    ran = momo("export", "--payer", "0244124567", "-O", str(file))
+    ran = momo("data", "export", "--payer", "0244124567", "-O", str(file))
     assert (ran.code, json.loads(file.read_text())) == (0, samples.PAYER_DATA)
     assert (ran.out, ran.err.count(str(file))) == ("", 1)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert momo("export", "--payer", "0244124567", "-O", str(file)).code == 2
-    assert momo("export", "--payer", "0244124567", "-O", str(file), "--force").code == 0
+    assert momo("data", "export", "--payer", "0244124567", "-O", str(file)).code == 2
+    assert momo("data", "export", "--payer", "0244124567", "-O", str(file), "--force").code == 0
 
 
 def test_a_payer_and_a_table_are_two_things(api: FakeApi, momo: Momo) -> None:
     for words in (("payments", "--payer", "1"), ("--payer", "1", "--bom"), ()):
-        ran = momo("export", *words)
+        ran = momo("data", "export", *words)
         assert (ran.code, api.asked) == (2, [])

@@ -1,4 +1,4 @@
-"""`momo logs`: over the socket, from the files without a daemon, and following new lines."""
+"""`momo daemon logs`: over the socket, from the files without a daemon, and following new lines."""
 
 import json
 import subprocess
@@ -21,7 +21,18 @@ ROW: dict[str, Any] = {
 
 def test_lines_of_the_daemon_are_shown_and_chosen(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_LOGS, ok([ROW], meta={"cursor": "7:9"}))
-    ran = momo("logs", "--since", "1h", "--level", "warning", "--component", "modem", "-o", "table")
+    ran = momo(
+        "daemon",
+        "logs",
+        "--since",
+        "1h",
+        "--level",
+        "warning",
+        "--component",
+        "modem",
+        "-o",
+        "table",
+    )
     assert ran.out.split() == ["20", "Nov", "09:14:00", "warning", "modem.lost", "port=/dev/a"]
     assert api.asked[0].query == {
         "level": "warning", "lines": "200", "component": "modem",
@@ -32,18 +43,18 @@ def test_lines_of_the_daemon_are_shown_and_chosen(api: FakeApi, momo: Momo) -> N
 def test_a_long_line_goes_on_below_itself_between_its_facts(api: FakeApi, momo: Momo) -> None:
     row = {**ROW, "device_id": samples.DEVICE, "why": "no answer to AT", "tries": 3}
     api.on("GET", wire.Path.LOCAL_LOGS, ok([row], meta={"cursor": "7:9"}))
-    assert momo("logs", "-o", "table", COLUMNS="70").out.splitlines() == [
+    assert momo("daemon", "logs", "-o", "table", COLUMNS="70").out.splitlines() == [
         "20 Nov 09:14:00  warning  modem.lost            port=/dev/a",
         f"  device_id={samples.DEVICE}  why=no answer to AT",
         "  tries=3",
     ]
-    (line,) = momo("logs", COLUMNS="70").out.splitlines()
+    (line,) = momo("daemon", "logs", COLUMNS="70").out.splitlines()
     assert line.endswith("tries=3")
 
 
 def test_json_is_one_document_a_line(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_LOGS, ok([ROW, ROW], meta={"cursor": "7:9"}))
-    rows = [json.loads(line) for line in momo("logs", "--json").out.splitlines()]
+    rows = [json.loads(line) for line in momo("daemon", "logs", "--json").out.splitlines()]
     assert list(rows[0])[:5] == ["type", "ts", "level", "component", "event"]
     assert [row["event"] for row in rows] == ["modem.lost", "modem.lost"]
     assert rows[0]["type"] == "item"
@@ -67,7 +78,7 @@ def test_following_goes_on_after_the_cursor(
             raise KeyboardInterrupt
 
     monkeypatch.setattr("momo_cli.system.sleep", nap)
-    ran = momo("logs", "-f", "--json")
+    ran = momo("daemon", "logs", "-f", "--json")
     assert ran.code == 130
     assert [json.loads(line)["event"] for line in ran.out.splitlines()] == [
         "modem.lost", "modem.ready",
@@ -94,6 +105,6 @@ def test_files_are_read_when_the_daemon_is_down(
         return subprocess.CompletedProcess(words, code, out.getvalue().encode(), b"")
 
     monkeypatch.setattr("momo_cli.service.daemon_program.subprocess.run", run)
-    assert momo("logs").out.split("\t")[3:4] == ["modem.lost"]
-    assert momo("logs", "--level", "error").out == ""
-    assert momo("logs", "--level", "loud").code == 2
+    assert momo("daemon", "logs").out.split("\t")[3:4] == ["modem.lost"]
+    assert momo("daemon", "logs", "--level", "error").out == ""
+    assert momo("daemon", "logs", "--level", "loud").code == 2

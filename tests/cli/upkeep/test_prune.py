@@ -1,4 +1,4 @@
-"""`momo prune`: counts, asks, repeats until no old rows are left, and refuses while the clock is in doubt."""
+"""`momo data prune`: counts, asks, repeats until no old rows are left, and refuses while the clock is in doubt."""
 
 import json
 
@@ -16,7 +16,7 @@ def counted(more: bool, **counts: int) -> dict[str, object]:
 
 def test_a_dry_run_asks_and_changes_nothing(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_PRUNE, ok(samples.PRUNABLE))
-    ran = momo("prune", "--dry-run", "-o", "table")
+    ran = momo("data", "prune", "--dry-run", "-o", "table")
     assert ran.code == 0
     assert ran.out.splitlines() == [
         "       40  tries of deliveries would go",
@@ -35,7 +35,7 @@ def test_it_goes_on_while_there_is_more_and_adds_up(api: FakeApi, momo: Momo) ->
         ok(counted(True, attempts=500)),
         ok(counted(False, attempts=20, messages=5)),
     )
-    ran = momo("prune", "--yes", "--json")
+    ran = momo("data", "prune", "--yes", "--json")
     assert ran.code == 0
     assert json.loads(ran.out)["data"]["counts"] == {"attempts": 520, "messages": 5}
     assert json.loads(ran.out)["data"]["total"] == 525
@@ -44,7 +44,7 @@ def test_it_goes_on_while_there_is_more_and_adds_up(api: FakeApi, momo: Momo) ->
 
 def test_without_a_terminal_it_wants_yes(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_PRUNE, ok(samples.PRUNABLE))
-    ran = momo("prune")
+    ran = momo("data", "prune")
     assert ran.code == 2
     assert "--yes" in ran.err
     assert [call.method for call in api.asked] == ["GET"]
@@ -54,7 +54,7 @@ def test_a_doubtful_clock_prunes_nothing_and_is_said(api: FakeApi, momo: Momo) -
     doubted = {**samples.PRUNABLE, "doubt": CLOCK}
     api.on("GET", wire.Path.LOCAL_PRUNE, ok(doubted))
     api.on("POST", wire.Path.LOCAL_PRUNE, ok({**counted(False), "doubt": CLOCK}))
-    ran = momo("prune", "--yes")
+    ran = momo("data", "prune", "--yes")
     assert ran.code == 5
     assert f"Nothing is erased now: {CLOCK}." in ran.err
 
@@ -62,11 +62,11 @@ def test_a_doubtful_clock_prunes_nothing_and_is_said(api: FakeApi, momo: Momo) -
 def test_for_cron_it_says_nothing_but_why_it_pruned_nothing(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_PRUNE, ok(samples.PRUNABLE))
     api.on("POST", wire.Path.LOCAL_PRUNE, ok(counted(False, attempts=20)))
-    ran = momo("prune", "--yes", "--quiet")
+    ran = momo("data", "prune", "--yes", "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     doubted = {**counted(False), "doubt": CLOCK}
     api.on("GET", wire.Path.LOCAL_PRUNE, ok(doubted))
     api.on("POST", wire.Path.LOCAL_PRUNE, ok(doubted))
-    ran = momo("prune", "--yes", "--quiet")
+    ran = momo("data", "prune", "--yes", "--quiet")
     assert (ran.code, ran.out) == (5, "")
     assert ran.err.splitlines()[0] == f"error: Nothing is erased now: {CLOCK}."

@@ -90,7 +90,7 @@ def test_a_wrong_password_is_4_and_says_what_is_left(
     assert "2 tries are left in the next 15 minutes." in ran.err
     assert [line.removeprefix("  next:").strip() for line in ran.err.splitlines()[-2:]] == [
         f"momo endpoints reveal {ENDPOINT} {' '.join(flags)}",
-        "momo password set",
+        "momo users password",
     ]
     assert not kept.exists()
 

@@ -150,7 +150,7 @@ def test_a_rule_that_fails_after_all_does_not_lose_the_secret(api: FakeApi, momo
     assert ran.code == 7
     assert "whsec_x" in ran.out
     assert "a rule was not added: the disk is full" in ran.err
-    assert f"""momo rules add {ID} --filter '{{"late":{{"$eq":"true"}}}}'""" in ran.err
+    assert f"""momo endpoints rules add {ID} --filter '{{"late":{{"$eq":"true"}}}}'""" in ran.err
 
 
 def test_an_update_of_nothing_is_a_usage_error(momo: Momo) -> None:
@@ -298,10 +298,10 @@ DOWN = refusal(503, "UNAVAILABLE")
         ("endpoints test NAME", ("POST", f"{ONE}/test")),
         ("endpoints reveal NAME --password-file pw", ("POST", f"{ONE}/secret")),
         ("endpoints rotate NAME --password-file pw", ("POST", f"{ONE}/rotate-secret")),
-        ("rules list NAME", ("GET", f"{ONE}/rules")),
-        ("rules add NAME amount >= 5", ("POST", f"{ONE}/rules")),
-        (f"rules update NAME {RULE} --enabled", ("PUT", f"{ONE}/rules/{RULE}")),
-        (f"rules remove NAME {RULE}", ("DELETE", f"{ONE}/rules/{RULE}")),
+        ("endpoints rules list NAME", ("GET", f"{ONE}/rules")),
+        ("endpoints rules add NAME amount >= 5", ("POST", f"{ONE}/rules")),
+        (f"endpoints rules update NAME {RULE} --enabled", ("PUT", f"{ONE}/rules/{RULE}")),
+        (f"endpoints rules remove NAME {RULE}", ("DELETE", f"{ONE}/rules/{RULE}")),
         ("deliveries list --endpoint NAME", ("GET", DELIVERIES)),
         ("deliveries gap --endpoint NAME", ("GET", wire.Path.GAP)),
         ("deliveries redeliver --failed --endpoint NAME", ("GET", DELIVERIES)),

@@ -47,7 +47,7 @@ def test_conditions_are_joined_by_and(
     api: FakeApi, momo: Momo, words: list[str], filter_: dict[str, Any]
 ) -> None:
     api.on("POST", RULES, Says({"success": True, "data": samples.RULE}, 201))
-    assert momo("rules", "add", ENDPOINT, *words).code == 0
+    assert momo("endpoints", "rules", "add", ENDPOINT, *words).code == 0
     assert api.asked[-1].body == {"filter": filter_, "enabled": True}
 
 
@@ -57,7 +57,7 @@ def test_a_filter_comes_as_json_or_from_a_file(api: FakeApi, momo: Momo, tmp_pat
     file = tmp_path / "filter.json"
     file.write_text(json.dumps(wanted))
     for given in (json.dumps(wanted), f"@{file}"):
-        assert momo("rules", "add", ENDPOINT, "--filter", given, "--off").code == 0
+        assert momo("endpoints", "rules", "add", ENDPOINT, "--filter", given, "--off").code == 0
         assert api.asked[-1].body == {"filter": wanted, "enabled": False}
 
 
@@ -77,14 +77,14 @@ def test_a_filter_comes_as_json_or_from_a_file(api: FakeApi, momo: Momo, tmp_pat
 def test_what_is_no_filter_is_a_usage_error_and_nothing_is_sent(
     api: FakeApi, momo: Momo, words: list[str]
 ) -> None:
-    assert momo("rules", "add", ENDPOINT, *words).code == 2
+    assert momo("endpoints", "rules", "add", ENDPOINT, *words).code == 2
     assert api.asked == []
 
 
 def test_a_new_rule_says_that_catch_all_is_still_on(api: FakeApi, momo: Momo) -> None:
     said = {"warnings": ["The endpoint still takes every payment that no rule claims."]}
     api.on("POST", RULES, Says({"success": True, "data": samples.RULE, "meta": said}, 201))
-    ran = momo("rules", "add", ENDPOINT, "amount", ">=", "50", "-o", "table")
+    ran = momo("endpoints", "rules", "add", ENDPOINT, "amount", ">=", "50", "-o", "table")
     assert "warning: The endpoint still takes" in ran.err
     assert ran.err.endswith(f"momo endpoints update {ENDPOINT} --no-catch-all\n")
     assert ran.out.splitlines()[0] == "✓ on  rents"
@@ -94,7 +94,7 @@ def test_a_trial_lists_every_endpoint_each_rule_and_the_value_seen(
     api: FakeApi, momo: Momo
 ) -> None:
     api.on("POST", wire.Path.RULES_TEST, ok({"filter": None, **samples.ROUTED}))
-    ran = momo("rules", "test", "--sample", '{"amount":"75.00"}', "-o", "table")
+    ran = momo("endpoints", "rules", "test", "--sample", '{"amount":"75.00"}', "-o", "table")
     assert ran.out.splitlines() == [
         "✓ gets it  https://shop.example/hook",
         "  Its rule rents matches.",
@@ -106,11 +106,11 @@ def test_a_trial_lists_every_endpoint_each_rule_and_the_value_seen(
 
 def test_a_payment_that_nobody_claims_is_said_to_be_kept(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ROUTING, ok(samples.ROUTING))
-    ran = momo("routes", "explain", samples.REF, "--today", "-o", "table")
+    ran = momo("tx", "routes", samples.REF, "--today", "-o", "table")
     assert ran.out.splitlines()[-1] == "No endpoint gets it: it is stored, and can be replayed."
 
 
 def test_an_unpaid_order_went_nowhere(api: FakeApi, momo: Momo) -> None:
     api.on("GET", ROUTING, ok({**samples.ROUTING, "payment": None, "decisions": [], "today": None}))
-    ran = momo("routes", "explain", samples.REF, "-o", "table")
+    ran = momo("tx", "routes", samples.REF, "-o", "table")
     assert ran.out == "The transaction has no payment yet: nothing was sent.\n"

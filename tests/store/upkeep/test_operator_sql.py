@@ -201,7 +201,7 @@ def test_a_copy_for_other_programs_has_what_a_query_shows(sql: OperatorSql, tmp_
 
 def test_the_queries_of_the_document_run(sql: OperatorSql) -> None:
     found = re.findall(
-        r"momo db query - <<'SQL'\n(.+?)\nSQL\n", SCRIPTS.read_text("utf-8"), re.DOTALL
+        r"momo data query - <<'SQL'\n(.+?)\nSQL\n", SCRIPTS.read_text("utf-8"), re.DOTALL
     )
     assert len(found) == 5
     for query in found:

@@ -1,4 +1,4 @@
-"""Findings of `momo upgrade-check` on real databases: of the version before, of the next one, and damaged."""
+"""Findings of `momo daemon upgrade-check` on real databases: of the version before, of the next one, and damaged."""
 
 import contextlib
 import os

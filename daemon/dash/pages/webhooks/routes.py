@@ -22,9 +22,9 @@ async def show(visit: Visit) -> Shown:
     values = {
         "given": given,
         "found": found,
-        "command": f"momo routes explain {found['reference']}"
+        "command": f"momo tx routes {found['reference']}"
         if found is not None
-        else "momo routes explain REFERENCE",
+        else "momo tx routes REFERENCE",
     }
     return Shown("webhooks/route.html", values, visit.words("route"))
 
