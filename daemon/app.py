@@ -51,7 +51,8 @@ from daemon.modem.discovery import find_ports
 from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, new_store, open_home
 from daemon.pages.routes import PayRoutes
 from daemon.runtime import systemd_notify
-from daemon.runtime.config import Config, ConfigError, check_exposure
+from daemon.runtime.config import Config
+from daemon.runtime.config_file import ConfigError, check_exposure
 from daemon.runtime.disk import drop_ballast
 from daemon.runtime.log import Log, LogFile
 from daemon.runtime.own_wordings import FOLDER, OwnWordings

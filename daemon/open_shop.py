@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from daemon import wire
 from daemon.core.errors import MomoError, Unavailable
-from daemon.runtime.config import Config, ConfigError, check_writers, load_config
+from daemon.runtime.config import Config
+from daemon.runtime.config_file import ConfigError, check_writers, load_config
 from daemon.runtime.locks import HomeLock, Locked
 from daemon.runtime.secrets import CREDENTIALS, Vault
 from daemon.runtime.system import Clock

@@ -21,7 +21,7 @@ from daemon.open_shop import (
     StartError,
     refuse_on_server,
 )
-from daemon.runtime.config import ConfigError, load_config
+from daemon.runtime.config_file import ConfigError, load_config
 from daemon.runtime.locks import Locked
 from daemon.runtime.system import SystemClock
 from daemon.store.upkeep import backup

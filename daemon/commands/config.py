@@ -9,7 +9,7 @@ from daemon import wire
 from daemon.commands.output import print_json
 from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, StartError
 from daemon.runtime import config_edit, log
-from daemon.runtime.config import ConfigError
+from daemon.runtime.config_file import ConfigError
 
 
 def config_command(options: argparse.Namespace, places: wire.Places) -> int:

@@ -16,7 +16,7 @@ from daemon.open_shop import (
     open_home,
 )
 from daemon.runtime import config_edit
-from daemon.runtime.config import ConfigError
+from daemon.runtime.config_file import ConfigError
 from daemon.runtime.system import SystemClock
 from daemon.store import open_store
 

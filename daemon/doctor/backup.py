@@ -6,7 +6,7 @@ from typing import Final
 
 from daemon.core.limits import DAY_US
 from daemon.doctor.checks import NO_SHOP, Check, Status, System
-from daemon.runtime.config import ConfigError, load_config
+from daemon.runtime.config_file import ConfigError, load_config
 from daemon.runtime.message_journal import FOLDER
 from daemon.store.open_store import IN_POSTGRESQL
 from daemon.store.upkeep.backup import entries, offsite_entries

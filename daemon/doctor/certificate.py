@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from daemon.core.limits import SECOND_US
 from daemon.doctor.checks import Check, Status, System
 from daemon.runtime import own_certificate
-from daemon.runtime.config import Config, ConfigError, load_config
+from daemon.runtime.config import Config
+from daemon.runtime.config_file import ConfigError, load_config
 from daemon.runtime.own_certificate import CertificateError, Facts
 
 ID: Final = "http.certificate"

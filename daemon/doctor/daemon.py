@@ -5,7 +5,7 @@ from pathlib import Path
 
 from daemon.core.errors import MomoError
 from daemon.doctor.checks import NO_SHOP, Check, Status, System, with_database
-from daemon.runtime.config import ConfigError, load_config
+from daemon.runtime.config_file import ConfigError, load_config
 from daemon.store.engine import Reader
 from daemon.store.open_store import IN_POSTGRESQL
 from daemon.store.upkeep import inspect

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.doctor.checks import Check, Status, System, chmod, with_database
-from daemon.runtime.config import Config, ConfigError, load_config
+from daemon.runtime.config import Config
+from daemon.runtime.config_file import ConfigError, load_config
 from daemon.runtime.secrets import (
     CREDENTIALS,
     SecretsElsewhere,

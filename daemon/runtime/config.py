@@ -1,21 +1,22 @@
-"""The settings in `config.toml`, loaded and checked once, at start. An unknown key is an error, not a silent default.
+"""Every setting, one row each: its name, type, default, meaning, rule, who may change it, and whether it acts at once.
 
-The structs define all settings and their defaults; a test compares them with `docs/configuration.md`. `_RULES` has the
-conditions on values beyond their types.
+From the rows come the reading and checking of `config.toml`, `momo config`, docs/configuration.md, the dashboard's
+settings, the rights of users and of the hub, and what the running daemon takes over. A row grants nothing that it does not
+name: a setting is the owner's, not the hub's, and waits for the next start.
 """
 
-import os
 import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, get_args, get_type_hints
 from urllib.parse import urlsplit
+from zoneinfo import available_timezones
 
+import msgspec
 from msgspec import Struct, field
 
-from daemon.core.errors import MomoError
 from daemon.core.limits import LOGO_BYTES_MAX
 from daemon.core.payments.checkout import LANGUAGES, MENUS
 from daemon.core.payments.payer_texts import (
@@ -27,239 +28,89 @@ from daemon.core.payments.payer_texts import (
 )
 from daemon.core.upkeep.keep_awake import CHOICES, OFF
 from daemon.core.webhooks.delivery import SCHEDULE_S
-from daemon.runtime.private_files import other_writers
-from daemon.runtime.source_settings import (
-    NO_SIM,
-    SourceSettings,
-    fault_of,
-    name_fault,
-    timezone_fault,
-    with_modems,
-)
-from daemon.wire import DEFAULT_HTTP, HOME_VARIABLE, SourceKind
+from daemon.wire import DEFAULT_HTTP, SourceKind, TrustLevel
 from parsers.phone import read_phone
 from parsers.providers import PROVIDERS
-
-SYSTEM_PATH: Final = "/etc/momo/momo.toml"
-"""Settings for all shops of a machine; ignored if `MOMO_HOME` is set."""
-
-_SECONDS_MAX: Final = 30 * 24 * 3600.0
-"""Maximum of a waiting time: more than a month is a mistake, because retries end after days."""
-
 
 LOCALHOST_ORIGINS: Final = "http://localhost:*"
 """In `[http] cors_origins`: pages on the developer's own machine, with test keys only."""
 
-
-class ConfigError(MomoError):
-    """`config.toml` is not valid; the text names the file, the line and the nearest known key.
-
-    Attributes:
-        what: The text without the file and the line; empty if it has none.
-    """
-
-    what: str = ""
-
-
-class Http(Struct, frozen=True):
-    """Addresses and TLS of the API and the checkout page."""
-
-    bind: str = DEFAULT_HTTP
-    public_base_url: str = ""
-    tls_cert: str = ""
-    tls_key: str = ""
-    insecure_http: bool = False
-    cors_origins: tuple[str, ...] = ()
-
-
-class StoreSettings(Struct, frozen=True):
-    """Where the shop's data is: in a file of its folder, or in a database on a PostgreSQL server."""
-
-    url: str = ""
-
-
-class Webhooks(Struct, frozen=True):
-    """Sending of webhooks."""
-
-    allow_private_hosts: tuple[str, ...] = ()
-    allow_private_cidrs: tuple[str, ...] = ()
-    ca_file: str = ""
-    retry_schedule_s: tuple[float, ...] = tuple(float(step) for step in SCHEDULE_S)
-    jitter: float = 0.2
-    connect_timeout_s: float = 5.0
-    timeout_s: float = 15.0
-    workers: int = 10
-    per_endpoint: int = 2
-    retry_4xx: tuple[int, ...] = ()
-    default_url: str = ""
-
-
-class Modems(Struct, frozen=True):
-    """Reading of modems."""
-
-    poll_s: float = 30.0
-    sweep_s: float = 300.0
-    heartbeat_s: float = 30.0
-    command_timeout_s: float = 30.0
-    delete: bool = True
-    ports: tuple[str, ...] = ()
-
-
-class Limits(Struct, frozen=True):
-    """Rate and connection limits. 0 switches a rate limit off."""
-
-    live_per_min: int = 600
-    test_per_min: int = 300
-    burst: int = 60
-    sms_per_number_hour: int = 3
-    reconcile_misses_15min: int = 10
-    connections: int = 512
-
-
-class Smtp(Struct, frozen=True):
-    """The mail server for notices by e-mail; its password is in the secret store."""
-
-    host: str = ""
-    port: int = 587
-    from_: str = ""
-    to: str = ""
-    user: str = ""
-    starttls: bool = True
-
-
-class Notices(Struct, frozen=True):
-    """Notices to the owner other than e-mail."""
-
-    desktop: bool = False
-    sms_to: str = ""
-
-
-class OpenCollections(Struct, frozen=True):
-    """Webhooks for every payment, with or without a transaction of the shop."""
-
-    enabled: bool = True
-
-
-class Transactions(Struct, frozen=True):
-    """Rules of transactions."""
-
-    late_policy: str = "accept"
-    code_sms_at: str = "both"
-    public_sms: bool = False
-
-
-class Sms(Struct, frozen=True):
-    """Texts of the SMS to customers."""
-
-    code_text: str = CODE_TEXT
-    receipt_text: str = RECEIPT_TEXT
-    steps_mtn: str = STEPS["mtn"]
-    steps_telecel: str = STEPS["telecel"]
-    steps_at: str = STEPS["at"]
-    reports: bool = False
-
-
-class Pages(Struct, frozen=True):
-    """The checkout page (docs/checkout.md)."""
-
-    languages: tuple[str, ...] = ("en",)
-    contact: str = ""
-    logo: str = ""
-    colour: str = ""
-    redirect_hosts: tuple[str, ...] = ()
-    client_header: str = ""
-    per_min: int = 60
-    menu_mtn: str = MENUS["mtn"]
-    menu_telecel: str = MENUS["telecel"]
-    menu_at: str = MENUS["at"]
-
-
-class Trust(Struct, frozen=True):
-    """Strictness of the checks of messages."""
-
-    balance_check: str = "review"
-    unconfirmed_limit: str | int = "auto"
-
-
-class Retention(Struct, frozen=True):
-    """Days to keep data other than payments."""
-
-    attempts_days: int = 60
-    deliveries_days: int = 400
-    messages_days: int = 396
-
-
-class Backup(Struct, frozen=True):
-    """Second places for backups (`also_to`) and for the message journal (`messages_to`)."""
-
-    also_to: str = ""
-    messages_to: str = ""
-
-
-class Power(Struct, frozen=True):
-    """Keep the machine awake while the daemon runs: `off` (it may sleep), `plugged`, `always` (on battery too)."""
-
-    keep_awake: str = OFF
-
-
-class Access(Struct, frozen=True):
-    """Other users of this machine with access to the socket."""
-
-    socket_users: tuple[str, ...] = ()
-
-
-class Network(Struct, frozen=True):
-    """Hosts that are contacted to test the Internet connection."""
-
-    probe_hosts: tuple[str, ...] = ()
-
-
-class Hub(Struct, frozen=True):
-    """The settings of a branch: whether it sends texts to its hub, and how it checks the hub's certificate."""
-
-    send_texts: bool = False
-    ca_file: str = ""
-
-
-class Secrets(Struct, frozen=True):
-    """Place of a new master key: `auto`, `keyring` or `file`. An existing key stays where it is."""
-
-    store: str = "auto"
-
-
-class Config(Struct, frozen=True):
-    """All settings, with their defaults."""
-
-    http: Http = field(default_factory=Http)
-    store: StoreSettings = field(default_factory=StoreSettings)
-    webhooks: Webhooks = field(default_factory=Webhooks)
-    modems: Modems = field(default_factory=Modems)
-    limits: Limits = field(default_factory=Limits)
-    smtp: Smtp = field(default_factory=Smtp)
-    notices: Notices = field(default_factory=Notices)
-    open_collections: OpenCollections = field(default_factory=OpenCollections)
-    transactions: Transactions = field(default_factory=Transactions)
-    sms: Sms = field(default_factory=Sms)
-    pages: Pages = field(default_factory=Pages)
-    trust: Trust = field(default_factory=Trust)
-    retention: Retention = field(default_factory=Retention)
-    backup: Backup = field(default_factory=Backup)
-    power: Power = field(default_factory=Power)
-    access: Access = field(default_factory=Access)
-    network: Network = field(default_factory=Network)
-    secrets: Secrets = field(default_factory=Secrets)
-    hub: Hub = field(default_factory=Hub)
-    sources: tuple[SourceSettings, ...] = ()
-    """As configured; `enabled_sources` has the AT modems too."""
-
-    @property
-    def enabled_sources(self) -> tuple[SourceSettings, ...]:
-        """Where messages come from: the AT modems first, unless they are disabled."""
-        return with_modems(self.sources)
-
-
 Rule = Callable[[Any], str]
 """Returns the error of a value of the right type, "" if it is valid. For a list it gets each item."""
+
+
+class ChangedBy(StrEnum):
+    """Who may change a setting in the dashboard. At the shop's machine its user may change every setting."""
+
+    MANAGER = "manager"
+    """Managers and the owner."""
+    OWNER = "owner"
+    MACHINE = "machine"
+    """Nobody: it is changed at the shop's machine."""
+
+
+MANAGER: Final = ChangedBy.MANAGER
+MACHINE: Final = ChangedBy.MACHINE
+HILINK: Final = frozenset({SourceKind.HILINK})
+ANDROID: Final = frozenset({SourceKind.ANDROID})
+
+
+class Setting(Struct, frozen=True):
+    """What a setting has beside its name, type and default.
+
+    Attributes:
+        meaning: For people, in one line of Markdown.
+        rule: The condition on its value, beyond its type.
+        by: Who may change it in the dashboard.
+        hub: The hub of a branch may change it.
+        live: A change acts at once. Every use of the setting must then read it from `env.config` at each call.
+        filled: A list of it has at least one value.
+        quoted: Its value may stand in a message.
+        kinds: Of a key of `[[sources]]`: the kinds of sources that have it.
+    """
+
+    meaning: str
+    rule: Rule = lambda _value: ""
+    by: ChangedBy = ChangedBy.OWNER
+    hub: bool = False
+    live: bool = False
+    filled: bool = False
+    quoted: bool = True
+    kinds: frozenset[SourceKind] = frozenset(SourceKind)
+
+
+class Row(Struct, frozen=True):
+    """A setting with its place and type. `field` differs from the name in the file if that is a Python keyword."""
+
+    section: str
+    field: str
+    kind: Any
+    default: Any
+    setting: Setting
+
+    @property
+    def name(self) -> str:
+        """Its name in the file."""
+        return self.field.removesuffix("_")
+
+    @property
+    def key(self) -> str:
+        """`section.name`."""
+        return f"{self.section}.{self.name}"
+
+    @property
+    def word(self) -> str:
+        """The key of its meaning in the dashboard's words of a language."""
+        return f"setting_{self.section}_{self.name}"
+
+    @property
+    def plain_meaning(self) -> str:
+        """Its meaning without Markdown."""
+        return re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", self.setting.meaning).replace("`", "")
+
+
+_SECONDS_MAX: Final = 30 * 24 * 3600.0
+"""Maximum of a waiting time: more than a month is a mistake, because retries end after days."""
 
 
 def _between(low: float, high: float) -> Rule:
@@ -423,83 +274,404 @@ def _phone(value: str) -> str:
     return "" if good else "takes a phone number, such as 0244124567"
 
 
-_RULES: Final[dict[str, Rule]] = {
-    "http.bind": _address,
-    "http.public_base_url": _url("http", "https"),
-    "http.cors_origins": _origin,
-    "http.tls_cert": _file,
-    "http.tls_key": _file,
-    "store.url": _server,
-    "webhooks.allow_private_hosts": _host,
-    "webhooks.allow_private_cidrs": _network,
-    "webhooks.ca_file": _file,
-    "webhooks.retry_schedule_s": _seconds,
-    "webhooks.jitter": _between(0, 0.99),
-    "webhooks.connect_timeout_s": _seconds,
-    "webhooks.timeout_s": _seconds,
-    "webhooks.workers": _between(1, 100),
-    "webhooks.per_endpoint": _between(1, 100),
-    "webhooks.retry_4xx": _between(400, 499),
-    "webhooks.default_url": _url("https"),
-    "modems.poll_s": _seconds,
-    "modems.sweep_s": _seconds,
-    "modems.heartbeat_s": _seconds,
-    "modems.command_timeout_s": _seconds,
-    "modems.ports": _port,
-    "limits.live_per_min": _between(0, 1_000_000),
-    "limits.test_per_min": _between(0, 1_000_000),
-    "limits.burst": _between(0, 1_000_000),
-    "limits.sms_per_number_hour": _between(0, 1_000),
-    "limits.reconcile_misses_15min": _between(1, 1_000),
-    "limits.connections": _between(1, 65_535),
-    "smtp.port": _between(1, 65_535),
-    "notices.sms_to": _phone,
-    "transactions.late_policy": _one_of("accept", "review", "reject"),
-    "transactions.code_sms_at": _one_of("both", "request", "verified", "never"),
-    "sms.code_text": _template(TextKind.CODE),
-    "sms.receipt_text": _template(TextKind.RECEIPT),
-    "sms.steps_mtn": _steps,
-    "sms.steps_telecel": _steps,
-    "sms.steps_at": _steps,
-    "pages.languages": _one_of(*LANGUAGES),
-    "pages.contact": _contact,
-    "pages.logo": _logo,
-    "pages.colour": _colour,
-    "pages.redirect_hosts": _host,
-    "pages.client_header": _header,
-    "pages.per_min": _between(0, 1_000_000),
-    "pages.menu_mtn": _steps,
-    "pages.menu_telecel": _steps,
-    "pages.menu_at": _steps,
-    "trust.balance_check": _one_of("review", "warn", "off"),
-    "trust.unconfirmed_limit": _limit,
+def _source_name(value: str) -> str:
+    good = re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", value, re.ASCII)
+    return "" if good else "takes 1 to 32 small letters, digits and dashes, such as stick"
+
+
+def _timezone(value: str) -> str:
+    good = not value or value in available_timezones()
+    return "" if good else "takes a time zone such as Africa/Accra"
+
+
+# The rows stay as compact as a table.
+# fmt: off
+
+
+class Http(Struct, frozen=True):
+    """Addresses and TLS of the API and the checkout page."""
+
+    bind: Annotated[str, Setting(
+        "API address `HOST:PORT`, or `off` for the Unix socket only; port 0 picks a free one",
+        _address, MANAGER)] = DEFAULT_HTTP
+    public_base_url: Annotated[str, Setting(
+        "public address for `checkout_url`; if empty, that of `bind`, with a warning in responses",
+        _url("http", "https"), MANAGER)] = ""
+    tls_cert: Annotated[str, Setting(
+        "absolute path of a PEM certificate chain, such as that of [`momo daemon certificate create`](https.md); "
+        "`bind` is then https; a replaced file is used within a minute", _file, MANAGER)] = ""
+    tls_key: Annotated[str, Setting(
+        "absolute path of its key, without pass phrase; empty if `tls_cert` contains it", _file, MANAGER)] = ""
+    insecure_http: Annotated[bool, Setting(
+        "allow an unencrypted `bind` that other machines reach; `momo status` warns. For `--http` use "
+        "`--insecure-http`", by=MANAGER)] = False
+    cors_origins: Annotated[tuple[str, ...], Setting(
+        '`"https://shop.example"`: its [pages](api.md#web-pages) may initialize; `http://localhost:*`: test keys '
+        "only", _origin, MANAGER)] = ()
+
+
+class StoreSettings(Struct, frozen=True):
+    """Where the shop's data is: in a file of its folder, or in a database on a PostgreSQL server."""
+
+    url: Annotated[str, Setting(
+        'the database of a hub on a [PostgreSQL server](postgresql.md), such as `"postgresql:///momo"`; empty: a '
+        "file in the shop's folder. Without a password: `?passfile=/PATH`", _server, quoted=False)] = ""
+
+
+class Webhooks(Struct, frozen=True):
+    """Sending of webhooks."""
+
+    # The guard of their addresses is changed at the machine only: it decides where the shop's data may go.
+    allow_private_hosts: Annotated[tuple[str, ...], Setting(
+        "names or IP addresses that may receive webhooks though not public (any port, https)", _host, MACHINE)] = ()
+    allow_private_cidrs: Annotated[tuple[str, ...], Setting(
+        "networks that may receive webhooks though not public, such as `192.168.1.0/24`", _network, MACHINE)] = ()
+    ca_file: Annotated[str, Setting(
+        "absolute path of a PEM file of additional certificate authorities", _file, MACHINE)] = ""
+    retry_schedule_s: Annotated[tuple[float, ...], Setting(
+        "seconds between attempts; the default makes 13 attempts in 75.7 hours",
+        _seconds, MANAGER, filled=True)] = tuple(float(step) for step in SCHEDULE_S)
+    jitter: Annotated[float, Setting("random variation of each wait, as a share", _between(0, 0.99), MANAGER)] = 0.2
+    connect_timeout_s: Annotated[float, Setting("seconds to connect", _seconds, MANAGER)] = 5.0
+    timeout_s: Annotated[float, Setting("seconds for a whole attempt", _seconds, MANAGER)] = 15.0
+    workers: Annotated[int, Setting("attempts at the same time", _between(1, 100), MANAGER)] = 10
+    per_endpoint: Annotated[int, Setting("attempts at the same time per endpoint", _between(1, 100), MANAGER)] = 2
+    retry_4xx: Annotated[tuple[int, ...], Setting(
+        "4xx codes that are retried; others end the delivery", _between(400, 499), MANAGER)] = ()
+    default_url: Annotated[str, Setting(
+        "gets `transaction.completed` of live transactions without `webhook_url`",
+        _url("https"), MANAGER, live=True)] = ""
+
+
+class Modems(Struct, frozen=True):
+    """Reading of modems."""
+
+    poll_s: Annotated[float, Setting("seconds between looks for new messages", _seconds, MANAGER)] = 30.0
+    sweep_s: Annotated[float, Setting("seconds between complete lists of every storage", _seconds, MANAGER)] = 300.0
+    heartbeat_s: Annotated[float, Setting("seconds between checks of an idle modem", _seconds, MANAGER)] = 30.0
+    command_timeout_s: Annotated[float, Setting("seconds for one AT command", _seconds, MANAGER)] = 30.0
+    delete: Annotated[bool, Setting("delete a message from the SIM once it is stored", by=MANAGER)] = True
+    ports: Annotated[tuple[str, ...], Setting(
+        'the only ttys used, such as `["/dev/ttyUSB1"]`; empty = automatic. `--modem` overrides it, `momo setup '
+        "--modem` sets it", _port, MANAGER)] = ()
+
+
+class Limits(Struct, frozen=True):
+    """Rate and connection limits. 0 switches a rate limit off."""
+
+    live_per_min: Annotated[int, Setting(
+        "calls per minute and live key; 0 = no limit", _between(0, 1_000_000), MANAGER, hub=True)] = 600
+    test_per_min: Annotated[int, Setting(
+        "calls per minute and test key; 0 = no limit", _between(0, 1_000_000), MANAGER, hub=True)] = 300
+    burst: Annotated[int, Setting("calls at once above that limit", _between(0, 1_000_000), MANAGER, hub=True)] = 60
+    sms_per_number_hour: Annotated[int, Setting(
+        "SMS per customer and hour; 0 = no limit. One SIM sends at most 30 an hour and 200 a day",
+        _between(0, 1_000), MANAGER, hub=True, live=True)] = 3
+    reconcile_misses_15min: Annotated[int, Setting(
+        "wrong transaction IDs per transaction in 15 minutes before refusal",
+        _between(1, 1_000), MANAGER, hub=True, live=True)] = 10
+    connections: Annotated[int, Setting("concurrent HTTP connections", _between(1, 65_535), MANAGER, hub=True)] = 512
+
+
+class Smtp(Struct, frozen=True):
+    """The mail server for notices by e-mail; its password is in the secret store."""
+
+    # The stored password is sent to this server, so these are the owner's.
+    host: Annotated[str, Setting("mail server; empty = none")] = ""
+    port: Annotated[int, Setting("its port; 465 uses TLS from the start", _between(1, 65_535))] = 587
+    from_: Annotated[str, Setting("sender; empty = `to`")] = ""
+    to: Annotated[str, Setting("receiver, the owner")] = ""
+    user: Annotated[str, Setting("name of the account; empty = `from`")] = ""
+    starttls: Annotated[bool, Setting("encrypt the connection and so the password")] = True
+
+
+class Notices(Struct, frozen=True):
+    """Notices to the owner other than e-mail."""
+
+    desktop: Annotated[bool, Setting("show notices on the desktop (`notify-send`)", by=MANAGER)] = False
+    sms_to: Annotated[str, Setting("owner's number for notices by SMS from the shop's line", _phone, MANAGER)] = ""
+
+
+class OpenCollections(Struct, frozen=True):
+    """Webhooks for every payment, with or without a transaction of the shop."""
+
+    enabled: Annotated[bool, Setting(
+        "`false` refuses endpoint calls with OPEN_COLLECTIONS_DISABLED", by=MANAGER, live=True)] = True
+
+
+class Transactions(Struct, frozen=True):
+    """Rules of transactions."""
+
+    late_policy: Annotated[str, Setting(
+        "money within 72 hours after expiry: `accept`, `review` or `reject`",
+        _one_of("accept", "review", "reject"), MANAGER, hub=True, live=True)] = "accept"
+    code_sms_at: Annotated[str, Setting(
+        "when the customer gets an SMS: `both`, `request`, `verified`, `never`",
+        _one_of("both", "request", "verified", "never"), MANAGER, hub=True, live=True)] = "both"
+    public_sms: Annotated[bool, Setting(
+        "SMS also for transactions made with publishable keys", by=MANAGER, hub=True, live=True)] = False
+
+
+class Sms(Struct, frozen=True):
+    """Texts of the SMS to customers."""
+
+    code_text: Annotated[str, Setting(
+        "SMS with the payment code; must contain `{amount}`, `{number}`, `{code}`",
+        _template(TextKind.CODE), MANAGER, hub=True, live=True)] = CODE_TEXT
+    receipt_text: Annotated[str, Setting(
+        "SMS after verification; must contain `{amount}`, `{code}`",
+        _template(TextKind.RECEIPT), MANAGER, hub=True, live=True)] = RECEIPT_TEXT
+    steps_mtn: Annotated[str, Setting(
+        "first step, `{steps}`, for MTN numbers", _steps, MANAGER, hub=True, live=True)] = STEPS["mtn"]
+    steps_telecel: Annotated[str, Setting(
+        "first step, `{steps}`, for Telecel numbers", _steps, MANAGER, hub=True, live=True)] = STEPS["telecel"]
+    steps_at: Annotated[str, Setting(
+        "first step, `{steps}`, for AT numbers", _steps, MANAGER, hub=True, live=True)] = STEPS["at"]
+    reports: Annotated[bool, Setting(
+        "request delivery reports; see `momo tx show --events`", by=MANAGER, hub=True, live=True)] = False
+
+
+class Pages(Struct, frozen=True):
+    """The checkout page (docs/checkout.md)."""
+
+    languages: Annotated[tuple[str, ...], Setting(
+        "languages of the page: `en`, `fr`; the first is the default",
+        _one_of(*LANGUAGES), MANAGER, hub=True, live=True, filled=True)] = ("en",)
+    contact: Annotated[str, Setting(
+        'contact shown to customers, such as `"024 412 4567"`', _contact, MANAGER, hub=True, live=True)] = ""
+    # A file of the machine, so the hub may not name it.
+    logo: Annotated[str, Setting(
+        "absolute path of the shop's logo for the page and the receipt: PNG, JPEG, WebP or SVG of at most "
+        f"{LOGO_BYTES_MAX} bytes", _logo, MANAGER, live=True)] = ""
+    colour: Annotated[str, Setting(
+        'the shop\'s colour for buttons and links, such as `"#7a1f5c"`; changed where it could not be read',
+        _colour, MANAGER, hub=True, live=True)] = ""
+    redirect_hosts: Annotated[tuple[str, ...], Setting(
+        "hosts to which a paid page redirects automatically; others get a button",
+        _host, MANAGER, hub=True, live=True)] = ()
+    # It names whose address the limit of logins counts, so the hub may not set it.
+    client_header: Annotated[str, Setting(
+        'a local proxy\'s header with the client address, such as `"X-Forwarded-For"`; without it all visitors of '
+        "a tunnel count as one", _header, MANAGER)] = ""
+    per_min: Annotated[int, Setting(
+        "requests per address and minute; this machine ten times as many; 0 = no limit",
+        _between(0, 1_000_000), MANAGER, hub=True)] = 60
+    menu_mtn: Annotated[str, Setting("next menu step for MTN", _steps, MANAGER, hub=True, live=True)] = MENUS["mtn"]
+    menu_telecel: Annotated[str, Setting(
+        "next menu step for Telecel", _steps, MANAGER, hub=True, live=True)] = MENUS["telecel"]
+    menu_at: Annotated[str, Setting("next menu step for AT", _steps, MANAGER, hub=True, live=True)] = MENUS["at"]
+
+
+class Trust(Struct, frozen=True):
+    """Strictness of the checks of messages."""
+
+    balance_check: Annotated[str, Setting(
+        "messages that the [trust rules](concepts.md#trust) hold: `review` (they wait), `warn` (they pay, with a "
+        "notice), `off` (they pay)", _one_of("review", "warn", "off"), MANAGER, live=True)] = "review"
+    unconfirmed_limit: Annotated[str | int, Setting(
+        'cedis that a line may take in a day through receipts whose balance is not confirmed yet: `"auto"` is half '
+        "of a usual day (mean of the last 14, without today), at least 200; `0` pays none",
+        _limit, MANAGER, live=True)] = "auto"
+
+
+class Retention(Struct, frozen=True):
+    """Days to keep data other than payments."""
+
+    attempts_days: Annotated[int, Setting(
+        "attempts, receivers' answers (also in dead letters), sent notices",
+        _between(1, 36_500), MANAGER, hub=True, live=True)] = 60
     # Replay and the check for missing payments go back 31 days.
-    "retention.attempts_days": _between(1, 36_500),
-    "retention.deliveries_days": _between(35, 36_500),
-    "retention.messages_days": _between(35, 36_500),
-    "backup.also_to": _folder,
-    "backup.messages_to": _folder,
-    "power.keep_awake": _one_of(*CHOICES),
-    "network.probe_hosts": _host,
-    "hub.ca_file": _file,
-    "secrets.store": _one_of("auto", "keyring", "file"),
-    "sources.name": name_fault,
-    "sources.kind": _one_of(*SourceKind),
-    "sources.url": _device,
-    "sources.networks": _one_of(NO_SIM, *(each.network for each in PROVIDERS.values())),
-    "sources.phone_url": _device,
-    "sources.ping_s": _between(30, 86_400),
-    "sources.timezone": timezone_fault,
-    "sources.poll_s": _between(0.5, 3600),
-    "sources.timeout_s": _between(1, 120),
+    deliveries_days: Annotated[int, Setting(
+        "ended deliveries with bodies and dead letters; at least 35",
+        _between(35, 36_500), MANAGER, hub=True, live=True)] = 400
+    messages_days: Annotated[int, Setting(
+        "texts and PDUs of SMS (13 months) except those under review, texts of sent SMS, and transaction IDs typed "
+        "on the checkout page; at least 35", _between(35, 36_500), MANAGER, hub=True, live=True)] = 396
+
+
+class Backup(Struct, frozen=True):
+    """Second places for backups and for the message journal."""
+
+    messages_to: Annotated[str, Setting(
+        "absolute path of a folder on another disk for a second copy of the "
+        "[message journal](operations.md#the-message-journal). momo never creates it", _folder, MANAGER)] = ""
+    also_to: Annotated[str, Setting(
+        "absolute path of a folder on another disk for a second copy of backups. momo never creates it, so an "
+        "unplugged stick is noticed", _folder, MANAGER, live=True)] = ""
+
+
+class Power(Struct, frozen=True):
+    """Keep the machine awake while the daemon runs."""
+
+    keep_awake: Annotated[str, Setting(
+        "keep the machine awake: `off`, `plugged` (on mains), `always`; for the lid see "
+        "[operations](operations.md#sleep)", _one_of(*CHOICES), MANAGER)] = OFF
+
+
+class Access(Struct, frozen=True):
+    """Other users of this machine with access to the socket."""
+
+    socket_users: Annotated[tuple[str, ...], Setting(
+        "other users of this machine with the owner's rights on the socket; a shop's folder with the socket then "
+        "has mode 0711; only the owner changes it")] = ()
+
+
+class Network(Struct, frozen=True):
+    """Hosts that are contacted to test the Internet connection."""
+
+    probe_hosts: Annotated[tuple[str, ...], Setting(
+        'hosts, such as `["1.1.1.1"]`, whose TCP port 443 shows that our link works', _host, MANAGER)] = ()
+
+
+class Hub(Struct, frozen=True):
+    """The settings of a branch: whether it sends texts to its hub, and how it checks the hub's certificate."""
+
+    send_texts: Annotated[bool, Setting(
+        "send the texts of SMS to the hub too, not only what was read from them", by=MANAGER, live=True)] = False
+    ca_file: Annotated[str, Setting(
+        "absolute path of a CA for the hub's certificate, beside the system's; not needed if the hub has its own "
+        "certificate from `momo daemon certificate create`", _file, MANAGER)] = ""
+
+
+class Secrets(Struct, frozen=True):
+    """Place of a new master key."""
+
+    store: Annotated[str, Setting(
+        "where a new master key is kept: `file` (0600, `master.key`), `keyring`, or `auto`: systemd's credential "
+        "`momo-master-key` if given, the file with `MOMO_HOME` or without a keyring, else the keyring. An existing "
+        "key is not moved", _one_of("auto", "keyring", "file"))] = "auto"
+
+
+DEFAULT_NAME: Final = SourceKind.MODEM.value
+"""The name of the AT modems, which need no entry."""
+NO_SIM: Final = "none"
+"""In `networks`: the slot is empty, or its SIM is private."""
+LEVELS: Final = {
+    SourceKind.MODEM: TrustLevel.FULL,
+    SourceKind.HILINK: TrustLevel.PARTIAL,
+    SourceKind.ANDROID: TrustLevel.REPORTED,
 }
-_NEVER_EMPTY: Final = frozenset({"webhooks.retry_schedule_s", "pages.languages"})
+
+
+class SourceSettings(Struct, frozen=True):
+    """One entry of `[[sources]]`: where messages come from besides AT modems."""
+
+    name: Annotated[str, Setting("its name in lists and logs; required but for `modem`", _source_name)] = ""
+    kind: Annotated[str, Setting("`modem`, `hilink` or `android`", _one_of(*SourceKind))] = DEFAULT_NAME
+    enabled: Annotated[bool, Setting("read its messages")] = True
+    url: Annotated[str, Setting("the address of the stick", _device, kinds=HILINK)] = "http://192.168.8.1"
+    user: Annotated[str, Setting(
+        "the user of the stick's web page or of the app's local server; used only if a password is stored",
+        kinds=HILINK | ANDROID)] = "admin"
+    timezone: Annotated[str, Setting(
+        'the zone of times that the stick or the app gives without one, such as `"Africa/Accra"`; empty: the '
+        "shop's zone", _timezone, kinds=HILINK | ANDROID)] = ""
+    poll_s: Annotated[float, Setting("seconds between two looks for messages", _between(0.5, 3600), kinds=HILINK)] = 5.0
+    timeout_s: Annotated[float, Setting("time limit of one call to the stick", _between(1, 120), kinds=HILINK)] = 10.0
+    may_pay: Annotated[bool, Setting(
+        "the owner opted in; before, its messages are history and never pay", kinds=ANDROID)] = False
+    networks: Annotated[tuple[str, ...], Setting(
+        "the network of the SIM in slot 1, 2, ...: `mtn`, `telecel`, `at`, or `none` for a SIM that is not read",
+        _one_of(NO_SIM, *(each.network for each in PROVIDERS.values())), kinds=ANDROID)] = ()
+    phone_url: Annotated[str, Setting(
+        'the app\'s local server, such as `"http://192.168.1.23:8080"`, which is asked for missed SMS; may be empty',
+        _device, kinds=ANDROID)] = ""
+    ping_s: Annotated[float, Setting(
+        "the interval of pings that is set in the app; after three missed ones the app counts as silent",
+        _between(30, 86_400), kinds=ANDROID)] = 300.0
+
+    @property
+    def level(self) -> TrustLevel:
+        """How far its messages are trusted."""
+        return LEVELS[SourceKind(self.kind)]
+
+    @property
+    def history(self) -> bool:
+        """Its messages are stored as history only and never pay."""
+        return self.level is TrustLevel.REPORTED and not self.may_pay
+
+
+# fmt: on
+
+
+def fault_of_sources(sources: Sequence[tuple[SourceSettings, frozenset[str]]]) -> tuple[str, str]:
+    """Return the fault of the entries together, and its key; empty texts if they are valid.
+
+    Args:
+        sources: Each entry, and the keys that it sets.
+    """
+    names = set[str]()
+    for source, keys in sources:
+        kind = SourceKind(source.kind)
+        if "name" not in keys and kind is not SourceKind.MODEM:
+            return "", f'every source of kind {kind} needs a name, such as name = "stick"'
+        if fault := _key_fault(source, keys):
+            return fault
+        name = source.name or DEFAULT_NAME
+        if name in names:
+            return "name", f"two sources have the name {name}"
+        if name == DEFAULT_NAME and kind is not SourceKind.MODEM:
+            return "name", f"the name {DEFAULT_NAME} is that of the AT modems"
+        names.add(name)
+    modems = sum(source.kind == SourceKind.MODEM for source, _ in sources)
+    if modems > 1:
+        return "kind", "one source of kind modem stands for all AT modems"
+    return "", ""
+
+
+def _key_fault(source: SourceSettings, keys: frozenset[str]) -> tuple[str, str] | None:
+    """Return the key that a source's kind does not take, or lacks, with the reason."""
+    kind = SourceKind(source.kind)
+    rows = rows_of(SOURCES, SourceSettings)
+    foreign = sorted(key for key in keys if kind not in rows[key].setting.kinds)
+    if foreign:
+        return foreign[0], f"a source of kind {kind} has no key {foreign[0]}"
+    if kind is SourceKind.ANDROID and set(source.networks) <= {NO_SIM}:
+        return "networks", 'the SIMs of the phone need their networks, such as networks = ["mtn"]'
+    return None
+
+
+def with_modems(sources: Sequence[SourceSettings]) -> tuple[SourceSettings, ...]:
+    """Return the enabled sources; the AT modems are the first one, unless an entry of kind modem disables them."""
+    own = [source for source in sources if source.kind == SourceKind.MODEM]
+    others = [source for source in sources if source.kind != SourceKind.MODEM]
+    found = [*(own or [SourceSettings(name=DEFAULT_NAME)]), *others]
+    return tuple(source for source in found if source.enabled)
+
+
+class Config(Struct, frozen=True):
+    """All settings, by section, with their defaults."""
+
+    http: Http = field(default_factory=Http)
+    store: StoreSettings = field(default_factory=StoreSettings)
+    webhooks: Webhooks = field(default_factory=Webhooks)
+    modems: Modems = field(default_factory=Modems)
+    limits: Limits = field(default_factory=Limits)
+    smtp: Smtp = field(default_factory=Smtp)
+    notices: Notices = field(default_factory=Notices)
+    open_collections: OpenCollections = field(default_factory=OpenCollections)
+    transactions: Transactions = field(default_factory=Transactions)
+    sms: Sms = field(default_factory=Sms)
+    pages: Pages = field(default_factory=Pages)
+    trust: Trust = field(default_factory=Trust)
+    retention: Retention = field(default_factory=Retention)
+    backup: Backup = field(default_factory=Backup)
+    power: Power = field(default_factory=Power)
+    access: Access = field(default_factory=Access)
+    network: Network = field(default_factory=Network)
+    secrets: Secrets = field(default_factory=Secrets)
+    hub: Hub = field(default_factory=Hub)
+    sources: tuple[SourceSettings, ...] = ()
+    """As configured; `enabled_sources` has the AT modems too."""
+
+    @property
+    def enabled_sources(self) -> tuple[SourceSettings, ...]:
+        """Where messages come from: the AT modems first, unless they are disabled."""
+        return with_modems(self.sources)
+
 
 SOURCES: Final = "sources"
 """The one section that is a list: `[[sources]]`."""
-
-Values = dict[str, dict[str, Any]]
-"""Section -> field -> value, for the values that a file sets; `sources` has one field, its list."""
 
 
 def sections() -> dict[str, type[Any]]:
@@ -508,235 +680,47 @@ def sections() -> dict[str, type[Any]]:
     return {name: hints[name] for name in Config.__struct_fields__ if name != SOURCES}
 
 
-def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> Config:
-    """Load the settings; without a file, return the defaults.
-
-    With `MOMO_HOME` in `environ` the machine's settings in `system_path` are ignored; else the shop's settings override
-    them, key by key.
-
-    Raises:
-        ConfigError: A file cannot be read, is not TOML, or has an unknown key or invalid value.
-    """
-    merged: Values = {}
-    for file in _files(path, environ, system_path):
-        for section, values in file.values().items():
-            merged.setdefault(section, {}).update(values)
-    return _config(merged)
-
-
-def check_writers(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> None:
-    """Check that no other user may write the settings: they name programs that the daemon runs, and its permitted users.
-
-    Raises:
-        ConfigError: Another user may; the text has the command that removes the permission.
-    """
-    for file in (path, *(() if environ.get(HOME_VARIABLE) else (system_path,))):
-        try:
-            fault = other_writers(file, os.getuid())
-        except OSError:
-            continue  # missing is allowed, and `load_config` names a file that cannot be read
-        if fault:
-            raise ConfigError(f"{fault} (the daemon does not use settings that others may change)")
-
-
-def config_sources(
-    path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH
-) -> dict[str, str]:
-    """Return `section.key` -> `FILE, line N` for each value set in the files, of the file that counts.
-
-    Raises:
-        ConfigError: As `load`.
-    """
+def rows_of(section: str, kind: type[Any]) -> dict[str, Row]:
+    """Return the rows of a section, by their name in the file."""
+    defaults, hints = kind(), get_type_hints(kind, include_extras=True)
     found = {}
-    for file in _files(path, environ, system_path):
-        for section, values in file.values().items():
-            for name in () if section == SOURCES else values:
-                key = f"{section}.{name.removesuffix('_')}"
-                found[key] = file.place(key)
+    for name in kind.__struct_fields__:
+        plain, setting = get_args(hints[name])
+        row = Row(section, name, plain, getattr(defaults, name), setting)
+        found[row.name] = row
     return found
 
 
-def place_of(text: str, name: str) -> int | None:
-    """Return the line, from 1, of a section or `section.key`; None if it is written in an unusual form."""
-    return _File(text, "").line_of(name)
+def all_rows() -> dict[str, Row]:
+    """Return the row of each `section.name`, without `[[sources]]`."""
+    return {
+        row.key: row
+        for section, kind in sections().items()
+        for row in rows_of(section, kind).values()
+    }
 
 
-def _files(path: str, environ: Mapping[str, str], system_path: str) -> "list[_File]":
-    found = []
-    for each in [path] if environ.get(HOME_VARIABLE) else [system_path, path]:
-        try:
-            text = Path(each).read_text(encoding="utf-8")
-        except FileNotFoundError:
+def value_of(config: Config, row: Row) -> Any:
+    """Return the value of a setting."""
+    return getattr(getattr(config, row.section), row.field)
+
+
+def merged(running: Config, new: Config) -> tuple[Config, tuple[str, ...]]:
+    """Return the running settings with the new values of those that act at once, and the keys of the other changed ones."""
+    changed: dict[str, dict[str, Any]] = {}
+    waiting = []
+    for key, row in all_rows().items():
+        value = value_of(new, row)
+        if value == value_of(running, row):
             continue
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{each}: cannot be read: {error}") from error
-        found.append(_File(text, each))
-    return found
-
-
-def parse_config(text: str, path: str = "config.toml") -> Config:
-    """Load settings from a text; `path` is used in error messages.
-
-    Raises:
-        ConfigError: As `load`.
-    """
-    return _config(_File(text, path).values())
-
-
-def _config(values: Values) -> Config:
-    kinds = sections()
-    plain = {name: kinds[name](**values[name]) for name in values if name != SOURCES}
-    config = Config(**plain, **values.get(SOURCES, {}))
-    check_exposure(config.http, config.http.bind)
-    return config
-
-
-def check_exposure(http: Http, address: str) -> None:
-    """Reject plain HTTP on a network address: keys and payers' data would be sent unencrypted.
-
-    `address` is `HOST:PORT` to listen on, or `off`.
-
-    Raises:
-        ConfigError: Other machines can reach the address, and `insecure_http` is not set.
-    """
-    if address == "off" or http.tls_cert or http.insecure_http or is_inside(address):
-        return
-    raise ConfigError(
-        f"{address} can be reached from other machines, without encryption: set tls_cert and tls_key under [http], "
-        "listen on 127.0.0.1 behind a TLS proxy, or allow it with insecure_http = true under [http], or --insecure-http "
-        "beside --http"
-    )
-
-
-def is_inside(address: str) -> bool:
-    """Return whether only this machine can reach `HOST:PORT`."""
-    host = address.rpartition(":")[0].strip("[]")
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-class _File:
-    """One settings file: checked values, and errors with line numbers."""
-
-    def __init__(self, text: str, path: str) -> None:
-        self._text = text
-        self._path = path
-
-    def values(self) -> Values:
-        """Return the values that the file sets."""
-        try:
-            raw = tomllib.loads(self._text)
-        except tomllib.TOMLDecodeError as error:
-            line = re.search(r"at line (\d+)", str(error))
-            where = f"{self._path}, line {line.group(1)}" if line else self._path
-            raise ConfigError(f"{where}: not valid TOML: {error}") from error
-        kinds = sections()
-        found: Values = {}
-        for section, table in raw.items():
-            if section == SOURCES:
-                found[section] = {SOURCES: self._sources(table)}
-                continue
-            if section not in kinds:
-                raise self._unknown("section", section, section, [*kinds, SOURCES])
-            if not isinstance(table, dict):
-                raise self._error(
-                    section, f"{section} is a section: write its keys below a line [{section}]"
-                )
-            found[section] = self._section(kinds[section], section, table)
-        return found
-
-    def _sources(self, tables: Any) -> tuple[SourceSettings, ...]:
-        if not isinstance(tables, list) or not all(isinstance(one, dict) for one in tables):
-            raise self._error(
-                SOURCES, "sources is a list: begin each source with a line [[sources]]"
-            )
-        read = [self._section(SourceSettings, SOURCES, table) for table in tables]
-        found = [SourceSettings(**values) for values in read]
-        key, why = fault_of([(one, frozenset(keys)) for one, keys in zip(found, read, strict=True)])
-        if why:
-            raise self._error(f"{SOURCES}.{key}" if key else SOURCES, why)
-        return tuple(found)
-
-    def _section(
-        self, kind: type[Struct], section: str, table: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        hints = get_type_hints(kind)
-        # `from` is a Python keyword, so its field is `from_`.
-        known = {name.removesuffix("_"): name for name in kind.__struct_fields__}
-        found = {}
-        for key, value in table.items():
-            name = f"{section}.{key}"
-            if key not in known:
-                raise self._unknown("key", key, name, list(known))
-            found[known[key]] = self._value(hints[known[key]], name, value)
-        return found
-
-    def _value(self, hint: Any, name: str, value: Any) -> Any:
-        if get_origin(hint) is tuple:
-            if not isinstance(value, list):
-                raise self._wrong(name, "takes a list, in square brackets")
-            if not value and name in _NEVER_EMPTY:
-                raise self._wrong(name, "takes at least one value")
-            return tuple(self._value(get_args(hint)[0], name, item) for item in value)
-        if hint is float and type(value) is int:
-            value = float(value)
-        kinds = get_args(hint) or (hint,)
-        if type(value) not in kinds:
-            names = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
-            raise self._wrong(name, f"takes {names}, not {value!r}")
-        why = _RULES[name](value) if name in _RULES else ""
-        if why:
-            # An address with a password must not be shown.
-            shown = value != "" and name != "store.url"
-            raise self._wrong(name, f"{why}, not {value!r}" if shown else why)
-        return value
-
-    def _unknown(self, what: str, key: str, name: str, known: list[str]) -> ConfigError:
-        import difflib  # noqa: PLC0415 -- only for a misspelled key
-
-        near = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-        return self._error(name, f"unknown {what} {key}; {hint}")
-
-    def _wrong(self, name: str, why: str) -> ConfigError:
-        return self._error(name, f"{name.partition('.')[2]} {why}")
-
-    def _error(self, name: str, what: str) -> ConfigError:
-        error = ConfigError(f"{self.place(name)}: {what}")
-        error.what = what
-        return error
-
-    def place(self, name: str) -> str:
-        """Return `FILE, line N` of a key, or of its section."""
-        line = self.line_of(name) or self.line_of(name.partition(".")[0])
-        return f"{self._path}, line {line}" if line else self._path
-
-    def line_of(self, name: str) -> int | None:
-        """Return the line of a section or `section.key`, None if it is written in an unusual form."""
-        inside = ""
-        for number, line in enumerate(self._text.splitlines(), 1):
-            header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line)
-            entry = re.match(r"\s*([\w.\"' -]+?)\s*=", line)
-            if header:
-                inside = re.sub(r"[\s\"']", "", header.group(1))
-                here = inside
-            elif entry:
-                here = f"{inside}.{entry.group(1)}".lstrip(".")
-                here = re.sub(r"[\s\"']", "", here)
-            else:
-                continue
-            if here == name:
-                return number
-        return None
-
-
-_TYPE_NAMES: Final = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-}
+        if row.setting.live:
+            changed.setdefault(row.section, {})[row.field] = value
+        else:
+            waiting.append(key)
+    if new.sources != running.sources:
+        waiting.append(SOURCES)
+    parts = {
+        section: msgspec.structs.replace(getattr(running, section), **values)
+        for section, values in changed.items()
+    }
+    return msgspec.structs.replace(running, **parts), tuple(waiting)

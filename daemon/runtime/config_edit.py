@@ -1,7 +1,7 @@
 """Editing of the settings for `momo config`: show them with their origin, change one at a time, validate.
 
 A change edits only the lines of its key; comments and order stay. The edited text is loaded again and saved only if
-exactly that key has changed. The daemon loads its settings at start, so a change takes effect at the next start.
+exactly that key has changed. The running daemon takes over what acts at once; the rest waits for its next start.
 """
 
 import json
@@ -11,18 +11,17 @@ import tomllib
 from collections.abc import Mapping
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin
 
 from daemon import wire
 from daemon.core.errors import MomoError
-from daemon.runtime.config import (
-    Config,
+from daemon.runtime.config import Config, Row, all_rows, value_of
+from daemon.runtime.config_file import (
     ConfigError,
     config_sources,
     load_config,
     parse_config,
     place_of,
-    sections,
 )
 
 
@@ -39,21 +38,27 @@ class CannotEdit(MomoError):
 
 
 def show_settings(places: wire.Places, environ: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return all settings as `{key, value, default, origin}`; `origin` is `default` or `FILE, line N`.
+    """Return all settings as `{key, value, default, origin, meaning, changed_by, live}`.
+
+    `origin` is `default` or `FILE, line N`, `changed_by` who may change it in the dashboard, and `live` whether a change
+    acts at once.
 
     Raises:
         ConfigError: A file is invalid.
     """
-    config, defaults = load_config(places.config, environ), Config()
+    config = load_config(places.config, environ)
     set_in = config_sources(places.config, environ)
     return [
         {
             "key": key,
-            "value": value_of(config, key),
-            "default": value_of(defaults, key),
+            "value": as_typed(value_of(config, row)),
+            "default": as_typed(row.default),
             "origin": set_in.get(key, "default"),
+            "meaning": row.plain_meaning,
+            "changed_by": row.setting.by,
+            "live": row.setting.live,
         }
-        for key in _kinds()
+        for key, row in all_rows().items()
     ]
 
 
@@ -64,7 +69,7 @@ def get_setting(places: wire.Places, environ: Mapping[str, str], key: str) -> di
         NoSuchKey: There is no such setting.
         ConfigError: A file is invalid.
     """
-    _known(key)
+    find_row(key)
     return next(row for row in show_settings(places, environ) if row["key"] == key)
 
 
@@ -77,7 +82,7 @@ def change_setting(
     commas. With `dry_run` nothing is written.
 
     Returns:
-        `{key, value, old, path, changed}`.
+        `{key, value, old, path, changed, live}`.
 
     Raises:
         NoSuchKey: There is no such setting.
@@ -85,19 +90,26 @@ def change_setting(
         ConfigError: The file has another error.
         CannotEdit: The file must be edited by hand.
     """
-    kind = _known(key)
+    row = find_row(key)
     path = Path(places.config)
     text = path.read_text(encoding="utf-8") if path.exists() else ""
-    before = _old_value(text, key)
-    new = _without(text, key) if value is None else _with(text, key, _literal(kind, value))
-    after = value_of(_checked(text, new, str(path), key), key)
+    before = _old_value(text, row)
+    new = _without(text, key) if value is None else _with(text, key, _literal(row.kind, value))
+    after = as_typed(value_of(_checked(text, new, str(path), row), row))
     _same_but_for(text, new, key)
     if new != text and not dry_run:
         _write(path, new)
-    return {"key": key, "value": after, "old": before, "path": str(path), "changed": new != text}
+    return {
+        "key": key,
+        "value": after,
+        "old": before,
+        "path": str(path),
+        "changed": new != text,
+        "live": row.setting.live,
+    }
 
 
-def _checked(old: str, new: str, path: str, key: str) -> Config:
+def _checked(old: str, new: str, path: str, row: Row) -> Config:
     """Return the settings of the changed text; an error that the old text does not have is that of the value."""
     try:
         return parse_config(new, path)
@@ -108,13 +120,12 @@ def _checked(old: str, new: str, path: str, key: str) -> Config:
             raise error from None
         if not error.what:
             raise
-        section, name = key.split(".")
-        what = error.what if error.what.startswith(f"{name} ") else f"{name}: {error.what}"
-        example = value_of(Config(), key)
+        what = error.what if error.what.startswith(f"{row.name} ") else f"{row.name}: {error.what}"
+        example = row.default
         if isinstance(example, int | float):
             such = f", such as {str(example).removesuffix('.0')}, not"
             what = re.sub(r"^(\S+ takes a (?:whole )?number), not", rf"\1{such}", what)
-        raise WrongValue(f"{section}.{what}; nothing was changed") from error
+        raise WrongValue(f"{row.section}.{what}; nothing was changed") from error
 
 
 def add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
@@ -225,38 +236,31 @@ def validate_settings(
     return {"path": file, "valid": True}
 
 
-def _kinds() -> dict[str, Any]:
-    """Return `section.key` -> its type, in the order of docs/configuration.md."""
-    found = {}
-    for section, kind in sections().items():
-        for name, hint in get_type_hints(kind).items():
-            found[f"{section}.{name.removesuffix('_')}"] = hint
-    return found
+def find_row(key: str) -> Row:
+    """Return the row of a setting.
 
-
-def _known(key: str) -> Any:
-    kinds = _kinds()
-    if key not in kinds:
+    Raises:
+        NoSuchKey: There is no such setting.
+    """
+    rows = all_rows()
+    if key not in rows:
         import difflib  # noqa: PLC0415 -- only for a misspelled key
 
-        near = difflib.get_close_matches(key, kinds, n=1)
+        near = difflib.get_close_matches(key, rows, n=1)
         hint = f"did you mean {near[0]}?" if near else "momo config show lists all settings"
         raise NoSuchKey(f"there is no setting {key!r}; {hint}")
-    return kinds[key]
+    return rows[key]
 
 
-def value_of(config: Config, key: str) -> Any:
-    """Return the value of `section.key`; a list where the settings have one."""
-    section, _, name = key.partition(".")
-    values = getattr(config, section)
-    value = getattr(values, name if hasattr(values, name) else f"{name}_")
+def as_typed(value: Any) -> Any:
+    """Return a value as the file has it: a list where the settings have a tuple."""
     return list(value) if isinstance(value, tuple) else value
 
 
-def _old_value(text: str, key: str) -> Any:
+def _old_value(text: str, row: Row) -> Any:
     """Return the old value of a setting, None if the file is invalid: this change may correct it."""
     try:
-        return value_of(parse_config(text), key)
+        return as_typed(value_of(parse_config(text), row))
     except ConfigError:
         return None
 

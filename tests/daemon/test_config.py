@@ -4,15 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.runtime.config import (
-    Config,
-    ConfigError,
-    Http,
-    check_exposure,
-    load_config,
-    parse_config,
-    sections,
-)
+from daemon.runtime.config import Config, Http, sections
+from daemon.runtime.config_file import ConfigError, check_exposure, load_config, parse_config
 from tests.fakes.each import each
 
 EXAMPLES = {

@@ -7,7 +7,7 @@ import pytest
 from daemon import wire
 from daemon.commands.config import config_command
 from daemon.runtime import config_edit
-from daemon.runtime.config import ConfigError, load_config, parse_config
+from daemon.runtime.config_file import ConfigError, load_config, parse_config
 from tests.fakes.each import each
 from tests.fakes.hilink_stick import FIRMWARES, FakeStick, Firmware
 

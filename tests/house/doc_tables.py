@@ -3,8 +3,10 @@
 Each is between `<!-- table: NAME -->` and `<!-- end -->`; a test checks that they are up to date.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +15,8 @@ from daemon.api.openapi.pages import kind
 from daemon.api.openapi.pages import rows as members
 from daemon.api.routes import all_routes
 from daemon.error_table import ERRORS
-from daemon.wire import ErrorCode
+from daemon.runtime.config import SOURCES, SourceSettings, rows_of, sections
+from daemon.wire import ErrorCode, SourceKind
 from momo_cli.errors import ERRORS as ROWS
 from momo_cli.exit_codes import EXIT_CODES
 from momo_cli.frame.command_table import COMMANDS
@@ -177,7 +180,38 @@ def _api() -> dict[str, Any]:
     return document(all_routes(nobody, nobody).operations, "")
 
 
+def settings(section: str, kind: type[Any]) -> str:
+    """Return every setting of a section: its default, as the file has it, and its meaning."""
+    rows = []
+    for name, row in rows_of(section, kind).items():
+        kinds = row.setting.kinds
+        whose = (
+            ""
+            if kinds == set(SourceKind)
+            else ", ".join(f"`{one}`" for one in sorted(kinds)) + ": "
+        )
+        who = f"{row.setting.by}, hub" if row.setting.hub else str(row.setting.by)
+        by = () if section == SOURCES else (who,)
+        rows.append((f"`{name}`", f"`{_toml(row.default)}`", *by, f"{whose}{row.setting.meaning}"))
+    heads = (
+        ("key", "default", "meaning")
+        if section == SOURCES
+        else ("key", "default", "who", "meaning")
+    )
+    return _table(heads, rows)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(_toml(one) for one in value)}]"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return json.dumps(value, ensure_ascii=False)
+
+
+SECTIONS: Final[dict[str, type[Any]]] = {**sections(), SOURCES: SourceSettings}
 TABLES: Final[dict[str, Callable[[], str]]] = {
+    **{f"settings {name}": partial(settings, name, kind) for name, kind in SECTIONS.items()},
     "errors": errors,
     "program errors": program_errors,
     "troubleshooting": troubleshooting,
@@ -191,12 +225,12 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "rows of the rest": rows_of_the_rest,
     "rows of delivery": rows_of_delivery,
 }
-_PLACE: Final = re.compile(r"<!-- table: ([a-z ]+) -->\n(.*?)<!-- end -->", re.DOTALL)
+PLACE: Final = re.compile(r"<!-- table: ([a-z_ ]+) -->\n(.*?)<!-- end -->", re.DOTALL)
 
 
 def filled(text: str) -> str:
     """Return a document with its tables brought up to date."""
-    return _PLACE.sub(
+    return PLACE.sub(
         lambda match: f"<!-- table: {match.group(1)} -->\n{TABLES[match.group(1)]()}\n<!-- end -->",
         text,
     )

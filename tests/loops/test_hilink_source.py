@@ -16,7 +16,8 @@ from daemon.flows.lines.source_passwords import store_source_password
 from daemon.loops.sources import hilink
 from daemon.loops.sources.all import Sources
 from daemon.loops.sources.hilink import HiLinkSource
-from daemon.runtime.config import Config, Modems, parse_config
+from daemon.runtime.config import Config, Modems
+from daemon.runtime.config_file import parse_config
 from daemon.runtime.log import Log
 from daemon.runtime.system import SystemClock
 from daemon.store import shop as shop_rows

@@ -7,7 +7,7 @@ import pytest
 
 from daemon.core.limits import LOGO_BYTES_MAX
 from daemon.pages.brand import CONTRAST_MIN, Colour, colour_style, contrast, logo_address
-from daemon.runtime.config import ConfigError, load_config
+from daemon.runtime.config_file import ConfigError, load_config
 from tests.fakes.each import each
 
 PNG = b"\x89PNG\r\n\x1a\n"

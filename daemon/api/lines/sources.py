@@ -22,8 +22,8 @@ from daemon.core.messages.android import (
 )
 from daemon.env import Env
 from daemon.flows.lines import android_sources
+from daemon.runtime.config import SourceSettings
 from daemon.runtime.machine_names import machine_names
-from daemon.runtime.source_settings import SourceSettings
 from daemon.store.lines import sources
 from daemon.wire import ErrorCode, FaultCause, Path, SourceKind
 

@@ -22,7 +22,8 @@ from daemon.core.upkeep.faults import fault_json
 from daemon.core.upkeep.self_check import DatabaseState
 from daemon.core.webhooks import endpoint_json
 from daemon.env import Env
-from daemon.runtime.config import Http, is_inside
+from daemon.runtime.config import Http
+from daemon.runtime.config_file import is_inside
 from daemon.steps.lines import line_status
 from daemon.store import shop
 from daemon.store.books import day_sheet

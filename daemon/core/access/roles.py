@@ -50,6 +50,9 @@ class Operation(StrEnum):
     BACK_UP = "back_up"
     ERASE = "erase"
     CHANGE_SETTINGS = "change_settings"
+    """Change the settings that are a manager's."""
+    CHANGE_OWNERS_SETTINGS = "change_owners_settings"
+    """Change all other settings."""
     MANAGE_KEYS = "manage_keys"
     MANAGE_SECRETS = "manage_secrets"
     """Reveal and rotate webhook secrets; store passwords of other services."""
@@ -76,6 +79,7 @@ ALLOWED: Final[Mapping[Operation, frozenset[Role]]] = {
     Operation.BACK_UP: MANAGERS,
     Operation.ERASE: MANAGERS,
     Operation.CHANGE_SETTINGS: MANAGERS,
+    Operation.CHANGE_OWNERS_SETTINGS: OWNER,
     Operation.MANAGE_KEYS: OWNER,
     Operation.MANAGE_SECRETS: OWNER,
     Operation.MANAGE_USERS: OWNER,

@@ -14,6 +14,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
+from daemon.runtime.config import all_rows
 
 LANGUAGES: Final = ("en", "fr")
 _AND: Final = ", and "
@@ -22,8 +23,10 @@ FOLDER: Final = resources.files("daemon.dash") / "words"
 
 
 def load(language: str) -> dict[str, str]:
-    """Return all words of a language; a key stands in one file only."""
+    """Return all words of a language; a key stands in one file only. The English of a setting is in its row."""
     found: dict[str, str] = {}
+    if language == LANGUAGES[0]:
+        found = {row.word: row.plain_meaning for row in all_rows().values()}
     for path in sorted((FOLDER / language).iterdir(), key=lambda entry: entry.name):
         for key, text in json.loads(path.read_text("utf-8")).items():
             assert key not in found, f"{path.name}: {key} stands in two files"

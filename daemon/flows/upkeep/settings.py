@@ -1,44 +1,38 @@
 """Change one setting in the shop's own file for a user, with a journal entry. It takes effect at the next start."""
 
 import asyncio
-from typing import Final
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.json_values import Json
 from daemon.env import Env
 from daemon.runtime import config_edit
+from daemon.runtime.config import ChangedBy, Row
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.wire import Mode, Places
 
-ON_THE_MACHINE: Final = frozenset(
-    f"webhooks.{name}" for name in ("allow_private_hosts", "allow_private_cidrs", "ca_file")
-)
-"""The settings of the guard of webhook addresses: in the daemon's own file only."""
-_OPERATIONS: Final = {
-    "access": Operation.MANAGE_USERS,  # gives other users of this machine the rights of the owner
-    "store": Operation.MANAGE_USERS,  # another database has other users
-    "secrets": Operation.MANAGE_SECRETS,
-    "smtp": Operation.MANAGE_SECRETS,  # the stored password is sent to this server
-}
-"""What a user must be allowed to change a setting of a section, beside those that a manager may change."""
 
-
-def operation_of(key: str) -> Operation:
-    """Return the operation that a user must be allowed to change a setting."""
-    return _OPERATIONS.get(key.partition(".")[0], Operation.CHANGE_SETTINGS)
+def may_change(row: Row) -> Operation | None:
+    """Return the operation that a user must be allowed to change a setting; None if nobody may from here."""
+    if row.setting.by is ChangedBy.MACHINE:
+        return None
+    if row.setting.by is ChangedBy.MANAGER:
+        return Operation.CHANGE_SETTINGS
+    return Operation.CHANGE_OWNERS_SETTINGS
 
 
 def _require_change(caller: Caller, key: str) -> None:
     """Reject a change that the user may not make, or that nobody may make from here.
 
     Raises:
+        NoSuchKey: There is no such setting.
         Refusal: ROLE_REQUIRED.
         CannotEdit: Only a person at the machine may change it.
     """
-    require(caller, operation_of(key))
-    if key in ON_THE_MACHINE:
+    operation = may_change(config_edit.find_row(key))
+    require(caller, operation or Operation.CHANGE_SETTINGS)
+    if operation is None:
         raise config_edit.CannotEdit(
             f"{key} is changed only on the shop's machine, because it decides where webhooks may go: "
             f"momo config set {key} VALUE"

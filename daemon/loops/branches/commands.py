@@ -11,16 +11,13 @@ from daemon.env import Env
 from daemon.flows.branches import commands
 from daemon.flows.payments import review
 from daemon.flows.upkeep import erasure, settings
+from daemon.runtime.config_edit import find_row
 from daemon.runtime.log import Log
 from parsers.masking import describe_error
 from parsers.phone import read_phone
 
 Command = Mapping[str, Any]
 Outcome = dict[str, Any]
-SETTINGS_BY_HUB: Final = ("transactions.", "sms.", "pages.", "retention.", "limits.")
-"""The sections that a hub may set: none that names programs, files, addresses or users of the branch."""
-NOT_BY_HUB: Final = frozenset({"pages.client_header", "pages.logo"})
-"""Of those sections: the header that names whose address the login limits count, and a file."""
 
 
 class HubCommands:
@@ -96,10 +93,10 @@ class HubCommands:
             return {"done": True, "counts": done.counts}
         if kind == "settings":
             key = str(body["key"])
-            if not key.startswith(SETTINGS_BY_HUB) or key in NOT_BY_HUB:
+            if not find_row(key).setting.hub:
                 return {"done": False, "why": f"{key} is only changed at the branch"}
             changed = await settings.change(self._env, caller, self._places, key, body.get("value"))
-            return {"done": True, "restart": bool(changed["changed"])}
+            return {"done": True, "restart": changed["changed"] and not changed["live"]}
         return {"done": False, "why": f"this version does not know the command {kind}"}
 
 

@@ -32,9 +32,9 @@ from daemon.env import Env
 from daemon.flows.lines import android_sources
 from daemon.flows.lines.source_passwords import source_password
 from daemon.loops.sources.handover import Handover
+from daemon.runtime.config import NO_SIM, SourceSettings
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
-from daemon.runtime.source_settings import NO_SIM, SourceSettings
 from daemon.steps.text_parts import text_parts
 from daemon.store import shop
 from daemon.store.lines import sources

@@ -17,8 +17,8 @@ from daemon.core.lines.modem_health import READY, ModemHealth
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.messages import ingest
+from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
-from daemon.runtime.source_settings import SourceSettings
 from daemon.steps.intake import Ingested
 
 STORE_RETRY_S: Final = 5.0

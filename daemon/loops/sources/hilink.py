@@ -25,9 +25,9 @@ from daemon.modem.hilink import (
     StickIdentity,
     StickMessage,
 )
+from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
-from daemon.runtime.source_settings import SourceSettings
 from daemon.steps.text_parts import text_parts
 from daemon.store import shop
 from parsers.times import to_us

@@ -2,8 +2,8 @@
 
 from daemon.env import Env
 from daemon.loops.sources.all import RunningSource
+from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
-from daemon.runtime.source_settings import SourceSettings
 from daemon.wire import SourceKind
 
 

@@ -17,9 +17,8 @@ from daemon.core.lines.modem_health import find_problems
 from daemon.flows.lines import android_sources
 from daemon.flows.lines.source_passwords import store_source_password
 from daemon.loops.sources.android import AndroidSource
-from daemon.runtime.config import Config
+from daemon.runtime.config import Config, SourceSettings
 from daemon.runtime.log import Log
-from daemon.runtime.source_settings import SourceSettings
 from daemon.store.lines import sources as states
 from tests.fakes.android_app import PASSWORD, USER, AndroidApp, Sms, event, headers, received
 from tests.fakes.api import FakeApi, running

@@ -1,7 +1,7 @@
 """The password of a HiLink stick's page, over the Unix socket."""
 
 from daemon.flows.lines.source_passwords import source_password
-from daemon.runtime.config import parse_config
+from daemon.runtime.config_file import parse_config
 from tests.fakes.api import FakeApi
 
 PATH = "/local/v1/source-password"

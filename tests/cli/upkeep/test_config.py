@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from daemon import wire
 from daemon.runtime import config_edit
-from daemon.runtime.config import ConfigError
+from daemon.runtime.config_file import ConfigError
 from tests.cli.conftest import Momo, Shop
 
 WRITTEN = """\
@@ -43,6 +43,7 @@ def test_show_names_the_line_that_each_value_comes_from(config: Path, momo: Momo
     assert rows["webhooks.workers"]["origin"] == f"{config}, line 10"
     assert rows["webhooks.timeout_s"] == {
         "key": "webhooks.timeout_s", "value": 15.0, "default": 15.0, "origin": "default",
+        "meaning": "seconds for a whole attempt", "changed_by": "manager", "live": False,
     }  # fmt: skip
     changed = momo("config", "show", "--changed").out
     assert [line.split("\t")[0] for line in changed.splitlines()] == [

@@ -14,7 +14,8 @@ from daemon.core.payments.payer_texts import (
     template_error,
 )
 from daemon.modem.codec import gsm7
-from daemon.runtime.config import Config, ConfigError, parse_config
+from daemon.runtime.config import Config
+from daemon.runtime.config_file import ConfigError, parse_config
 from parsers.phone import network_of_number
 from tests.fakes.each import each
 

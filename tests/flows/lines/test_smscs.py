@@ -10,7 +10,7 @@ from daemon.core.limits import HOUR_US
 from daemon.core.model import Review
 from daemon.flows.lines import smscs
 from daemon.modem.codec.pdu_encode import encode_deliver
-from daemon.runtime.config import parse_config
+from daemon.runtime.config_file import parse_config
 from daemon.wire import ErrorCode, MessageState, TransactionStatus
 from tests.fakes.receipts import MTN_SMSC, Receipt
 from tests.fakes.shop import OWNER, FakeShop

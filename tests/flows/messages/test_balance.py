@@ -15,7 +15,8 @@ from daemon.flows.messages import overdue
 from daemon.flows.messages.settle_lines import settle_lines
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
-from daemon.runtime.config import Config, Trust, parse_config
+from daemon.runtime.config import Config, Trust
+from daemon.runtime.config_file import parse_config
 from daemon.steps.intake import Ingested
 from daemon.store.journal import Notice
 from daemon.store.messages import balances

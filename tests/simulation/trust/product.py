@@ -20,7 +20,8 @@ from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.messages import ingest, settle_lines
 from daemon.flows.payments import cancel_expire, review
-from daemon.runtime.config import Config, parse_config
+from daemon.runtime.config import Config
+from daemon.runtime.config_file import parse_config
 from daemon.runtime.secrets import Vault
 from daemon.store.engine import Tx, _Job
 from daemon.store.lines import devices

@@ -14,7 +14,8 @@ from daemon.dash.web.visit import Visit
 from daemon.flows.upkeep import notices
 from daemon.flows.upkeep import settings as flow
 from daemon.runtime import config_edit
-from daemon.runtime.config import ConfigError
+from daemon.runtime.config import all_rows, value_of
+from daemon.runtime.config_file import ConfigError
 from daemon.wire import ErrorCode
 
 HERE: Final = "/dash/settings"
@@ -23,18 +24,15 @@ VALUE_CHARACTERS_MAX: Final = 2000
 
 
 class Setting(Struct, frozen=True):
-    """One setting as shown: texts of its values, and whether its change waits for a restart."""
+    """One setting as shown: texts of its values, the key of its meaning, and whether its change waits for a restart."""
 
     key: str
     value: str
     default: str
     origin: str
+    word: str
+    live: bool
     waits: bool
-
-    @property
-    def word(self) -> str:
-        """Key of its meaning in the words."""
-        return f"setting_{self.key.replace('.', '_')}"
 
 
 async def show_list(visit: Visit) -> Shown:
@@ -107,8 +105,8 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
         raise Refusal(ErrorCode.VALIDATION_ERROR, str(error), hint="momo config edit") from error
     if key not in found:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-    here = key not in flow.ON_THE_MACHINE
-    allowed = here and visit.may(flow.operation_of(key))
+    operation = flow.may_change(config_edit.find_row(key))
+    allowed = operation is not None and visit.may(operation)
     given = None if default else (value or "")[:VALUE_CHARACTERS_MAX]
     new = None
     if allowed and (default or value is not None) and "value" not in visit.errors:
@@ -125,7 +123,7 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
             "default": default,
             "new": new,
             "allowed": allowed,
-            "here": here,
+            "here": operation is not None,
         },
         key,
         status=422 if visit.errors else 200,
@@ -133,17 +131,20 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
 
 
 def _read(visit: Visit) -> list[Setting]:
-    rows = config_edit.show_settings(visit.machine.places, os.environ)
-    running = visit.env.config
+    found = config_edit.show_settings(visit.machine.places, os.environ)
+    running, rows = visit.env.config, all_rows()
     return [
         Setting(
-            row["key"],
-            _text(row["value"]),
-            _text(row["default"]),
-            row["origin"],
-            config_edit.value_of(running, row["key"]) != row["value"],
+            one["key"],
+            _text(one["value"]),
+            _text(one["default"]),
+            one["origin"],
+            row.word,
+            row.setting.live,
+            not row.setting.live and config_edit.as_typed(value_of(running, row)) != one["value"],
         )
-        for row in rows
+        for one in found
+        for row in (rows[one["key"]],)
     ]
 
 

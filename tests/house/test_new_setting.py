@@ -1,0 +1,111 @@
+"""A new setting is one row, and its words in another language: everything else follows from the row.
+
+The row is added to a copy of the program, and a shop of the copy is asked.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.markdown import ROOT
+
+ROW = """    paper_mm: Annotated[int, Setting("width of the paper in millimetres", _between(40, 210))] = 58
+"""
+BEFORE = """    menu_mtn: Annotated["""
+FRENCH = """  "setting_pages_paper_mm": "largeur du papier en millimètres",
+"""
+
+INSIDE = """
+import json, os, sys
+from daemon import wire
+from daemon.core.access.roles import ALLOWED
+from daemon.dash.web.words import load
+from daemon.flows.upkeep.settings import may_change
+from daemon.runtime import config_edit
+from daemon.runtime.config import Config, merged
+from daemon.runtime.config_file import parse_config
+from tests.house.doc_tables import TABLES
+
+key, home = "pages.paper_mm", sys.argv[1]
+row = config_edit.find_row(key)
+new = parse_config("[pages]\\npaper_mm = 80\\n")
+print(json.dumps({
+    "read": new.pages.paper_mm,
+    "documented": [line for line in TABLES["settings pages"]().splitlines() if "paper_mm" in line],
+    "english": load("en")[row.word],
+    "french": load("fr")[row.word],
+    "changed by": sorted(ALLOWED[may_change(row)]),
+    "by the hub": row.setting.hub,
+    "waits": merged(Config(), new)[1],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the program with one more row, in two changed files."""
+    copy = tmp_path_factory.mktemp("copy")
+    unneeded = shutil.ignore_patterns("__pycache__", "*.svg", "*.png")
+    for name in ("daemon", "momo_cli", "parsers", "tests"):
+        shutil.copytree(ROOT / name, copy / name, ignore=unneeded)
+    for path, before, more in (
+        ("daemon/runtime/config.py", BEFORE, ROW),
+        ("daemon/dash/words/fr/settings.json", '  "setting_pages_menu_mtn"', FRENCH),
+    ):
+        text = (copy / path).read_text()
+        assert text.count(before) == 1
+        (copy / path).write_text(text.replace(before, more + before))
+    return copy
+
+
+def run(copy: Path, home: Path, *words: str) -> tuple[int, str]:
+    environ = {**os.environ, "PYTHONPATH": str(copy), "MOMO_HOME": str(home)}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=copy, env=environ, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_new_row_is_read_documented_shown_and_the_owners(copy: Path, tmp_path: Path) -> None:
+    code, out = run(copy, tmp_path, "-c", INSIDE, str(tmp_path))
+    assert code == 0, out
+    assert json.loads(out) == {
+        "read": 80,
+        "documented": ["| `paper_mm` | `58` | owner | width of the paper in millimetres |"],
+        "english": "width of the paper in millimetres",
+        "french": "largeur du papier en millimètres",
+        "changed by": ["owner"],
+        "by the hub": False,
+        "waits": ["pages.paper_mm"],
+    }
+
+
+def test_a_new_row_is_shown_checked_and_changed_by_the_command(copy: Path, tmp_path: Path) -> None:
+    momo = ("-m", "momo_cli", "config")
+    assert run(copy, tmp_path, *momo, "set", "pages.paper_mm", "80")[0] == 0
+    code, out = run(copy, tmp_path, *momo, "set", "pages.paper_mm", "8")
+    assert (code, "paper_mm takes 40 to 210" in out) == (78, True), out
+    shown = json.loads(run(copy, tmp_path, *momo, "show", "--json")[1])["data"]
+    (row,) = [row for row in shown if row["key"] == "pages.paper_mm"]
+    assert (row["value"], row["default"], row["changed_by"]) == (80, 58, "owner")
+    assert row["meaning"] == "width of the paper in millimetres"
+
+
+def test_the_product_has_no_other_list_of_settings() -> None:
+    """The name of a setting with a value of its own stands where it is used, and in no list beside the rows."""
+    found = [
+        str(path.relative_to(ROOT))
+        for folder in ("daemon", "momo_cli")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".py", ".json", ".html"} and "redirect_hosts" in path.read_text()
+    ]
+    assert found == [
+        "daemon/dash/words/fr/settings.json",
+        "daemon/pages/render.py",
+        "daemon/runtime/config.py",
+    ]
