@@ -389,9 +389,7 @@ def new_place(folder: Path, name: str, ca_file: str) -> Iterator[Place]:
 
 def join_branch(place: Place, hub: Hub, name: str, port: int) -> None:
     """Join a hub through a line."""
-    done = place.shop.momo(
-        "branch", "join", f"https://localhost:{port}", hub.invite(name), "--json"
-    )
+    done = place.shop.momo("hub", "join", f"https://localhost:{port}", hub.invite(name), "--json")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

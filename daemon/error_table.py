@@ -221,7 +221,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.BRANCH_EXISTS: Spec(
         409,
         "This shop is a branch or a hub already.",
-        "See `momo branch status` and `momo hub status`.",
+        "See `momo hub status` and `momo hub status`.",
     ),
     _E.BRANCH_NOT_FOUND: Spec(404, "There is no such branch.", "List them with `momo hub status`."),
     _E.BRANCH_DISPUTED: Spec(
@@ -232,7 +232,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.BRANCH_STALE: Spec(
         409,
         "The hub has a later request of this branch than this one.",
-        "If this machine was restored from a backup, type `momo branch restore --from-hub`.",
+        "If this machine was restored from a backup, type `momo hub restore --from-hub`.",
     ),
     _E.INVITATION_INVALID: Spec(
         403,
@@ -240,7 +240,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
         "At the hub type `momo hub invite NAME` again.",
     ),
     _E.HUB_REFUSED: Spec(
-        502, "The hub refused the call.", "See the reason in the message, and `momo branch status`."
+        502, "The hub refused the call.", "See the reason in the message, and `momo hub status`."
     ),
     _E.BRANCH_ASKED: Spec(
         503,

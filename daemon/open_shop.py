@@ -137,7 +137,7 @@ def connect(
         raise
     except DatabaseNewer as error:
         raise StartError(
-            wire.ErrorCode.DATABASE_NEWER, EXIT_CONFIG, str(error), "momo version"
+            wire.ErrorCode.DATABASE_NEWER, EXIT_CONFIG, str(error), "momo --version"
         ) from error
     except DatabaseForeign as error:
         aside = shlex.quote(f"{places.home}/other-momo")

@@ -46,7 +46,7 @@ _E = ErrorCode
 _HELP = ("momo help",)
 _STATUS = ("momo status",)
 _SETTINGS = ("momo help files",)
-_VERSION = ("momo version",)
+_VERSION = ("momo --version",)
 _OLDER = "; it may be older than this momo"
 
 ERRORS: Final[Mapping[ErrorCode, Row]] = {
@@ -113,17 +113,17 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     _E.ROTATION_LIMIT: Row(REFUSED, _STATUS),
     _E.TRANSACTION_NOT_CANCELLABLE: Row(REFUSED, ("momo tx show {reference}",)),
     _E.NO_CHECKOUT_PAGE: Row(REFUSED, ("momo tx show {reference}",)),
-    _E.PAYMENT_HANDED_UP: Row(REFUSED, ("momo branch status",)),
+    _E.PAYMENT_HANDED_UP: Row(REFUSED, ("momo hub status",)),
     _E.BELONGS_TO_BRANCH: Row(REFUSED, ("momo hub status",)),
-    _E.HUB_DECIDES: Row(REFUSED, ("momo branch status",)),
+    _E.HUB_DECIDES: Row(REFUSED, ("momo hub status",)),
     _E.NOT_A_HUB: Row(REFUSED, ("momo hub init",)),
-    _E.NOT_A_BRANCH: Row(REFUSED, ("momo branch join --help",)),
-    _E.BRANCH_EXISTS: Row(REFUSED, ("momo branch status", "momo hub status")),
+    _E.NOT_A_BRANCH: Row(REFUSED, ("momo hub join --help",)),
+    _E.BRANCH_EXISTS: Row(REFUSED, ("momo hub status", "momo hub status")),
     _E.BRANCH_NOT_FOUND: Row(NOT_FOUND, ("momo hub status",)),
-    _E.BRANCH_DISPUTED: Row(REFUSED, ("momo branch status",)),
-    _E.BRANCH_STALE: Row(REFUSED, ("momo branch restore --from-hub",)),
-    _E.INVITATION_INVALID: Row(REFUSED, ("momo branch status",)),
-    _E.HUB_REFUSED: Row(REFUSED, ("momo branch status",)),
+    _E.BRANCH_DISPUTED: Row(REFUSED, ("momo hub status",)),
+    _E.BRANCH_STALE: Row(REFUSED, ("momo hub restore --from-hub",)),
+    _E.INVITATION_INVALID: Row(REFUSED, ("momo hub status",)),
+    _E.HUB_REFUSED: Row(REFUSED, ("momo hub status",)),
     _E.BRANCH_ASKED: Row(PENDING, ("momo hub status",)),
     _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review show {review}",)),
     _E.PAYER_STILL_OPEN: Row(
@@ -222,7 +222,7 @@ _OF_BOTH_MODES: Final = tuple(
     for name in (
         "claim",
         "dead-letters list",
-        "dead-letters replay-batch",
+        "dead-letters replay --all",
         "deliveries list",
         "lines",
         "methods add",
@@ -298,7 +298,7 @@ def row_for(failure: Failure) -> Row:
         return ERRORS[ErrorCode(failure.code)]
     except ValueError:
         codes = (code for statuses, code in _BY_STATUS if failure.http_status in statuses)
-        return Row(next(codes, FAILED), ("momo version",))
+        return Row(next(codes, FAILED), ("momo --version",))
 
 
 def headline(failure: Failure) -> str:

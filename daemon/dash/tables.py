@@ -251,7 +251,7 @@ PAGES: Final[tuple[Page, ...]] = (
         replay.show,
         "webhooks",
         ("delivery",),
-        command="momo deliveries gap --endpoint ID, momo replay --endpoint ID --from TIME --dry-run",
+        command="momo replay --gap --endpoint ID, momo replay --endpoint ID --from TIME --dry-run",
     ),
     Page("/dash/routes", "route", READERS, routes.show, "webhooks", command="momo tx routes REF"),
     # Lines
@@ -592,13 +592,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/dash/dead-letters/of/{id}/{kind}/all",
         Operation.RESEND,
         dead_letters.replay_kind,
-        "momo dead-letters replay-batch",
+        "momo dead-letters replay",
     ),
     Action(
         "/dash/dead-letters/of/{id}/{kind}/marked",
         Operation.RESEND,
         dead_letters.replay_marked,
-        "momo dead-letters replay-batch ID",
+        "momo dead-letters replay ID",
     ),
     Action(
         "/dash/dead-letters/{id}/replay",

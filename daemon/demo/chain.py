@@ -28,7 +28,7 @@ from parsers.times import to_us
 WAIT_S: Final = 90.0
 _LOOK_S: Final = 0.2
 _NAMES: Final = ("kumasi", "tamale")
-_BALANCE: Final = "momo branch status"
+_BALANCE: Final = "momo hub status"
 _SMSC: Final = Identity().smsc
 
 
@@ -126,11 +126,11 @@ class _Play:
             "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
         )  # fmt: skip
         word = self._hub.momo("hub", "invite", name)["data"]["word"]
-        shop.momo("branch", "join", f"http://{address}", word)
+        shop.momo("hub", "join", f"http://{address}", word)
         self._step(
             f"{name.title()} joins",
             "with a word that works once",
-            f"momo branch join http://{address} WORD",
+            f"momo hub join http://{address} WORD",
         )
 
     def _order(self, shop: Shop, amount: str) -> dict[str, Any]:
@@ -236,7 +236,7 @@ class _Play:
         )
 
     def _status(self, shop: Shop) -> dict[str, Any]:
-        found: dict[str, Any] = shop.momo("branch", "status")["data"]
+        found: dict[str, Any] = shop.momo("hub", "status")["data"]
         return found
 
 

@@ -49,7 +49,7 @@ def _answers(system: System, found: HubLink) -> Check:
     if found.problem:
         return Check(
             "hub.link", Status.FAIL, f"the hub {found.url} takes nothing: {found.problem}",
-            "momo branch status",
+            "momo hub status",
         )  # fmt: skip
     if found.heard_at is None:
         return Check(
@@ -73,7 +73,7 @@ def _sent(reader: Reader, system: System, found: HubLink) -> Check:
     late = found.heard_at is None or system.now_us - found.heard_at > LATE_US
     return Check(
         "hub.sent", Status.WARN if late else Status.OK,
-        f"changes that the hub does not have yet: {behind:,}", "momo branch status" if late else "",
+        f"changes that the hub does not have yet: {behind:,}", "momo hub status" if late else "",
     )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def _branch(one: Branch, now: int) -> Iterator[Check]:
         )
         yield Check(
             "hub.link", Status.WARN, f"{gone} was heard of the branch {one.name}; its payments wait there",
-            f"momo branch status, at {one.name}",
+            f"momo hub status, at {one.name}",
         )  # fmt: skip
     if abs(one.clock_off_us or 0) > CLOCK_US:
         yield Check(

@@ -33,9 +33,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
     "tx replace": Info("payments.counter", "Replace an unpaid transaction by a new one", DAY),
     "tx send-code": Info("payments.counter", "Send the customer the SMS with the code again", DAY),
-    "open": Info(
-        "payments.transactions", "Open the dashboard, or the checkout page of a transaction", DAY
-    ),
+    "open": Info("access.open", "Open the dashboard, or the checkout page of a transaction", DAY),
     "review list": Info("payments.review", "List the payments held for review", DAY),
     "review show": Info("payments.review", "Show one review with its evidence", DAY),
     "review approve": Info("payments.review", "Approve a held payment", DAY),
@@ -113,21 +111,15 @@ COMMANDS: Final[dict[str, Info]] = {
     "deliveries attempts": Info("webhooks.deliveries", "List the attempts of one delivery", HOOKS),
     "deliveries redeliver": Info("webhooks.deliveries", "Send deliveries again", HOOKS),
     "deliveries curl": Info("webhooks.deliveries", "Print a curl command for one delivery", HOOKS),
-    "deliveries gap": Info(
-        "webhooks.replay", "List the payments that an endpoint has not got", HOOKS
-    ),
     "listen": Info("webhooks.listen", "Send test webhooks to a program on this machine", HOOKS),
     "replay": Info("webhooks.replay", "Send an endpoint the payments of a time window", HOOKS),
     "dead-letters list": Info(
         "webhooks.dead_letters", "List the dead letters, grouped by cause", HOOKS
     ),
     "dead-letters show": Info("webhooks.dead_letters", "Show one dead letter", HOOKS),
-    "dead-letters replay": Info("webhooks.dead_letters", "Send one dead letter again", HOOKS),
+    "dead-letters replay": Info("webhooks.dead_letters", "Send dead letters again", HOOKS),
     "dead-letters dismiss": Info(
         "webhooks.dead_letters", "Close dead letters without sending them again", HOOKS
-    ),
-    "dead-letters replay-batch": Info(
-        "webhooks.dead_letters", "Send many dead letters again", HOOKS
     ),
     "simulate payment": Info("payments.simulate", "Simulate a payment in the sandbox", CARE),
     "simulate endpoint": Info("payments.simulate", "Simulate an endpoint that fails", CARE),
@@ -150,7 +142,6 @@ COMMANDS: Final[dict[str, Info]] = {
     "daemon certificate export": Info(
         "access.certificate", "Export the CA for phones to trust", CARE
     ),
-    "dash share": Info("access.share", "Open the dashboard to the shop's phones", CARE),
     "users list": Info("access.users", "List the users of the dashboard", CARE),
     "users add": Info("access.users", "Add a user of the dashboard", CARE),
     "users role": Info("access.users", "Give a user another role", CARE),
@@ -178,15 +169,16 @@ COMMANDS: Final[dict[str, Info]] = {
     "hub init": Info("branches.hub", "Make this shop the hub of branches", CARE),
     "hub end": Info("branches.hub", "Make this hub an ordinary shop again", CARE),
     "hub invite": Info("branches.hub", "Invite a branch", CARE),
-    "hub status": Info("branches.hub", "List the branches", CARE),
+    "hub status": Info(
+        "branches.hub", "List the branches, or show how far this branch has sent", CARE
+    ),
     "hub release": Info("branches.hub", "Give a payment back to its branch", CARE),
     "hub send-sms": Info("branches.hub", "Let a branch send an SMS", CARE),
     "hub forget": Info("branches.hub", "Let a branch erase the data of a payer", CARE),
     "hub set": Info("branches.hub", "Change a setting of a branch", CARE),
-    "branch join": Info("branches.branch", "Make this shop a branch of a hub", CARE),
-    "branch status": Info("branches.branch", "Show how far this branch has sent", CARE),
-    "branch leave": Info("branches.branch", "Leave the hub", CARE),
-    "branch restore": Info("branches.branch", "Take this branch's rows back from the hub", CARE),
+    "hub join": Info("branches.hub", "Make this shop a branch of a hub", CARE),
+    "hub leave": Info("branches.hub", "Leave the hub", CARE),
+    "hub restore": Info("branches.hub", "Take this branch's rows back from the hub", CARE),
     "doctor": Info("upkeep.doctor", "Check this machine and this shop", CARE),
     "setup": Info("upkeep.setup", "Set up this machine", CARE),
     "daemon run": Info("upkeep.daemon", "Run the daemon in the foreground", CARE),
@@ -217,7 +209,6 @@ COMMANDS: Final[dict[str, Info]] = {
     "api": Info("upkeep.api", "Make any call of the API", CARE),
     "completion": Info("upkeep.help", "Print or install the shell completion", CARE),
     "help": Info("upkeep.help", "Explain a command or a topic", CARE),
-    "version": Info("upkeep.help", "Show the versions", CARE),
 }
 """All commands; the words before the last one are the group."""
 
@@ -240,11 +231,11 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
         HOOKS,
     ),
     "deliveries": (
-        "Webhooks sent to endpoints: list, watch, show, attempts, redeliver, verify, curl, gap",
+        "Webhooks sent to endpoints: list, watch, show, attempts, redeliver, verify, curl",
         HOOKS,
     ),
     "dead-letters": (
-        "Deliveries that failed for good: list, show, replay, replay-batch, dismiss",
+        "Deliveries that failed for good: list, show, replay, dismiss",
         HOOKS,
     ),
     "simulate": ("The sandbox: payment, sms, endpoint", CARE),
@@ -255,12 +246,7 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
         CARE,
     ),
     "keys": ("API keys: create, list, show, rotate, revoke", CARE),
-    "hub": (
-        "Head office of many shops: init, end, invite, status, release, send-sms, forget, set",
-        CARE,
-    ),
-    "branch": ("A shop of a head office: join, status, leave, restore", CARE),
-    "dash": ("The dashboard on the shop's network: share", CARE),
+    "hub": ("A head office and its branches: init, invite, status, join, leave, restore ...", CARE),
     "users": ("Users of the dashboard: list, add, role, disable, reset, password", CARE),
     "notices": ("Messages for you: list, seen, test, password", DAY),
     "config": ("The settings: show, get, set, edit, validate, path", CARE),

@@ -113,7 +113,7 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         raise usage(flags.problem)
     if flags.tz:
         _ = terminal.zone  # an unknown zone is an error, even if no time is shown
-    words = ["version"] if flags.version else _helped(words)
+    words = ["help", "version"] if flags.version else _helped(words)
     shown = io.StringIO() if _for_programs(terminal) else terminal.stdout
     try:
         with contextlib.redirect_stdout(shown):  # Typer writes only help pages

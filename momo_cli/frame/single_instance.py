@@ -17,14 +17,14 @@ from momo_cli.errors import Failure
 from momo_cli.show.terminal import Terminal
 
 _ALWAYS: Final = (
-    "backup create", "backup prune", "dead-letters replay-batch", "messages import", "messages reparse", "data prune",
+    "backup create", "backup prune", "dead-letters replay", "messages import", "messages reparse", "data prune",
     "replay", "restore",
 )  # fmt: skip
 _WITH_FLAG: Final = {"reconcile": "--from-file", "deliveries redeliver": "--failed"}
 """Commands that are bulk only with a flag."""
 _PER_FLAG: Final = {"replay": "--endpoint"}
 """Commands that need a lock only against runs with the same value of this flag."""
-_CHANGE_NOTHING: Final = frozenset({"-n", "--dry-run", "-h", "--help"})
+_CHANGE_NOTHING: Final = frozenset({"-n", "--dry-run", "--gap", "-h", "--help"})
 _PAUSE_S: Final = 0.1
 
 

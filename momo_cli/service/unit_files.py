@@ -61,7 +61,7 @@ JOBS: Final = (
         "gap@",
         "list the payments that endpoint %i has not received",
         "*-*-* 06:30:00",
-        (("deliveries", "gap", "--endpoint", "%i", "--quiet"),),
+        (("replay", "--gap", "--endpoint", "%i", "--quiet"),),
     ),
 )
 """The jobs that `--timers` installs; those with @ are templates with one instance per endpoint."""

@@ -68,7 +68,7 @@ def test_every_recipe_does_its_work(place: Place, installed: str) -> None:
     path = f"{place.packaged}:/usr/bin:/bin"
     if installed == "pipx":
         # Without its line at the head of the crontab cron does not find momo, as docs/cron.md says.
-        assert place.cron("momo version", "/usr/bin:/bin").returncode == 127
+        assert place.cron("momo --version", "/usr/bin:/bin").returncode == 127
         line = documented_path_line(place)
         path = line.removeprefix("PATH=")
         assert path == f"{place.home}/.local/bin:/usr/bin:/bin"

@@ -24,7 +24,7 @@ def test_an_order_of_head_office_is_paid_at_a_branch(office: HeadOffice) -> None
     (branch,) = office.branches
     office.hub.momo("hub", "init", "--yes")
     invited = json.loads(office.hub.momo("hub", "invite", "kumasi", "--json").stdout)["data"]
-    done = branch.shop.momo("branch", "join", office.url, invited["word"], "--json")
+    done = branch.shop.momo("hub", "join", office.url, invited["word"], "--json")
     assert done.returncode == 0, done.stdout + done.stderr
     joined = json.loads(done.stdout)["data"]
     assert (joined["name"], joined["hub"]) == ("kumasi", "Head office")

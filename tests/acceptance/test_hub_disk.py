@@ -104,7 +104,7 @@ def test_a_full_disk_on_either_side_loses_nothing(disks: tuple[Path, Path], tmp_
 def _join(branch: RealShop, hub: RealShop) -> None:
     hub.momo("hub", "init", "--yes")
     word = json.loads(hub.momo("hub", "invite", "kumasi", "--json").stdout)["data"]["word"]
-    done = branch.momo("branch", "join", f"http://{hub.http}", word, "--json")
+    done = branch.momo("hub", "join", f"http://{hub.http}", word, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -23,7 +23,7 @@ def test_a_dead_letter_is_replayed_and_arrives_under_the_same_webhook_id(scene: 
     assert "localhost" in letter["diagnosis"]
     assert (letter["cause"], letter["last_response_body"]) == ("no_such_address", "no such page")
     endpoint = letter["endpoint_id"]
-    gap = scene.shop.momo("deliveries", "gap", "--endpoint", endpoint, "--json")
+    gap = scene.shop.momo("replay", "--gap", "--endpoint", endpoint, "--json")
     assert (gap.returncode, json.loads(gap.stdout)["data"][0]["state"]) == (6, "failed")
 
     assert scene.shop.momo("endpoints", "test", endpoint).returncode == 0
@@ -47,4 +47,4 @@ def listed(scene: Scene) -> list[dict[str, str]]:
 
 
 def gap_of(scene: Scene, endpoint: str) -> int:
-    return scene.shop.momo("deliveries", "gap", "--endpoint", endpoint, "--quiet").returncode
+    return scene.shop.momo("replay", "--gap", "--endpoint", endpoint, "--quiet").returncode

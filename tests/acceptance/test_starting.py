@@ -137,7 +137,7 @@ def test_a_shop_whose_database_was_removed_is_not_taken_for_a_new_one(shop: Real
             "PRAGMA user_version = 900",
             "the database has schema 900",
             "DATABASE_NEWER",
-            "momo version",
+            "momo --version",
         ),
         (
             "UPDATE schema_migrations SET name = 'foundations'",

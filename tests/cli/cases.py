@@ -454,20 +454,17 @@ CASES = {
             ("set", "settings", "transactions.late_policy", "review"),
         )
     },
-    "branch join": Case(
-        ("branch", "join", "https://hub.example", "7k2m9xq4"),
+    "hub join": Case(
+        ("hub", "join", "https://hub.example", "7k2m9xq4"),
         ("POST", wire.Path.LOCAL_BRANCH),
         ok(samples.JOINED),
         DOES,
     ),
-    "branch status": Case(
-        ("branch", "status"), ("GET", wire.Path.LOCAL_BRANCH), ok(samples.LINK), ONE_THING
+    "hub leave": Case(
+        ("hub", "leave"), ("POST", wire.Path.LOCAL_BRANCH_LEAVE), ok({"left": False}), DOES
     ),
-    "branch leave": Case(
-        ("branch", "leave"), ("POST", wire.Path.LOCAL_BRANCH_LEAVE), ok({"left": False}), DOES
-    ),
-    "branch restore": Case(
-        ("branch", "restore", "--from-hub"),
+    "hub restore": Case(
+        ("hub", "restore", "--from-hub"),
         ("POST", wire.Path.LOCAL_BRANCH_RESTORE),
         ok({"rows": {"payment": 3, "transaction": 2}}),
         DOES,

@@ -286,14 +286,6 @@ OTHERS = {
         _no(E.ROTATION_LIMIT, 5, ("POST", f"{ENDPOINT}/rotate-secret")),
         {("POST", f"{ENDPOINT}/rotate-secret"): Says({"success": True, "secret": "whsec_y"})},
     ),
-    "deliveries gap": Other(
-        ("deliveries", "gap", "--endpoint", samples.ENDPOINT["id"]),
-        0,
-        "that nothing is missing is the good answer: it is the row",
-        _no(E.ENDPOINT_NOT_FOUND, 3, GAP),
-        _no(E.REPLAY_WINDOW_TOO_LARGE, 5, GAP),
-        {GAP: ok([], meta={"looked_at": 3, "has_more": False})},
-    ),
     "watch": Other(
         ("watch",),
         Elsewhere("cli/watch/test_watch_terminal.py::test_on_a_real_terminal_it_draws_looks_up_survives_the_daemon_and_leaves_no_trace"),
@@ -311,17 +303,24 @@ OTHERS = {
         _no(E.SESSION_REQUIRED, 4, MESSAGE),
         {MESSAGE: ok({**samples.MESSAGE_ROW, "body": "Cash In received"})},
     ),
-    "dead-letters replay-batch": Other(
-        ("dead-letters", "replay-batch", samples.DEAD_LETTER["id"]),
+    "replay --gap": Other(
+        ("replay", "--gap", "--endpoint", samples.ENDPOINT["id"]),
+        0,
+        "that nothing is missing is the good answer: it is the row",
+        _no(E.ENDPOINT_NOT_FOUND, 3, GAP),
+        _no(E.REPLAY_WINDOW_TOO_LARGE, 5, GAP),
+        {GAP: ok([], meta={"looked_at": 3, "has_more": False})},
+    ),
+    "dead-letters replay --all": Other(
+        ("dead-letters", "replay", "--all", "--yes"),
         0,
         Cell(
             0,
-            argv=("dead-letters", "replay-batch", "--all", "--yes"),
             api={("GET", wire.Path.DEAD_LETTERS): ok([])},
         ),
-        Cell(9, api={LETTERS: ok({"replayed": [], "failed": [NOT_DONE]})}),
+        Cell(9, api={("GET", wire.Path.DEAD_LETTERS): ok([samples.DEAD_LETTER]), LETTERS: ok({"replayed": [], "failed": [NOT_DONE]})}),
         _no(E.OPEN_COLLECTIONS_DISABLED, 4, LETTERS),
-        {LETTERS: ok({"replayed": [samples.DEAD_LETTER["id"]], "failed": []})},
+        {("GET", wire.Path.DEAD_LETTERS): ok([samples.DEAD_LETTER]), LETTERS: ok({"replayed": [samples.DEAD_LETTER["id"]], "failed": []})},
         stream=True,
     ),
     "dead-letters dismiss": Other(
@@ -382,7 +381,6 @@ OTHERS = {
         "help", "exit-codes", empty=TEXT, missing=_wrong("help", "cooking"), refused=NOBODY
     ),
     "modems udev-rule": _alone("modems", "udev-rule", empty=TEXT, missing=TEXT, refused=NOBODY),
-    "version": _alone("version", empty=TEXT, missing=TEXT, refused=NOBODY),
     "deliveries verify": _alone(
         "deliveries", "verify", "request.txt", "--secret-file", "hook.secret",
         empty=ONE_THING,
@@ -533,14 +531,14 @@ OTHERS = {
         program={"config remove-source": says({"name": "phone1", "path": "c", "changed": True})},
         down=0,
     ),
-    "dash share": Other(
-        ("dash", "share", "--yes"),
+    "open --share": Other(
+        ("open", "--share", "--yes"),
         0,
         DOES,
         Cell(
             3,
             E.USER_NOT_FOUND,
-            ("dash", "share", "--user", "nobody"),
+            ("open", "--share", "--user", "nobody"),
             {LINK: refusal(404, E.USER_NOT_FOUND)},
             SHARED,
         ),

@@ -38,8 +38,8 @@ def parses(command: str) -> bool:
     """Return whether the command line is a valid one of `momo`, without running it."""
     program, *words = shlex.split(command)
     assert program == "momo"
-    _, rest = lift(words, {})
-    if rest == ["help"]:
+    flags, rest = lift(words, {})
+    if flags.version or rest == ["help"]:
         return True
     try:
         found = root().main(args=rest, prog_name="momo", standalone_mode=False)
@@ -188,5 +188,7 @@ def test_a_status_is_given_as_the_list_shows_it(
 
 def test_a_shop_that_is_no_branch_is_told_how_to_become_one(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.LOCAL_BRANCH, refusal(409, "NOT_A_BRANCH"))
-    for words in (("branch", "status"), ("branch", "status", "--wait")):
-        assert momo(*words, "--json").json["error"]["next"] == ["momo branch join --help"]
+    api.on("GET", Path.LOCAL_HUB, refusal(409, "NOT_A_HUB"))
+    for words in (("hub", "status"), ("hub", "status", "--wait")):
+        following = momo(*words, "--json").json["error"]["next"]
+        assert following == ["momo hub join --help", "momo hub init"]

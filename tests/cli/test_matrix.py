@@ -21,8 +21,9 @@ AS_IT_IS = ("api", "deliveries curl", "sources rotate-key")
 EACH = each("name", CASES)
 
 
-def test_every_command_has_one_row_of_the_matrix() -> None:
-    assert sorted([*CASES, *OTHERS]) == sorted(COMMANDS)
+def test_every_command_has_a_row_of_the_matrix() -> None:
+    assert not CASES.keys() & OTHERS.keys()
+    assert {name.partition(" --")[0] for name in (*CASES, *OTHERS)} == set(COMMANDS)
 
 
 def test_every_row_types_the_command_that_it_is_named_after() -> None:

@@ -1,4 +1,4 @@
-"""The second step of `momo dash share`: a phone that trusts the shop's own CA logs in once with the link of the QR code."""
+"""The second step of `momo open --share`: a phone that trusts the shop's own CA logs in once with the link of the QR code."""
 
 import base64
 import hashlib
@@ -31,7 +31,7 @@ def settings(home: Path) -> Config:
 
 
 async def link(api: FakeApi) -> str:
-    """Return the path of the link that `momo dash share` shows as a QR code."""
+    """Return the path of the link that `momo open --share` shows as a QR code."""
     reply = await api.local.post("/local/v1/dashboard-link", json={"anywhere": True})
     parts = urlsplit(reply.json()["data"]["url"])
     assert parts.scheme == "https"

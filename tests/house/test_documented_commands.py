@@ -13,7 +13,7 @@ from momo_cli.frame.command_table import COMMANDS, GROUPS, find_name, meanings, 
 from momo_cli.frame.reference import page
 from momo_cli.frame.topics import TOPICS
 from tests.fakes.each import each
-from tests.house.markdown import DOCUMENTS, ROOT, blocks
+from tests.house.markdown import DOCUMENTS, blocks
 
 CALL = re.compile(r"(?<![\w/.`-])momo ([a-z](?:[^\n`;&()<>#\\]|\\\n)*)")
 CODE = re.compile(r"`(momo [^`\n]+)`")
@@ -64,11 +64,7 @@ def wrong(words: list[str]) -> list[str]:
     return found
 
 
-HISTORY = ROOT / "CHANGELOG.md"
-"""Names commands as they were."""
-
-
-@each("path", [path for path in DOCUMENTS if path != HISTORY])
+@each("path", DOCUMENTS)
 def test_calls_in_a_document_are_taken_by_the_program(path: Path) -> None:
     assert [each for words in calls(path.read_text()) for each in wrong(words)] == []
 

@@ -66,7 +66,7 @@ def _check(source: sqlite3.Connection) -> None:
     if source.execute("SELECT 1 FROM hub_link").fetchone() is not None:
         raise NotCopied(
             "this shop is a branch, whose data must stay in its file to be sent to its hub",
-            "momo branch leave",
+            "momo hub leave",
         )
 
 

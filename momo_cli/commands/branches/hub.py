@@ -1,21 +1,22 @@
-"""The commands at a hub: make this shop one, invite branches, list them, give payments back."""
+"""The commands about a hub and its branches: at the hub, and at a branch."""
 
+import shlex
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from daemon.wire import ErrorCode, Path
 from momo_cli.errors import Failure, usage
-from momo_cli.exit_codes import CANCELLED
+from momo_cli.exit_codes import CANCELLED, DAEMON
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, option
 from momo_cli.inputs.typed_values import is_this_machine
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import stop_daemon
-from momo_cli.show.answer import Answer, Head, Row, made, unchanged, view_of
+from momo_cli.show.answer import BY_RESULT, Answer, Head, Row, made, unchanged, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, counted, phone
+from momo_cli.show.words import ago, counted, fact_lines, phone
 from momo_cli.socket.client import Client, path_of
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 
 _MADE_VIEW: Final = view_of("changed url rows payments amount_minor kept")
 _INVITE_VIEW: Final = view_of("name word decides expires_in_s url", id="word")
@@ -33,6 +34,21 @@ _STATUS_VIEW: Final = view_of(
 )
 _RELEASE_VIEW: Final = view_of("payment_id branch", id="payment_id")
 _ASKED_VIEW: Final = view_of("id branch kind", id="id")
+_JOIN_VIEW: Final = view_of(
+    "joined name hub url decides payments transactions reviews codes_like_a_hub", id="name"
+)
+_BRANCH_VIEW: Final = view_of(
+    "name url decides epoch acked behind heard_at problem handed_up undecided",
+    "agrees=compared.agrees hub_payments=compared.hub_payments",
+    id="name",
+)
+_LEAVE_VIEW: Final = view_of("left")
+_RESTORE_VIEW: Final = view_of("payments=rows.payment transactions=rows.transaction")
+_HOW_FAR: Final = "momo hub status"
+_WAIT_S: Final = 1.0
+_ASIDE_SHOWN: Final = 10
+_LABELS: Final = 15
+"""The width of the column of the labels."""
 _INSIDE: Final = (
     "! Branches cannot reach this hub yet: its API is off, or listens only on this machine. Type the commands below, with "
     "the hub's own name, and invite the branch again."
@@ -145,7 +161,7 @@ def invite(
     reply = client.call("POST", Path.LOCAL_HUB_INVITES, body={"name": name, "decides": decides})
     row = reply.data
     inside = terminal.human and _is_inside(client, clean(row["url"]))
-    joining = f"momo branch join {clean(row['url'])} {clean(row['word'])}"
+    joining = f"momo hub join {clean(row['url'])} {clean(row['word'])}"
     return Answer(
         *reply.parts,
         lines=[
@@ -166,20 +182,41 @@ def _is_inside(client: Client, url: str) -> bool:
     return "http" in status and not status["http"]
 
 
-@command("hub status", view=_STATUS_VIEW)
-def status(client: Client) -> Answer:
-    """List the branches.
+@command("hub status", view=BY_RESULT)
+def status(
+    client: Client,
+    terminal: Terminal,
+    wait: Annotated[
+        bool, option("--wait", "At a branch: wait until all is sent; then compare every day.")
+    ] = False,
+) -> Answer:
+    """List the branches; at a branch, show how far it has sent.
 
-    HEARD is when a branch last sent, TODAY the number of its payments of today, REVIEWS that of its open reviews.
+    At a hub: HEARD is when a branch last sent, TODAY the number of its payments of today, REVIEWS that of its open reviews.
     REFUSED counts facts that could not be stored, ASKED what was asked of the branch and is not answered. CLOCK is how far
     its clock is off, if it is more than a minute.
+
+    At a branch: "to send" counts changes that the hub does not have yet; in JSON it is `behind`. "handed up" counts
+    payments that head office decides. "same as the hub" compares number and sum of the payments of each of the last 31 days
+    with the hub's copies.
 
     Examples:
         momo hub status
         momo hub status -o csv
+        momo hub status --wait
     """
-    reply = client.get(Path.LOCAL_HUB)
-    return Answer(*reply.parts, empty="No branch was invited yet.", next=["momo hub invite --help"])
+    try:
+        reply = client.get(Path.LOCAL_HUB)
+    except Failure as failure:
+        if failure.code != ErrorCode.NOT_A_HUB:
+            raise
+        return _branch_status(client, terminal, wait=wait)
+    return Answer(
+        *reply.parts,
+        empty="No branch was invited yet.",
+        next=["momo hub invite --help"],
+        view=_STATUS_VIEW,
+    )
 
 
 @command("hub release", view=_RELEASE_VIEW)
@@ -278,3 +315,175 @@ def _ask(
 def _clock(row: Row) -> str:
     off = row.get("clock_off_us") or 0
     return "" if abs(off) < _MINUTE_US else f"{off // _MINUTE_US:+d} min"
+
+
+@command("hub join", view=_JOIN_VIEW)
+def join(
+    client: Client,
+    terminal: Terminal,
+    url: Annotated[str, argument("URL", "The hub's address.")],
+    word: Annotated[str, argument("WORD", "The word of the invitation.")],
+    dry_run: Annotated[
+        bool, option("-n", "--dry-run", "Try the invitation and count what would be sent.")
+    ] = False,
+) -> Answer:
+    """Make this shop a branch of a hub.
+
+    It sends its history, then all that it stores; it works on without internet and sends later. On a terminal the command
+    waits until the history is sent, and compares number and sum of the payments of each day with the hub's; Ctrl-C ends
+    the waiting. Its payment codes begin with a letter from now on. Codes in use that begin with a digit stay its own.
+    Exit 7: the hub did not answer; 5: it refused.
+
+    Examples:
+        momo hub join https://hub.example 7k2m9xq4 --dry-run
+        momo hub join https://hub.example 7k2m9xq4
+    """
+    try:
+        reply = client.call(
+            "POST", Path.LOCAL_BRANCH, body={"url": url, "word": word, "dry_run": dry_run}
+        )
+    except Failure as failure:
+        _explain(failure, url, word, dry_run=dry_run)
+        raise
+    row = reply.data
+    sent = f"{row['payments']} payments and {row['transactions']} transactions"
+    if row["joined"]:
+        said = f"{terminal.tick} This shop is the branch {clean(row['name'])} of {clean(row['hub'])}; it sends {sent}."
+    else:
+        said = f"This shop would be the branch {clean(row['name'])} of {clean(row['hub'])}, and send {sent}."
+    notes = []
+    if row["codes_like_a_hub"]:
+        notes.append(
+            f"{row['codes_like_a_hub']} codes in use begin with a digit; they stay this shop's own."
+        )
+    if row.get("rows"):
+        notes.append(
+            f"The hub had later rows than this shop: {row['rows']['payment']} payments and "
+            f"{row['rows']['transaction']} transactions came back first."
+        )
+    notes += _aside(row)
+    lines = [said]
+    if row["joined"] and terminal.human:
+        terminal.note(said)
+        _wait_until_sent(client, terminal)
+        now = client.get(Path.LOCAL_BRANCH, compare="all").data
+        lines = [f"The hub has the same: {_compared(now.get('compared') or {})}"]
+    return Answer(
+        *reply.parts, lines=lines, notes=notes, next=[f"{_HOW_FAR} --wait"] if row["joined"] else []
+    )
+
+
+def _explain(failure: Failure, url: str, word: str, *, dry_run: bool) -> None:
+    """Set the exit code and the next steps of a hub that did not answer, or does not know the word."""
+    if failure.code == ErrorCode.HUB_REFUSED and at(failure.body, "error.answered") is False:
+        failure.exit_code = DAEMON
+        look = f"curl -I {shlex.quote(url.strip().rstrip('/') + '/healthz')}"
+        again = f"momo hub join {shlex.quote(url)} {shlex.quote(word)}"
+        failure.next = (look, f"{again} --dry-run" if dry_run else again)
+    elif failure.code == ErrorCode.HUB_REFUSED:
+        failure.next = ("momo hub join --help",)
+    elif failure.code == ErrorCode.INVITATION_INVALID:
+        failure.next = ("at the hub: momo hub invite NAME",)
+
+
+def _branch_status(client: Client, terminal: Terminal, *, wait: bool) -> Answer:
+    """Return how far this branch has sent, and whether the hub has the same."""
+    try:
+        if wait:
+            _wait_until_sent(client, terminal)
+        reply = client.get(Path.LOCAL_BRANCH, compare="all" if wait else "recent")
+    except Failure as failure:
+        if failure.code == ErrorCode.NOT_A_BRANCH:
+            failure.next = ("momo hub join --help", "momo hub init")
+        raise
+    row = reply.data
+    facts = [
+        ("branch", clean(row["name"])),
+        ("hub", clean(row["url"])),
+        ("heard", ago(row.get("heard_at"), terminal) or "never"),
+        ("to send", str(row["behind"])),
+        ("same as the hub", _compared(row.get("compared") or {})),
+        ("handed up", f"{row['handed_up']}, of which {row['undecided']} not decided"),
+    ]
+    if row.get("problem"):
+        facts.append(("problem", clean(row["problem"])))
+    return Answer(*reply.parts, lines=fact_lines(facts, _LABELS), view=_BRANCH_VIEW)
+
+
+def _wait_until_sent(client: Client, terminal: Terminal) -> None:
+    told = None
+    while True:
+        row = client.get(Path.LOCAL_BRANCH).data
+        if not row["behind"] or row.get("problem"):
+            return
+        if row["behind"] != told:
+            told = row["behind"]
+            terminal.note(f"{told} changes to send. Ctrl-C ends the waiting, not the sending.")
+        client.pause(_WAIT_S)
+
+
+def _compared(found: Row) -> str:
+    if found.get("agrees") is None:
+        return f"not known: {clean(found.get('why') or 'the hub was not asked')}"
+    span = "of the last 31 days" if found.get("days") else "in all"
+    if found["agrees"]:
+        return f"yes: {found['payments']} payments {span}, numbers and sums of each day agree"
+    days = ", ".join(map(clean, found["different_days"]))
+    return f"no: {found['payments']} payments {span} here, {found['hub_payments']} at the hub; different days: {days}"
+
+
+@command("hub leave", view=_LEAVE_VIEW)
+def leave(
+    client: Client,
+    terminal: Terminal,
+    force: Annotated[
+        bool, option("--force", "Forget the hub now; what it did not give back stays handed up.")
+    ] = False,
+) -> Answer:
+    """Leave the hub.
+
+    The branch leaves by itself once all is sent and payments that head office did not use are back. momo hub status
+    shows how far it is.
+
+    Examples:
+        momo hub leave
+        momo hub leave --force
+    """
+    reply = client.call("POST", Path.LOCAL_BRANCH_LEAVE, body={"force": force})
+    if reply.data["left"]:
+        said = f"{terminal.tick} This shop is on its own."
+    else:
+        said = "The branch leaves once all is sent and decided."
+    return Answer(*reply.parts, lines=[said], next=[] if reply.data["left"] else [_HOW_FAR])
+
+
+@command("hub restore", view=_RESTORE_VIEW)
+def restore(
+    client: Client,
+    terminal: Terminal,
+    from_hub: Annotated[bool, option("--from-hub", "Take the rows from the hub.")] = False,
+) -> Answer:
+    """Take this branch's rows back from the hub.
+
+    For a shop that was restored from an old backup, or set up anew and joined again. Rows that are further on here stay, and
+    the answer names rows of the hub that contradict them. Texts of SMS are not at the hub. Then everything is sent once more, and another machine that sends as this
+    branch is refused.
+
+    Examples:
+        momo hub restore --from-hub
+    """
+    if not from_hub:
+        raise usage("say where the rows come from: --from-hub")
+    reply = client.call("POST", Path.LOCAL_BRANCH_RESTORE, body={})
+    rows = reply.data["rows"]
+    said = f"{terminal.tick} {rows['payment']} payments and {rows['transaction']} transactions came back."
+    return Answer(*reply.parts, lines=[said], notes=_aside(reply.data), next=[_HOW_FAR])
+
+
+def _aside(row: Row) -> list[str]:
+    """Return a note about rows that did not come back."""
+    aside = row.get("aside") or []
+    if not aside:
+        return []
+    named = clean(", ".join(aside[:_ASIDE_SHOWN]))
+    return [f"{len(aside)} rows did not come back, because rows here contradict them: {named}"]

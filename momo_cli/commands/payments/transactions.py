@@ -1,14 +1,12 @@
 """The commands tx and open: transactions."""
 
 import shlex
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
-from daemon.wire import ErrorCode, Mode, Path, TransactionStatus
+from daemon.wire import Mode, Path, TransactionStatus
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
@@ -23,14 +21,12 @@ from momo_cli.inputs.parameters import (
     argument,
     option,
 )
-from momo_cli.inputs.typed_values import check_choice, only_given, period
-from momo_cli.service.daemon_program import run_verb
-from momo_cli.service.start_stop import start_daemon
-from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, made, view_of
+from momo_cli.inputs.typed_values import check_choice, period
+from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_of, payer_text, state, styled
 from momo_cli.socket.client import Client, Reply, path_of
-from momo_cli.text import at, clean, warnings_of
+from momo_cli.text import at, clean
 from momo_cli.views.deliveries import answer_text
 from momo_cli.views.transactions import (
     LIST_VIEW,
@@ -45,8 +41,6 @@ from momo_cli.views.transactions import (
     wait_for,
 )
 
-_SETTLED_S: Final = 2.0
-"""A program that still runs after this time has opened the page: some programs run as long as the browser."""
 _SORTS: Final = ("newest", "oldest", "largest", "smallest")
 _PER_PAGE: Final = 50
 _PER_PAGE_MAX: Final = 100
@@ -65,10 +59,7 @@ _WATCH_VIEW: Final = view_of(
     Head("REFERENCE", lambda row, _: clean(_of(row, "reference"))),
 )
 _LIMIT_S: Final = 600.0
-_START_S: Final = 60.0
-_FRESH: Final = "There is no shop on this machine yet. Make one, and set it up in the browser?"
 _NOT_EXACT: Final = (TransactionStatus.PARTIAL, TransactionStatus.OVERPAID)
-_PAGES: Final = ("checkout", "tx")
 _Status = Annotated[
     str | None, option("Only this status: waiting, paid, short, over, review, or the API's word.")
 ]
@@ -419,142 +410,3 @@ def cancel(
         failure.facts.setdefault("reference", transaction)
         raise
     return transaction_answer(reply, terminal)
-
-
-@command(
-    "open", view=view_of("checkout_url reference svc_code", "url expires_in_s", id="reference")
-)
-def open_(
-    client: Client,
-    terminal: Terminal,
-    words: Annotated[
-        list[str] | None, argument("[checkout|tx] REF|CODE", "The transaction's reference or code.")
-    ] = None,
-    only_print: Annotated[bool, option("--print", "Print the address only.")] = False,
-    user: Annotated[str | None, option("NAME", "Log in as this user, not as the owner.")] = None,
-    page: Annotated[
-        str | None, option("NAME", "A page of the dashboard: till, poster, review, day.")
-    ] = None,
-) -> Answer:
-    """Open the dashboard, or the checkout page of a transaction.
-
-    It opens in your browser; without a browser, its address is printed. Without a transaction it is a link to the
-    dashboard, which logs in without a password: for 60 seconds, once, and on this machine only. A transaction has one
-    page, so `checkout` and `tx` before its reference mean the same and may be left out. BROWSER names the program that
-    opens it. On a machine without a shop it makes one and starts the daemon, after a question (--yes answers it); name,
-    password, modem and a test payment then follow in the browser.
-
-    Examples:
-        momo open
-        momo open --user ama --print
-        momo open --page poster
-        momo open 7KQ2MX
-        momo open checkout svc_trx_0f3c5d2a9b8e47c1a6d0e2f4b8c6a901
-        momo open 7KQ2MX --print
-    """
-    match words or []:
-        case []:
-            return _dashboard(client, terminal, user, page, only_print=only_print)
-        case [transaction] if transaction not in _PAGES:
-            pass
-        case [page, transaction] if page in _PAGES:
-            pass
-        case _:
-            raise usage("name one transaction: momo open checkout REF, or momo open REF")
-    reference = reference_of(client, transaction)
-    try:
-        reply = client.get(path_of(Path.LOCAL_CHECKOUT, reference=reference))
-    except Failure as failure:
-        failure.facts["reference"] = transaction
-        if at(failure.body, "error.reason") == "http_off":
-            failure.next = ("momo config set http.bind 127.0.0.1:8420", "momo daemon restart")
-        raise
-    url = clean(reply.data["checkout_url"])
-    return Answer(
-        *reply.parts,
-        lines=[url],
-        plain=url,
-        notes=[
-            *warnings_of(reply.body),
-            *_opened(terminal, url, transaction, only_print=only_print),
-        ],
-    )
-
-
-def _dashboard(
-    client: Client, terminal: Terminal, user: str | None, page: str | None, *, only_print: bool
-) -> Answer:
-    try:
-        reply = _link(client, user)
-    except Failure as failure:
-        can_answer = terminal.flags.yes or terminal.can_ask()
-        if failure.code != ErrorCode.NOT_SET_UP or not can_answer or not terminal.confirm(_FRESH):
-            raise
-        run_verb(terminal, "setup", "--no-input", "--json", "--in-browser")
-        start_daemon(client, terminal, (), _START_S)
-        reply = _link(client, user)
-    url = clean(reply.data["url"])
-    if page is not None:
-        path = "/dash/" + page.strip("/")
-        url += f"&to={quote(path, safe='/')}"
-    return Answer(
-        *made({**reply.data, "url": url}),
-        lines=[url],
-        plain=url,
-        notes=[
-            "The link works once, for 60 seconds, on this machine.",
-            *_opened(terminal, url, "the dashboard", only_print=only_print),
-        ],
-    )
-
-
-def _link(client: Client, user: str | None) -> Reply:
-    try:
-        return client.call("POST", Path.LOCAL_DASHBOARD_LINK, body=only_given({"user": user}))
-    except Failure as failure:
-        if at(failure.body, "error.reason") == "http_off":
-            failure.next = ("momo config set http.bind 127.0.0.1:8420", "momo daemon restart")
-        raise
-
-
-def _opened(terminal: Terminal, url: str, transaction: str, *, only_print: bool) -> list[str]:
-    if only_print:
-        return []
-    if _browse(url, terminal.located.environ):
-        return [f"The page of {clean(transaction)} is in your browser."]
-    return ["There is no browser here: open this address in one."]
-
-
-def _browse(url: str, environ: Mapping[str, str]) -> bool:
-    """Open the address in a browser; return False if there is none or it failed.
-
-    `BROWSER` names a program and its flags; otherwise it is the desktop's own, if there is a desktop.
-    """
-    import shutil  # noqa: PLC0415  # only open starts a program
-    import subprocess  # noqa: PLC0415  # the same
-
-    words = _program(environ)
-    if not words or shutil.which(words[0], path=environ.get("PATH")) is None:
-        return False
-    process = subprocess.Popen(  # noqa: S603  # the operator's own browser
-        [*words, url],
-        env=dict(environ),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C in this terminal does not close it
-    )
-    try:
-        return process.wait(_SETTLED_S) == 0
-    except subprocess.TimeoutExpired:
-        process.returncode = 0  # it keeps running, and Python must not warn about it
-        return True
-
-
-# Not Python's `webbrowser`: without a desktop it starts a text browser in this terminal.
-def _program(environ: Mapping[str, str]) -> list[str]:
-    if chosen := environ.get("BROWSER"):
-        return shlex.split(chosen)
-    if sys.platform == "darwin":
-        return ["open"]
-    return ["xdg-open"] if environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY") else []

@@ -179,7 +179,7 @@ def upgrade_check(client: Client, terminal: Terminal) -> Answer:
     refused = row.get("state") in ("newer", "incompatible", "damaged")
     bad = refused or row.get("room") is False
     restart = row["restart"] and not bad
-    following = {"newer": "momo version", "damaged": "momo restore --help"}.get(row["state"], "")
+    following = {"newer": "momo --version", "damaged": "momo restore --help"}.get(row["state"], "")
     return Answer(
         *made(row),
         lines=list(_effect(terminal, row)),

@@ -1,4 +1,4 @@
-"""The commands completion, help and version."""
+"""The commands completion and help; help also shows the versions."""
 
 import os
 from importlib import import_module
@@ -12,12 +12,14 @@ from momo_cli.frame.completion import SCRIPT_PATHS, SCRIPTS
 from momo_cli.inputs.files import file_errors
 from momo_cli.inputs.parameters import argument, option
 from momo_cli.inputs.typed_values import check_choice
-from momo_cli.show.answer import Answer, document_of, made, view_of
+from momo_cli.show.answer import Answer, View, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 
 _ALL: Final = "all"
+_VERSION: Final = "version"
+"""The topic of `momo --version`."""
 
 
 @command("completion", view=view_of("shell path script", id="path"))
@@ -69,8 +71,17 @@ def _install(terminal: Terminal, shell: str, script: str) -> str:
     return path
 
 
-@command("help", view=view_of("text", id="topic"))
+_TEXT_VIEW: Final = view_of("text", id="topic")
+_VERSIONS_VIEW: Final = view_of("version protocol daemon schema sqlite", id="version")
+
+
+def _view(topic: str | None = None, **_: object) -> View:
+    return _VERSIONS_VIEW if topic == _VERSION else _TEXT_VIEW
+
+
+@command("help", view=_view)
 def help_(
+    client: Client,
     terminal: Terminal,
     topic: Annotated[str | None, argument("[TOPIC]", "A topic or a command.")] = None,
     man: Annotated[
@@ -94,6 +105,8 @@ def help_(
     """
     if man is not None and topic in (None, _ALL, *topics.TOPICS):
         return _written(terminal, man)
+    if topic == _VERSION:
+        return _versions(client)
     if topic == _ALL:
         return _text(_ALL, _reference().markdown("##"), {})
     if topic is None or topic not in topics.TOPICS or markdown:
@@ -139,16 +152,8 @@ def _written(terminal: Terminal, folder: str) -> Answer:
     )
 
 
-@command("version", view=view_of("version protocol daemon schema sqlite", id="version"))
-def version(client: Client) -> Answer:
-    """Show the versions.
-
-    They are the version of this momo, and of the daemon if it runs.
-
-    Examples:
-        momo version
-        momo -V --json
-    """
+def _versions(client: Client) -> Answer:
+    """Return the version of this program, and of the daemon if it runs."""
     daemon = client.find(Path.LOCAL_STATUS) if client.alive() else None
     row = {
         "version": VERSION,

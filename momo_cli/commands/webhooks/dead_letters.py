@@ -19,7 +19,7 @@ from momo_cli.inputs.parameters import (
     argument,
     option,
 )
-from momo_cli.show.answer import Answer, Row, dumps, unchanged, view_of
+from momo_cli.show.answer import Answer, Row, View, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, list_faults, money, short_id
@@ -106,27 +106,6 @@ def show(
     )
 
 
-@command("dead-letters replay", view=_VIEW)
-def replay(client: Client, terminal: Terminal, letter: _DeadLetter) -> Answer:
-    """Send one dead letter again.
-
-    The body and the webhook id stay the same; the signature is new.
-
-    Examples:
-        momo dead-letters replay 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
-    """
-    path = path_of(Path.DEAD_LETTER_REPLAY, id=id_of(client, DEAD_LETTERS, letter))
-    reply = client.post_once(path)
-    return Answer(
-        *reply.parts,
-        lines=[
-            f"{terminal.tick} It will be sent to {receiver_of(clean(reply.data.get('url')))} again."
-        ],
-        notes=warnings_of(reply.body),
-        next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
-    )
-
-
 @command("dead-letters dismiss", view=OUTCOME_VIEW)
 def dismiss(
     client: Client,
@@ -166,8 +145,12 @@ def dismiss(
     return run_batch(terminal, work, ("momo dead-letters list",))
 
 
-@command("dead-letters replay-batch", view=OUTCOME_VIEW)
-def replay_batch(
+def _replay_view(ids: Sequence[str] | None = None, **_: object) -> View:
+    return _VIEW if _single(ids) else OUTCOME_VIEW
+
+
+@command("dead-letters replay", view=_replay_view)
+def replay(
     client: Client,
     terminal: Terminal,
     ids: Ids = None,
@@ -177,20 +160,24 @@ def replay_batch(
     sandbox: Annotated[bool, option("--sandbox", "With --all: those of the sandbox.")] = False,
     dry_run: DryRun = False,
 ) -> Answer:
-    """Send many dead letters again.
+    """Send dead letters again.
 
-    They are sent 100 at a time. Name them by id, read ids from stdin with -, or take --all of them, narrowed by
-    --endpoint and --reason (4xx, timeout, or a cause as in `momo dead-letters list`). Exit 9: some were refused.
+    The body and the webhook id stay the same; the signature is new. Name them by id, read ids from stdin with -, or take
+    --all of them, narrowed by --endpoint and --reason (4xx, timeout, or a cause as in `momo dead-letters list`). Many are
+    sent 100 at a time, with one line for each. Exit 9: some were refused.
 
     Examples:
-        momo dead-letters replay-batch --all --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
-        momo dead-letters replay-batch --all --reason timeout --yes
-        momo dead-letters list -o id | momo dead-letters replay-batch -
+        momo dead-letters replay 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+        momo dead-letters replay --all --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+        momo dead-letters replay --all --reason timeout --yes
+        momo dead-letters list -o id | momo dead-letters replay -
     """
     if bool(ids) == every:
         raise usage("name the dead letters, or take them with --all")
     if not every and (endpoint or reason or sandbox or dry_run):
         raise usage("--endpoint, --reason, --sandbox and --dry-run go with --all")
+    if letter := _single(ids):
+        return _send_one(client, terminal, letter)
     if not every:
         return _send(client, terminal, ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal)))
     mode = Mode.TEST if sandbox else None if endpoint else Mode.LIVE
@@ -208,6 +195,24 @@ def replay_batch(
     if terminal.human and not terminal.confirm(f"Send these {len(rows)} again?"):
         return unchanged()
     return _send(client, terminal, [str(row.get("id")) for row in reversed(rows)])
+
+
+def _single(ids: Sequence[str] | None) -> str | None:
+    """Return the dead letter of a call that names one; None for a list of them, even of one, from stdin."""
+    return ids[0] if ids and len(ids) == 1 and ids[0] != "-" else None
+
+
+def _send_one(client: Client, terminal: Terminal, letter: str) -> Answer:
+    reply = client.post_once(
+        path_of(Path.DEAD_LETTER_REPLAY, id=id_of(client, DEAD_LETTERS, letter))
+    )
+    receiver = receiver_of(clean(reply.data.get("url")))
+    return Answer(
+        *reply.parts,
+        lines=[f"{terminal.tick} It will be sent to {receiver} again."],
+        notes=warnings_of(reply.body),
+        next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
+    )
 
 
 def _send(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
@@ -308,7 +313,7 @@ def _next(rows: Iterable[Row]) -> list[str]:
         ]
     if len(ids) == 1:
         return [f"momo dead-letters replay {ids[0]}"]
-    return [f"momo dead-letters show {ids[0]}", "momo dead-letters replay-batch --all"]
+    return [f"momo dead-letters show {ids[0]}", "momo dead-letters replay --all"]
 
 
 def _can_replay(row: Row) -> bool:

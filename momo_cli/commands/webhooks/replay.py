@@ -1,4 +1,4 @@
-"""The commands deliveries gap and replay: payments that an endpoint has not got."""
+"""The command replay: payments that an endpoint has not got."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,12 +6,12 @@ from typing import Annotated, Any, Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
-from momo_cli.errors import Failure
+from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_word
-from momo_cli.inputs.parameters import AllRows, DryRun, option
+from momo_cli.inputs.parameters import DryRun, option
 from momo_cli.inputs.typed_values import period
-from momo_cli.show.answer import Answer, Head, dumps, unchanged, view_of
+from momo_cli.show.answer import Answer, Head, View, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, counted, money, state
 from momo_cli.socket.client import Client, Reply, path_of
@@ -19,6 +19,7 @@ from momo_cli.text import at, clean, warnings_of
 from momo_cli.times import parse_stamp, stamp
 
 _PAGE: Final = 1000
+_GAP_SINCE: Final = "24h"
 _DAYS_MAX: Final = 31
 _GAP_VIEW: Final = view_of(
     "reference transaction_id amount currency telco_transaction_id received_at state",
@@ -59,25 +60,10 @@ class _Replay:
     """The members that are the same in each call."""
 
 
-@command("deliveries gap", view=_GAP_VIEW)
-def gap(
-    client: Client,
-    terminal: Terminal,
-    endpoint: Annotated[str, option("ID", "The endpoint.")],
-    since: Annotated[str, option("--from", "From this time.")] = "24h",
-    until: _Until = "now",
-    every: AllRows = False,
+def _gap(
+    client: Client, terminal: Terminal, endpoint: str, since: str, until: str, *, every: bool
 ) -> Answer:
-    """List the payments that an endpoint has not got.
-
-    These are the payments for it that were never sent or are not delivered. Exit 6 when there are any; exit 0 proves
-    that none is missing.
-
-    Examples:
-        momo deliveries gap --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
-        momo deliveries gap --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 7d --quiet || echo look
-    """
-    endpoint = endpoint_id(client, endpoint)
+    """Return the payments for the endpoint that were never sent or are not delivered."""
     query = {
         "endpoint_id": endpoint,
         **period(since, until, terminal),
@@ -112,14 +98,25 @@ def _all(client: Client, query: dict[str, Any], body: dict[str, Any]) -> Iterato
         body = client.get(Path.GAP, **query, cursor=cursor).body
 
 
-@command("replay", view=_REPLAY_VIEW)
+def _view(*, gap: bool = False, **_: object) -> View:
+    return _GAP_VIEW if gap else _REPLAY_VIEW
+
+
+@command("replay", view=_view)
 def replay(
     client: Client,
     terminal: Terminal,
     endpoint: Annotated[str, option("ENDPOINT", "The endpoint: its label, host or id.")],
-    since: Annotated[str, option("--from", "From this time: 25h, today, 2026-11-20.")],
+    since: Annotated[
+        str | None,
+        option("--from", "From this time: 25h, today, 2026-11-20; with --gap 24h if not given."),
+    ] = None,
     until: _Until = "now",
     dry_run: DryRun = False,
+    gap: Annotated[
+        bool, option("--gap", "Send nothing: list the payments that it has not got.")
+    ] = False,
+    every: Annotated[bool, option("--all", "With --gap: all, not only the first 1000.")] = False,
     without_failed: Annotated[bool, option("--without-failed", "Leave out dead letters.")] = False,
     historical: Annotated[
         bool, option("--include-historical", "Also payments older than their line.")
@@ -138,11 +135,22 @@ def replay(
     is shown first. One call queues at most 1000 payments and covers at most 31 days; --chunk repeats the call until all
     are queued, with one line per call. Exit 9: there were more payments than one call takes, and --chunk was not given.
 
+    --gap lists the payments for it that were never sent or are not delivered. Exit 6 when there are any; exit 0 proves
+    that none is missing.
+
     Examples:
         momo replay --endpoint shop.example --from today --to now
         momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 25h --to now --quiet
         momo replay --endpoint b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --from 60d --to now --chunk --yes
+        momo replay --gap --endpoint shop.example
+        momo replay --gap --endpoint shop.example --from 7d --quiet || echo look
     """
+    if gap:
+        return _gap(
+            client, terminal, endpoint_id(client, endpoint), since or _GAP_SINCE, until, every=every
+        )
+    if since is None or every:
+        raise usage("--all goes with --gap" if every else "--from is missing")
     times = period(since, until, terminal)
     begin, end = times["from"], times["to"]
     body: dict[str, Any] = {"include_failed": False} if without_failed else {}

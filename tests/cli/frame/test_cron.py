@@ -61,9 +61,10 @@ def test_wait_lock_waits_for_the_first_to_end(
     ("words", "name"),
     [
         ("backup create --quiet", "backup-create"),
-        ("dead-letters replay-batch -", "dead-letters-replay-batch"),
+        ("dead-letters replay -", "dead-letters-replay"),
         ("replay --endpoint=ep/1 --from -1h", "replay-ep1"),
         ("replay --endpoint a --dry-run", ""),
+        ("replay --endpoint a --gap", ""),
         ("reconcile REF 123", ""),
         ("reconcile --from-file a.csv", "reconcile"),
         ("lines", ""),

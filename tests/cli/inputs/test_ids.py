@@ -256,7 +256,7 @@ def test_a_batch_takes_beginnings_and_leaves_what_means_nothing_to_the_daemon(
     api.on("GET", Path.DEAD_LETTERS, ok([samples.DEAD_LETTER]))
     refused = {"id": "nobody", "code": "DEAD_LETTER_NOT_FOUND", "message": "no"}
     api.on("POST", Path.DEAD_LETTERS_REPLAY, ok({"replayed": [LETTER], "failed": [refused]}))
-    assert momo("dead-letters", "replay-batch", cut(LETTER), LETTER, "nobody").code == 9
+    assert momo("dead-letters", "replay", cut(LETTER), LETTER, "nobody").code == 9
     assert [asked.method for asked in api.asked] == ["GET", "POST"]
     assert api.asked[-1].body == {"dead_letter_ids": [LETTER, "nobody"]}
 

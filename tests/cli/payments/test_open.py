@@ -70,7 +70,7 @@ def test_an_opener_that_fails_or_is_not_there_leaves_the_address(
 def test_an_opener_that_stays_open_is_not_waited_for(
     momo: Momo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("momo_cli.commands.payments.transactions._SETTLED_S", 0.05)
+    monkeypatch.setattr("momo_cli.commands.access.open._SETTLED_S", 0.05)
     program(tmp_path, "xdg-open", f"echo $$ > {tmp_path}/pid; exec /bin/sleep 9")
     ran = momo("open", samples.REF, PATH=f"{tmp_path}:/bin", DISPLAY=":0")
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)

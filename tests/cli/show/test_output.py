@@ -214,7 +214,7 @@ def test_version_needs_no_daemon_and_no_shop(momo: Momo) -> None:
 
 def test_version_names_the_daemon_that_runs(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
-    assert momo("version").out.endswith(" (daemon 0.1.0, schema 1, sqlite 3.40.1)\n")
+    assert momo("--version").out.endswith(" (daemon 0.1.0, schema 1, sqlite 3.40.1)\n")
     assert momo("--version", "--json").json["data"]["daemon"] == "0.1.0"
 
 

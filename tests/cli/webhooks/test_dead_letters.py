@@ -25,7 +25,7 @@ def test_dead_letters_are_told_by_what_went_wrong(api: FakeApi, momo: Momo) -> N
         "   Too slow.",
         f"   {OTHER[:8]}…{OTHER[-6:]}  4m ago",
     ]
-    assert "momo dead-letters replay-batch --all" in ran.err
+    assert "momo dead-letters replay --all" in ran.err
 
 
 def test_a_list_that_is_not_empty_fails_when_asked_to(api: FakeApi, momo: Momo) -> None:
@@ -59,13 +59,13 @@ def accept(asked: Asked) -> Says:
 def test_batch_sends_a_hundred_at_a_time_and_sums_up(api: FakeApi, momo: Momo) -> None:
     api.on("POST", ApiPath.DEAD_LETTERS_REPLAY, accept)
     ids = [f"0f3c0000-0000-4000-8000-{number:012}" for number in range(150)]
-    ran = momo("dead-letters", "replay-batch", *ids, OTHER, ids[0], "--json")
+    ran = momo("dead-letters", "replay", *ids, OTHER, ids[0], "--json")
     assert ran.code == 9
     *items, summary = documents(ran.out)
     assert summary == {"type": "summary", "requested": 151, "replayed": 150, "failed": 1}
     assert [item["id"] for item in items if not item["ok"]] == [OTHER]
     assert [len(body["dead_letter_ids"]) for _path, body in sent(api)] == [100, 51]
-    human = momo("dead-letters", "replay-batch", ids[0], OTHER, "-o", "table")
+    human = momo("dead-letters", "replay", ids[0], OTHER, "-o", "table")
     assert human.out == "✗ 1 replayed, 1 refused (1 DEAD_LETTER_ALREADY_REPLAYED).\n"
 
 
@@ -74,7 +74,7 @@ def test_batch_reads_ids_from_stdin(
 ) -> None:
     api.on("POST", ApiPath.DEAD_LETTERS_REPLAY, accept)
     monkeypatch.setattr("sys.stdin", io.StringIO(f"{LETTER}\n{ID}\n{LETTER}\n"))
-    assert momo("dead-letters", "replay-batch", "-").code == 0
+    assert momo("dead-letters", "replay", "-").code == 0
     assert sent(api) == [(ApiPath.DEAD_LETTERS_REPLAY, {"dead_letter_ids": [LETTER, ID]})]
 
 
@@ -88,7 +88,7 @@ def test_all_of_one_reason_are_sent_oldest_first(
     slow = {**samples.DEAD_LETTER, "id": OTHER, "cause": "timeout", "reason": "retries_exhausted"}
     api.on("GET", ApiPath.DEAD_LETTERS, ok([samples.DEAD_LETTER, slow]))
     api.on("POST", ApiPath.DEAD_LETTERS_REPLAY, ok({"replayed": found, "failed": []}, replayed=1))
-    flags = ("dead-letters", "replay-batch", "--all", "--reason", reason)
+    flags = ("dead-letters", "replay", "--all", "--reason", reason)
     assert momo(*flags, "--dry-run").code == 0
     assert sent(api) == []
     assert momo(*flags).code == 0
@@ -104,13 +104,13 @@ def test_letters_of_a_deleted_endpoint_are_no_part_of_all_and_point_elsewhere(
     ran = momo("dead-letters", "list", "-o", "table")
     assert "replay-batch" not in ran.err
     assert "momo replay --help" in ran.err
-    assert momo("dead-letters", "replay-batch", "--all", "--yes").code == 0
+    assert momo("dead-letters", "replay", "--all", "--yes").code == 0
     assert sent(api) == []
 
 
 @pytest.mark.parametrize("flags", [(), (LETTER, "--all"), (LETTER, "--reason", "4xx")])
 def test_batch_must_know_which(momo: Momo, flags: tuple[str, ...]) -> None:
-    assert momo("dead-letters", "replay-batch", *flags).code == 2
+    assert momo("dead-letters", "replay", *flags).code == 2
 
 
 def test_the_sandbox_is_listed_on_request_and_never_an_alarm(api: FakeApi, momo: Momo) -> None:
@@ -125,14 +125,14 @@ def test_the_hints_of_a_list_of_the_sandbox_are_of_the_sandbox(api: FakeApi, mom
     other = {**samples.DEAD_LETTER, "id": "00000000-1b2c-4d5e-8f90-a1b2c3d4e5f6"}
     api.on("GET", ApiPath.DEAD_LETTERS, ok([samples.DEAD_LETTER, other]))
     said = momo("dead-letters", "list", "--sandbox", "-o", "table").err
-    assert said.endswith("momo dead-letters replay-batch --all --sandbox\n")
+    assert said.endswith("momo dead-letters replay --all --sandbox\n")
     api.on("GET", ApiPath.DEAD_LETTERS, ok([]))
     said = momo("dead-letters", "list", "--sandbox", "-o", "table").err
     assert said.endswith("next:  momo deliveries list --sandbox\n")
-    ran = momo("dead-letters", "replay-batch", "--all", "--sandbox")
+    ran = momo("dead-letters", "replay", "--all", "--sandbox")
     assert api.asked[-1].query["mode"] == "test"
     assert "No dead letters of the sandbox." in ran.err
-    assert momo("dead-letters", "replay-batch", LETTER, "--sandbox").code == 2
+    assert momo("dead-letters", "replay", LETTER, "--sandbox").code == 2
 
 
 def test_dead_letters_are_closed_only_with_a_note(api: FakeApi, momo: Momo) -> None:

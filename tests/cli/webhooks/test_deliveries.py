@@ -89,7 +89,7 @@ def test_a_gap_is_6_and_none_is_0(api: FakeApi, momo: Momo) -> None:
         "has_more": False,
         "next_cursor": None,
     }
-    flags = ("deliveries", "gap", "--endpoint", ENDPOINT)
+    flags = ("replay", "--gap", "--endpoint", ENDPOINT)
     api.on("GET", ApiPath.GAP, ok([samples.GAP], meta=meta))
     ran = momo(*flags, "-o", "table")
     assert ran.code == 6
@@ -106,7 +106,7 @@ def test_a_gap_is_6_and_none_is_0(api: FakeApi, momo: Momo) -> None:
 def test_a_long_gap_is_never_cut_off_silently(api: FakeApi, momo: Momo) -> None:
     more = {"looked_at": 1, "has_more": True, "next_cursor": "abc"}
     last = {"looked_at": 1, "has_more": False, "next_cursor": None}
-    flags = ("deliveries", "gap", "--endpoint", ENDPOINT)
+    flags = ("replay", "--gap", "--endpoint", ENDPOINT)
     api.on("GET", ApiPath.GAP, ok([samples.GAP], meta=more))
     assert "There are more: add --all." in momo(*flags).err
     api.on("GET", ApiPath.GAP, ok([samples.GAP], meta=more), ok([samples.GAP], meta=last))

@@ -103,8 +103,8 @@ def test_a_secret_must_have_an_owner(momo: Momo, flags: tuple[str, ...]) -> None
 @pytest.mark.parametrize(
     "argv",
     [
-        ("deliveries", "gap", "--endpoint", ENDPOINT),
-        ("dead-letters", "replay-batch", LETTER),
+        ("replay", "--gap", "--endpoint", ENDPOINT),
+        ("dead-letters", "replay", LETTER),
         ("endpoints", "reveal", ENDPOINT, "--password-file", "-"),
         ("endpoints", "rotate", ENDPOINT, "--password-file", "-"),
     ],

@@ -303,10 +303,10 @@ DOWN = refusal(503, "UNAVAILABLE")
         (f"endpoints rules update NAME {RULE} --enabled", ("PUT", f"{ONE}/rules/{RULE}")),
         (f"endpoints rules remove NAME {RULE}", ("DELETE", f"{ONE}/rules/{RULE}")),
         ("deliveries list --endpoint NAME", ("GET", DELIVERIES)),
-        ("deliveries gap --endpoint NAME", ("GET", wire.Path.GAP)),
+        ("replay --gap --endpoint NAME", ("GET", wire.Path.GAP)),
         ("deliveries redeliver --failed --endpoint NAME", ("GET", DELIVERIES)),
         ("dead-letters list --endpoint NAME", ("GET", wire.Path.DEAD_LETTERS)),
-        ("dead-letters replay-batch --all --endpoint NAME", ("GET", wire.Path.DEAD_LETTERS)),
+        ("dead-letters replay --all --endpoint NAME", ("GET", wire.Path.DEAD_LETTERS)),
     ],
 )
 def test_an_endpoint_is_named_by_its_host_url_or_the_beginning_of_its_id(

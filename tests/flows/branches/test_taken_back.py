@@ -45,7 +45,7 @@ async def order_before_the_backup(branch: FakeBranch) -> Transaction:
 
 
 async def restore(branch: FakeBranch) -> dict[str, Any]:
-    """Type `momo branch restore --from-hub`."""
+    """Type `momo hub restore --from-hub`."""
     done = await join_flow.restore(branch.shop.env, OWNER, branch.wire)
     branch.outcomes, branch.stale = {}, None
     return done

@@ -121,7 +121,7 @@ async def test_a_branch_does_not_move_and_a_shop_on_a_server_does_not_join(tmp_p
         url = postgresql.cluster().new_database()
         with pytest.raises(NotCopied, match="this shop is a branch") as not_copied:
             copy_shop(chain["kumasi"].shop.env.store.path, url, NOW)
-        assert not_copied.value.next_step == "momo branch leave"
+        assert not_copied.value.next_step == "momo hub leave"
         with psycopg.connect(url) as connection:
             made = "SELECT COUNT(*) FROM pg_class WHERE relname = 'shop'"
             assert connection.execute(made).fetchone() == (0,)
