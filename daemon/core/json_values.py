@@ -6,6 +6,7 @@ in the modules named `*_json`.
 """
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final
 
@@ -24,7 +25,21 @@ _decode: Final = msgspec.json.Decoder(Json).decode
 _CursorInt = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]  # fits the database
 _parts: Final = msgspec.json.Decoder(list[str | _CursorInt]).decode
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+# Built once: json.dumps would build it again for every call.
+_compact: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _ENVELOPE: Final = b'{"success":'
+
+
+class Number(float):
+    """A JSON number with a fraction or an exponent, with its original text."""
+
+    __slots__ = ("text",)
+    text: str
+
+
+def compact(value: object) -> str:
+    """Return a value that a request held as compact JSON."""
+    return _compact(value)
 
 
 def timestamp(at_us: int) -> str:
@@ -70,12 +85,21 @@ def warnings_meta(warnings: Sequence[str]) -> Json | None:
     return {"warnings": list(warnings)} if warnings else None
 
 
-def success(data: object, meta: Json | None = None, **top: Any) -> bytes:
-    """Return `{success: true, data, meta?}`; `top` are members beside `data` (such as `secret`, `pagination`)."""
+def success(data: object, meta: Json | msgspec.Struct | None = None, **top: Any) -> bytes:
+    """Return `{success: true, data, meta?}`; `top` are members beside `data` (such as `secret`, `pagination`).
+
+    A `meta` whose members are all absent is left out.
+    """
     body: Json = {"success": True, "data": data, **top}
-    if meta is not None:
+    if meta is not None and not _is_empty(meta):
         body["meta"] = meta
     return _encode(body)
+
+
+def _is_empty(meta: Json | msgspec.Struct) -> bool:
+    return isinstance(meta, msgspec.Struct) and all(
+        getattr(meta, name) is msgspec.UNSET for name in meta.__struct_fields__
+    )
 
 
 def with_warnings(body: bytes, warnings: Sequence[str]) -> bytes:

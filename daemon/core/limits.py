@@ -117,3 +117,8 @@ PAYLOAD_BYTES_MAX: Final = 20_000
 """Size of one envelope."""
 MESSAGE_CHARACTERS_MAX: Final = 1_600
 """Ten parts; a longer text is stored but not read as a payment."""
+
+TEXT_CHARACTERS_MAX: Final = 200
+"""Limit for names and labels; a payload holds several of them within its 20 kB."""
+URL_CHARACTERS_MAX: Final = 2048
+"""Common limit of receivers and proxies for a request line."""

@@ -347,35 +347,6 @@ class ApprovedPayer(Struct, frozen=True):
     revoked_at: int | None
 
 
-class Endpoint(Struct, frozen=True):
-    """A webhook receiver, made by the shop (`endpoint`) or by the `webhook_url` of a transaction (`implicit`).
-
-    Attributes:
-        backlog_seq: Its deliveries up to this one are a backlog: they waited for the end of an outage or a pause.
-    """
-
-    seq: int
-    id: str
-    kind: str
-    mode: Mode
-    url: str
-    url_normalised: str
-    description: str
-    events: str
-    catch_all: bool
-    include_raw: bool
-    is_active: bool
-    auto_paused_at: int | None
-    last_success_at: int | None
-    last_failure_at: int | None
-    consecutive_failures: int
-    link_failures: int
-    created_at: int
-    updated_at: int
-    deleted_at: int | None
-    backlog_seq: int
-
-
 class Rule(Struct, frozen=True):
     """One version of a routing rule; `seq` identifies the version and `id` the rule.
 

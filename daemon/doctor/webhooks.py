@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 from urllib.parse import urlsplit
 
-from daemon.core.model import Endpoint
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.doctor.checks import Check, Status, System, with_database
 from daemon.store.engine import Reader
 from daemon.store.webhooks import backlog, endpoints

@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from daemon.core.limits import URL_CHARACTERS_MAX
 from daemon.core.webhooks.signing import LOCAL_SCHEMES
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -21,8 +22,6 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """`await resolver(host, port)` returns every address of a name, as text; raises OSError on failure."""
 
-URL_CHARACTERS_MAX: Final = 2048
-"""Common limit of receivers and proxies for a request line."""
 HOST_CHARACTERS_MAX: Final = 253
 """RFC 1035 section 2.3.4, without the trailing dot."""
 

@@ -10,6 +10,7 @@ from daemon.core.lines import line_json
 from daemon.core.messages import message_json
 from daemon.core.payments import transaction_json
 from daemon.core.webhooks import endpoint_json
+from daemon.core.webhooks.endpoint import EndpointAnswer
 from daemon.wire import DeliveryStatus, ErrorCode, MessageState, Mode
 from tests.core.test_json_values import CREATED, NOW, read
 from tests.fakes import rows
@@ -17,7 +18,7 @@ from tests.fakes.rows import AT
 
 
 def test_an_endpoint_never_shows_a_secret() -> None:
-    assert read(endpoint_json.endpoint(rows.endpoint(mode=Mode.TEST, last_success_at=AT))) == {
+    assert read(EndpointAnswer.of(rows.endpoint(mode=Mode.TEST, last_success_at=AT))) == {
         "id": rows.ENDPOINT_ID,
         "url": "https://shop.example/hook",
         "description": "web shop",

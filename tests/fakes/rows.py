@@ -5,7 +5,6 @@ from typing import Any
 from daemon.core.model import (
     Delivery,
     Device,
-    Endpoint,
     Event,
     Message,
     Payment,
@@ -13,6 +12,7 @@ from daemon.core.model import (
     Sim,
     Transaction,
 )
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.wire import DeliveryStatus, MessageState, Mode, TransactionStatus
 
 AT = 1_795_248_060_123_456

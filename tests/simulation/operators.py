@@ -8,6 +8,7 @@ from typing import Any, Final
 from daemon.core.errors import MomoError
 from daemon.core.inputs import Answer, CallMeta, ReconcileRequest
 from daemon.core.limits import DAY_US, HOUR_US
+from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.lines import payment_methods
 from daemon.flows.messages import import_file
 from daemon.flows.payments import cancel_expire, reconcile, review
@@ -124,7 +125,7 @@ class Operators:
         await self._set(which, active=active)
 
     async def _set(self, which: str, *, active: bool) -> None:
-        changes = endpoints.Changes(is_active=active)
+        changes = EndpointChanges(is_active=active)
         said = await self.shop.call(lambda env: endpoints.update(env, OWNER, which, changes))
         host = HOSTS[int(which[-12:])]
         self.shop.posts.switched(host, active=None if isinstance(said, MomoError) else active)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
 from daemon.core.webhooks.connectivity import NOTICE_AFTER_S
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.loops.deliveries import DeliverLoop
 from daemon.runtime.log import Log
 from daemon.sender.address_guard import PUBLIC_ONLY

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import make_secret
 from daemon.env import Env
 from daemon.loops.deliveries import DeliverLoop

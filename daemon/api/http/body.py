@@ -13,19 +13,13 @@ import msgspec
 from starlette.types import Receive, Scope
 
 from daemon.core.errors import Refusal
+from daemon.core.json_values import Number, compact
 from daemon.core.limits import BODY_BYTES_MAX
 from daemon.wire import ErrorCode
 
 
 class ClientGoneError(Exception):
     """The client disconnected before the request was complete."""
-
-
-class Number(float):
-    """A JSON number with a fraction or an exponent, with its original text."""
-
-    __slots__ = ("text",)
-    text: str
 
 
 async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
@@ -148,11 +142,6 @@ def _parse_quickly(body: bytes) -> dict[str, Any]:
     return value
 
 
-def compact(value: object) -> str:
-    """Serialize a parsed value as compact JSON."""
-    return _compact(value)
-
-
 def canonical(value: object) -> bytes:
     """Serialize a parsed value with sorted keys, so that equal values have equal fingerprints."""
     return _sorted(value).encode()
@@ -260,5 +249,4 @@ def _check_depth(text: str | bytes, value: object) -> None:
 _decode: Final = json.JSONDecoder(
     object_pairs_hook=_object, parse_float=_number, parse_int=_integer, parse_constant=_constant
 ).decode
-_compact: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _sorted: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode

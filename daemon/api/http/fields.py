@@ -5,17 +5,14 @@ import uuid
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from daemon.api.http.body import Number, compact
 from daemon.core.errors import FieldError, invalid
-from daemon.core.json_values import cursor_parts
-from daemon.core.limits import CURSOR_CHARACTERS_MAX
+from daemon.core.json_values import Number, compact, cursor_parts
+from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names
 from parsers import times
 from parsers.money import read_api_amount
 from parsers.phone import read_phone
 
-TEXT_CHARACTERS_MAX: Final = 200
-"""Limit for names and labels; a payload holds several of them within its 20 kB."""
 OFFSET_MAX: Final = 1_000_000_000_000
 """Larger than any list, and still a valid integer of the database."""
 UNREAD_MAX: Final = 20

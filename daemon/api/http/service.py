@@ -49,7 +49,7 @@ class Reply(Struct, frozen=True):
         await send({"type": "http.response.body", "body": self.body})
 
 
-def ok(data: object, meta: dict[str, Any] | None = None, **top: Any) -> Reply:
+def ok(data: object, meta: dict[str, Any] | Struct | None = None, **top: Any) -> Reply:
     """Answer 200 with `{success: true, data, ...}`."""
     return Reply(200, json_values.success(data, meta, **top))
 

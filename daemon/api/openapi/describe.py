@@ -19,14 +19,33 @@ from daemon.api.http.service import Handler
 from daemon.wire import ErrorCode
 
 
+class AnswerShape(Struct, frozen=True):
+    """An answer: `{success: true, data, ...top, meta?}`, or one whole shape (`data` is None)."""
+
+    data: Any
+    meta: type[Struct] | None
+    top: dict[str, Any]
+    whole: type[Struct] | None = None
+
+
+def answer(data: Any, meta: type[Struct] | None = None, **top: Any) -> AnswerShape:
+    """Return `{success: true, data, ...top, meta?}`; `data` is a shape, or a type such as `list[EndpointAnswer]`."""
+    return AnswerShape(data, meta, top)
+
+
+def bare(whole: type[Struct]) -> AnswerShape:
+    """Return an answer without `data`, as its shape declares it; a `meta` with warnings may be added."""
+    return AnswerShape(None, None, {}, whole)
+
+
 class OperationDescription(Struct, frozen=True):
     """The description of one operation.
 
     Attributes:
         title: A few words. The `operationId` is derived from them, so do not change them.
-        answer: The name of the answer's schema in `response_schemas.py`, or `STREAM`.
-        reads: Reads the body: asks `Fields` for every field of the operation, then calls `done`.
-        query: The same for the query string.
+        answer: The answer's shape, the name of its schema in `response_schemas.py`, or `STREAM`.
+        reads: The shape of the body, or its reader: asks `Fields` for every field of the operation, then calls `done`.
+        query: The same of the query string.
         errors: The errors specific to this operation. Errors of keys, scopes, rates, bodies and idempotency are added.
         example: A valid body.
         body_optional: The body may be omitted.
@@ -36,9 +55,9 @@ class OperationDescription(Struct, frozen=True):
     """
 
     title: str
-    answer: str
-    reads: Callable[[Fields], object] | None = None
-    query: Callable[[Query], object] | None = None
+    answer: "str | AnswerShape"
+    reads: type[Struct] | Callable[[Fields], object] | None = None
+    query: type[Struct] | Callable[[Query], object] | None = None
     errors: tuple[ErrorCode, ...] = ()
     example: Mapping[str, Any] = field(default_factory=dict)
     body_optional: bool = False
@@ -57,7 +76,7 @@ STREAM: Final = "stream"
 DESCRIPTIONS: Final[dict[Handler, OperationDescription]] = {}
 
 
-def described(title: str, answer: str, **more: Any) -> Callable[[Handler], Handler]:
+def described(title: str, answer: str | AnswerShape, **more: Any) -> Callable[[Handler], Handler]:
     """Describe the decorated handler; `more` are the other attributes of `OperationDescription`."""
 
     def keep(handler: Handler) -> Handler:
@@ -178,12 +197,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "approveReview.password": ("the account password, if the review has `needs_password`", None),
     "id": ("the id", _ID),
     # open collections
-    "url": ("https, publicly reachable", "https://shop.example/momo"),
     "is_sandbox": ("receives test payments only", False),
-    "is_active": ("false pauses delivery; true resumes it and sends waiting deliveries", False),
-    "catch_all": ("receives payments that match no rule of any endpoint", True),
-    "events": ("the event kinds to send", ["transaction.forwarded", "transaction.completed"]),
-    "include_raw": ("include the text of the SMS in payloads", False),
     "endpoint_id": ("the endpoint", _ID),
     "rule_id": ("the rule's id", _ID),
     "createRule.name": ("a label for people", "rents"),

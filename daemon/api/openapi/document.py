@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from daemon.api.http.idempotency import FIELD
 from daemon.api.http.resource import Operation
-from daemon.api.openapi import error_schemas, response_schemas
+from daemon.api.openapi import error_schemas, response_schemas, schemas
 from daemon.api.openapi.describe import DESCRIPTIONS, NOTES, STREAM, OperationDescription
 from daemon.api.openapi.json_schema import SCHEMAS_PATH, Schema, closed, example
 from daemon.api.openapi.recorder import body_of, query_of
+from daemon.api.openapi.schemas import components, envelope_of
 from daemon.core.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX
 from daemon.error_table import ERRORS
 from daemon.wire import IDEMPOTENCY_HEADER, MODE_HEADER, ErrorCode, EventKind, Mode, Path
@@ -108,7 +109,7 @@ def document(
         strict: Forbid members that the schemas do not name; the tests validate answers against this document.
         address: The base URL of the API.
     """
-    shapes: dict[str, Schema] = dict(response_schemas.SHAPES)
+    shapes: dict[str, Schema] = dict(response_schemas.SHAPES) | components()
     codes = sorted({code for _, _, found in _described(routes) for code in _errors(*found)})
     shapes |= {_error_name(code): error_schemas.error(code) for code in codes}
     paths: dict[str, dict[str, Any]] = {}
@@ -210,14 +211,10 @@ def _parameters(
         kind = "integer" if isinstance(note_of(name, about)[1], int) else "string"
         noted = _noted(name, {"type": kind}, about)
         yield {"name": name, "in": "path", "required": True, **noted}
-    if about.query is not None:
-        taken = query_of(about.query)
-        for name, schema in taken["properties"].items():
-            needed = name in taken.get("required", ())
-            # An empty value counts as absent, because forms send empty fields.
-            empty = {} if needed else {"allowEmptyValue": True}
-            found = _noted(name, schema, about)
-            yield {"name": name, "in": "query", "required": needed, **empty, **found}
+    for name, needed, found in _query(about):
+        # An empty value counts as absent, because forms send empty fields.
+        empty = {} if needed else {"allowEmptyValue": True}
+        yield {"name": name, "in": "query", "required": needed, **empty, **found}
     if about.idempotent:
         text = "the same key and body return the same answer for 24 hours"
         key = {"type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_CHARACTERS_MAX}
@@ -249,6 +246,15 @@ def _parameters(
         }
 
 
+def _query(about: OperationDescription) -> Iterable[tuple[str, bool, dict[str, Any]]]:
+    if isinstance(about.query, type):
+        yield from schemas.query_of(about.query)
+    elif about.query is not None:
+        taken = query_of(about.query)
+        for name, schema in taken["properties"].items():
+            yield name, name in taken.get("required", ()), _noted(name, schema, about)
+
+
 def note_of(name: str, about: OperationDescription) -> tuple[str, Any]:
     """Return the note and the example of a field; empty if it has none, which a test reports."""
     return NOTES.get(f"{about.id}.{name}") or NOTES.get(name) or ("", None)
@@ -264,6 +270,8 @@ def _noted(name: str, schema: Schema, about: OperationDescription) -> dict[str, 
 
 def _body(about: OperationDescription) -> Schema:
     assert about.reads is not None
+    if isinstance(about.reads, type):
+        return schemas.body_of(about.reads)
     schema = body_of(about.reads)
     if about.key_field:
         text: Schema = {
@@ -352,7 +360,10 @@ def _content(about: OperationDescription, shapes: dict[str, Schema]) -> dict[str
         # Some tools apply the schema to the text, some to an event, some to its parsed `data`, so it has no type.
         schema: Schema = {"description": "events with `id`, `event` and `data`, a JSON object"}
         return {"text/event-stream": {"schema": schema, "example": shown}}
-    schema = response_schemas.ANSWERS[about.answer]
+    if isinstance(about.answer, str):
+        schema = response_schemas.ANSWERS[about.answer]
+    else:
+        schema = envelope_of(about.answer)
     return {"application/json": {"schema": schema, "example": example(schema, shapes)}}
 
 

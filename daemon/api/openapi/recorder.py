@@ -8,8 +8,9 @@ enum, and a page size that is lowered has no maximum.
 from collections.abc import Callable, Collection
 from typing import Final
 
-from daemon.api.http.fields import TEXT_CHARACTERS_MAX, Fields, Query
+from daemon.api.http.fields import Fields, Query
 from daemon.api.openapi.json_schema import Schema
+from daemon.core.limits import TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names, provider_aliases
 
 _ISO: Final = (

@@ -147,22 +147,6 @@ EXPECTATIONS: Final = {
     "expires_at": nullable(TIME),
     "client_reference": nullable(text("order-1042")),
 }
-ENDPOINT: Final = {
-    "id": ID,
-    "url": text("https://shop.example/momo", "HTTPS, publicly reachable"),
-    "description": text("the till"),
-    "is_active": flag("false: delivery is paused", example=True),
-    "is_sandbox": flag("it receives test payments only"),
-    "auto_paused_at": nullable(TIME, "when repeated failures stopped it", shown=False),
-    "last_success_at": nullable(TIME),
-    "last_failure_at": nullable(TIME, shown=False),
-    "consecutive_failures": whole(0),
-    "created_at": TIME,
-    "updated_at": TIME,
-    "catch_all": flag("it takes the payments that no rule claims", example=True),
-    "events": list_of(EVENT),
-    "include_raw": flag("payloads hold the text of the SMS"),
-}
 FILTER: Final = free(
     {"amount": {"$gte": "50.00"}}, "conditions on the members of a payload's `data`, joined by AND"
 )
@@ -542,7 +526,7 @@ SHAPES: Final[dict[str, Schema]] = {
             ),
         }
     ),
-    "Endpoint": shape(ENDPOINT),
+    "Endpoint": {},  # declared; it stands here for the order of the document
     "Rule": shape(
         {
             "id": ID,
@@ -811,30 +795,6 @@ ANSWERS: Final[dict[str, Schema]] = {
         },
     ),
     "lines": answer(ref("LineStatus")),
-    "endpoints": answer(
-        list_of(ref("Endpoint")),
-        meta_schema({"unclaimed_payments": whole(0, "of the last 30 days, without a receiver")}),
-        has_meta=True,
-    ),
-    "endpoint": answer(
-        ref("Endpoint"),
-        meta_schema(
-            {},
-            {
-                "queued": whole(2, "deliveries queued by a resume"),
-                "last_error": shape(
-                    {
-                        "at": TIME,
-                        "response_status_code": nullable(whole(503)),
-                        "error": ERROR,
-                        "diagnosis": text("The receiver was overloaded.", "and how to fix it"),
-                    },
-                    note="its last failure, if one endpoint was requested",
-                ),
-            },
-        ),
-    ),
-    "new endpoint": answer(ref("Endpoint"), secret=_SECRET),
     "rules": answer(list_of(ref("Rule"))),
     "rule": answer(ref("Rule")),
     "deleted rule": bare({"deleted": flag(example=True)}),
@@ -863,19 +823,6 @@ ANSWERS: Final[dict[str, Schema]] = {
                 "today": nullable(shape(ROUTED), "by the present rules"),
             }
         )
-    ),
-    "deleted endpoint": bare(
-        {"deleted": flag(example=True), "undelivered": _COUNT},
-        {"hint": text("They are dead letters now: replay their time window to another endpoint.")},
-    ),
-    "endpoint test": shape(
-        {
-            "success": flag("it answered 2xx", example=True),
-            "status_code": whole(200, "HTTP status of the endpoint; 0 without a response"),
-            "response_body": text("ok"),
-            "message": text("The endpoint answered 200 in 140 ms."),
-        },
-        {"meta": _META},
     ),
     "secret": bare({"secret": _SECRET, "previous_secret_expires_at": _UNTIL}),
     "rotated endpoint secret": answer(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from daemon.api.http.body import compact, read_object
+from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields
 from daemon.api.http.idempotency import FIELD, claim
 from daemon.api.http.service import Call, Reply, finished
@@ -11,17 +11,18 @@ from daemon.api.openapi.describe import described
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Idempotency, InitializeRequest
+from daemon.core.json_values import compact
 from daemon.core.limits import (
     CLIENT_REFERENCE_CHARACTERS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
     EXPIRES_HOURS_MAX,
     META_BYTES_MAX,
+    URL_CHARACTERS_MAX,
 )
 from daemon.core.names import CURRENCIES
 from daemon.core.payments.checkout import may_return_to
 from daemon.flows.payments import initialize as initialize_flow
 from daemon.flows.webhooks import addresses
-from daemon.sender.address_guard import URL_CHARACTERS_MAX
 from daemon.store import idempotency as stored_answers
 from daemon.wire import ErrorCode
 from parsers.person_name import is_name

@@ -20,7 +20,7 @@ from daemon.core.model import Shop
 from daemon.core.upkeep import disk_space
 from daemon.core.upkeep.faults import fault_json
 from daemon.core.upkeep.self_check import DatabaseState
-from daemon.core.webhooks import endpoint_json
+from daemon.core.webhooks.endpoint import EndpointAnswer
 from daemon.env import Env
 from daemon.runtime.config import Http
 from daemon.runtime.config_file import is_inside
@@ -142,6 +142,12 @@ def _message_journal(env: Env) -> dict[str, Any]:
     }
 
 
+class QueuedEndpoint(EndpointAnswer, frozen=True):
+    """An endpoint with the number of its waiting deliveries."""
+
+    queued: int
+
+
 def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[str, Any]:
     owner = shop.get(reader)
     waiting = backlog.waiting_by_endpoint(reader)
@@ -150,7 +156,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
         "lines": line_status(reader, now, conditions),
         "today": _today(day_sheet.today(reader, _midnight(owner, now), now)),
         "endpoints": [
-            {**endpoint_json.endpoint(endpoint), "queued": waiting.get(endpoint.id, 0)}
+            QueuedEndpoint.of(endpoint, queued=waiting.get(endpoint.id, 0))
             for endpoint in endpoints.in_use(reader)
         ],
         "queue": backlog.queue_counts(reader),

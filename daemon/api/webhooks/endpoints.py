@@ -1,37 +1,81 @@
 """Webhook endpoints: create, list, update, pause, resume, delete, test."""
 
-from typing import Any, Final
+from typing import Annotated
+
+from msgspec import UNSET, Struct, UnsetType
 
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields, ignored
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import NO_STORE, Call, Reply, finished, ok
-from daemon.api.openapi.describe import described
-from daemon.core import json_values
+from daemon.api.openapi.describe import answer, bare, described
 from daemon.core.errors import Refusal
-from daemon.core.json_values import warnings_meta
+from daemon.core.json_values import dump, timestamp
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
-from daemon.core.model import Endpoint
-from daemon.core.webhooks import endpoint_json
+from daemon.core.reading import read
+from daemon.core.shape import Count, On, Secret, Success, Time, Warnings, about, sample, shown
+from daemon.core.webhooks.delivery import Attempt
+from daemon.core.webhooks.diagnosis import explain
+from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer, EndpointChanges, NewEndpoint
+from daemon.core.webhooks.endpoint_json import ErrorOrNone, error_of
 from daemon.flows.webhooks import addresses, trial
 from daemon.flows.webhooks import endpoints as endpoint_flow
-from daemon.flows.webhooks.endpoints import Changes, NewEndpoint
-from daemon.sender.address_guard import URL_CHARACTERS_MAX
 from daemon.store import idempotency
 from daemon.store.engine import Reader
 from daemon.store.webhooks import delivery_log, endpoints, routing
-from daemon.wire import ErrorCode, EventKind, Mode
+from daemon.wire import ErrorCode, Mode
 
-NEW_ENDPOINT_FIELDS: Final = (
-    "url",
-    "description",
-    "is_sandbox",
-    "catch_all",
-    "events",
-    "include_raw",
-)
-CHANGE_FIELDS: Final = ("url", "description", "is_active", "catch_all", "events", "include_raw")
+
+class EndpointsMeta(Struct, frozen=True):
+    """The `meta` of the list."""
+
+    unclaimed_payments: Annotated[Count, about("of the last 30 days, without a receiver")]
+    warnings: Warnings = UNSET
+
+
+class LastError(Struct, frozen=True):
+    """The answer at an endpoint's last failure, as codes and in words."""
+
+    at: Time
+    response_status_code: Annotated[int, sample(503, ge=0)] | None
+    error: ErrorOrNone
+    diagnosis: Annotated[str, sample("The receiver was overloaded.", "and how to fix it")]
+
+
+class DeletedEndpoint(Struct, frozen=True):
+    """The answer of a deletion; `undelivered` deliveries will never arrive there."""
+
+    success: Success
+    deleted: On
+    undelivered: Count
+    hint: (
+        Annotated[
+            str,
+            sample("They are dead letters now: replay their time window to another endpoint."),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class EndpointTest(Struct, frozen=True):
+    """The endpoint's answer to a test."""
+
+    success: Annotated[bool, sample(True, "it answered 2xx")]
+    status_code: Annotated[
+        int, sample(200, "HTTP status of the endpoint; 0 without a response", ge=0)
+    ]
+    response_body: Annotated[str, sample("ok")]
+    message: Annotated[str, sample("The endpoint answered 200 in 140 ms.")]
+
+
+class EndpointMeta(Struct, frozen=True):
+    """The `meta` of one endpoint."""
+
+    queued: Annotated[int, sample(2, "deliveries queued by a resume", ge=0)] | UnsetType = UNSET
+    last_error: (
+        Annotated[LastError, about("its last failure, if one endpoint was requested")] | UnsetType
+    ) = UNSET
+    warnings: Warnings = UNSET
 
 
 def needs_open_collections(call: Call) -> None:
@@ -59,7 +103,7 @@ async def find(call: Call) -> Endpoint:
     return found
 
 
-@described("List endpoints", "endpoints")
+@described("List endpoints", answer(list[EndpointAnswer], EndpointsMeta))
 async def get_list(call: Call) -> Reply:
     """List the endpoints. A test key sees only sandbox endpoints.
 
@@ -75,13 +119,12 @@ async def get_list(call: Call) -> Reply:
         )
 
     found, unclaimed = await call.env.store.read(look)
-    shown = [endpoint_json.endpoint(endpoint) for endpoint in found]
-    return ok(shown, {"unclaimed_payments": unclaimed})
+    return ok([EndpointAnswer.of(endpoint) for endpoint in found], EndpointsMeta(unclaimed))
 
 
 @described(
     "Get an endpoint",
-    "endpoint",
+    answer(EndpointAnswer, EndpointMeta),
     errors=(
         ErrorCode.ENDPOINT_NOT_FOUND,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -91,39 +134,22 @@ async def get_one(call: Call) -> Reply:
     """Return one endpoint. `meta.last_error` has the response of its last failed attempt."""
     endpoint = await find(call)
     failed = await call.env.store.read(lambda reader: delivery_log.last_failure(reader, endpoint))
-    meta = None if failed is None else {"last_error": endpoint_json.last_error(failed)}
-    return ok(endpoint_json.endpoint(endpoint), meta)
+    meta = None if failed is None else EndpointMeta(last_error=_last_error(failed))
+    return ok(EndpointAnswer.of(endpoint), meta)
 
 
-def read_events(fields: Fields) -> tuple[str, ...] | None:
-    """Read the event kinds that an endpoint subscribes to."""
-    kinds = fields.words("events", list(EventKind), most=2 * len(EventKind))
-    return None if kinds is None else tuple(dict.fromkeys(kinds))
-
-
-def read_new_endpoint(fields: Fields) -> NewEndpoint:
-    """Read the body.
-
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    url = fields.text("url", required=True, most=URL_CHARACTERS_MAX)
-    description = fields.text("description") or ""
-    sandbox = fields.boolean("is_sandbox", default=False)
-    catch_all = fields.boolean("catch_all", default=True)
-    include_raw = fields.boolean("include_raw", default=False)
-    kinds = read_events(fields) or (EventKind.FORWARDED,)
-    fields.done()
-    assert url is not None
-    mode = Mode.TEST if sandbox else Mode.LIVE
-    return NewEndpoint(url, description, mode, kinds, catch_all, include_raw)
+def _last_error(row: Attempt) -> LastError:
+    means, mend = explain(row.status_code, row.error_code)
+    assert row.finished_at is not None, "it is a failed attempt"
+    diagnosis = f"{means[:1].upper()}{means[1:]}. {mend}."
+    return LastError(timestamp(row.finished_at), row.status_code, error_of(row), diagnosis)
 
 
 @described(
     "Create an endpoint",
-    "new endpoint",
+    answer(EndpointAnswer, secret=Secret),
     status=201,
-    reads=read_new_endpoint,
+    reads=NewEndpoint,
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -139,7 +165,7 @@ async def create(call: Call) -> Reply:
     needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
-    new = read_new_endpoint(Fields(body))
+    new, warnings = read(NewEndpoint, body)
     if new.mode is Mode.LIVE:
         needs_live(call.caller)
     async with call.service.inflight.alone(asked):
@@ -148,46 +174,16 @@ async def create(call: Call) -> Reply:
         )
         if not known:
             await addresses.check_endpoint(call.env, call.caller, new.url, call.service.resolver)
-        answer = await endpoint_flow.create(
-            call.env,
-            call.caller,
-            new,
-            claim=asked,
-            warnings=ignored(Fields(body).unknown(NEW_ENDPOINT_FIELDS)),
+        made = await endpoint_flow.create(
+            call.env, call.caller, new, claim=asked, warnings=warnings
         )
-    return finished(answer, NO_STORE)
-
-
-def read_changes(fields: Fields) -> Changes:
-    """Read the body: at least one of the fields.
-
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    if fields.given("is_sandbox"):
-        fields.fail("is_sandbox", "invalid", "cannot be changed after the endpoint is created")
-    elif not any(fields.given(name) for name in CHANGE_FIELDS):
-        fields.fail("body", "required", f"must hold at least one of {', '.join(CHANGE_FIELDS)}")
-    # An empty description is a value: it removes the old description.
-    description = fields.text("description")
-    if description is None and fields.given("description"):
-        description = ""
-    changes = Changes(
-        url=fields.text("url", most=URL_CHARACTERS_MAX, blank=False),
-        description=description,
-        is_active=fields.switch("is_active"),
-        catch_all=fields.switch("catch_all"),
-        events=read_events(fields),
-        include_raw=fields.switch("include_raw"),
-    )
-    fields.done()
-    return changes
+    return finished(made, NO_STORE)
 
 
 @described(
     "Update an endpoint",
-    "endpoint",
-    reads=read_changes,
+    answer(EndpointAnswer, EndpointMeta),
+    reads=EndpointChanges,
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
         ErrorCode.ENDPOINT_NOT_FOUND,
@@ -201,19 +197,20 @@ async def update(call: Call) -> Reply:
     needs_open_collections(call)
     endpoint = await find(call)
     body = await read_object(call.scope, call.receive)
-    changes = read_changes(Fields(body))
+    changes, warnings = read(EndpointChanges, body)
     if changes.url is not None:
         await addresses.check_endpoint(call.env, call.caller, changes.url, call.service.resolver)
     changed = await endpoint_flow.update(call.env, call.caller, endpoint.id, changes)
-    queued: dict[str, Any] = {} if changed.queued is None else {"queued": changed.queued}
-    warnings = [*ignored(Fields(body).unknown((*CHANGE_FIELDS, "is_sandbox"))), *changed.warnings]
-    meta = {**queued, **(warnings_meta(warnings) or {})}
-    return ok(endpoint_json.endpoint(changed.endpoint), meta or None)
+    warnings += changed.warnings
+    meta = EndpointMeta(
+        queued=UNSET if changed.queued is None else changed.queued, warnings=warnings or UNSET
+    )
+    return ok(EndpointAnswer.of(changed.endpoint), meta)
 
 
 @described(
     "Delete an endpoint",
-    "deleted endpoint",
+    bare(DeletedEndpoint),
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
         ErrorCode.ENDPOINT_NOT_FOUND,
@@ -225,12 +222,15 @@ async def delete(call: Call) -> Reply:
     needs_open_collections(call)
     endpoint = await find(call)
     undelivered = await endpoint_flow.delete(call.env, call.caller, endpoint.id)
-    return Reply(200, endpoint_json.deleted_endpoint(undelivered))
+    hint = "They are dead letters now, and the payments are kept: replay that time to another endpoint."
+    return Reply(
+        200, dump(DeletedEndpoint(True, True, undelivered, hint if undelivered else UNSET))
+    )
 
 
 @described(
     "Test an endpoint",
-    "endpoint test",
+    bare(EndpointTest),
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
         ErrorCode.ENDPOINT_NOT_FOUND,
@@ -243,4 +243,4 @@ async def test(call: Call) -> Reply:
     endpoint = await find(call)
     async with call.service.test_sends:
         tried = await trial.send(call.env, call.caller, endpoint, call.service.resolver)
-    return Reply(200, json_values.dump(tried.as_json()))
+    return Reply(200, dump(shown(EndpointTest, tried)))

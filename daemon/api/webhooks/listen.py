@@ -22,10 +22,9 @@ from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import json_values
 from daemon.core.errors import MomoError, Refusal
 from daemon.core.limits import ANSWER_KEPT_BYTES_MAX, HOUR_US
-from daemon.core.model import Endpoint
 from daemon.core.webhooks.delivery import DeliveryError
+from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges, NewEndpoint
 from daemon.flows.webhooks import endpoints
-from daemon.flows.webhooks.endpoints import Changes
 from daemon.runtime import sse
 from daemon.sender.live_receivers import LISTEN_SCHEME, Listener, Report
 from daemon.sender.response import judge_status
@@ -55,17 +54,10 @@ async def create(call: Call) -> Reply:
     fields.done()
     await _remove_abandoned(call)
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
-    new = endpoints.NewEndpoint(
-        url,
-        description,
-        Mode.TEST,
-        _EVENTS,
-        catch_all=True,
-        include_raw=False,
-        is_active=False,
-        needs_numbers=False,
+    new = NewEndpoint(url, description, is_sandbox=True, events=_EVENTS)
+    answer = await endpoints.create(
+        call.env, call.caller, new, claim=None, warnings=[], is_listener=True
     )
-    answer = await endpoints.create(call.env, call.caller, new, claim=None, warnings=[])
     return finished(answer, NO_STORE)
 
 
@@ -161,7 +153,7 @@ class Stream:
 
     async def _switch(self, *, active: bool) -> None:
         await endpoints.update(
-            self._call.env, self._call.caller, self._endpoint.id, Changes(is_active=active)
+            self._call.env, self._call.caller, self._endpoint.id, EndpointChanges(is_active=active)
         )
 
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.api.http.body import compact, read_object
+from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields, ignored, read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished, ok
@@ -13,7 +13,7 @@ from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import ids
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
-from daemon.core.json_values import warnings_meta
+from daemon.core.json_values import compact, warnings_meta
 from daemon.core.limits import FILTER_BYTES_MAX
 from daemon.core.webhooks import rule_json
 from daemon.core.webhooks.routing import claims

@@ -9,8 +9,7 @@ from daemon.api.http.service import NO_STORE, Call, Reply
 from daemon.api.openapi.describe import described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import json_values
-from daemon.core.model import Endpoint
-from daemon.core.webhooks import endpoint_json
+from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer
 from daemon.flows.access import password
 from daemon.flows.webhooks.secrets import RevealedSecret, reveal, rotate
 from daemon.store.webhooks.secrets import ACCOUNT
@@ -78,7 +77,7 @@ async def rotate_endpoint(call: Call) -> Reply:
     endpoint, leaked, warnings = await _confirmed(call, of_endpoint=True)
     assert endpoint is not None
     shown = await rotate(call.env, call.caller, endpoint.id, expire_previous=leaked)
-    return _rotated(endpoint_json.endpoint(endpoint), shown, warnings)
+    return _rotated(EndpointAnswer.of(endpoint), shown, warnings)
 
 
 @described(
@@ -128,7 +127,7 @@ def _revealed(shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:
     return Reply(200, json_values.dump(body), (NO_STORE,))
 
 
-def _rotated(data: json_values.Json, shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:
+def _rotated(data: object, shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:
     until = json_values.timestamp_or_none(shown.previous_expires_at)
     body = json_values.success(data, meta, secret=shown.secret, **{UNTIL: until})
     return Reply(200, body, (NO_STORE,))

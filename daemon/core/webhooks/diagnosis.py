@@ -10,13 +10,13 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.json_values import timestamp
-from daemon.core.model import Endpoint
 from daemon.core.webhooks.delivery import (
     CLOCK_WAITS_MAX,
     DeadLetter,
     DeadLetterReason,
     DeliveryError,
 )
+from daemon.core.webhooks.endpoint import Endpoint
 
 
 class Diagnosis(Struct, frozen=True):

@@ -1,43 +1,18 @@
 """Endpoints, their deliveries, and the payments that an endpoint has not received, as JSON. Pure."""
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta, Struct
 
-from daemon.core.json_values import Json, dump, timestamp, timestamp_or_none
-from daemon.core.model import Delivery, Endpoint, Payment, Transaction
-from daemon.core.webhooks.delivery import Attempt, DeadLetter
-from daemon.core.webhooks.diagnosis import diagnose, explain
-from daemon.wire import DeliveryStatus, Mode
+from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.model import Delivery, Payment, Transaction
+from daemon.core.shape import sample
+from daemon.core.webhooks.delivery import Attempt, DeadLetter, DeliveryError
+from daemon.core.webhooks.diagnosis import diagnose
+from daemon.core.webhooks.endpoint import Endpoint
+from daemon.wire import DeliveryStatus
 from parsers.money import render
-
-
-def endpoint(row: Endpoint) -> Json:
-    """Return the endpoint object; the secret is never part of it."""
-    return {
-        "id": row.id,
-        "url": row.url,
-        "description": row.description,
-        "is_active": row.is_active,
-        "is_sandbox": row.mode is Mode.TEST,
-        "auto_paused_at": timestamp_or_none(row.auto_paused_at),
-        "last_success_at": timestamp_or_none(row.last_success_at),
-        "last_failure_at": timestamp_or_none(row.last_failure_at),
-        "consecutive_failures": row.consecutive_failures,
-        "created_at": timestamp(row.created_at),
-        "updated_at": timestamp(row.updated_at),
-        "catch_all": row.catch_all,
-        "events": msgspec.Raw(row.events.encode()),
-        "include_raw": row.include_raw,
-    }
-
-
-def deleted_endpoint(undelivered: int) -> bytes:
-    """Return the answer of a deletion; `undelivered` deliveries will never arrive there."""
-    body: Json = {"success": True, "deleted": True, "undelivered": undelivered}
-    if undelivered:
-        body["hint"] = (
-            "They are dead letters now, and the payments are kept: replay that time to another endpoint."
-        )
-    return dump(body)
 
 
 def delivery(row: Delivery, target: Endpoint) -> Json:
@@ -62,16 +37,27 @@ def delivery(row: Delivery, target: Endpoint) -> Json:
         # No retries are scheduled while an endpoint is paused, so there is no next attempt to name.
         "next_attempt_at": None if paused else timestamp_or_none(row.next_attempt_at),
         "waiting": ("endpoint_paused" if paused else row.waiting) if open_ else None,
-        "error": _error(row),
+        "error": error_of(row),
         "sequence": row.seq,
         "test": row.test,
     }
 
 
-def _error(row: Delivery | Attempt) -> Json | None:
+class ErrorAnswer(Struct, frozen=True):
+    """Why an attempt failed."""
+
+    code: Annotated[DeliveryError, sample(DeliveryError.HTTP_ERROR)]
+    message: Annotated[str, sample("")]
+
+
+ErrorOrNone = Annotated[ErrorAnswer | None, Meta(examples=[None])]
+
+
+def error_of(row: Delivery | Attempt) -> ErrorAnswer | None:
+    """Return why an attempt failed; None if it did not."""
     if row.error_code is None:
         return None
-    return {"code": row.error_code, "message": row.error_message or ""}
+    return ErrorAnswer(DeliveryError(row.error_code), row.error_message or "")
 
 
 def delivery_in_full(row: Delivery, target: Endpoint, body: bytes) -> Json:
@@ -88,20 +74,8 @@ def attempt(row: Attempt) -> Json:
         "finished_at": timestamp_or_none(row.finished_at),
         "duration_ms": None if row.duration_us is None else row.duration_us // 1000,
         "response_status_code": row.status_code,
-        "error": _error(row),
+        "error": error_of(row),
         "counted": row.counted,
-    }
-
-
-def last_error(row: Attempt) -> Json:
-    """Return the answer at an endpoint's last failure, as codes and in words."""
-    means, mend = explain(row.status_code, row.error_code)
-    shape = attempt(row)
-    return {
-        "at": shape["finished_at"],
-        "response_status_code": row.status_code,
-        "error": shape["error"],
-        "diagnosis": f"{means[:1].upper()}{means[1:]}. {mend}.",
     }
 
 

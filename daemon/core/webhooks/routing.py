@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core.model import Endpoint, Payment, PaymentMethod, Rule, Transaction
+from daemon.core.model import Payment, PaymentMethod, Rule, Transaction
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.rule_fields import Facts, PaymentFacts, ShownFacts, show
 from daemon.core.webhooks.rules import stored_filter
 from daemon.wire import EventKind

@@ -1,7 +1,6 @@
 """Create, change, pause, resume and delete webhook endpoints."""
 
 import asyncio
-import json
 from typing import Any, Final
 
 from msgspec import Struct
@@ -13,9 +12,11 @@ from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Answer, Idempotency
 from daemon.core.limits import ENDPOINTS_MAX, SECOND_US
 from daemon.core.lines import readiness
-from daemon.core.model import Delivery, Endpoint
-from daemon.core.webhooks import endpoint_json, routing
+from daemon.core.model import Delivery
+from daemon.core.shape import stored
+from daemon.core.webhooks import routing
 from daemon.core.webhooks.delivery import STREAK_MIN, DeadLetterReason
+from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer, EndpointChanges, NewEndpoint
 from daemon.core.webhooks.signing import (
     SECRET_BYTES,
     make_secret,
@@ -36,24 +37,6 @@ DELIVERIES_BATCH: Final = 100
 """Deliveries of a deleted endpoint that are given up in one database transaction; payments wait for it."""
 
 
-class NewEndpoint(Struct, frozen=True):
-    """A valid `POST /v1/open-collections/endpoints`; its URL has been checked.
-
-    Attributes:
-        is_active: False to create it paused.
-        needs_numbers: False to create it although a SIM has no number, as for `momo listen`.
-    """
-
-    url: str
-    description: str
-    mode: Mode
-    events: tuple[str, ...]
-    catch_all: bool
-    include_raw: bool
-    is_active: bool = True
-    needs_numbers: bool = True
-
-
 async def create(
     env: Env,
     caller: Caller,
@@ -61,8 +44,11 @@ async def create(
     *,
     claim: Idempotency | None,
     warnings: list[str],
+    is_listener: bool = False,
 ) -> Answer:
     """Create an endpoint and its signing secret; return the 201 answer, the only one that shows the secret.
+
+    That of a listener (`momo listen`) is paused until it connects, and may be made while a SIM has no number.
 
     Raises:
         Refusal: LINES_NOT_READY, ENDPOINT_LIMIT, IDEMPOTENCY_KEY_REUSED.
@@ -81,8 +67,11 @@ async def create(
         return idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
 
     def add(tx: Tx) -> Answer:
-        _check_limits(tx, new)
-        endpoint = _add(tx, env.new_id(), new, now)
+        _check_limits(tx, new, is_listener=is_listener)
+        row = {**stored(new), "mode": new.mode, "url_normalised": normalise_url(new.url)}
+        del row["is_sandbox"]
+        row |= {"is_active": not is_listener, "created_at": now, "updated_at": now}
+        endpoint = endpoints.add(tx, Endpoint(seq=0, id=env.new_id(), kind="endpoint", **row))
         store_secrets.add(tx, owner=endpoint.id, sealed=sealed, now=now)
         journal.add(
             tx,
@@ -97,7 +86,7 @@ async def create(
             *routing.endpoint_warnings(endpoint, endpoints.in_use(tx, endpoint.mode)),
         ]
         body = json_values.success(
-            endpoint_json.endpoint(endpoint),
+            EndpointAnswer.of(endpoint),
             json_values.warnings_meta(all_warnings),
             secret=secret,
         )
@@ -106,53 +95,17 @@ async def create(
     return await env.store.write(job)
 
 
-def _check_limits(reader: Reader, new: NewEndpoint) -> None:
+def _check_limits(reader: Reader, new: NewEndpoint, *, is_listener: bool) -> None:
     """Refuse while a SIM of the endpoint's mode has no number, or if there are too many endpoints."""
     missing = readiness.sims_without_number(
         devices.known(reader, new.mode),
         devices.sims_in_phones(reader, new.mode),
         payment_methods.in_use(reader, new.mode),
     )
-    if missing and new.needs_numbers:
+    if missing and not is_listener:
         raise Refusal(ErrorCode.LINES_NOT_READY, sims_without_number=missing)
     if endpoints.count(reader) >= ENDPOINTS_MAX:
         raise Refusal(ErrorCode.ENDPOINT_LIMIT)
-
-
-def _add(tx: Tx, endpoint_id: str, new: NewEndpoint, now: int) -> Endpoint:
-    return endpoints.add(
-        tx,
-        {
-            "id": endpoint_id,
-            "kind": "endpoint",
-            "mode": new.mode,
-            "url": new.url,
-            "url_normalised": normalise_url(new.url),
-            "description": new.description,
-            "events": json.dumps(new.events),
-            "catch_all": new.catch_all,
-            "include_raw": new.include_raw,
-            "is_active": new.is_active,
-            "auto_paused_at": None,
-            "last_success_at": None,
-            "last_failure_at": None,
-            "consecutive_failures": 0,
-            "created_at": now,
-            "updated_at": now,
-            "deleted_at": None,
-        },
-    )
-
-
-class Changes(Struct, frozen=True):
-    """A valid `PUT /v1/open-collections/endpoints/{id}`: None means unchanged. A new URL has been checked."""
-
-    url: str | None = None
-    description: str | None = None
-    is_active: bool | None = None
-    catch_all: bool | None = None
-    events: tuple[str, ...] | None = None
-    include_raw: bool | None = None
 
 
 class Changed(Struct, frozen=True):
@@ -167,7 +120,7 @@ class Changed(Struct, frozen=True):
     warnings: list[str]
 
 
-async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -> Changed:
+async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointChanges) -> Changed:
     """Change an endpoint. Its waiting deliveries go to a new address under their old ids.
 
     Raises:
@@ -176,6 +129,8 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -
     """
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
+
+    given = stored(changes)
 
     def job(tx: Tx) -> Changed:
         before = _existing(tx, endpoint_id)
@@ -198,10 +153,10 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: Changes) -
             at=now,
             actor=caller.name,
             endpoint_id=endpoint_id,
-            data={"changed": [name for name in changes.__struct_fields__ if _given(changes, name)]},
+            data={"changed": [*given]},
         )
         warnings = []
-        if any(_given(changes, name) for name in ("url", "catch_all", "events")):
+        if not given.keys().isdisjoint(("url", "catch_all", "events")):
             warnings = routing.endpoint_warnings(after, endpoints.in_use(tx, after.mode))
         return Changed(after, queued, warnings)
 
@@ -215,20 +170,10 @@ def _existing(tx: Tx, endpoint_id: str) -> Endpoint:
     return found
 
 
-def _given(changes: Changes, name: str) -> bool:
-    return getattr(changes, name) is not None
-
-
-def _columns(changes: Changes) -> dict[str, Any]:
-    columns: dict[str, Any] = {
-        name: getattr(changes, name)
-        for name in ("url", "description", "is_active", "catch_all", "include_raw")
-        if _given(changes, name)
-    }
+def _columns(changes: EndpointChanges) -> dict[str, Any]:
+    columns = stored(changes)
     if changes.url is not None:
         columns["url_normalised"] = normalise_url(changes.url)
-    if changes.events is not None:
-        columns["events"] = json.dumps(changes.events)
     if changes.is_active:
         columns |= {"auto_paused_at": None, "consecutive_failures": 0}
     return columns

@@ -16,7 +16,8 @@ from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, CallMeta
-from daemon.core.model import Delivery, Endpoint, PaymentMethod
+from daemon.core.model import Delivery, PaymentMethod
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, ReplayDecision
 from daemon.env import Env
 from daemon.store import idempotency, journal

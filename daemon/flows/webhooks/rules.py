@@ -8,8 +8,9 @@ from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Answer, CallMeta
 from daemon.core.limits import RULES_MAX
-from daemon.core.model import Endpoint, Rule
+from daemon.core.model import Rule
 from daemon.core.webhooks import rule_json
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.routing import Receiver, rule_warnings
 from daemon.env import Env
 from daemon.store import idempotency, journal

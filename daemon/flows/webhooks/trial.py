@@ -5,11 +5,10 @@ from msgspec import Struct
 from daemon.core import ids
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.json_values import Json
-from daemon.core.model import Endpoint
 from daemon.core.webhooks import body as core_body
 from daemon.core.webhooks.delivery import AttemptResult, Outcome, classify, error_code
 from daemon.core.webhooks.diagnosis import explain
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
 from daemon.sender.address_guard import Resolver
@@ -34,15 +33,6 @@ class Trial(Struct, frozen=True):
     status_code: int
     response_body: str
     message: str
-
-    def as_json(self) -> Json:
-        """Return the answer of the API."""
-        return {
-            "success": self.success,
-            "status_code": self.status_code,
-            "response_body": self.response_body,
-            "message": self.message,
-        }
 
 
 async def send(env: Env, caller: Caller, endpoint: Endpoint, resolver: Resolver) -> Trial:

@@ -740,13 +740,13 @@ CREATE TABLE endpoints (
     catch_all            INTEGER NOT NULL CHECK (catch_all IN (0, 1)),
     include_raw          INTEGER NOT NULL CHECK (include_raw IN (0, 1)),
     is_active            INTEGER NOT NULL CHECK (is_active IN (0, 1)),
+    created_at           INTEGER NOT NULL,
+    updated_at           INTEGER NOT NULL,
     auto_paused_at       INTEGER,
     last_success_at      INTEGER,
     last_failure_at      INTEGER,
-    consecutive_failures INTEGER NOT NULL CHECK (consecutive_failures >= 0),
+    consecutive_failures INTEGER NOT NULL DEFAULT 0 CHECK (consecutive_failures >= 0),
     link_failures        INTEGER NOT NULL DEFAULT 0,  -- caused by our own link, since the last 2xx
-    created_at           INTEGER NOT NULL,
-    updated_at           INTEGER NOT NULL,
     deleted_at           INTEGER,
     backlog_seq          INTEGER NOT NULL DEFAULT 0   -- deliveries up to this one waited for the end of an outage or a pause
 ) STRICT;

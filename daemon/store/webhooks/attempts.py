@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import (
     AUTO_PAUSE_AT,
     FAILING_NOTICES_AT,
@@ -21,6 +21,7 @@ from daemon.core.webhooks.delivery import (
     decide,
     next_status,
 )
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.webhooks import backlog, dead_letters, deliveries, endpoints

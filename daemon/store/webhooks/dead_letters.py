@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, DeadLetter
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import Conditions, Row, columns, load, select_page, table, values

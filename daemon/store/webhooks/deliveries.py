@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, evened, listed, load, load_optional, table, values
 from daemon.store.webhooks import bodies

@@ -3,8 +3,9 @@
 from msgspec import Struct
 
 from daemon.core.limits import MINUTE_US
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import Attempt
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader
 from daemon.store.rows import Conditions, columns, load, load_all, select_page
 from daemon.wire import DeliveryStatus, EventKind, Mode

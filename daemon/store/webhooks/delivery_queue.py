@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.fair_queue import is_breaker_open
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, evened, listed, load, load_all, pieces, table, values

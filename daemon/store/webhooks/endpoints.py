@@ -4,9 +4,9 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from daemon.core.model import Endpoint
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, insertion, listed, load, load_all, load_optional
 from daemon.wire import EventKind, Mode
@@ -15,12 +15,12 @@ TOPIC = "endpoints"
 """Woken by every commit that changed or paused an endpoint."""
 
 _ENDPOINT = columns(Endpoint)
-_INSERTION = insertion("endpoints", Endpoint, "link_failures", "backlog_seq")
+_INSERTION = insertion("endpoints", Endpoint)
 
 
-def add(tx: Tx, endpoint: dict[str, Any]) -> Endpoint:
-    """Store a new endpoint; `endpoint` has every column but `seq`, `link_failures` and `backlog_seq`."""
-    row = tx.one(f"{_INSERTION} RETURNING {_ENDPOINT}", endpoint)
+def add(tx: Tx, endpoint: Endpoint) -> Endpoint:
+    """Store a new endpoint and return it with its number."""
+    row = tx.one(f"{_INSERTION} RETURNING {_ENDPOINT}", asdict(endpoint))
     assert row is not None
     return load(Endpoint, row)
 

@@ -12,10 +12,11 @@ from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.json_values import Json
-from daemon.core.model import Endpoint, Payment, PaymentMethod, Reversal, Transaction
+from daemon.core.model import Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.payments.payer_texts import NO_TEXTING, Texting
 from daemon.core.webhooks import body as core_body
 from daemon.core.webhooks import routing, signing
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.routing import Receiver
 from daemon.store.engine import Tx
 from daemon.store.webhooks import deliveries, endpoints

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from daemon.core.model import Delivery, Endpoint, Payment, Transaction
+from daemon.core.model import Delivery, Payment, Transaction
 from daemon.core.webhooks import routing
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.replay import ReplayDecision, decide_replay
 from daemon.core.webhooks.rule_fields import PaymentFacts
 from daemon.store.engine import Reader

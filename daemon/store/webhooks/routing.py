@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core.model import Endpoint, Payment, PaymentMethod, Rule, Transaction
+from daemon.core.model import Payment, PaymentMethod, Rule, Transaction
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.routing import Decision, Receiver, Routed, read_decision, route
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, insertion, load, load_all, load_optional

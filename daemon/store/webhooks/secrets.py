@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from daemon.core.model import Endpoint
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
 
 ACCOUNT: Final = "account"

@@ -4,10 +4,11 @@ import json
 import re
 import subprocess
 import sys
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import jsonschema_rs
 import pytest
+from msgspec import UNSET, Meta, Struct, UnsetType
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from daemon.api.access import keys
@@ -16,17 +17,19 @@ from daemon.api.http.idempotency import FIELD
 from daemon.api.http.resource import op
 from daemon.api.lines import lines
 from daemon.api.messages import sandbox
-from daemon.api.openapi import response_schemas
+from daemon.api.openapi import response_schemas, schemas
 from daemon.api.openapi.describe import DESCRIPTIONS
 from daemon.api.openapi.document import document, undescribed
 from daemon.api.openapi.json_schema import closed
 from daemon.api.openapi.recorder import body_of, query_of
 from daemon.api.payments import initialize, transactions
-from daemon.api.webhooks import endpoints, replay
+from daemon.api.webhooks import replay
+from daemon.core.reading import read
+from daemon.core.shape import Count, Flag, NoTime, about, marked, sample
 from daemon.error_table import ERRORS
 from daemon.flows.payments import cancel_expire
 from daemon.modem.codec.pdu_encode import encode_deliver
-from daemon.wire import EventKind, Path
+from daemon.wire import EventKind, Mode, Path
 from tests.fakes.api import FakeApi
 from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
@@ -89,12 +92,15 @@ async def test_ids_of_operations_are_words_and_each_is_there_once(api: FakeApi) 
 
 
 async def test_each_example_of_a_body_is_taken_by_the_code_that_reads_it() -> None:
-    for about in DESCRIPTIONS.values():
-        if about.reads is None:
+    for operation in DESCRIPTIONS.values():
+        if operation.reads is None:
             continue
-        fields = Fields(about.example)
-        about.reads(fields)
-        assert fields.errors == [], about.title
+        if isinstance(operation.reads, type):
+            read(operation.reads, operation.example)
+            continue
+        fields = Fields(operation.example)
+        operation.reads(fields)
+        assert fields.errors == [], operation.title
 
 
 async def test_each_example_is_as_its_schema_says(api: FakeApi) -> None:
@@ -135,8 +141,6 @@ async def test_each_error_shows_its_extras_in_both_places(api: FakeApi) -> None:
         (initialize.read, [name for name in initialize.KNOWN if name != FIELD]),
         (transactions.read_reconcile, transactions.RECONCILE_FIELDS),
         (transactions.read_cancel, transactions.CANCEL_FIELDS),
-        (endpoints.read_new_endpoint, endpoints.NEW_ENDPOINT_FIELDS),
-        (endpoints.read_changes, endpoints.CHANGE_FIELDS),
         (lines.read_new_method, lines.METHOD_FIELDS),
         (keys.read, keys.KNOWN),
         (replay.read_replay, replay.REPLAY_FIELDS),
@@ -145,6 +149,112 @@ async def test_each_error_shows_its_extras_in_both_places(api: FakeApi) -> None:
 )
 def test_what_is_described_is_what_is_known(reads: Any, known: Any) -> None:
     assert sorted(body_of(reads)["properties"]) == sorted(known)
+
+
+def test_types_limits_and_duties_come_from_the_declaration() -> None:
+    class Slot(Struct):
+        device_id: Annotated[str, marked(read="uuid")]
+
+    class Body(Struct, forbid_unknown_fields=True):
+        name: Annotated[str, Meta(min_length=1, max_length=7), sample("Ama", "a name")]
+        days: Annotated[int, Meta(ge=1, le=3)] | None = None
+        sim: Slot | None = None
+        events: Annotated[list[Mode], Meta(max_length=2), marked(holds=Mode.LIVE)] | None = None
+        paid: Annotated[int, marked(read="amount", number=True)] | None = None
+        at: Annotated[int, marked(read="time"), about("the end")] | None = None
+        dry_run: bool = False
+
+    found = schemas.body_of(Body)
+    at = found["properties"].pop("at")
+    assert at["type"] == ["string", "null"]
+    assert at["description"] == "the end. ISO 8601 with a zone, such as 2026-01-31T08:00:00Z"
+    assert found == {
+        "type": "object",
+        "properties": {
+            "name": {
+                "type": "string",
+                "maxLength": 7,
+                "minLength": 1,
+                "description": "a name",
+                "examples": ["Ama"],
+            },
+            "days": {"type": ["integer", "null"], "minimum": 1, "maximum": 3, "description": ""},
+            "sim": {
+                "type": ["object", "null"],
+                "properties": {
+                    "device_id": {"type": "string", "format": "uuid", "description": ""}
+                },
+                "required": ["device_id"],
+                "description": "",
+            },
+            "events": {
+                "type": ["array", "null"],
+                "items": {"type": "string", "enum": ["live", "test"]},
+                "minItems": 1,
+                "maxItems": 2,
+                "contains": {"const": "live"},
+                "description": "",
+            },
+            "paid": {
+                "type": ["string", "number", "null"],
+                "pattern": r"^[0-9]{1,13}(\.[0-9]{1,2})?$",
+                "description": "",
+            },
+            "dry_run": {"type": ["boolean", "null"], "default": False, "description": ""},
+        },
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+
+
+def test_an_answer_is_described_as_it_is_declared() -> None:
+    class Inner(Struct):
+        at: NoTime
+
+    class SomeAnswer(Struct):
+        mode: Annotated[Mode | None, sample("test", "of the sandbox")]
+        kind: Literal["b", "a"]
+        inner: Annotated[Inner, about("the inner one")] | None
+        members: list[Count]
+        meta: Annotated[dict[str, Any], sample({"table": 4})]
+        late: Flag | UnsetType = UNSET
+
+    assert schemas.object_of(SomeAnswer) == {
+        "type": "object",
+        "properties": {
+            "mode": {
+                "type": ["string", "null"],
+                "enum": ["live", "test", None],
+                "examples": ["test"],
+                "description": "of the sandbox",
+            },
+            "kind": {"type": "string", "enum": ["b", "a"], "examples": ["b"]},
+            "inner": {
+                "type": ["object", "null"],
+                "properties": {
+                    "at": {
+                        "type": ["string", "null"],
+                        "format": "date-time",
+                        "examples": [None],
+                        "description": "ISO 8601, UTC",
+                    }
+                },
+                "required": ["at"],
+                "description": "the inner one",
+            },
+            "members": {
+                "type": "array",
+                "items": {"type": "integer", "minimum": 0, "examples": [0]},
+            },
+            "meta": {
+                "type": "object",
+                "additionalProperties": True,
+                "examples": [{"table": 4}],
+            },
+            "late": {"type": "boolean", "examples": [False]},
+        },
+        "required": ["mode", "kind", "inner", "members", "meta"],
+    }
 
 
 def test_types_limits_and_duties_come_from_the_reader() -> None:
@@ -191,6 +301,33 @@ def test_a_query_that_is_lowered_has_no_maximum() -> None:
     assert found["required"] == ["from"]
     assert "maximum" not in found["properties"]["limit"]
     assert "at most 200" in found["properties"]["limit"]["description"]
+
+
+def test_a_declared_query_is_described() -> None:
+    class Page(Struct):
+        limit: Annotated[int, Meta(ge=1), marked(most=200), about("entries per page")] = 50
+        all: bool = False
+        mode: Mode | None = None
+        after: Annotated[tuple[int, ...], marked(read="cursor", integers=1)] | None = None
+
+    assert schemas.query_of(Page) == [
+        (
+            "limit",
+            False,
+            {
+                "description": "entries per page. at most 200; a larger value is lowered to it, "
+                "with a warning in `meta.warnings`",
+                "schema": {"type": "integer", "minimum": 1, "default": 50},
+            },
+        ),
+        ("all", False, {"description": "", "schema": {"type": "boolean", "default": False}}),
+        (
+            "mode",
+            False,
+            {"description": "", "schema": {"type": "string", "enum": ["live", "test"]}},
+        ),
+        ("after", False, {"description": "", "schema": {"type": "string", "maxLength": 300}}),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,7 @@ async def endpoint(shop: FakeShop, name: str, *kinds: EventKind, **changes: Any)
         events=json.dumps([EventKind.FORWARDED, *kinds]),
         **changes,
     )
-    defaults = ("seq", "link_failures", "backlog_seq")
-    row = {name: getattr(made, name) for name in made.__struct_fields__ if name not in defaults}
-    await shop.env.store.write(lambda tx: endpoints.add(tx, row))
+    await shop.env.store.write(lambda tx: endpoints.add(tx, made))
     return made.id
 
 

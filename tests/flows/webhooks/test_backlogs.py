@@ -5,9 +5,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import DeliveryError, Link
+from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as flows_endpoints
-from daemon.flows.webhooks.endpoints import Changes
 from daemon.store.webhooks.leasing import Workers
 from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, fail, lease, lease_one, outcome, owe
@@ -22,7 +22,7 @@ async def resumed(shop: FakeShop, count: int = 3, *endpoints: str) -> None:
     for number in range(count + 1):
         await owe(shop, f"9321450000{number}")
     for endpoint_id in endpoints or ("e1",):
-        await flows_endpoints.update(shop.env, OWNER, endpoint_id, Changes(is_active=True))
+        await flows_endpoints.update(shop.env, OWNER, endpoint_id, EndpointChanges(is_active=True))
     for probe in await lease(shop, limit=20):
         await delivering.record_outcome(shop.env, probe, outcome(200), link=LINK, policy=POLICY)
 

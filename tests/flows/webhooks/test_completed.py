@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.model import Endpoint
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.runtime.config import Config, Webhooks
 from tests.fakes.outbox import ID, add_endpoint, owe
 from tests.fakes.receipts import mtn

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.model import Delivery, Endpoint, Event
+from daemon.core.model import Delivery, Event
 from daemon.core.upkeep.notice_rules import notice_for
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import deliveries
 from daemon.store.webhooks.leasing import Due

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome
+from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
-from daemon.flows.webhooks.endpoints import PROBE_US, Changes
+from daemon.flows.webhooks.endpoints import PROBE_US
 from daemon.store.webhooks import backlog
 from daemon.store.webhooks.attempts import Leased
 from tests.fakes import delivering
@@ -33,7 +34,7 @@ async def finish(shop: FakeShop, leased: Leased, answer: Outcome) -> None:
 
 
 async def change(shop: FakeShop, **changes: Any) -> endpoints.Changed:
-    return await endpoints.update(shop.env, OWNER, "e1", Changes(**changes))
+    return await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(**changes))
 
 
 @pytest.mark.parametrize(

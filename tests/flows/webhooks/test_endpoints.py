@@ -5,15 +5,16 @@ import json
 import pytest
 
 from daemon.core.errors import Unavailable
-from daemon.core.model import Endpoint, Event
-from daemon.flows.webhooks.endpoints import NewEndpoint, create
+from daemon.core.model import Event
+from daemon.core.webhooks.endpoint import Endpoint, NewEndpoint
+from daemon.flows.webhooks.endpoints import create
 from daemon.wire import EventKind, Mode
 from tests.fakes.shop import OWNER, FakeShop
 
 NEW = NewEndpoint(
     url="https://SHOP.example:443/hook",
     description="web shop",
-    mode=Mode.TEST,
+    is_sandbox=True,
     events=(EventKind.FORWARDED,),
     catch_all=False,
     include_raw=True,

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from daemon.core.model import Delivery
+from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
 from daemon.flows.upkeep import clock
 from daemon.flows.webhooks import endpoints
-from daemon.flows.webhooks.endpoints import Changes
 from daemon.store.engine import Store, Tx
 from daemon.store.webhooks import backlog, delivery_queue
 from daemon.store.webhooks.attempts import Leased
@@ -123,10 +123,10 @@ async def test_an_outage_that_ends_in_the_middle_of_it_begins_it_anew(ended: Fak
 
 
 async def test_after_a_pause_in_the_middle_of_it_everything_goes_out(ended: FakeShop) -> None:
-    await endpoints.update(ended.env, OWNER, "e1", Changes(is_active=False))
+    await endpoints.update(ended.env, OWNER, "e1", EndpointChanges(is_active=False))
     assert await lease(ended) == []
     assert await flushing(ended) == ["e1"]
-    await endpoints.update(ended.env, OWNER, "e1", Changes(is_active=True))
+    await endpoints.update(ended.env, OWNER, "e1", EndpointChanges(is_active=True))
     assert await lease(ended) == []
     (probe,) = await lease(ended)
     await arrive(ended, probe)

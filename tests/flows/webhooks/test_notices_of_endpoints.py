@@ -3,8 +3,8 @@
 import pytest
 
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
-from daemon.flows.webhooks.endpoints import Changes
 from daemon.store.webhooks.attempts import EndedAttempt
 from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
@@ -80,13 +80,13 @@ async def test_the_end_of_an_automatic_pause_is_told_and_that_of_the_owners_own_
     shop: FakeShop,
 ) -> None:
     await add_endpoint(shop)
-    await endpoints.update(shop.env, OWNER, "e1", Changes(is_active=False))
-    await endpoints.update(shop.env, OWNER, "e1", Changes(is_active=True))
+    await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=False))
+    await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=True))
     assert await mails(shop) == []
     await add_event(shop, "endpoint.auto_paused", endpoint_id="e1", consecutive_failures=20)
     await mails(shop)
-    await endpoints.update(shop.env, OWNER, "e1", Changes(is_active=False))
-    await endpoints.update(shop.env, OWNER, "e1", Changes(is_active=True))
+    await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=False))
+    await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=True))
     assert await mails(shop) == [
         "https://shop.example/hook was resumed: its waiting deliveries are sent."
     ]
@@ -163,10 +163,10 @@ async def test_that_is_told_too_when_another_webhook_has_arrived_before(shop: Fa
 
 
 @pytest.mark.parametrize(
-    "changes", [Changes(is_active=False), Changes(url="https://shop.example/other")]
+    "changes", [EndpointChanges(is_active=False), EndpointChanges(url="https://shop.example/other")]
 )
 async def test_a_pause_or_another_address_ends_a_block_without_a_word(
-    shop: FakeShop, changes: Changes
+    shop: FakeShop, changes: EndpointChanges
 ) -> None:
     await is_blocked(shop)
     await endpoints.update(shop.env, OWNER, "e1", changes)
@@ -176,7 +176,7 @@ async def test_a_pause_or_another_address_ends_a_block_without_a_word(
 
 async def test_a_change_of_something_else_does_not_end_it(shop: FakeShop) -> None:
     await is_blocked(shop)
-    await endpoints.update(shop.env, OWNER, "e1", Changes(description="the till"))
+    await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(description="the till"))
     assert await mails(shop) == []
     assert await open_notices(shop) == ["endpoint.blocked"]
 
@@ -193,8 +193,8 @@ async def test_an_address_that_is_still_blocked_after_a_pause_or_a_change_is_tol
 ) -> None:
     await is_blocked(shop)
     for changes in (
-        (Changes(is_active=False), Changes(is_active=True)),
-        (Changes(url="https://shop.example/x"),),
+        (EndpointChanges(is_active=False), EndpointChanges(is_active=True)),
+        (EndpointChanges(url="https://shop.example/x"),),
     ):
         for change in changes:
             await endpoints.update(shop.env, OWNER, "e1", change)
@@ -216,7 +216,7 @@ async def test_a_streak_is_over_for_the_owner_who_pauses_the_endpoint(shop: Fake
     await add_endpoint(shop)
     await fails(shop, 14)
     await mails(shop)
-    await endpoints.update(shop.env, OWNER, "e1", Changes(is_active=False))
+    await endpoints.update(shop.env, OWNER, "e1", EndpointChanges(is_active=False))
     assert await mails(shop) == []
     assert await open_notices(shop) == []
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
-from daemon.flows.webhooks.endpoints import Changes
 from daemon.store.webhooks import backlog, deliveries
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
 from daemon.store.webhooks.leasing import Due, Prefetch
@@ -69,7 +69,7 @@ class Machine:
             case "down" | "up":
                 self.up[endpoint_id] = what == "up"
             case "pause" | "resume":
-                changes = Changes(is_active=what == "resume")
+                changes = EndpointChanges(is_active=what == "resume")
                 await endpoints.update(self.shop.env, OWNER, endpoint_id, changes)
             case "bulk":
                 bulk = (

@@ -11,8 +11,9 @@ from daemon.core.access.roles import READERS, Operation
 from daemon.core.books import day_sheet
 from daemon.core.json_values import Json
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.model import Endpoint, Payment, Review
+from daemon.core.model import Payment, Review
 from daemon.core.names import network_name
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.parts import chart, of_branches
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit

@@ -12,10 +12,11 @@ from daemon.core.inputs import ReconcileRequest
 from daemon.core.json_values import Json, timestamp
 from daemon.core.messages.balance_chain import Entry
 from daemon.core.messages.message_json import reasons_of
-from daemon.core.model import Delivery, Endpoint, Event, Message, Payment, Review
+from daemon.core.model import Delivery, Event, Message, Payment, Review
 from daemon.core.names import provider_name
 from daemon.core.payments import timeline
 from daemon.core.payments.suggestions import Suggestion
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.pages.webhooks.common import name_of
 from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice

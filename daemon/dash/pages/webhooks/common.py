@@ -5,8 +5,9 @@ import re
 from typing import Any, Final
 
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.model import Delivery, Endpoint
+from daemon.core.model import Delivery
 from daemon.core.webhooks.diagnosis import cause_of
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.web.visit import Visit
 from daemon.store.webhooks import endpoints
 from daemon.wire import DeliveryStatus, ErrorCode, receiver_of

@@ -9,8 +9,9 @@ from typing import Any, Final
 from daemon.core.errors import Refusal
 from daemon.core.ids import reference_of, split_reference
 from daemon.core.json_values import timestamp
-from daemon.core.model import Delivery, Endpoint, Transaction
+from daemon.core.model import Delivery, Transaction
 from daemon.core.webhooks.delivery import Attempt
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.pages.webhooks import common
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice

@@ -7,19 +7,18 @@ from msgspec import Struct
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.limits import ENDPOINTS_MAX
+from daemon.core.limits import ENDPOINTS_MAX, URL_CHARACTERS_MAX
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
-from daemon.core.model import Delivery, Endpoint, Rule
+from daemon.core.model import Delivery, Rule
 from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.diagnosis import cause_of
+from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges, NewEndpoint
 from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import condition, endpoint_of, name_of, read_text
 from daemon.dash.web.answers import Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
 from daemon.flows.webhooks import addresses, trial
 from daemon.flows.webhooks import endpoints as flow
-from daemon.flows.webhooks.endpoints import Changes, NewEndpoint
-from daemon.sender.address_guard import URL_CHARACTERS_MAX
 from daemon.store.engine import Reader
 from daemon.store.webhooks import backlog, delivery_log, endpoints, routing
 from daemon.store.webhooks.delivery_log import DeliveryFilter
@@ -124,10 +123,10 @@ async def create(visit: Visit) -> Outcome:
             new = NewEndpoint(
                 values["url"],
                 values["description"],
-                mode,
-                tuple(values["events"]),
+                mode is Mode.TEST,
                 values["catch_all"],
                 values["include_raw"],
+                tuple(values["events"]),
             )
             # The token of the form makes it happen once, so no answer with a secret needs to be kept.
             answer = await flow.create(visit.env, visit.caller, new, claim=None, warnings=[])
@@ -173,7 +172,7 @@ async def edit(visit: Visit) -> Outcome:
             if "events" in changed:
                 changed["events"] = tuple(changed["events"])
             if changed:
-                await flow.update(visit.env, visit.caller, endpoint.id, Changes(**changed))
+                await flow.update(visit.env, visit.caller, endpoint.id, EndpointChanges(**changed))
         except Refusal as refusal:
             _take(visit, refusal)
         else:
@@ -194,7 +193,7 @@ async def resume(visit: Visit) -> Goto:
 async def _switch(visit: Visit, said: str, *, is_active: bool) -> Goto:
     common.needs_open_collections(visit)
     endpoint_id = visit.places["id"]
-    await flow.update(visit.env, visit.caller, endpoint_id, Changes(is_active=is_active))
+    await flow.update(visit.env, visit.caller, endpoint_id, EndpointChanges(is_active=is_active))
     return Goto(f"{HERE}/{endpoint_id}", said)
 
 

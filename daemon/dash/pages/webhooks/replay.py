@@ -11,7 +11,7 @@ from daemon.core.books import day_sheet
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DAY_US
-from daemon.core.model import Endpoint
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.replay import (
     PAYMENTS_MAX,
     SENT,

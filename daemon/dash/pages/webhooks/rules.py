@@ -4,8 +4,9 @@ import json
 from typing import Any, Final
 
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.model import Endpoint, Payment, Rule, Transaction
+from daemon.core.model import Payment, Rule, Transaction
 from daemon.core.webhooks import rule_json
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import FIELDS, PaymentFacts
 from daemon.core.webhooks.rules import OPERATORS, read_filter

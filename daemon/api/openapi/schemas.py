@@ -1,0 +1,225 @@
+"""JSON Schemas of declared shapes (`daemon/core/shape.py`).
+
+They are made from the types themselves, not from `msgspec.json.schema_components`: that sorts the words of an enum, and
+calls a time that is read into an integer an integer.
+
+A schema of a request never forbids what is accepted: an absent member may be null, and an empty string if that counts as
+absent; blanks are trimmed before a value is compared; a page size that is lowered has no maximum.
+"""
+
+from collections.abc import Callable
+from enum import EnumMeta
+from typing import Any, Final, Literal, Union
+
+from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
+
+from daemon.api.openapi.describe import AnswerShape
+from daemon.api.openapi.json_schema import Schema, ref
+from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
+from daemon.core.names import canonical_name, canonical_names, provider_aliases
+from daemon.core.shape import Kind, Member, RequestId, Success, Warnings, kind_of, members
+from daemon.core.webhooks.endpoint import EndpointAnswer
+
+COMPONENTS: Final[tuple[type[Struct], ...]] = (EndpointAnswer,)
+"""The answers that the document lists by name: the name of the class without `Answer`."""
+_ISO: Final = (
+    r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2})?(\.[0-9]{1,9})?"
+    r"([Zz]|[+-][0-9]{2}:?[0-9]{2})\s*$"
+)
+"""The times accepted by `parsers.times.read_iso`, as a JSON Schema pattern (ECMA-262), with trimmed blanks."""
+_TYPES: Final = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array", tuple: "array"}  # fmt: skip
+_KEYWORDS: Final = {"ge": "minimum", "le": "maximum", "min_length": "minLength", "max_length": "maxLength"}  # fmt: skip
+_SAMPLES: Final = {bool: [False], int: [0]}
+
+
+def component_name(shape: type[Struct]) -> str:
+    """Return the name of an answer in the document."""
+    return shape.__name__.removesuffix("Answer")
+
+
+def components() -> dict[str, Schema]:
+    """Return the answers that the document lists by name."""
+    return {component_name(shape): object_of(shape) for shape in COMPONENTS}
+
+
+def object_of(shape: type[Struct]) -> Schema:
+    """Return the schema of an answer, with its members written out."""
+    found: Schema = {"type": "object"}
+    found["properties"] = {each.name: answer_of(each.kind) for each in members(shape)}
+    required = [each.name for each in members(shape) if each.required]
+    return {**found, "required": required} if required else found
+
+
+def answer_of(declared: Any) -> Schema:
+    """Return the schema of a type in an answer, with its sample and its description."""
+    kind = declared if isinstance(declared, Kind) else kind_of(declared)
+    if kind.base in COMPONENTS:
+        found = ref(component_name(kind.base))
+    elif kind.base is Union:
+        found = {"anyOf": [answer_of(each) for each in kind.args]}
+    elif isinstance(kind.base, type) and issubclass(kind.base, Struct):
+        found = object_of(kind.base)
+    elif kind.base in (Any, Raw):
+        found = {}
+    else:
+        found = _plain(kind, answer_of)
+        if "type" in found and found["type"] not in ("object", "array"):
+            found["examples"] = _SAMPLES.get(kind.base) or found.get("enum", ())[:1]
+        if found.get("type") == "object":
+            found["additionalProperties"] = True
+    if kind.nullable:
+        is_named = "$ref" in found or "anyOf" in found
+        found = {"anyOf": [found, {"type": "null"}]} if is_named else _nullable(found)
+    texts: Schema = {
+        each: kind.json[each] for each in ("examples", "description") if each in kind.json
+    }
+    further = {name: value for name, value in kind.json.items() if name not in texts}
+    examples = [*found.pop("examples", ())]
+    return {**found, **further, **({"examples": examples} if examples else {}), **texts}
+
+
+def envelope_of(answer: AnswerShape) -> Schema:
+    """Return the schema of an answer with its envelope."""
+    if answer.whole is not None:
+        found = object_of(answer.whole)
+        return {**found, "properties": {**found["properties"], "meta": object_of(_OfAnyCall)}}
+    found = {"success": answer_of(Success), "data": answer_of(answer.data)}
+    found |= {name: answer_of(each) for name, each in answer.top.items()}
+    required = [*found]
+    found["meta"] = object_of(answer.meta or _OfAnyCall)
+    if "required" in found["meta"]:
+        required.append("meta")
+    return {"type": "object", "properties": found, "required": required}
+
+
+class _OfAnyCall(Struct):
+    """The `meta` that any answer may have."""
+
+    request_id: RequestId | UnsetType = UNSET
+    warnings: Warnings = UNSET
+
+
+def body_of(shape: type[Struct]) -> Schema:
+    """Return the schema of a body. A member's description and sample are in `description` and `examples`."""
+    found: Schema = {"type": "object", "properties": {}}
+    for each in members(shape):
+        inner = _body_member(each)
+        texts = {
+            "description": ". ".join(
+                filter(None, (each.kind.json.get("description"), inner.pop("description", "")))
+            )
+        }
+        if "examples" in each.kind.json:
+            texts["examples"] = each.kind.json["examples"]
+        found["properties"][each.name] = {**inner, **texts}
+    required = [
+        each.name for each in members(shape) if each.required or each.kind.marks.get("required")
+    ]
+    if required:
+        found["required"] = required
+    if shape.__struct_config__.forbid_unknown_fields:
+        found["additionalProperties"] = False
+    return found
+
+
+def _body_member(member: Member) -> Schema:
+    kind = member.kind
+    if isinstance(kind.base, type) and issubclass(kind.base, Struct):
+        return {**body_of(kind.base), "type": ["object", "null"]}
+    found = _requested(kind, query=False)
+    if not member.required and not kind.marks.get("required") and "type" in found:
+        found = _nullable(found)
+    if isinstance(member.default, bool):
+        found["default"] = member.default
+    return found
+
+
+def query_of(shape: type[Struct]) -> list[tuple[str, bool, Schema]]:
+    """Return the parameters of a query: name, whether it is required, and its description, schema and example."""
+    found = []
+    for each in members(shape):
+        inner = _requested(each.kind, query=True)
+        if each.default is not NODEFAULT and isinstance(each.default, bool | int):
+            inner["default"] = each.default
+        texts = (each.kind.json.get("description"), inner.pop("description", ""))
+        parameter: Schema = {"description": ". ".join(filter(None, texts)), "schema": inner}
+        if "examples" in each.kind.json:
+            (parameter["example"],) = each.kind.json["examples"]
+        found.append((each.name, each.required, parameter))
+    return found
+
+
+def _requested(kind: Kind, *, query: bool) -> Schema:
+    """Return the schema of a value in a request."""
+    mark = kind.marks.get("read")
+    if mark is not None:
+        return _marked(kind, mark, query=query)
+    found = _plain(kind, lambda entry: _requested(entry, query=query))
+    if kind.base is str:
+        found.setdefault("maxLength", TEXT_CHARACTERS_MAX)
+        order = ("type", "maxLength", *(() if query else ("minLength",)))
+        found = {name: found[name] for name in order if name in found}
+    elif kind.base in (list, tuple):
+        found = {
+            "type": "array",
+            "items": found["items"],
+            "minItems": 1,
+            "maxItems": kind.limits["max_length"],
+        }
+        if "holds" in kind.marks:
+            found["contains"] = {"const": str(kind.marks["holds"])}
+    elif kind.base is dict:
+        found["additionalProperties"] = True
+        if "most_bytes" in kind.marks:
+            found["x-maxBytes"] = kind.marks["most_bytes"]
+    elif kind.base is int and query and kind.marks["most"] < 1_000_000:
+        most = kind.marks["most"]
+        found["description"] = (
+            f"at most {most}; a larger value is lowered to it, with a warning in `meta.warnings`"
+        )
+    return found
+
+
+def _marked(kind: Kind, mark: str, *, query: bool) -> Schema:
+    if mark == "amount":
+        number = ["string", "number"] if kind.marks.get("number") else "string"
+        return {"type": number, "pattern": r"^[0-9]{1,13}(\.[0-9]{1,2})?$"}
+    if mark == "provider":
+        names = canonical_names()
+        aliases = (each for each in provider_aliases() if canonical_name(each) in names)
+        return {"type": "string", "enum": [*names, *aliases]}
+    if mark == "time":
+        text = "ISO 8601 with a zone, such as 2026-01-31T08:00:00Z"
+        return {"type": "string", "pattern": _ISO, "description": text}
+    if mark == "phone":
+        return {
+            "type": "string",
+            **({} if query else {"minLength": 1, "maxLength": TEXT_CHARACTERS_MAX}),
+        }
+    plain: dict[str, Schema] = {
+        "any": {},
+        "cursor": {"type": "string", "maxLength": CURSOR_CHARACTERS_MAX},
+        "secret": {"type": "string", "format": "password"},
+        "uuid": {"type": "string", "format": "uuid"},
+    }
+    return plain[mark]
+
+
+def _plain(kind: Kind, entry: Callable[[Kind], Schema]) -> Schema:
+    """Return the type and the limits of a value."""
+    if kind.base is Literal or isinstance(kind.base, EnumMeta):
+        words: Any = kind.args if kind.base is Literal else kind.base
+        return {"type": "string", "enum": [str(each) for each in words]}
+    found: Schema = {"type": _TYPES[kind.base]}
+    if kind.base in (list, tuple):
+        return {**found, "items": entry(kind.args[0])}
+    return {
+        **found,
+        **{_KEYWORDS[name]: value for name, value in kind.limits.items() if name in _KEYWORDS},
+    }
+
+
+def _nullable(schema: Schema) -> Schema:
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    found = {**schema, "type": [*kinds, "null"]}
+    return {**found, "enum": [*schema["enum"], None]} if "enum" in schema else found

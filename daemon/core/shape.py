@@ -1,0 +1,236 @@
+"""The words in which a request body, a query or an answer is declared, once, as a `msgspec.Struct`.
+
+    class EndpointAnswer(Struct, frozen=True):
+        id: Id
+        description: Annotated[str, sample("the till")]
+        last_success_at: Time | None
+        queued: Annotated[int, sample(2, "deliveries queued by a resume", ge=0)] | UnsetType = UNSET
+
+From the declaration come the JSON of the answer (`shown`), the description in the API document
+(`daemon/api/openapi/schemas.py`), and for a request also its reading and its checks (`daemon/core/reading.py`). To convert a
+resource:
+
+1. Declare its answer beside its row, members in the order of the JSON: the row is `Endpoint`, the answer `EndpointAnswer`.
+   A member that may be absent is `X | UnsetType = UNSET` and stands last. Times and amounts are strings in an answer and
+   integers in a row: with the types `Time` and `Amount` of this module `shown` renders them.
+2. `shown(EndpointAnswer, row, is_sandbox=...)` takes every member of the row that has its name, and the others as given.
+   An answer with nested objects is made by its constructor.
+3. Declare its requests beside it. A member that must be present has no default. `reading.py` lists what a type means
+   when it is read.
+4. Name them where the operation is described: `@described("Get an endpoint", answer(EndpointAnswer), reads=EndpointChanges)`.
+   A shape that other answers refer to by name is a row of `COMPONENTS` in `daemon/api/openapi/document.py`.
+5. Delete the fields in `response_schemas.py` and the notes in `describe.py`. The document must stay the same:
+   `make docs` leaves `docs/` unchanged.
+
+Limits are written into the part that is not None: `Annotated[str, Meta(max_length=5)] | None`. A second `Meta` may replace
+the description and the sample, and may not repeat a limit. A structure does not check what it is made of; the tests
+compare each answer with the document.
+"""
+
+import functools
+import json
+from collections.abc import Callable
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+import msgspec
+from msgspec import Meta, Struct, UnsetType
+from msgspec.structs import replace
+
+from parsers import times
+
+T = TypeVar("T", bound=Struct)
+_LIMITS: Final = ("ge", "le", "min_length", "max_length", "pattern")
+_TEXTS: Final = ("description", "examples")
+
+
+def sample(
+    example: object, note: str = "", *, schema: dict[str, Any] | None = None, **limits: Any
+) -> Meta:
+    """Return the sample and the description of a member.
+
+    Args:
+        example: A valid value as it stands in JSON; the samples of the document and of the CLI's tests are made of it.
+        note: The description.
+        schema: Further keywords of the JSON Schema, such as a `format`.
+        limits: Limits of `msgspec.Meta`, such as `max_length`.
+    """
+    return Meta(examples=[example], description=note or None, extra_json_schema=schema, **limits)
+
+
+def marked(**marks: Any) -> Meta:
+    """Return marks for `shown` (`show`) or for the reader (the others; see `reading.py`)."""
+    return Meta(extra=marks)
+
+
+def about(note: str) -> Meta:
+    """Return a description alone; the sample is that of the type."""
+    return Meta(description=note)
+
+
+def stored_json(text: str) -> msgspec.Raw:
+    """Return stored JSON text to be sent unchanged."""
+    return msgspec.Raw(text.encode())
+
+
+Id = Annotated[str, sample("0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", schema={"format": "uuid"})]
+Time = Annotated[
+    str,
+    sample("2026-11-21T06:31:00.123Z", "ISO 8601, UTC", schema={"format": "date-time"}),
+    marked(show=times.render),
+]
+NoTime = Annotated[Time | None, Meta(examples=[None])]
+"""A time whose sample is null: of what happens rarely."""
+Amount = Annotated[
+    str, sample("25.00", "a decimal with two places", schema={"pattern": r"^-?[0-9]+\.[0-9]{2}$"})
+]
+Currency = Annotated[str, sample("GHS")]
+Phone = Annotated[str, sample("+233241234567", "E.164")]
+Reference = Annotated[
+    str,
+    sample(
+        "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
+        "the transaction's public id",
+        schema={"pattern": "^svc_trx_[0-9a-f]{32}$"},
+    ),
+]
+Flag = Annotated[bool, Meta(examples=[False])]
+On = Annotated[bool, Meta(examples=[True])]
+Count = Annotated[int, Meta(ge=0, examples=[0])]
+Test = Annotated[bool, sample(False, "true for everything that is not real money")]
+Success = Annotated[bool, sample(True, schema={"const": True})]
+Warnings = (
+    Annotated[
+        list[Annotated[str, sample("Unknown field `colour` was ignored.")]],
+        sample([], "ignored or lowered values, and other remarks"),
+    ]
+    | UnsetType
+)
+"""The last member of each `meta`: any call may have unknown parameters."""
+RequestId = Annotated[
+    str,
+    sample("req_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", schema={"pattern": "^req_[0-9a-f]{32}$"}),
+]
+Secret = Annotated[
+    str, sample("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", "the signing secret")
+]
+STORED_JSON: Final = marked(show=stored_json)
+"""The mark of a member that the row keeps as JSON text."""
+
+
+class Kind(Struct, frozen=True):
+    """A type as it is declared.
+
+    Attributes:
+        base: The class, `Literal`, `Union`, or `Any`.
+        args: The types of the entries or members; the values of a literal.
+        nullable: It may be None.
+        limits: The limits by their name in `msgspec.Meta`.
+        json: Its description, its sample and further keywords of its JSON Schema.
+        marks: Its marks.
+    """
+
+    base: Any
+    args: tuple[Any, ...]
+    nullable: bool
+    limits: dict[str, Any]
+    json: dict[str, Any]
+    marks: dict[str, Any]
+
+
+class Member(Struct, frozen=True):
+    """One member of a shape: its name in JSON, its attribute, its type, and its default if it may be absent."""
+
+    name: str
+    attribute: str
+    kind: Kind
+    required: bool
+    default: Any
+
+
+@functools.cache
+def members(shape: type[Struct]) -> tuple[Member, ...]:
+    """Return the members of a shape in their order."""
+    hints = get_type_hints(shape, include_extras=True)
+    return tuple(
+        Member(each.encode_name, each.name, kind_of(hints[each.name]), each.required, each.default)
+        for each in msgspec.structs.fields(shape)
+    )
+
+
+def kind_of(hint: Any) -> Kind:
+    """Return a type as it is declared; what stands further outside replaces what stands further inside."""
+    metas: tuple[Any, ...] = ()
+    if get_origin(hint) is Annotated:
+        hint, *found = get_args(hint)
+        metas = tuple(found)
+    if get_origin(hint) in (Union, UnionType):
+        parts = [each for each in get_args(hint) if each not in (NoneType, UnsetType)]
+        nullable = NoneType in get_args(hint)
+        if len(parts) > 1:
+            inner = Kind(Union, tuple(map(kind_of, parts)), nullable, {}, {}, {})
+        else:
+            inner = replace(kind_of(parts[0]), nullable=nullable)
+    else:
+        origin = get_origin(hint) or hint
+        of = get_args(hint)
+        args = of if origin is Literal else tuple(kind_of(each) for each in of if each is not ...)
+        inner = Kind(origin, args, False, {}, {}, {})
+    limits, texts, marks = dict(inner.limits), dict(inner.json), dict(inner.marks)
+    for meta in metas:
+        limits |= {name: value for name in _LIMITS if (value := getattr(meta, name)) is not None}
+        texts |= {name: value for name in _TEXTS if (value := getattr(meta, name)) is not None}
+        texts |= meta.extra_json_schema or {}
+        marks |= meta.extra or {}
+    return Kind(inner.base, inner.args, inner.nullable, limits, texts, marks)
+
+
+def stored(request: Struct) -> dict[str, Any]:
+    """Return the columns of a row that a request sets: its members that are not None, lists as JSON text."""
+    return {
+        name: json.dumps(value) if isinstance(value, list | tuple) else value
+        for name in request.__struct_fields__
+        if (value := getattr(request, name)) is not None
+    }
+
+
+def shown(shape: type[T], row: object, **given: Any) -> T:
+    """Return an answer: each member as given, else the row's attribute of its name.
+
+    Times are rendered, and stored JSON is passed on unchanged. A member that may be absent is taken only if it is given.
+    """
+    return shape(**{name: read(row) for name, read in _taken(shape, frozenset(given))}, **given)
+
+
+@functools.cache
+def _taken(
+    shape: type[Struct], given: frozenset[str]
+) -> tuple[tuple[str, Callable[[object], Any]], ...]:
+    return tuple(
+        (each.attribute, _getter(each.attribute, each.kind.marks.get("show")))
+        for each in members(shape)
+        if each.required and each.attribute not in given
+    )
+
+
+def _getter(name: str, show: Callable[[Any], Any] | None) -> Callable[[object], Any]:
+    get = attrgetter(name)
+    if show is None:
+        return get
+
+    def rendered(row: object) -> Any:
+        value = get(row)
+        return None if value is None else show(value)
+
+    return rendered
