@@ -36,13 +36,15 @@ class InitializeRequest(Struct, frozen=True):
 class ReconcileRequest(Struct, frozen=True):
     """A valid `POST /v1/transactions/{reference}/reconcile`.
 
-    `transaction_id` is as the caller wrote it, trimmed; `provider` is canonical, such as `momo_mtn`.
+    `transaction_id` is as the caller wrote it, trimmed; `provider` is canonical, such as `momo_mtn`. `confirmed`: the account
+    password was checked for it.
     """
 
     transaction_id: str
     amount_minor: int | None = None
     notes: str | None = None
     provider: str | None = None
+    confirmed: bool = False
 
 
 class Idempotency(Struct, frozen=True):

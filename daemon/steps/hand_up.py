@@ -51,6 +51,8 @@ def usable_here(
 ) -> Payment:
     """Return a payment that a person wants to use here, once it is this shop's to use.
 
+    Of history the person has vouched before, with the password.
+
     Raises:
         Refusal: PAYMENT_HANDED_UP at a branch; BRANCH_ASKED at a hub, where the caller commits the question.
     """
@@ -64,7 +66,8 @@ def usable_here(
         branch_id=payment.branch_id,
         kind="claim",
         subject=payment.id,
-        body={"transaction_id": transaction.id, "reference": transaction.reference},
+        body={"transaction_id": transaction.id, "reference": transaction.reference}
+        | ({"vouched": True} if payment.historical else {}),
         by=actor,
         now=now,
     )
@@ -158,6 +161,8 @@ def decide(
 
 
 def _match(tx: Tx, env: Env, payment: Payment, times: Times) -> matching.Decision:
+    if payment.historical:
+        return matching.Unmatched("history")
     # The clock of a branch may be years off: the times are the network's, and ours.
     seen = replace(payment, stored_at=times.wall_us)
     coded, expecting = transactions.named_by(

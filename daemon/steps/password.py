@@ -1,6 +1,7 @@
 """Count and check the attempts with a password or a second factor, and set a password."""
 
 import asyncio
+from typing import Final
 
 from msgspec import Struct
 
@@ -62,13 +63,16 @@ async def forgive(env: Env, *counters: Counter) -> None:
     await env.store.write(job)
 
 
-async def missing(env: Env, who: str) -> Refusal:
+NEEDED: Final = "The account password is needed for this."
+
+
+async def missing(env: Env, who: str, why: str = NEEDED) -> Refusal:
     """Return the refusal of a call without a password, which is no attempt."""
     now = env.clock.now_us()
     left = await env.store.read(lambda reader: passwords.remaining(reader, now, who))
     return Refusal(
         ErrorCode.INVALID_PASSWORD,
-        "The account password is needed for this.",
+        why,
         attempts_remaining=left,
     )
 

@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from daemon.core.ids import payment_id
 from daemon.core.limits import TELCO_CLOCK_AHEAD_US
-from daemon.core.messages.balance import BalanceCheck
-from daemon.core.messages.balance_chain import Standing, Why
+from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
-from daemon.env import Env
+from daemon.core.payments.reviews import is_history
 from daemon.steps import hand_up, settle
 from daemon.steps.context import Context, Outcome, StoredMessage, microseconds
 from daemon.steps.suggest import suggest
@@ -146,10 +145,10 @@ def _carry_out(
 def settle_released(context: Context, payment: Payment) -> None:
     """Match a payment that the hub gave back, as if it had come now; it is not handed up again.
 
-    One that the network has taken back meanwhile pays no transaction and is not forwarded.
+    History, and one that the network has taken back meanwhile, pays no transaction and is not forwarded.
     """
-    if payment.reversed_at is not None:
-        how = settle.Holding(rejected=True)
+    if payment.reversed_at is not None or payment.historical:
+        how = settle.Holding(rejected=payment.reversed_at is not None)
         settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
         return
     outcome = Outcome(MessageState.PAYMENT)
@@ -217,17 +216,9 @@ def is_proved(reader: Reader, payment: Payment) -> bool:
     return known is None or known.entry.standing is Standing.ACCEPTED
 
 
-def is_doubtful_history(reader: Reader, env: Env, payment: Payment) -> bool:
-    """Return whether a payment is history whose message the balance chain does not believe.
-
-    Such a message is shown without a review, because it pays nothing by itself: anybody can send one with an old time.
-    """
-    if not payment.historical or env.config.trust.balance_check != BalanceCheck.REVIEW:
-        return False
-    known = balances.of_message(reader, payment.message_id)
-    return known is not None and (
-        known.entry.standing is not Standing.ACCEPTED or known.entry.why is Why.FIRST
-    )
+def is_unconfirmed_history(reader: Reader, payment: Payment) -> bool:
+    """Return whether only a person with the password may let a payment pay (`daemon.core.payments.reviews.is_history`)."""
+    return payment.historical and is_history(payment, messages.get(reader, payment.message_id))
 
 
 def is_imported(reader: Reader, payment: Payment) -> bool:

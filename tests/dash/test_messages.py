@@ -129,6 +129,36 @@ async def test_a_pasted_message_is_stored_as_history_once(api: FakeApi) -> None:
     assert (other.status_code, "no sender of the network" in other.text) == (422, True)
 
 
+async def test_a_pasted_message_pays_only_what_a_person_with_the_password_says(
+    api: FakeApi,
+) -> None:
+    request = await api.shop.request(2500)
+    person, cashier = await log_in(api, Role.MANAGER), await log_in(api, Role.CASHIER)
+    text = mtn_receipt(2500, "KOFI", 92_500, "", "93214500077")
+    await person.post(f"{IMPORT}/paste", {"line": METHOD_ID, "text": text})
+    (payment,) = await api.shop.payments()
+    by_payment, by_order = f"/dash/payments/{payment.id}", f"/dash/transactions/{request.reference}"
+    assert "Anybody can make up such a message" in (await person.get(by_payment)).text
+    forms = (
+        (by_payment, {"order": str(request.svc_code)}),
+        (by_order, {"transaction_id": "93214500077"}),
+    )
+    for path, form in forms:
+        assert (await cashier.post(f"{path}/reconcile", form)).status_code == 403
+        bare = await person.post(f"{path}/reconcile", form)
+        assert (bare.status_code, "tick this" in bare.text) == (422, True)
+        assert "Anybody can make up such a message" in bare.text
+        wrong = await person.post(
+            f"{path}/reconcile", {**form, "sure": "yes", "confirm_password": "nonsense"}
+        )
+        assert (wrong.status_code, "The password is wrong" in wrong.text) == (422, True)
+    path, form = forms[1]
+    done = await person.post(
+        f"{path}/reconcile", {**form, "sure": "yes", "confirm_password": PASSWORD}
+    )
+    assert "said_reconciled" in done.headers["location"]
+
+
 async def test_a_backup_is_looked_at_first_and_then_taken_in(api: FakeApi) -> None:
     person = await log_in(api, Role.MANAGER)
     text = mtn_receipt(2500, "KOFI", 92_500, "", "93214500077")

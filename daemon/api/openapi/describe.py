@@ -191,6 +191,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "changePassword.password": ("the new password, at least 8 characters", "staple the correct horse"),
     "current_password": ("the current password", "correct horse battery"),
     "expire_previous": ("expire all old secrets at once, for example after a leak", False),
+    "reconcileTransaction.password": ("the account password, for a payment from a file or before its line", None),
     # reviews
     "state": ("`all` includes decided or revoked ones", "all"),
     "approveReview.reference": ("the transaction to pay; default: the one that the payment is held for", _REFERENCE),
@@ -214,7 +215,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "event": ("only this event kind", "transaction.forwarded"),
     "webhook_id": ("only this webhook id", "ocl_0123456789abcdefghijklmn"),
     "include_failed": ("include deliveries that failed for good; default true", True),
-    "include_historical": ("include messages from before the line was set up", False),
+    "include_historical": ("include messages from before the line was set up, and from files, once a person has reconciled them", False),
     "cursor": ("the `next_cursor` of the previous answer, with the same window", None),
     "include_replayed": ("include dead letters that were replayed or dismissed", False),
     "listDeadLetters.mode": ("only live money, or only the sandbox; default both", "live"),

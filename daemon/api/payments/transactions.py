@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields, Query, ignored
 from daemon.api.http.idempotency import claim
@@ -15,6 +17,7 @@ from daemon.core.inputs import CallMeta, ReconcileRequest
 from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Event, Payment, Transaction
 from daemon.core.payments import checkout, timeline, transaction_json
+from daemon.flows.access import password
 from daemon.flows.payments import cancel_expire
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.store import journal
@@ -34,7 +37,7 @@ SORTS = ("newest", "oldest", "largest", "smallest")
 LIMIT: Final = 100
 LIMIT_MAX: Final = 500
 CANCEL_FIELDS: Final = ("reason",)
-RECONCILE_FIELDS: Final = ("transaction_id", "amount", "notes", "provider")
+RECONCILE_FIELDS: Final = ("transaction_id", "amount", "notes", "provider", "password")
 _Shown = tuple[Transaction, Payment | None, str | None]
 """A transaction, the payment that verified it, and the id of its open review."""
 
@@ -195,8 +198,8 @@ async def cancel(call: Call) -> Reply:
     return finished(answer)
 
 
-def read_reconcile(fields: Fields) -> ReconcileRequest:
-    """Read the body.
+def read_reconcile(fields: Fields) -> tuple[ReconcileRequest, str | None]:
+    """Read the body: the request and the password.
 
     Raises:
         Refusal: VALIDATION_ERROR, naming every wrong field.
@@ -208,9 +211,10 @@ def read_reconcile(fields: Fields) -> ReconcileRequest:
     amount_minor = fields.amount("amount", number=True)
     notes = fields.text("notes", most=NOTES_CHARACTERS_MAX, lines=True)
     provider = fields.provider("provider")
+    given = fields.secret("password")
     fields.done()
     assert transaction_id is not None
-    return ReconcileRequest(transaction_id, amount_minor, notes, provider)
+    return ReconcileRequest(transaction_id, amount_minor, notes, provider), given
 
 
 @described(
@@ -228,20 +232,30 @@ def read_reconcile(fields: Fields) -> ReconcileRequest:
         ErrorCode.AMOUNT_MISMATCH,
         ErrorCode.AMBIGUOUS_TRANSACTION_ID,
         ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
     ),
     example={"transaction_id": "0012345678", "amount": "25.00", "notes": "she showed her phone"},
     idempotent=True,
 )
 async def reconcile(call: Call) -> Reply:
-    """Match a payment to this transaction by the network's transaction ID. Only 200 means that it was matched."""
+    """Match a payment to this transaction by the network's transaction ID. Only 200 means that it was matched.
+
+    A payment from a file, a paste or the time before its line also needs the account password, and no key may use it.
+    """
     body = await read_object(call.scope, call.receive)
-    idempotency = claim(call, body)
-    request = read_reconcile(Fields(body))
+    # The fingerprint is a fast hash, so it must not cover a password.
+    idempotency = claim(call, {name: body[name] for name in body if name != "password"})
+    request, given = read_reconcile(Fields(body))
+    env, caller, reference = call.env, call.caller, call.path("reference")
     async with call.service.inflight.alone(idempotency):
+        if await reconcile_flow.needs_password(env, caller, reference, request, idempotency):
+            await password.confirm(env, caller, given, reconcile_flow.FROM_A_FILE)
+            request = replace(request, confirmed=True)
         answer = await reconcile_flow.reconcile(
-            call.env,
-            call.caller,
-            call.path("reference"),
+            env,
+            caller,
+            reference,
             request,
             request_id=call.request_id,
             idempotency=idempotency,

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.messages.balance_chain import Entry, Standing, Why
-from daemon.core.model import Message
-from daemon.wire import ReviewReason
+from daemon.core.model import Message, Payment
+from daemon.wire import MessageState, ReviewReason
 from parsers.money import Money, read_money
 from parsers.phone import read_phone
 from parsers.reading import normalize_telco_id
@@ -45,6 +45,15 @@ _DOUBTS: Final = {
     "takes_back_a_live_payment": "it comes from a file, and the payment that it takes back was read from a phone",
 }
 """Doubts about a message of the right sender (`daemon.core.messages.trust`)."""
+
+
+def is_history(payment: Payment, message: Message | None) -> bool:
+    """Return whether a payment's message came from a file, a paste, or a time before its line, which anybody can make up.
+
+    One that a phone has read since is held for a person, and only counts as history until the decision.
+    """
+    held = message is not None and message.state == MessageState.HELD
+    return payment.historical and not held
 
 
 class Explanation(Struct, frozen=True):

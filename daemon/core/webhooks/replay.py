@@ -29,7 +29,8 @@ class ReplayDecision(StrEnum):
     NOT_CLAIMED = "skipped_not_claimed"
     REVERSED = "skipped_reversed"
     HISTORICAL = "skipped_historical"
-    """It is older than its line, and historical payments are not requested."""
+    """It is older than its line, or from a file. It is sent if historical payments are requested, once a person has let it
+    pay a transaction: anybody can make such a message up."""
 
 
 SENT: Final = frozenset({ReplayDecision.NEW, ReplayDecision.AGAIN})
@@ -51,7 +52,7 @@ def decide_replay(
         delivery: The endpoint's delivery of it; None if there is none.
         claimed: The endpoint's present rules claim it.
         include_failed: Also send payments with a failed delivery.
-        include_historical: Also send payments that are older than their line.
+        include_historical: Also send payments older than their line that a person has reconciled.
     """
     exists = delivery is not None
     failed = delivery is not None and delivery.status is DeliveryStatus.FAILED
@@ -60,7 +61,10 @@ def decide_replay(
         (exists and not failed, ReplayDecision.IN_FLIGHT),
         (payment.reversed_at is not None, ReplayDecision.REVERSED),
         (not claimed, ReplayDecision.NOT_CLAIMED),
-        (payment.historical and not include_historical, ReplayDecision.HISTORICAL),
+        (
+            payment.historical and not (include_historical and payment.standing == "used"),
+            ReplayDecision.HISTORICAL,
+        ),
         (failed and not include_failed, ReplayDecision.FAILED),
         (failed, ReplayDecision.AGAIN),
     )

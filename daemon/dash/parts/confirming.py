@@ -3,9 +3,14 @@
 A form shows `{{ ui.confirm(v) }}`, and its action begins with `if not await confirmed(visit): return <the form again>`.
 """
 
+from msgspec.structs import replace
+
+from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
+from daemon.core.inputs import ReconcileRequest
 from daemon.dash.web.visit import Visit
 from daemon.flows.access import password
+from daemon.flows.payments import reconcile
 from daemon.wire import ErrorCode
 
 
@@ -24,3 +29,21 @@ async def confirmed(visit: Visit) -> bool:
         visit.fail(FieldError("confirm_password", "invalid", text))
         return False
     return True
+
+
+async def vouched(
+    visit: Visit, reference: str, request: ReconcileRequest
+) -> ReconcileRequest | None:
+    """Return what may be reconciled; for a payment from a file, a paste or old messages only after `ui.vouch` was filled in.
+
+    On None its errors are in `visit.errors`. A user who may not decide about it is refused by the flow.
+    """
+    env, caller = visit.env, visit.caller
+    if not visit.may(Operation.DECIDE_FORGERY) or not await reconcile.needs_password(
+        env, caller, reference, request, visit.idempotency
+    ):
+        return request
+    if visit.form.get("sure") != "yes":
+        visit.fail(FieldError("sure", "required", visit.words("sure_missing")))
+        return None
+    return replace(request, confirmed=True) if await confirmed(visit) else None

@@ -21,8 +21,8 @@ SESSION_KEY_PURPOSE = "session-key"
 """Purpose under which the key is sealed."""
 
 
-async def confirm(env: Env, caller: Caller, password: str | None) -> None:
-    """Check the caller's password before a dangerous operation.
+async def confirm(env: Env, caller: Caller, password: str | None, why: str = steps.NEEDED) -> None:
+    """Check the caller's password before a dangerous operation; `why` is told if it is missing.
 
     In a browser it is the user's own password; it then holds for 10 minutes in that browser, and only wrong ones count.
     For all other callers it is the owner's; together they have five attempts in 15 minutes.
@@ -35,13 +35,15 @@ async def confirm(env: Env, caller: Caller, password: str | None) -> None:
     if caller.kind is CallerKind.KEY:
         raise Refusal(ErrorCode.SESSION_REQUIRED)
     if caller.browser is not None:
-        await _confirm_in_browser(env, caller, caller.browser, password)
+        await _confirm_in_browser(env, caller, caller.browser, password, why)
+    elif not password:
+        raise await steps.missing(env, passwords.ACCOUNT, why)
     else:
         await check(env, passwords.ACCOUNT, caller.name, password)
 
 
 async def _confirm_in_browser(
-    env: Env, caller: Caller, session: BrowserSession, password: str | None
+    env: Env, caller: Caller, session: BrowserSession, password: str | None, why: str
 ) -> None:
     now = env.clock.now_us()
     found = await env.store.look(lambda reader: users.session_with(reader, session.sha256))
@@ -52,7 +54,7 @@ async def _confirm_in_browser(
         return
     who = passwords.user_name(user.id)
     if not password:
-        raise await steps.missing(env, who)
+        raise await steps.missing(env, who, why)
     attempt = await steps.count(env, who, caller.name)
     await steps.verify(env, user, password, attempt)
 

@@ -12,7 +12,7 @@ from daemon.core.model import Payment
 from daemon.env import Env
 from daemon.steps import hand_up, settle
 from daemon.steps.context import Context
-from daemon.steps.pay import is_doubtful_history, settle_released
+from daemon.steps.pay import is_unconfirmed_history, settle_released
 from daemon.store import journal
 from daemon.store.branches import link
 from daemon.store.engine import Tx
@@ -51,7 +51,7 @@ async def claim(env: Env, command: Command) -> Outcome:
         why = _not_to_give(payment)
         if payment is None or why:
             return {"done": False, "why": why}
-        if is_doubtful_history(tx, env, payment):
+        if is_unconfirmed_history(tx, payment) and not command["body"].get("vouched"):
             return {"done": False, "why": "unconfirmed"}
         if payment.decider != "hub":
             into = str(command["body"].get("transaction_id") or payment.id)

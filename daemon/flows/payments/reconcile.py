@@ -4,16 +4,17 @@ from typing import Final
 
 from daemon.core import ids, json_values, limits
 from daemon.core.access.callers import Caller, CallerKind
-from daemon.core.access.roles import Operation, allows, require
+from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency, ReconcileRequest
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import transaction_json
+from daemon.core.payments.matching import VERIFIED
 from daemon.env import Env
 from daemon.steps import hand_up, settle
-from daemon.steps.pay import is_doubtful_history
+from daemon.steps.pay import is_unconfirmed_history
 from daemon.store import idempotency as answers
-from daemon.store.engine import Tx
+from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode
 from parsers.money import render
@@ -21,6 +22,40 @@ from parsers.reading import normalize_telco_id
 
 _COMMITS: Final = (ErrorCode.NO_MATCHING_TRANSACTION, ErrorCode.BRANCH_ASKED)
 """Refusals that commit the rows written before them: the counted miss, and the question to the branch."""
+
+
+FROM_A_FILE: Final = (
+    "The message of this payment came from a file, a paste, or a time before its line was set up. Anybody can make up such "
+    "a message, so look into the wallet first; the owner's password is needed to use the payment."
+)
+
+
+async def needs_password(
+    env: Env,
+    caller: Caller,
+    reference: str,
+    request: ReconcileRequest,
+    idempotency: Idempotency | None,
+) -> bool:
+    """Return whether reconciling needs the account password; not for a key, which is refused, nor a call answered before."""
+
+    def look(reader: Reader) -> bool:
+        transaction = transactions.by_reference(reader, reference, caller.mode)
+        answered = idempotency is not None and answers.find(reader, idempotency)
+        if transaction is None or answered or caller.kind is CallerKind.KEY:
+            return False
+        if transaction.origin == "open" or transaction.status in VERIFIED:
+            return False
+        _, usable = _found(reader, transaction, request)
+        unused = [payment for payment in usable if payment.standing != "used"]
+        amounts = (None, *(payment.amount_minor for payment in unused))
+        return (
+            len(unused) == 1
+            and request.amount_minor in amounts
+            and is_unconfirmed_history(reader, unused[0])
+        )
+
+    return await env.store.read(look)
 
 
 async def reconcile(
@@ -36,7 +71,8 @@ async def reconcile(
 
     Raises:
         Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS, NO_MATCHING_TRANSACTION,
-            TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH, PAYMENT_HANDED_UP or BRANCH_ASKED.
+            TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH, for history SESSION_REQUIRED,
+            ROLE_REQUIRED or INVALID_PASSWORD, PAYMENT_HANDED_UP or BRANCH_ASKED.
         Unavailable: Nothing could be written, or the database is damaged.
     """
     require(caller, Operation.RECONCILE)
@@ -54,8 +90,9 @@ async def reconcile(
         env.refuse_if_damaged()
         transaction = settle.payable_transaction(tx, reference, caller.mode)
         _guard(tx, env, transaction, telco_id, now)
-        payment = _payment(tx, env, caller, transaction, request, now)
+        payment = _payment(tx, transaction, request, now)
         _same_amount(request, payment)
+        _vouched(tx, caller, payment, confirmed=request.confirmed)
         payment = hand_up.usable_here(tx, env, payment, transaction, actor=caller.name, now=now)
         decision = settle.OperatorDecision(
             ids.reconciliation_id(env.entropy.bytes(16)),
@@ -100,27 +137,25 @@ def _guard(tx: Tx, env: Env, transaction: Transaction, telco_id: str, now: int) 
 
 
 def _found(
-    tx: Tx, env: Env, caller: Caller, transaction: Transaction, request: ReconcileRequest
-) -> list[Payment]:
-    """Return the payments with the ID; doubtful history only for a person who may decide about forgeries."""
-    vouches = caller.kind is not CallerKind.KEY and allows(caller.role, Operation.DECIDE_FORGERY)
-    telco_id = normalize_telco_id(request.transaction_id)
-    return [
+    reader: Reader, transaction: Transaction, request: ReconcileRequest
+) -> tuple[list[Payment], list[Payment]]:
+    """Return the payments with the ID, and those of them that may pay: not reversed, and no history beside a live one."""
+    found = [
         payment
-        for payment in payments.with_telco_id(tx, transaction.mode, telco_id)
-        if payment.currency == transaction.currency
-        and request.provider in (None, payment.provider)
-        and (vouches or not is_doubtful_history(tx, env, payment))
+        for payment in payments.with_telco_id(
+            reader, transaction.mode, normalize_telco_id(request.transaction_id)
+        )
+        if payment.currency == transaction.currency and request.provider in (None, payment.provider)
     ]
+    usable = [payment for payment in found if payment.reversed_at is None]
+    live = [payment for payment in usable if not payment.historical]
+    return found, live or usable
 
 
-def _payment(
-    tx: Tx, env: Env, caller: Caller, transaction: Transaction, request: ReconcileRequest, now: int
-) -> Payment:
+def _payment(tx: Tx, transaction: Transaction, request: ReconcileRequest, now: int) -> Payment:
     """Return the only unused payment with the ID."""
     telco_id = normalize_telco_id(request.transaction_id)
-    found = _found(tx, env, caller, transaction, request)
-    usable = [payment for payment in found if payment.reversed_at is None]
+    found, usable = _found(tx, transaction, request)
     if not usable:
         transactions.add_miss(tx, transaction.id, telco_id, now, now - limits.MISS_WINDOW_US)
         if found:
@@ -140,6 +175,17 @@ def _payment(
             providers=sorted(payment.provider for payment in unused),
         )
     return unused[0]
+
+
+def _vouched(tx: Tx, caller: Caller, payment: Payment, *, confirmed: bool) -> None:
+    """Refuse history unless a person who may decide about forgeries vouches for it with the password."""
+    if not is_unconfirmed_history(tx, payment):
+        return
+    if caller.kind is CallerKind.KEY:
+        raise Refusal(ErrorCode.SESSION_REQUIRED, FROM_A_FILE)
+    require(caller, Operation.DECIDE_FORGERY)
+    if not confirmed:
+        raise Refusal(ErrorCode.INVALID_PASSWORD, FROM_A_FILE)
 
 
 def _same_amount(request: ReconcileRequest, payment: Payment) -> None:

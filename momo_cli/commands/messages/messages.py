@@ -189,8 +189,8 @@ def import_(
     """Import the SMS of an old phone.
 
     They are read from a backup, stored and counted as history: a file proves less than a phone, so nothing is paid by
-    them and nothing is sent. `momo reconcile` finds their payments by ID, `momo replay --include-historical` sends them
-    to an endpoint. Only messages from the network's own senders are imported, never private ones. Importing the same
+    them and nothing is sent. `momo reconcile` uses their payments with the owner's password; `momo replay
+    --include-historical` then sends them. Only messages from the network's own senders are imported, never private ones. Importing the same
     file again changes nothing.
 
     --paste stores one message that you paste, also before its number is on a SIM.

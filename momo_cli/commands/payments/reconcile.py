@@ -13,7 +13,8 @@ from momo_cli import exit_codes
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import read_text
-from momo_cli.inputs.parameters import Notes, argument, option
+from momo_cli.inputs.parameters import Notes, PasswordFile, argument, option
+from momo_cli.inputs.passwords import owners_password
 from momo_cli.inputs.typed_values import amount_of, check_choice, only_given
 from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.batch import Batch, run_batch
@@ -87,12 +88,16 @@ def reconcile(
     from_file: Annotated[str | None, option("FILE|-", "Match many, from a file or stdin.")] = None,
     form: Annotated[str | None, option("--format", "csv|ndjson", "The format of the file.")] = None,
     stop_on_error: _StopOnError = False,
+    password_file: PasswordFile = None,
 ) -> Answer:
     """Match a payment to a transaction by its network ID.
 
     TXID is the network ID in the customer's confirmation message; keep its leading zeros. Exit 0: matched, the money
     has arrived. 3: no payment with that ID has arrived yet, try again later. 5: refused, and a repeat would be refused
     too: do not hand over goods.
+
+    A payment whose message came from a file, a paste, or a time before its line was set up needs the owner's password, because
+    anybody can make up such a message. Look into the wallet first.
 
     --from-file matches many: CSV or one JSON object per line, with reference, transaction_id and optionally amount,
     notes and provider. A line that is already matched to its own payment counts as done, so the same file can be run
@@ -108,6 +113,8 @@ def reconcile(
     if from_file is not None:
         if (transaction, amount, notes, provider, client_ref) != (None,) * 5:
             raise usage("--from-file reads REF, TXID, amount, notes and provider from each line")
+        if password_file is not None:
+            raise usage("what needs the owner's password is reconciled one by one")
         text = read_text(terminal, from_file)
         check_choice(form, "--format", ("csv", "ndjson"))
         lines = lines_of(text, form)
@@ -122,7 +129,9 @@ def reconcile(
     telco_id = _telco_id(transaction_id)
     value = None if amount is None else amount_of(amount, "--amount")[0]
     given = {"transaction_id": telco_id, "amount": value, "notes": notes, "provider": provider}
-    reference, reply = _matched(client, terminal, transaction, client_ref or "", given)
+    reference, reply = _matched(
+        client, terminal, transaction, client_ref or "", given, password_file
+    )
     inexact = exact and reply.data.get("difference_type") != "exact"
     return Answer(
         *reply.parts,
@@ -143,14 +152,29 @@ def _telco_id(text: str) -> str:
 
 
 def _matched(
-    client: Client, terminal: Terminal, transaction: str, client_ref: str, given: dict[str, Any]
+    client: Client,
+    terminal: Terminal,
+    transaction: str,
+    client_ref: str,
+    given: dict[str, Any],
+    password_file: str | None,
 ) -> tuple[str, Reply]:
     """Match one payment; on failure, add the exit code and the facts for the hints."""
     transaction, telco_id = transaction.strip(), given["transaction_id"]
     _warn_of_letters(terminal, telco_id)
     try:
         reference = transaction or _by_client_ref(client, client_ref)
-        return _submit(client, reference, only_given(given))
+        body = only_given(given)
+        try:
+            return _submit(client, reference, body)
+        except Failure as refused:
+            if refused.code != ErrorCode.INVALID_PASSWORD:
+                raise
+            if not (password_file or terminal.can_ask()):
+                raise
+            terminal.complain(refused.message)
+            body["password"] = owners_password(terminal, password_file)
+            return _submit(client, reference, body)
     except Failure as failure:
         _prove(client, terminal, failure)
         raise _ours(failure, transaction or client_ref, telco_id) from None

@@ -40,7 +40,7 @@ _SKIPPED: Final = {
     "skipped_failed": "are dead letters",
     "skipped_not_claimed": "do not match its rules",
     "skipped_reversed": "were reversed by the network",
-    "skipped_historical": "are older than their line",
+    "skipped_historical": "are older than their line, or from a file",
 }
 _REPLAY_VIEW: Final = view_of(
     "enqueued", *_SKIPPED, "already_delivered_elsewhere has_more dry_run", id="enqueued"
@@ -119,7 +119,7 @@ def replay(
     every: Annotated[bool, option("--all", "With --gap: all, not only the first 1000.")] = False,
     without_failed: Annotated[bool, option("--without-failed", "Leave out dead letters.")] = False,
     historical: Annotated[
-        bool, option("--include-historical", "Also payments older than their line.")
+        bool, option("--include-historical", "Also old and imported payments that were reconciled.")
     ] = False,
     chunk: Annotated[
         bool, option("--chunk", "As many calls as needed; --json writes one line per call.")

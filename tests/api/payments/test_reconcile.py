@@ -9,8 +9,9 @@ import pytest
 
 from daemon.wire import Mode, Scope
 from tests.fakes.api import FakeApi
+from tests.fakes.dash import HASH, PASSWORD
 from tests.fakes.each import each
-from tests.fakes.receipts import mtn
+from tests.fakes.receipts import MTN_SENDER, mtn
 from tests.fakes.validation_errors import wrong
 
 ID = "93214500001"
@@ -182,3 +183,39 @@ async def test_it_needs_the_write_scope_and_the_right_mode(api: FakeApi) -> None
     assert refused.json()["required_scopes"] == ["transactions:write"]
     other_mode = await post(api, reference, {"transaction_id": ID}, api.test)
     assert other_mode.json()["error"]["code"] == "TRANSACTION_NOT_FOUND"
+
+
+async def set_password(api: FakeApi) -> None:
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE users SET password_hash = :hash", {"hash": HASH})
+    )
+
+
+async def test_a_pasted_message_is_reconciled_only_by_its_owner_with_the_password(
+    api: FakeApi,
+) -> None:
+    """Anybody who may import can paste a receipt that never was, so no program may use it."""
+    await set_password(api)
+    reference = await order(api)
+    text = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", ID).text
+    message = {"sender": MTN_SENDER, "text": text, "sent_at": "2026-11-20T08:00:00Z"}
+    pasted = {"line": "0244124567", "messages": [message]}
+    assert (await api.local.post("/local/v1/messages/import", json=pasted)).status_code == 200
+    for body in ({"transaction_id": ID}, {"transaction_id": ID, "password": PASSWORD}):
+        key = await post(api, reference, body)
+        assert (key.status_code, key.json()["error"]["code"]) == (403, "SESSION_REQUIRED")
+        assert "came from a file, a paste" in key.json()["error"]["message"]
+    without = await post(api, reference, {"transaction_id": ID}, api.local)
+    assert (without.status_code, without.json()["error"]["code"]) == (403, "INVALID_PASSWORD")
+    assert "came from a file, a paste" in without.json()["error"]["message"]
+    assert without.json()["attempts_remaining"] == 5
+    wrong_one = await post(
+        api, reference, {"transaction_id": ID, "password": "nonsense"}, api.local
+    )
+    assert wrong_one.json()["attempts_remaining"] == 4
+    body = {"transaction_id": ID, "password": PASSWORD}
+    path = f"/v1/transactions/{reference}/reconcile"
+    named = {"Idempotency-Key": "once"}
+    done = [await api.local.post(path, json=body, headers=named) for _ in range(2)]
+    assert [answer.status_code for answer in done] == [200, 200]
+    assert done[0].content == done[1].content

@@ -81,6 +81,8 @@ async def test_what_is_not_meant_for_it_is_no_gap(api: FakeApi) -> None:
     assert await states(api, other) == []
     target = await endpoint(api.live, url="https://shop.example/b")
     await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET historical = 1"))
+    assert await states(api, target, include_historical=1) == []
+    await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET standing = 'used'"))
     assert await states(api, target) == []
     assert await states(api, target, include_historical=1) == ["missing"]
     await api.shop.env.store.write(lambda tx: tx.run("UPDATE payments SET reversed_at = 1"))

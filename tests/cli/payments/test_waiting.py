@@ -293,6 +293,31 @@ def test_reconcile_warns_of_letters_that_look_like_digits_and_sends_them(
     assert api.asked[0].body == {"transaction_id": "O0123"}
 
 
+FROM_A_FILE = "The message of this payment came from a file."
+
+
+def test_a_payment_from_a_file_is_reconciled_with_the_owners_password(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    refused = refusal(403, "INVALID_PASSWORD", FROM_A_FILE, attempts_remaining=5)
+    words = ("reconcile", samples.REF, "0012345678")
+    api.on("POST", f"{TX}/reconcile", refused)
+    ran = momo(*words)
+    assert (ran.code, FROM_A_FILE[1:-1] in ran.err) == (4, True)
+    file = tmp_path / "pw.txt"
+    file.write_text("correct horse\n")
+    api.on("POST", f"{TX}/reconcile", refused, ok(samples.RECONCILED))
+    ran = momo(*words, "--password-file", str(file))
+    assert (ran.code, FROM_A_FILE in ran.err) == (0, True)
+    sent = [asked.body for asked in api.asked if asked.method == "POST"]
+    assert sent[1:] == [
+        {"transaction_id": "0012345678"},
+        {"transaction_id": "0012345678", "password": "correct horse"},
+    ]
+    many = momo("reconcile", "--from-file", "x.csv", "--password-file", str(file))
+    assert (many.code, "one by one" in many.err) == (2, True)
+
+
 def test_times_are_sent_in_utc(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.TRANSACTIONS, ok([], pagination=samples.PAGE))
     momo("tx", "list", "--from", "24h", "--to", "2026-11-20", "--tz", "Africa/Lagos")

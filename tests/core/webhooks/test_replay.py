@@ -58,10 +58,13 @@ def test_failed_ones_are_left_out_when_they_are_not_asked_for() -> None:
     assert found is ReplayDecision.FAILED
 
 
-def test_history_is_sent_when_it_is_asked_for() -> None:
-    old = payment(historical=True)
-    found = decide_replay(old, None, claimed=True, include_failed=True, include_historical=True)
-    assert found is ReplayDecision.NEW
+def test_history_is_sent_when_it_is_asked_for_and_a_person_has_let_it_pay() -> None:
+    def fate(standing: str) -> ReplayDecision:
+        old = payment(historical=True, standing=standing)
+        return decide_replay(old, None, claimed=True, include_failed=True, include_historical=True)
+
+    assert fate("used") is ReplayDecision.NEW
+    assert {fate("open"), fate("review")} == {ReplayDecision.HISTORICAL}
 
 
 def test_a_cursor_comes_back_as_it_was() -> None:

@@ -9,6 +9,7 @@ from daemon.core.errors import Refusal
 from daemon.core.json_values import dump
 from daemon.core.webhooks.body import forwarded
 from daemon.core.webhooks.rule_fields import PaymentFacts
+from daemon.flows.branches import commands
 from daemon.flows.branches import hub as hub_flow
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.wire import ErrorCode, TransactionStatus
@@ -104,19 +105,59 @@ async def test_a_person_at_the_hub_claims_a_payment(chain: Chain) -> None:
     assert caught.value.code is ErrorCode.PAYMENT_HANDED_UP
 
 
-async def test_a_branch_gives_up_no_history_that_its_chain_does_not_believe(chain: Chain) -> None:
+async def test_a_branch_gives_up_history_only_to_a_person_with_the_password(chain: Chain) -> None:
     shop = chain["kumasi"].shop
     order = await chain.hub.request(500_000)
     await shop.begin_chain(90_000)
     old = STARTED - timedelta(minutes=20)
-    await shop.read(mtn(500_000, "KOFI ANTWI BADU", 9_999_999, "food", ID, sent_at=old))
+    text = str(order.svc_code)
+    await shop.read(mtn(500_000, "KOFI ANTWI BADU", 9_999_999, text, ID, sent_at=old))
     await chain["kumasi"].settle()
-    for _again in range(2):
-        with pytest.raises(Refusal) as caught:
-            await chain.hub.reconcile(order.reference, ID)
-        assert caught.value.code is ErrorCode.BRANCH_ASKED
-        await chain["kumasi"].settle()
-        assert (await chain["kumasi"].payment(ID)).standing == "open"
+    with pytest.raises(Refusal) as caught:
+        await chain.hub.reconcile(order.reference, ID)
+    assert caught.value.code is ErrorCode.INVALID_PASSWORD
+    await chain["kumasi"].settle()
+    assert (await chain["kumasi"].payment(ID)).standing == "open"
+
+    with pytest.raises(Refusal) as caught:
+        await chain.hub.reconcile(order.reference, ID, confirmed=True)
+    assert caught.value.code is ErrorCode.BRANCH_ASKED
+    await chain["kumasi"].settle()
+    # It names the order's code, and pays it only when the person says so again.
+    assert (await chain["kumasi"].payment(ID)).standing == "handed"
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.PENDING
+    await chain.hub.reconcile(order.reference, ID, confirmed=True)
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
+
+
+async def test_a_branch_refuses_history_that_the_hub_claims_without_a_persons_word(
+    chain: Chain,
+) -> None:
+    shop = chain["kumasi"].shop
+    await shop.begin_chain(90_000)
+    old = STARTED - timedelta(minutes=20)
+    await shop.read(mtn(500_000, "KOFI ANTWI BADU", 9_999_999, "food", ID, sent_at=old))
+    payment = await chain["kumasi"].payment(ID)
+    command = {"id": "c1", "kind": "claim", "subject": payment.id, "by": "x", "body": {}}
+    assert await commands.claim(shop.env, command) == {"done": False, "why": "unconfirmed"}
+    assert (await chain["kumasi"].payment(ID)).standing == "open"
+
+
+async def test_history_that_the_hub_gives_back_pays_nothing_by_itself(chain: Chain) -> None:
+    shop = chain["kumasi"].shop
+    mine = await shop.request(500_000)
+    await shop.begin_chain(90_000)
+    old = STARTED - timedelta(minutes=20)
+    text = str(mine.svc_code)
+    await shop.read(mtn(500_000, "KOFI ANTWI BADU", 9_999_999, text, ID, sent_at=old))
+    payment = await chain["kumasi"].payment(ID)
+    claim = {
+        "id": "c1", "kind": "claim", "subject": payment.id, "by": "x", "body": {"vouched": True},
+    }  # fmt: skip
+    assert await commands.claim(shop.env, claim) == {"done": True}
+    await commands.release(shop.env, {**claim, "id": "c2", "kind": "release"})
+    assert (await chain["kumasi"].payment(ID)).standing == "open"
+    assert (await shop.transaction(mine.reference)).status is TransactionStatus.PENDING
 
 
 async def test_a_claim_is_refused_once_the_branch_used_the_payment(chain: Chain) -> None:

@@ -334,11 +334,14 @@ CASHIER = replace(OWNER, kind=CallerKind.BROWSER, role=Role.CASHIER)
 MANAGER = replace(CASHIER, role=Role.MANAGER)
 
 
-async def reconcile_as(shop: FakeShop, caller: Caller, reference: str) -> str:
+async def reconcile_as(
+    shop: FakeShop, caller: Caller, reference: str, *, confirmed: bool = False
+) -> str:
     """Reconcile as this caller; return the outcome in one word."""
+    request = ReconcileRequest(ID, confirmed=confirmed)
     try:
         answer = await reconcile.reconcile(
-            shop.env, caller, reference, ReconcileRequest(ID), request_id="r", idempotency=None
+            shop.env, caller, reference, request, request_id="r", idempotency=None
         )
     except Refusal as refused:
         return refused.code
@@ -357,34 +360,52 @@ async def with_history(shop: FakeShop) -> FakeShop:
 
 
 @pytest.mark.parametrize(
-    ("caller", "outcome"),
+    ("caller", "confirmed", "outcome"),
     [
-        (KEY, ErrorCode.NO_MATCHING_TRANSACTION),
-        (CASHIER, ErrorCode.NO_MATCHING_TRANSACTION),
-        (MANAGER, "SUCCESS"),
-        (OWNER, "SUCCESS"),
+        (KEY, False, ErrorCode.SESSION_REQUIRED),
+        (KEY, True, ErrorCode.SESSION_REQUIRED),
+        (CASHIER, True, ErrorCode.ROLE_REQUIRED),
+        (MANAGER, False, ErrorCode.INVALID_PASSWORD),
+        (MANAGER, True, "SUCCESS"),
+        (OWNER, False, ErrorCode.INVALID_PASSWORD),
+        (OWNER, True, "SUCCESS"),
     ],
 )
-async def test_only_who_may_decide_about_forgeries_uses_history_that_the_chain_does_not_believe(
-    with_history: FakeShop, caller: Caller, outcome: str
+@pytest.mark.parametrize("check", ["review", "off"])
+async def test_history_is_reconciled_only_by_a_person_with_the_password(
+    with_history: FakeShop, caller: Caller, confirmed: bool, outcome: str, check: str
 ) -> None:
-    request = await with_history.request(500_000)
-    assert await reconcile_as(with_history, caller, request.reference) == outcome
-
-
-async def test_a_program_uses_history_once_the_chain_believes_it(with_history: FakeShop) -> None:
-    request = await with_history.request(500_000)
-    before = STARTED - timedelta(minutes=25)
-    gap = mtn(9_409_999, "KOFI ANTWI BADU", 9_499_999, "x", "93214500000", sent_at=before)
-    assert await reconcile_as(with_history, KEY, request.reference) == "NO_MATCHING_TRANSACTION"
-    await with_history.read(gap)
-    assert await reconcile_as(with_history, KEY, request.reference) == "SUCCESS"
-
-
-async def test_without_the_check_of_balances_a_program_uses_all_history(
-    with_history: FakeShop,
-) -> None:
-    config = replace(with_history.env.config, trust=Trust(balance_check="off"))
+    config = replace(with_history.env.config, trust=Trust(balance_check=check))
     with_history.env = replace(with_history.env, config=config)
     request = await with_history.request(500_000)
+    reference = request.reference
+    assert await reconcile_as(with_history, caller, reference, confirmed=confirmed) == outcome
+    asked = ReconcileRequest(ID)
+    needs = await reconcile.needs_password(with_history.env, caller, reference, asked, None)
+    assert needs is (caller is not KEY and outcome != "SUCCESS")
+
+
+async def test_history_that_the_chain_believes_still_needs_the_password(
+    with_history: FakeShop,
+) -> None:
+    request = await with_history.request(500_000)
+    before = STARTED - timedelta(minutes=25)
+    await with_history.read(
+        mtn(9_409_999, "KOFI ANTWI BADU", 9_499_999, "x", "93214500000", sent_at=before)
+    )
+    assert await reconcile_as(with_history, KEY, request.reference) == "SESSION_REQUIRED"
+
+
+async def test_history_of_another_network_never_stands_in_the_way_of_a_live_payment(
+    with_history: FakeShop,
+) -> None:
+    request = await with_history.request(500_000)
+    await with_history.env.store.write(
+        lambda tx: tx.run("UPDATE payments SET provider = 'momo_telecel'")
+    )
+    now = mtn(500_000, "ESI", 590_000, "food", ID)
+    await with_history.read(now)
+    await with_history.env.store.write(
+        lambda tx: tx.run("UPDATE payments SET standing = 'open' WHERE provider = 'momo_mtn'")
+    )
     assert await reconcile_as(with_history, KEY, request.reference) == "SUCCESS"

@@ -15,10 +15,12 @@ from daemon.core.messages.message_json import reasons_of
 from daemon.core.model import Delivery, Event, Message, Payment, Review
 from daemon.core.names import provider_name
 from daemon.core.payments import timeline
+from daemon.core.payments.reviews import is_history
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.pages.webhooks.common import name_of
 from daemon.dash.parts import listing, of_branches
+from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice
 from daemon.dash.parts.message_text import actor_name, sms_text
 from daemon.dash.parts.order import masked
@@ -113,13 +115,16 @@ async def reconcile(visit: Visit) -> Outcome:
     request = ReconcileRequest(
         payment.telco_id_as_read, payment.amount_minor, provider=payment.provider
     )
+    sure = await vouched(visit, reference or typed, request)
+    if sure is None:
+        return await show_one(visit)
     try:
         # A text that is no reference at all is refused by the flow too.
         await reconcile_flow.reconcile(
             visit.env,
             visit.caller,
             reference or typed,
-            request,
+            sure,
             request_id=visit.meta.request_id,
             idempotency=visit.idempotency,
         )
@@ -165,6 +170,7 @@ async def show_one(visit: Visit) -> Shown:
             "maybe": found.maybe,
             "decision": found.decision,
             "typed": visit.form.get("order", ""),
+            "history": is_history(payment, found.message) and visit.may(Operation.DECIDE_FORGERY),
             "may_reconcile": payment.standing != "used"
             and payment.reversed_at is None
             and visit.may(Operation.RECONCILE),

@@ -17,6 +17,7 @@ from daemon.core.payments import timeline
 from daemon.core.payments.checkout import Facts
 from daemon.core.payments.replacement import replacement_of
 from daemon.dash.parts import listing, of_branches
+from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name
 from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, state_of, time_left
@@ -215,12 +216,15 @@ async def reconcile(visit: Visit) -> Outcome:
         await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
         visit.fail(FieldError("transaction_id", "invalid", visit.words("reconcile_wrong")))
         return await show_one(visit)
+    request = await vouched(visit, visit.places["id"], ReconcileRequest(telco_id, notes=notes))
+    if request is None:
+        return await show_one(visit)
     try:
         await reconcile_flow.reconcile(
             visit.env,
             visit.caller,
             visit.places["id"],
-            ReconcileRequest(telco_id, notes=notes),
+            request,
             request_id=visit.meta.request_id,
             idempotency=visit.idempotency,
         )
