@@ -69,10 +69,10 @@ class Connectivity:
                 self._urls[host] = url
                 self._watch.know(host)
 
-    def is_held(self) -> Callable[[str], bool]:
-        """Return a function that tests whether deliveries to a URL are held back, as of now."""
-        held = self._watch.held()
-        return lambda url: bool(held) and _host(url) in held
+    def held(self) -> list[str]:
+        """Return the beginnings of the (normalised) addresses to which deliveries are held back now."""
+        hosts = [f"[{host}]" if ":" in host else host for host in self._watch.held()]
+        return [f"https://{host}{end}" for host in hosts for end in "/:"]
 
     async def judge(self, url: str, outcome: Outcome, began: float) -> Link:
         """Return the evidence whether our own connection caused a failed attempt; probe other hosts if necessary.

@@ -1,34 +1,33 @@
-"""Worker pool over the outbox: sends due deliveries, and new ones at once.
+"""Worker pool over the outbox: sends due deliveries, and new ones at once (docs/deliveries.md).
 
 The loop works in turns. A turn records the attempts that ended since the last turn and leases the next due deliveries,
-in one commit; then the new attempts start, and only then the results are logged. Between two turns, the commit that
-queues deliveries also leases them. A worker sends the leased deliveries of its endpoint's queue (`delivery_lanes`), so a
-fast receiver does not wait for a commit between two posts.
+in one commit; then the new attempts start, and only then the results are logged. A worker sends the leased deliveries of
+its queue. For a fast receiver more are leased than there are places, so that it does not wait for a commit between two
+posts.
 """
 
 import asyncio
 import contextlib
-from collections import Counter
+from collections import Counter, deque
 from itertools import chain
 from typing import Final
 
 from msgspec import Struct
 
 from daemon.core.errors import Unavailable
-from daemon.core.limits import SECOND_US
+from daemon.core.limits import LEASE_US, SECOND_US
 from daemon.core.webhooks.delivery import AttemptResult, Decision, RetryPolicy, classify
-from daemon.core.webhooks.fair_queue import QueueKey, bulk_worker_limit, mark_served
+from daemon.core.webhooks.fair_queue import QueueKey, mark_served, most_behind
 from daemon.env import Env
 from daemon.flows.upkeep import notices
 from daemon.flows.webhooks import deliver
 from daemon.loops.connectivity import Connectivity, connection_probe
-from daemon.loops.delivery_lanes import PREFETCH_S, EndpointQueues
 from daemon.runtime.log import Log
 from daemon.sender.connect import HostProbe
 from daemon.sender.targets import Target
-from daemon.store.webhooks import deliveries, endpoints
+from daemon.store.webhooks import deliveries, endpoints, leasing
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
+from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, Due, Workers
 from daemon.wire import DeliveryStatus
 from parsers.masking import describe_error
 
@@ -51,6 +50,15 @@ WORKER_SLICE_S: Final = 0.1
 
 STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than the time limit of an attempt."""
+
+FAST_US: Final = 15_000
+"""A receiver whose last answer took no longer gets up to `BATCH` deliveries with one lease: 0.25 s of work."""
+
+GIVE_UP_S: Final = 0.35
+"""A worker that has to change to another endpoint sends what is leased for no longer than this."""
+
+QUEUED_US_MAX: Final = 20 * SECOND_US
+"""A delivery leased longer ago is not started: the lease (60 s) must outlast the attempt (15 s)."""
 
 
 class WorkerState(Struct):
@@ -93,7 +101,10 @@ class DeliverLoop:
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], WorkerState] = {}
         self._served: dict[QueueKey, int] = {}
-        self._queues = EndpointQueues()
+        self._fast: set[QueueKey] = set()
+        """Queues whose last attempt was answered within `FAST_US`."""
+        self._queues: dict[QueueKey, deque[Leased]] = {}
+        """The leased deliveries that no worker has begun."""
         self._ended: list[EndedAttempt] = []
         self._unsent: list[Leased] = []
         self._unlogged: list[tuple[EndedAttempt, Decision]] = []
@@ -117,7 +128,7 @@ class DeliverLoop:
         forget = self._env.store.subscribe(endpoints.TOPIC, self._endpoints_changed)
         minding = asyncio.create_task(self._link.watch_outage())
         try:
-            await self._env.store.write(deliveries.release_leases)
+            await self._env.store.write(leasing.release_all)
             self._link.know(await deliver.receiver_addresses(self._env))
             if await notices.is_outage_open(self._env):
                 self._link.was_down()
@@ -126,7 +137,9 @@ class DeliverLoop:
                 self._env.heartbeat(WORKER)
                 wait_s = await self._turn()
                 self._env.heartbeat(WORKER, wait_s)
-                await self._wait(wait_s)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(wait_s):
+                        await self._wake.wait()
         finally:
             unsubscribe()
             forget()
@@ -147,34 +160,10 @@ class DeliverLoop:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        self._unsent += self._queues.drop_all()
+        self._endpoints_changed()
         with contextlib.suppress(Unavailable):
             await self._write(NO_WORKERS)
         await self._sender.aclose()
-
-    async def _wait(self, wait_s: float) -> None:
-        """Wait until there is something to do; meanwhile the first commit that queues deliveries also leases them."""
-        leasing = deliver.lease_when_queued(self._env, self._free_workers())
-        leasing.add_done_callback(self._leased)
-        try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait_s):
-                    await self._wake.wait()
-        finally:
-            is_over = deliver.do_not_lease(self._env)
-        if not is_over:
-            await asyncio.wait([leasing])  # the next turn must know these attempts
-
-    def _leased(self, leasing: asyncio.Future[Due]) -> None:
-        if leasing.cancelled() or leasing.exception() is not None:
-            return  # a turn follows, and reports it
-        due = leasing.result()
-        if self._stopping:
-            self._unsent += due.leased
-            return
-        self._start(due)
-        if due.next_at is not None:
-            self._wake.set()
 
     async def _turn(self) -> float:
         """Record ended attempts, start due ones, and return the time to sleep in seconds."""
@@ -185,7 +174,9 @@ class DeliverLoop:
                 self._returned = False
                 self._log.info("deliver.link_is_back")
             await deliver.release_when_time_is_known(self._env)
-            await self._look_for_key()
+            if self._locked and not await self._is_locked():
+                await deliver.release_locked(self._env)
+                self._locked = False
             due = await self._write(self._free_workers())
         except Unavailable as error:
             self._log.warning("deliver.unavailable", why=error.why)
@@ -203,11 +194,6 @@ class DeliverLoop:
         wait_s = (due.next_at - self._env.clock.now_us()) / SECOND_US
         return min(max(wait_s, 0.05), REREAD_S)
 
-    async def _look_for_key(self) -> None:
-        if self._locked and not await self._is_locked():
-            await deliver.release_locked(self._env)
-            self._locked = False
-
     def _free_workers(self) -> Workers:
         if self._stopping or self._locked:
             return NO_WORKERS  # without the key no attempt can be made
@@ -215,12 +201,22 @@ class DeliverLoop:
             limit=self._workers - len(self._running),
             per_endpoint=self._per_endpoint,
             running=self._busy(),
-            backlog=self._behind(in_bulk=False),
+            backlog=self._behind().count(False),
             served=dict(self._served),
-            held=self._link.is_held(),
-            ahead=self._queues.ahead(self._busy(), self._going_on()),
+            held=self._link.held(),
+            ahead=self._ahead(),
             in_flight=self._in_flight(),
         )
+
+    def _ahead(self) -> dict[QueueKey, int]:
+        """Return how many deliveries may be leased ahead: for fast receivers, unless their workers are ending."""
+        busy, has_free = self._busy(), len(self._running) < self._workers
+        going_on = {place.key for place in self._running.values() if not place.is_ending}
+        return {
+            key: BATCH - len(self._queues.get(key, ()))
+            for key in self._fast
+            if key in going_on or (has_free and key not in busy)
+        }
 
     def _in_flight(self) -> dict[int, int]:
         """Return the end of the lease of each delivery that another turn must not lease, by `seq`."""
@@ -228,7 +224,7 @@ class DeliverLoop:
         ended = [one.leased for one in self._ended]
         return {
             one.delivery.seq: one.delivery.leased_until or 0
-            for one in chain(sending, ended, self._unsent, self._queues.all())
+            for one in chain(sending, ended, self._unsent, *self._queues.values())
         }
 
     async def _write(self, workers: Workers) -> Due | None:
@@ -258,43 +254,47 @@ class DeliverLoop:
 
     async def _write_singly(self, ended: list[EndedAttempt], unsent: list[Leased]) -> None:
         """Record attempts one by one after the common commit failed; the leases of the rest expire."""
-        for leased in unsent:
+        singly: list[tuple[list[EndedAttempt], list[Leased]]] = [([], [one]) for one in unsent]
+        singly += [([one], []) for one in ended]
+        for mine, back in singly:
             try:
-                await deliver.turn(self._env, unsent=[leased])
+                written = await deliver.turn(self._env, ended=mine, unsent=back)
             except Unavailable:
-                self._unsent.append(leased)
+                self._ended += mine
+                self._unsent += back
             except Exception as error:  # noqa: BLE001 -- as above
+                leased = mine[0].leased if mine else back[0]
                 self._log.error(
                     "deliver.fault", delivery=leased.delivery.id, error=describe_error(error)
                 )
-        for one in ended:
-            try:
-                written = await deliver.turn(self._env, ended=[one])
-            except Unavailable:
-                self._ended.append(one)
-            except Exception as error:  # noqa: BLE001 -- as above
-                self._log.error(
-                    "deliver.fault", delivery=one.leased.delivery.id, error=describe_error(error)
-                )
             else:
-                self._unlogged += zip([one], written.decisions, strict=True)
+                self._unlogged += zip(mine, written.decisions, strict=True)
         self._log_attempts()
 
     def _start(self, due: Due) -> None:
-        self._queues.add(due.leased, self._env.clock.monotonic())
+        for one in due.leased:
+            key = one.endpoint.id, one.delivery.bulk
+            self._queues.setdefault(key, deque()).append(one)
         for key in due.places:
             self._begin(key)
-        # A worker may have finished its queue while more was leased for it: start a new worker.
-        busy = self._busy()
-        for key in self._queues.waiting():
-            if key not in busy:
+        for key, queue in list(self._queues.items()):
+            # A worker may have finished its queue while more was leased for it, and a place may be free beside it.
+            if queue and (key not in self._busy() or self._has_place(key)):
                 self._begin(key)
 
+    def _has_place(self, key: QueueKey) -> bool:
+        """Return whether one more worker may take live deliveries that were leased ahead."""
+        busy = self._busy()
+        taken = busy[key[0], False] + busy[key[0], True]
+        is_free = len(self._running) < self._workers and taken < self._per_endpoint
+        return is_free and not self._is_behind(key)
+
     def _begin(self, key: QueueKey) -> None:
-        place = WorkerState(key, self._queues.is_behind(key))
+        place = WorkerState(key, self._is_behind(key))
         task = asyncio.create_task(self._work(place))
         self._running[task] = place
         mark_served(self._served, key)
+        self._fast &= self._served.keys()
         task.add_done_callback(self._finished)
 
     def _log_attempts(self) -> None:
@@ -336,16 +336,12 @@ class DeliverLoop:
 
     def _endpoints_changed(self) -> None:
         """Return all unstarted leases: an endpoint may be paused, or have a new address."""
-        self._unsent += self._queues.drop_all()
+        for key in list(self._queues):
+            self._return(key)
         self._wake.set()
 
-    def _record_soon(self) -> None:
-        if self._recording is None:
-            self._recording = asyncio.get_running_loop().call_later(RECORD_S, self._record_now)
-
-    def _record_now(self) -> None:
-        self._recording = None
-        self._wake.set()
+    def _return(self, key: QueueKey) -> None:
+        self._unsent += self._queues.pop(key, ())
 
     async def _work(self, place: WorkerState) -> None:
         key = place.key
@@ -355,46 +351,50 @@ class DeliverLoop:
         while (leased := await self._next(key)) is not None:
             place.is_behind, place.sending = leased.is_behind, leased
             if not await self._attempt(leased, opened):
-                self._queues.failed(key[0])
-                self._unsent += self._queues.drop(key)
+                self._fast.discard(key)
+                self._return(key)
                 return
             # Leased deliveries are sent first: to return and lease them again costs as much as to lease and record them.
             took_s = clock.monotonic() - place_began
             place.is_ending = took_s > WORKER_SLICE_S and self._is_crowded(place)
-            if self._stopping or (place.is_ending and took_s > WORKER_SLICE_S + PREFETCH_S):
+            if self._stopping or (place.is_ending and took_s > GIVE_UP_S):
                 break
-            if not place.is_ending and self._queues.needs_prefetch(key):
-                self._wake.set()
+            is_low = len(self._queues.get(key, ())) * 2 < BATCH
+            if is_low and key in self._fast and not place.is_ending:
+                self._wake.set()  # lease more before the queue is empty
         if self._busy()[key] == 1:
-            self._unsent += self._queues.drop(key)
+            self._return(key)
 
     def _busy(self) -> Counter[QueueKey]:
         return Counter(place.key for place in self._running.values())
 
-    def _going_on(self) -> set[QueueKey]:
-        return {place.key for place in self._running.values() if not place.is_ending}
+    def _is_behind(self, key: QueueKey) -> bool:
+        """Return whether the next delivery of a queue has lower priority than live ones."""
+        queue = self._queues.get(key)
+        return key[1] or (queue is not None and len(queue) > 0 and queue[0].is_behind)
 
-    def _behind(self, *, in_bulk: bool) -> int:
-        """Count the workers that send with lower priority than live: bulk resends, or a backlog."""
-        places = self._running.values()
-        return sum(place.is_behind and place.key[1] == in_bulk for place in places)
+    def _behind(self) -> list[bool]:
+        """Return of each worker that sends with lower priority than live whether it sends bulk; else it sends a backlog."""
+        return [place.key[1] for place in self._running.values() if place.is_behind]
 
     def _is_crowded(self, place: WorkerState) -> bool:
-        """Return whether all workers allowed for this priority are busy; below live there are fewer (`core.pacing`)."""
-        behind = self._behind(in_bulk=True) + self._behind(in_bulk=False)
-        full_up = place.is_behind and behind >= bulk_worker_limit(self._workers)
+        """Return whether all workers allowed for this priority are busy; below live there are fewer."""
+        full_up = place.is_behind and len(self._behind()) >= most_behind(self._workers)
         return full_up or len(self._running) >= self._workers
 
     async def _next(self, key: QueueKey) -> Leased | None:
         """Return the next delivery: a live one at once, others when no live one is in progress."""
-        if self._queues.is_behind(key):
+        if self._is_behind(key):
             await self._env.yield_to_live()
-        if self._stopping:
+        queue = self._queues.get(key)
+        if self._stopping or not queue:
             return None
-        now = self._env.clock.monotonic()
-        leased = self._queues.take(key, now)
-        if leased is not None and not leased.is_behind:
-            self._env.live_priority.step(now)
+        leased_at = (queue[0].delivery.leased_until or 0) - LEASE_US
+        if self._env.clock.now_us() - leased_at > QUEUED_US_MAX:
+            return None
+        leased = queue.popleft()
+        if not leased.is_behind:
+            self._env.live_priority.step(self._env.clock.monotonic())
         return leased
 
     async def _attempt(self, leased: Leased, opened: dict[str, str]) -> bool:
@@ -415,8 +415,10 @@ class DeliverLoop:
         unit = 0.0 if arrived else self._env.entropy.unit()  # no retry after a 2xx, so no jitter
         now = self._env.clock.now_us()
         self._ended.append(EndedAttempt(leased, outcome, link, self._policy, now, unit))
-        self._record_soon()
+        if self._recording is None:
+            self._recording = asyncio.get_running_loop().call_later(RECORD_S, self._wake.set)
         if not arrived:
             return False
-        self._queues.answered(leased.endpoint.id, outcome.duration_us)
+        key = leased.endpoint.id, leased.delivery.bulk
+        (self._fast.add if outcome.duration_us <= FAST_US else self._fast.discard)(key)
         return True

@@ -1,25 +1,27 @@
 """The lines of the shop: whether each can receive now, and the status of each phone with its SIMs and their numbers."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from daemon.core.lines import readiness, receiving
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.lines.receiving import Line
 from daemon.core.messages.line_history import unaccounted
-from daemon.core.model import Device, PaymentMethod, Sim
-from daemon.store.engine import Reader, Tx
+from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
 from daemon.store.messages import balances
 from daemon.wire import Mode
 
-_TABLES: Final = ("devices", "sims", "payment_methods")
-
 
 def read_lines(reader: Reader, phones: Iterable[ModemHealth], now: int) -> list[Line]:
     """Return the live lines; `phones` is the current state of the ports."""
-    rows = reader.shared(_rows, *_TABLES) if isinstance(reader, Tx) else _rows(reader)
-    return receiving.judge(*rows, phones, now)
+    return receiving.judge(
+        devices.known(reader),
+        devices.sims_in_phones(reader),
+        payment_methods.in_use(reader),
+        phones,
+        now,
+    )
 
 
 def line_status(
@@ -42,11 +44,3 @@ def line_status(
     lines = receiving.judge(known, sims, methods, phones, now)
     found = readiness.with_problems(found, receiving.with_devices(known, phones))
     return receiving.with_receiving(found, lines, receiving.overall(lines, phones, now))
-
-
-def _rows(reader: Reader) -> tuple[list[Device], list[Sim], list[PaymentMethod]]:
-    return (
-        devices.known(reader),
-        devices.sims_in_phones(reader),
-        payment_methods.in_use(reader),
-    )

@@ -8,7 +8,6 @@ its own, and one `fdatasync`. A caller gets its result only after that COMMIT, s
 
 import asyncio
 import contextlib
-import functools
 import queue
 import sqlite3
 import threading
@@ -103,23 +102,20 @@ class Reader:
 class Tx(Reader):
     """The database transaction of one job. Valid only while the job runs."""
 
-    __slots__ = ("_last", "_shared", "topics")
+    __slots__ = ("_last", "topics")
 
-    def __init__(self, connection: Any, last: "_Last", shared: "_Shared | None" = None) -> None:
+    def __init__(self, connection: Any, last: "_Last") -> None:
         super().__init__(connection)
         self.topics: set[str] = set()
         self._last = last
-        self._shared = {} if shared is None else shared
 
     def run(self, sql: str, params: Params | None = None) -> int:
         """Execute one statement and return the number of changed rows."""
-        self._drop_shared(sql)
         return int(self._connection.execute(sql, params or {}).rowcount)
 
     def run_for_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute one statement for each row of values: faster than one long statement where a server reads it."""
         if rows:
-            self._drop_shared(sql)
             self._connection.executemany(sql, rows)
 
     def insert_rows(self, table: str, names: Sequence[str], rows: Rows, conflict: str) -> None:
@@ -129,7 +125,6 @@ class Tx(Reader):
         """
         if not rows:
             return
-        self._drop_shared(table)
         if self.is_postgresql:
             self._connection.insert_rows(table, names, rows, conflict)
         else:
@@ -139,29 +134,12 @@ class Tx(Reader):
 
     def add(self, sql: str, params: Params) -> int:
         """Insert one row and return its `seq`. In SQLite, RETURNING would make the insert a sixth slower."""
-        self._drop_shared(sql)
         if self.is_postgresql:
             row = self._connection.execute(f"{sql} RETURNING seq", params).fetchone()
             return int(row[0])
         seq: int | None = self._connection.execute(sql, params).lastrowid
         assert seq is not None, "it inserted a row"
         return seq
-
-    def shared(self, read: Callable[[Reader], T], *tables: str) -> T:
-        """Return `read(self)`, read once for all jobs of this commit, until one of them writes to these tables.
-
-        `read` selects from no other tables, and takes nothing but the reader. After each statement other threads may
-        run, so 30 jobs that read the same rows would each wait for several turns.
-        """
-        if read not in self._shared:
-            self._shared[read] = tables, read(self)
-        found: T = self._shared[read][1]
-        return found
-
-    def _drop_shared(self, sql: str) -> None:
-        for read, (tables, _found) in list(self._shared.items()):
-            if _mentions(sql, tables):
-                del self._shared[read]
 
     def write_last(self, write: "Callable[[Tx, Rows], None]", rows: Rows) -> None:
         """Let `write` write these rows at the end of the commit, together with those of the other jobs.
@@ -180,17 +158,9 @@ class Tx(Reader):
         self.topics.add(topic)
 
 
-@functools.lru_cache(maxsize=1024)
-def _mentions(sql: str, tables: tuple[str, ...]) -> bool:
-    """Return whether a statement may write to one of these tables. Any mention counts: reading again is harmless."""
-    return any(table in sql for table in tables)
-
-
 SQLITE: Final = SqliteFile("")
 _Last = list[tuple[Callable[[Tx, Rows], None], Rows]]
 """Rows that the jobs of one commit postpone to its end."""
-_Shared = dict[Callable[[Reader], Any], tuple[tuple[str, ...], Any]]
-"""Results that the jobs of one commit have read with `Tx.shared`, with their tables."""
 
 
 _Connections: TypeAlias = "queue.SimpleQueue[Any]"
@@ -233,8 +203,6 @@ class Store:
         self.version = 0
         self._writer: Any = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._waiting: dict[str, _Job] = {}
-        """The job of each topic that waits for a commit which wakes it (`write_with_next`)."""
         self._closed = False
         self._listeners: list[tuple[str, asyncio.AbstractEventLoop, Callable[[], None]]] = []
         self._reader_connections: list[Any] = []
@@ -390,21 +358,6 @@ class Store:
         self._jobs.put(_Job(job, loop, future))
         return await future
 
-    def write_with_next(self, topic: str, job: Callable[[Tx], T]) -> "asyncio.Future[T]":
-        """Run `job` at the end of the next commit that wakes `topic`, in its transaction; return its result to be.
-
-        Its success stands for the wake, so the topic's subscribers are not called. It waits for any time; a topic has one
-        such job, and `take_back` ends its wait.
-        """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._waiting[topic] = _Job(job, loop, future)
-        return future
-
-    def take_back(self, topic: str) -> bool:
-        """End the wait of this topic's job; False if a commit has begun it, so that its result has come or will come."""
-        return self._waiting.pop(topic, None) is not None
-
     async def read(self, job: Callable[[Reader], T]) -> T:
         """Run `job` on a read-only connection, in one snapshot, and return its result.
 
@@ -515,16 +468,12 @@ class Store:
     def _commit(self, connection: Any, group: list[_Job]) -> None:
         """Run the jobs in one transaction; afterwards each has its result or its error."""
         last: _Last = []
-        shared: _Shared = {}
         changes = self._database.changes(connection)
         try:
             self._database.check_in_place()
             connection.execute("BEGIN IMMEDIATE")
             for job in group:
-                run_job(
-                    connection, job, last, shared, alone=len(group) == 1, database=self._database
-                )
-            self._run_waiting(connection, group, last, shared)
+                run_job(connection, job, last, alone=len(group) == 1, database=self._database)
             if connection.in_transaction:
                 _write_last(connection, last)
                 connection.execute("COMMIT")
@@ -542,22 +491,6 @@ class Store:
             for job in group:
                 job.error = job.error or refused
                 job.topics.clear()
-
-    def _run_waiting(
-        self, connection: Any, group: list[_Job], last: _Last, shared: _Shared
-    ) -> None:
-        """Run the jobs that wait for a topic which a job of this commit wakes; they join the group."""
-        if not self._waiting:
-            return
-        for topic in set[str]().union(*(job.topics for job in group)):
-            waiting = self._waiting.pop(topic, None)
-            if waiting is None:
-                continue
-            group.append(waiting)
-            run_job(connection, waiting, last, shared, alone=False, database=self._database)
-            if waiting.error is None:
-                for job in group:
-                    job.topics.discard(topic)
 
     def _noted(self, error: Exception) -> Exception:
         """Return the error for the callers; remember it if the disk or the file is the cause."""
@@ -624,13 +557,12 @@ def run_job(
     connection: Any,
     job: _Job,
     last: _Last,
-    shared: _Shared,
     *,
     alone: bool,
     database: Database = SQLITE,
 ) -> None:
     """Run one job of a commit; afterwards it has its result or its error."""
-    tx, before = Tx(connection, last, shared), len(last)
+    tx, before = Tx(connection, last), len(last)
     if not alone:
         connection.execute("SAVEPOINT job")
     try:
@@ -643,7 +575,6 @@ def run_job(
             raise  # it concerns every job
         job.error = _as_refusal(error, database)
         del last[before:]
-        shared.clear()  # it may contain reads of rows that are rolled back now
         if connection.in_transaction:
             connection.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     if not alone and connection.in_transaction:

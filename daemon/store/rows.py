@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeVar, get_args, get_type_hints
 
+import msgspec
 from msgspec import Struct, field
 
 from daemon.core.messages.message_json import all_fields
@@ -227,6 +228,11 @@ def _listed(count: int) -> str:
 @functools.lru_cache(maxsize=256)
 def _table(count: int, width: int) -> str:
     return ", ".join([f"({_listed(width)})"] * count)
+
+
+def json_rows(rows: Sequence[object]) -> str:
+    """Return rows or members as the JSON array that a statement reads with `json_each`, however many they are."""
+    return msgspec.json.encode(rows).decode()
 
 
 class Conditions(Struct):

@@ -1,12 +1,14 @@
 """Single steps of the delivery of webhooks, which the daemon does many at a time in `deliver.turn`."""
 
+from collections.abc import Collection, Mapping
+
 from daemon.core.webhooks.delivery import Decision, Link, Outcome, RetryPolicy
-from daemon.core.webhooks.fair_queue import Running
+from daemon.core.webhooks.fair_queue import QueueKey, Running
 from daemon.env import Env
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import attempts
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import NO_PREFETCH, Due, IsSuspended, Prefetch, Workers
+from daemon.store.webhooks.leasing import Due, Workers
 
 
 async def lease(
@@ -15,11 +17,11 @@ async def lease(
     limit: int,
     per_endpoint: int,
     running: Running,
-    held: IsSuspended = lambda _url: False,
-    ahead: Prefetch = NO_PREFETCH,
+    held: Collection[str] = (),
+    ahead: Mapping[QueueKey, int] | None = None,
 ) -> Due:
     """Lease the deliveries that are due now, oldest first; arguments as for `Workers`."""
-    workers = Workers(limit, per_endpoint, running, held=held, ahead=ahead)
+    workers = Workers(limit, per_endpoint, running, held=held, ahead=ahead or {})
     return (await deliver.turn(env, workers=workers)).due
 
 

@@ -29,7 +29,6 @@ from daemon.runtime.secrets import Vault
 from daemon.steps.intake import Ingested
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load_all
-from daemon.store.webhooks import bodies
 from tests.fakes import new_database
 from tests.fakes.chain import begin_chain
 from tests.fakes.clock import FakeClock
@@ -184,8 +183,13 @@ class FakeShop:
         """Return the bodies of deliveries, in the order in which they were queued."""
 
         def job(reader: Reader) -> list[str]:
-            seqs = [row[0] for row in reader.all(f"SELECT seq FROM deliveries WHERE {where}")]
-            return [body.decode() for _seq, body in sorted(bodies.of(reader, seqs).items())]
+            return [
+                row[0]
+                for row in reader.all(
+                    "SELECT b.body FROM deliveries JOIN delivery_bodies b ON b.delivery_seq = seq "
+                    f"WHERE {where} ORDER BY seq"
+                )
+            ]
 
         return await self.env.store.read(job)
 

@@ -11,7 +11,7 @@ from tests.fakes.each import each
 ROOT = Path(__file__).resolve().parents[2]
 STORE = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "daemon/store").rglob("*.py"))
 ONLY_SQLITE = re.compile(
-    r"\b(?:IFNULL|GROUP_CONCAT|STRFTIME|DATETIME|JULIANDAY|UNIXEPOCH|TOTAL|IIF|INSTR|PRINTF|JSON_EACH)\s*\("
+    r"\b(?:IFNULL|GROUP_CONCAT|STRFTIME|DATETIME|JULIANDAY|UNIXEPOCH|TOTAL|IIF|INSTR|PRINTF)\s*\("
     r"|\bINSERT OR\b|\bREPLACE INTO\b|\bGLOB\b|\bNOCASE\b|\bROWID\b|\bWITHOUT ROWID\b",
     re.IGNORECASE,
 )

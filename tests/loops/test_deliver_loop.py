@@ -21,7 +21,7 @@ from daemon.runtime.log import Log
 from daemon.store.engine import Tx
 from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.attempts import EndedAttempt
-from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
+from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, Due, Workers
 from daemon.wire import DeliveryStatus
 from tests.fakes import outbox
 from tests.fakes.receipts import mtn
@@ -101,19 +101,73 @@ async def test_a_new_delivery_goes_out_at_once(shop: FakeShop) -> None:
         assert len(posts) == 1
 
 
-async def test_the_commit_that_queues_a_delivery_also_leases_it(shop: FakeShop) -> None:
+async def leased_now(shop: FakeShop) -> int:
+    return sum(row.leased_until is not None for row in await shop.rows(Delivery, "deliveries"))
+
+
+@pytest.mark.parametrize(("took_us", "count"), [(15_000, BATCH + 2), (15_001, 2)])
+async def test_a_fast_receiver_gets_a_batch_with_one_lease_and_a_slow_one_its_places(
+    shop: FakeShop, took_us: int, count: int
+) -> None:
     await add_endpoint(shop, "e1")
-    sender = FakeSender(lambda url: answered(200), [])
-    sender.gate = asyncio.Event()
+    posts: list[str] = []
+    sender = FakeSender(lambda url: replace(answered(200), duration_us=took_us), posts)
     async with at_work(DeliverLoop(shop.env, sender, Log(io.StringIO()))):
-        await asyncio.sleep(0.1)  # its first turn
-        before = shop.env.store.version
         await owe(shop, 1)
-        (row,) = await shop.rows(Delivery, "deliveries")
-        assert row.leased_until is not None
-        assert shop.env.store.version == before + 1
+        await all_delivered(shop)
+        sender.gate = asyncio.Event()
+        for number in range(30):
+            await owe(shop, 1, 1 + number)
+
+        async def are_leased() -> bool:
+            return await leased_now(shop) == count
+
+        await until(are_leased)
+        assert len(posts) == 1 + 2
         sender.gate.set()
         await all_delivered(shop)
+    assert len(posts) == len(set(posts)) == 31
+
+
+async def test_a_place_that_becomes_free_takes_what_was_leased_ahead_for_a_busy_one(
+    tmp_path: Path,
+) -> None:
+    shop = await FakeShop.make(tmp_path, Config(webhooks=Webhooks(workers=2)))
+    for endpoint_id in ("quick", "other"):
+        await add_endpoint(shop, endpoint_id)
+    gates = {"quick": asyncio.Event(), "other": asyncio.Event()}
+    hosts: list[str] = []
+
+    class Gated(FakeSender):
+        async def post(self, url: str, headers: Any, body: bytes) -> Outcome:
+            host = url.removeprefix("https://").partition(".")[0]
+            hosts.append(host)
+            await gates[host].wait()
+            return await super().post(url, headers, body)
+
+    async def sent(count: int) -> None:
+        async def have_come() -> bool:
+            return hosts.count("quick") == count
+
+        await until(have_come)
+
+    async with at_work(
+        DeliverLoop(shop.env, Gated(lambda url: answered(200), []), Log(io.StringIO()))
+    ):
+        gates["quick"].set()
+        gates["other"].set()
+        await owe(shop, 1)
+        await all_delivered(shop)
+        for gate in gates.values():
+            gate.clear()
+        await owe(shop, 3, 1)
+        # One worker each: what the quick one's receiver is owed is leased, and waits for its only worker.
+        await sent(2)
+        gates["other"].set()
+        await sent(3)
+        gates["quick"].set()
+        await all_delivered(shop)
+    shop.close()
 
 
 @pytest.mark.parametrize("others", [1, 3])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
 from daemon.core.errors import Unavailable
-from daemon.store.engine import Reader, Store, Tx, _Job, _settle
+from daemon.store.engine import Reader, Store, Tx, _Job
 from tests.fakes.new_database import writer
 
 T = TypeVar("T")
@@ -31,20 +31,13 @@ class InlineStore(Store):
         await asyncio.sleep(self.rng.uniform(*COMMIT_S) / 2)
         loop = asyncio.get_running_loop()
         entry = _Job(job, loop, loop.create_future())
-        group = [entry]
-        self._commit(writer(self), group)
+        self._commit(writer(self), [entry])
         self.commits += 1
-        loop.call_soon(self._answer_joined, group[1:])
         if entry.error is not None:
             raise entry.error
         await asyncio.sleep(self.rng.uniform(*COMMIT_S) / 2)
         result: T = entry.result
         return result
-
-    def _answer_joined(self, joined: list[_Job]) -> None:
-        """Answer the jobs that waited for this commit (`write_with_next`), unless the daemon was killed."""
-        if not self.dead:
-            _settle(joined, [])
 
     async def read(self, job: Callable[[Reader], T]) -> T:
         return self.peek(job)

@@ -25,7 +25,7 @@ from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import HostProbe
 from daemon.store.engine import Tx
 from daemon.store.rows import columns, load_all
-from daemon.store.webhooks import bodies, secrets
+from daemon.store.webhooks import secrets
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.tiers import share
 from tests.simulation.inline_store import WakingStore
@@ -101,7 +101,10 @@ class Day:
                         "now": now,
                     },
                 )
-                bodies.add(tx, [(f"d{number}-{endpoint}", b"{}")])
+                tx.run(
+                    "INSERT INTO delivery_bodies (delivery_seq, body) SELECT seq, '{}' FROM deliveries WHERE id = :id",
+                    {"id": f"d{number}-{endpoint}"},
+                )
             tx.wake("deliveries")
 
         await self.store.write(job)

@@ -81,7 +81,7 @@ def test_a_daemon_whose_commits_do_not_last_is_caught(
         if store.kill_chance and store.rng.random() < 0.03:
             connection.execute("BEGIN")
             for job in group:
-                run_job(connection, job, [], {}, alone=True)
+                run_job(connection, job, [], alone=True)
             connection.execute("ROLLBACK")
         else:
             commit(store, connection, group)

@@ -236,72 +236,6 @@ async def test_a_rolled_back_job_wakes_nobody(path: str) -> None:
     store.close()
 
 
-async def test_a_job_that_waits_for_a_topic_runs_in_the_commit_that_wakes_it(path: str) -> None:
-    store = Store.open(path, now_us=NOW)
-    woken: list[str] = []
-    store.subscribe("a", lambda: woken.append("a"))
-
-    def wake(tx: Tx) -> None:
-        add_code(tx, "first")
-        tx.wake("a")
-
-    def follow(tx: Tx) -> int:
-        add_code(tx, "second")
-        return int(tx.value("SELECT COUNT(*) FROM idempotency_keys"))
-
-    followed = store.write_with_next("a", follow)
-    await store.write(lambda tx: tx.wake("b"))
-    assert not followed.done()
-    before = store.version
-    await store.write(wake)
-    assert (followed.result(), store.version - before, codes(path)) == (2, 1, ["first", "second"])
-    assert woken == []  # the job stood for the subscribers
-    await store.write(lambda tx: tx.wake("a"))
-    assert (woken, count(path)) == (["a"], 2)  # it runs once
-    store.close()
-
-
-async def test_a_waiting_job_that_fails_leaves_the_commit_as_it_would_be_without_it(
-    path: str,
-) -> None:
-    store = Store.open(path, now_us=NOW)
-    woken: list[str] = []
-    store.subscribe("a", lambda: woken.append("a"))
-
-    def fail(tx: Tx) -> None:
-        add_code(tx, "never")
-        last(tx, "never")
-        raise LookupError
-
-    def wake(tx: Tx) -> None:
-        add_code(tx, "first")
-        tx.wake("a")
-
-    failed = store.write_with_next("a", fail)
-    await store.write(wake)
-    assert isinstance(failed.exception(), LookupError)
-    assert (codes(path), woken) == (["first"], ["a"])
-    store.close()
-
-
-async def test_a_waiting_job_does_not_run_for_a_job_that_is_rolled_back(path: str) -> None:
-    store = Store.open(path, now_us=NOW)
-
-    def fail(tx: Tx) -> None:
-        tx.wake("a")
-        raise LookupError
-
-    waiting = store.write_with_next("a", lambda tx: add_code(tx, "waiting"))
-    with pytest.raises(LookupError):
-        await store.write(fail)
-    assert not waiting.done()
-    assert store.take_back("a")
-    await store.write(lambda tx: tx.wake("a"))
-    assert not store.take_back("a")
-    assert (waiting.done(), count(path)) == (False, 0)
-    store.close()
-
-
 async def test_the_journal_cannot_be_changed(path: str) -> None:
     store = Store.open(path, now_us=NOW)
     await store.write(
@@ -525,39 +459,6 @@ async def test_what_was_added_has_the_number_that_the_writer_was_told(path: str)
     seqs, rows = await store.write(work)
     store.close()
     assert [(seq,) for seq in seqs] == rows == [(1,), (2,)]
-
-
-async def test_jobs_of_a_commit_share_what_they_read_until_one_of_them_changes_it(
-    path: str,
-) -> None:
-    store = Store.open(path, now_us=NOW)
-    reads: list[None] = []
-
-    def all_codes(reader: Reader) -> list[str]:
-        reads.append(None)
-        return [code for (code,) in reader.all("SELECT key FROM idempotency_keys ORDER BY rowid")]
-
-    def look(tx: Tx) -> list[str]:
-        return tx.shared(all_codes, "idempotency_keys")
-
-    def add_and_fail(tx: Tx) -> None:
-        add_code(tx, "never")
-        assert look(tx)[-1] == "never"
-        raise ValueError("no")
-
-    async with blocked(store):
-        jobs = [
-            asyncio.ensure_future(store.write(job))
-            for job in (look, look, lambda tx: add_code(tx, "a"), look, add_and_fail, look, look)
-        ]
-        await asyncio.sleep(0)
-    results = await asyncio.gather(*jobs, return_exceptions=True)
-    assert [result for result in results if isinstance(result, list)] == [[], [], *[["a"]] * 3]
-    assert len(reads) == 4
-    # Another program may have written before the next commit.
-    await store.write(look)
-    assert len(reads) == 5
-    store.close()
 
 
 async def test_the_version_grows_with_each_commit_that_changes_a_row_before_its_caller_is_told(

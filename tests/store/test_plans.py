@@ -15,6 +15,11 @@ from tests.fakes.shop import FakeShop
 
 SMALL = {"endpoints", "e", "webhook_secrets", "sims", "s", "payment_methods", "m"}
 """A shop has a handful of these, however many payments it has."""
+CHOSEN = {
+    "owing", "known", "target", "kind", "first", "due", "offered", "of_endpoint", "of_class", "of_all", "begins",
+    "k", "t", "f", "q", "found",
+}  # fmt: skip
+"""Parts of the statement that chooses the deliveries to lease: a few for each endpoint (`leasing`)."""
 OUTCOME = Outcome(
     status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000
 )
@@ -51,7 +56,7 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(
         scanned = {
             (line[3].split()[1], statement)
             for statement in statements
-            if statement.startswith(("SELECT", "INSERT", "UPDATE"))
+            if statement.strip().startswith(("SELECT", "INSERT", "UPDATE", "WITH"))
             for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")
             if line[3].startswith("SCAN") or "TEMP B-TREE" in line[3]
             # The rows of a VALUES list in the statement.
@@ -64,12 +69,13 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(
     assert {
         (table, statement)
         for table, statement in scanned
-        if table not in SMALL | {"TEMP", "few", "newest", "part", "v"}
+        if table not in SMALL | {"TEMP", "few", "newest", "part", "v", "json_each"}
+        and not (table in CHOSEN and "WITH RECURSIVE" in statement)
         and not table.startswith("(subquery")
     } == set()
     # Sorted are the endpoints, the payment methods, the SMSCs of a SIM, and the parts that bear one reference and came within 15 minutes.
     few = (
-        "FROM endpoints", "FROM payment_methods", "FROM messages m JOIN sms_parts p", "LEFT JOIN sim_smscs",
+        "json_each", "FROM endpoints", "FROM payment_methods", "FROM messages m JOIN sms_parts p", "LEFT JOIN sim_smscs",
     )  # fmt: skip
     # With statistics SQLite sorts the one row that it expects rather than read it in order.
     if not payments:
@@ -104,16 +110,20 @@ async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queu
         plans = {
             (statement, line[3])
             for statement in statements
-            if " deliveries" in statement and statement.startswith(("SELECT", "UPDATE", "WITH"))
+            if " deliveries" in statement
+            and statement.strip().startswith(("SELECT", "UPDATE", "WITH"))
             for line in base.execute(f"EXPLAIN QUERY PLAN {statement}")
         }
     base.close()
-    assert {line for _, line in plans if "deliveries_tried" in line or "_retrying" in line} == {
-        "SEARCH d USING INDEX deliveries_tried (endpoint_seq=? AND tried>?)",
+    sought = ("INDEX deliveries_tried (endpoint_seq=?", "_retrying")
+    assert {line for _, line in plans if any(one in line for one in sought)} == {
+        "SEARCH w USING INDEX deliveries_tried (endpoint_seq=?)",
         "SEARCH deliveries USING INDEX deliveries_retrying (endpoint_seq=? AND rowid>?)",
     }
-    scanned = ("SCAN d", "SCAN w", "SCAN deliveries", "USE TEMP")
-    assert [plan for plan in plans if plan[1].startswith(scanned)] == []
+    # The few rows of a choice are sorted, not a queue.
+    assert {line for one, line in plans if "USE TEMP" in line and "json_each" not in one} == set()
+    scanned = ("SCAN d", "SCAN w", "SCAN deliveries")
+    assert [plan for plan in plans if plan[1].split(" USING")[0] in scanned] == []
 
 
 @pytest.mark.file

@@ -15,7 +15,7 @@ from daemon.core.inputs import CallMeta
 from daemon.core.json_values import cursor
 from daemon.core.webhooks import endpoint_json
 from daemon.flows.webhooks import redeliver as redeliver_flow
-from daemon.store.webhooks import bodies, delivery_log
+from daemon.store.webhooks import deliveries, delivery_log
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
 LIMIT: Final = 50
@@ -90,7 +90,7 @@ async def get_list(call: Call) -> Reply:
 async def get_one(call: Call) -> Reply:
     """Return one delivery in full: `payload` is the exact body, `url` the destination."""
     delivery, target = await find(call)
-    sent = await call.env.store.read(lambda reader: bodies.of(reader, [delivery.seq]))
+    sent = await call.env.store.read(lambda reader: deliveries.bodies(reader, [delivery.seq]))
     if delivery.seq not in sent:  # deleted since
         raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
     return ok(endpoint_json.delivery_in_full(delivery, target, sent[delivery.seq]))

@@ -4,7 +4,6 @@ A crash between two of these steps is safe: the lease expires (or is released at
 again under the same `webhook_id`: at least once.
 """
 
-import asyncio
 import functools
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -23,7 +22,7 @@ from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.targets import Target
 from daemon.store.engine import Tx
-from daemon.store.webhooks import attempts, backlog, deliveries, delivery_queue, secrets
+from daemon.store.webhooks import attempts, backlog, deliveries, leasing, secrets
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
 from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
 from daemon.wire import Mode
@@ -66,21 +65,6 @@ async def turn(
         return TurnResult(decisions, workers.lease(tx, now))
 
     return await env.store.write(job)
-
-
-def lease_when_queued(env: Env, workers: Workers) -> "asyncio.Future[Due]":
-    """Lease due deliveries in the next commit that queues some, so that a payment's webhooks wait for no commit of their own.
-
-    `do_not_lease` ends the wait for it.
-    """
-    return env.store.write_with_next(
-        deliveries.TOPIC, lambda tx: workers.lease(tx, env.clock.now_us())
-    )
-
-
-def do_not_lease(env: Env) -> bool:
-    """End the wait of `lease_when_queued`; False if a commit has begun to lease, so that its result will come."""
-    return env.store.take_back(deliveries.TOPIC)
 
 
 async def attempt(
@@ -193,4 +177,4 @@ async def link_returned(env: Env) -> int:
 
 async def receiver_addresses(env: Env) -> list[str]:
     """Return the receivers' addresses that can be used to check our own connection."""
-    return await env.store.read(delivery_queue.addresses)
+    return await env.store.read(leasing.addresses)

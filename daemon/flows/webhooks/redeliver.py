@@ -19,7 +19,7 @@ from daemon.env import Env
 from daemon.steps.webhooks.sign_now import sign_now
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
-from daemon.store.webhooks import bodies, dead_letters, delivery_log
+from daemon.store.webhooks import dead_letters, deliveries, delivery_log
 from daemon.store.webhooks import secrets as store_secrets
 from daemon.store.webhooks.delivery_log import Logged
 from daemon.wire import ErrorCode, Mode
@@ -188,7 +188,7 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
             endpoint_id=endpoint.id,
             data={"delivery_id": delivery.id, "event": delivery.event},
         )
-        body = bodies.of(tx, [delivery.seq])[delivery.seq]
+        body = deliveries.bodies(tx, [delivery.seq])[delivery.seq]
         return found, body, store_secrets.valid_at(tx, store_secrets.owner_of(endpoint), now)
 
     (delivery, endpoint), body, sealed = await env.store.write(job)

@@ -826,7 +826,7 @@ CREATE TABLE deliveries (
     delivered_at         INTEGER,              -- the first 2xx; never overwritten
     failed_at            INTEGER,
     bulk                 INTEGER NOT NULL DEFAULT 0 CHECK (bulk IN (0, 1)),   -- sent after live deliveries
-    tried                INTEGER,              -- seq of the last failed attempt of this run; NULL: none
+    tried                INTEGER NOT NULL DEFAULT 0,  -- seq of the last failed attempt of this run; 0: none
     clock_waits          INTEGER NOT NULL DEFAULT 0 CHECK (clock_waits >= 0),  -- how often this run waited for the right time
     UNIQUE (endpoint_seq, event, subject, revision),  -- invariant 5
     CHECK ((status IN ('pending', 'retrying')) = (next_attempt_at IS NOT NULL)),
@@ -839,8 +839,8 @@ CREATE INDEX deliveries_by_age ON deliveries (created_at);
 CREATE INDEX deliveries_with_response ON deliveries (created_at) WHERE response_body IS NOT NULL;
 CREATE INDEX deliveries_waiting ON deliveries (endpoint_seq, bulk, status, next_attempt_at, seq)
     WHERE next_attempt_at IS NOT NULL;
-CREATE INDEX deliveries_tried ON deliveries (endpoint_seq, tried, next_attempt_at)
-    WHERE next_attempt_at IS NOT NULL AND tried IS NOT NULL;
+CREATE INDEX deliveries_tried ON deliveries (endpoint_seq, tried, bulk, next_attempt_at, seq)
+    WHERE next_attempt_at IS NOT NULL;
 CREATE INDEX deliveries_retrying ON deliveries (endpoint_seq, seq) WHERE status = 'retrying';
 CREATE INDEX deliveries_failed ON deliveries (seq) WHERE status = 'failed';
 CREATE INDEX deliveries_rare ON deliveries (event, seq)
@@ -879,46 +879,10 @@ CREATE TABLE delivery_counts (
     PRIMARY KEY (mode, endpoint, event, status)
 ) STRICT, WITHOUT ROWID;
 
--- The dictionaries that bodies of webhooks are deflated with (daemon/store/webhooks/bodies.py). Bodies are lost without theirs,
--- so a row never changes; another one needs a number of its own.
-CREATE TABLE body_dictionaries (
-    number  INTEGER PRIMARY KEY,
-    content TEXT NOT NULL
-) STRICT;
--- Every kind of body, without the values that differ; the commonest last.
-INSERT INTO body_dictionaries (number, content) VALUES (1,
-    '"raw":"Payment received for GHS  from  Current Balance: GHS  . Available Balance: GHS . Reference: . Transac'
-    || 'tion ID: . TRANSACTION FEE: 0.00","expires_at":"","review":{"id":"","reason":"","amount":"",'
-    || '"currency":"GHS","telco_transaction_id":""}"changed":[""],"supersedes_reference":"svc_trx_",'
-    || '"reversal":{"amount":"","transaction.reversed","transaction.expired","transaction.updated",'
-    || '"transaction.review_required","EXPIRED","MANUAL_REVIEW","PARTIAL","OVERPAID","UNDER","OVER","difference":"",'
-    || '"historical":true,"origin":"open","telecel","momo_telecel","at_money","payer","phone","reference_text":null,'
-    || '"completed_at":null,"payment_method":null,"svc_code":null,"expected_amount":null,"placed":false,"late":true,'
-    || '"matched_by":"payer"{"webhook_id":"ocl_","type":"transaction.completed","timestamp":"202.000Z",'
-    || '"api_version":"1","test":false,"livemode":true,"data":{"transaction_id":"019","reference":"svc_trx_019",'
-    || '"svc_code":"","status":"SUCCESS","expected_amount":".00","actual_amount":".00","difference":null,'
-    || '"difference_type":"EXACT","currency":"GHS","client_reference":null,"processing_time_ms":0,'
-    || '"payer":{"phone_number":"+2332","name":""},"payer_source":{"phone_number":"request","name":"receipt"},'
-    || '"telco":{"provider":"mtn","transaction_id":"","timestamp":"202.000Z"},"meta":{},'
-    || '"timeline":{"created_at":"202.000Z","pending_at":"202.000Z","processing_at":"202.000Z",'
-    || '"completed_at":"202.000Z"},"origin":"request","test":false,"matched_by":"code","late":false,'
-    || '"rejected":false,"cancelled_at":null,"reversed_at":null,"merged_into":null,"match":{"matched_by":"code",'
-    || '"late":false,"reconciliation_id":null}}}{"webhook_id":"ocl_","type":"transaction.forwarded",'
-    || '"timestamp":"202.000Z","api_version":"1","test":false,"livemode":true,"data":{"transaction_id":"019",'
-    || '"reference":"svc_trx_019","svc_code":"","status":"SUCCESS","amount":".00","currency":"GHS",'
-    || '"expected_amount":".00","actual_amount":".00","difference":null,"difference_type":"EXACT",'
-    || '"client_reference":null,"meta":{},"payer":{"phone_number":"+2332","name":""},'
-    || '"payer_source":{"phone_number":"request","name":"receipt"},"telco":{"provider":"mtn","transaction_id":"",'
-    || '"timestamp":"202.000Z","reference_text":""},"payment_method":{"id":"","phone_number":"+2332",'
-    || '"account_name":"","provider":"momo_mtn"},"sim":{"device_id":"","slot_index":0},"received_at":"202.000Z",'
-    || '"completed_at":"202.000Z","placed":true,"late":false,"matched_by":"code"}}'
-);
-
 -- The bodies of deliveries, sent byte for byte and never serialised again.
 CREATE TABLE delivery_bodies (
     delivery_seq INTEGER PRIMARY KEY REFERENCES deliveries (seq),
-    dictionary   INTEGER NOT NULL REFERENCES body_dictionaries (number),
-    deflated     BLOB NOT NULL             -- RFC 1951
+    body         TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE attempts (

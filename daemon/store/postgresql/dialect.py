@@ -14,6 +14,7 @@ The statements themselves are written in the subset that both databases share. T
 | the FTS5 table `search` | trigram indexes (`pg_trgm`) on the texts themselves |
 | `:name`, `?` | `%(name)s`, `%s` |
 | `LIKE`, which ignores the case of ASCII letters | `ILIKE` |
+| `json_each`, `json_group_array` | `jsonb_array_elements`, `jsonb_agg` |
 """
 
 import re
@@ -54,8 +55,13 @@ _TRIGGER: Final = re.compile(
     re.DOTALL,
 )
 _TOKEN: Final = re.compile(
-    r"'(?:[^']|'')*'|::|:(?P<name>[a-z_]\w*)|(?P<mark>\?)|(?P<percent>%)|\bLIKE\b"
+    r"'(?:[^']|'')*'|--[^\n]*|::|:(?P<name>[a-z_]\w*)|(?P<mark>\?)|(?P<percent>%)|\b(?:LIKE|json_each|json_group_array)\b"
 )
+_WORDS: Final = {
+    "LIKE": "ILIKE",
+    "json_each": "jsonb_array_elements",
+    "json_group_array": "jsonb_agg",
+}
 _RENAME: Final = re.compile(r"ALTER TABLE (\w+) RENAME TO (\w+)")
 _DROP_TRIGGER: Final = re.compile(r"DROP TRIGGER (?:IF EXISTS )?(\w+)")
 RECORD: Final = (
@@ -106,9 +112,7 @@ def statement(sql: str) -> str:
             return f"%({match['name']})s"
         if match["mark"]:
             return "%s"
-        if match[0] == "LIKE":
-            return "ILIKE"
-        return match[0].replace("%", "%%")
+        return _WORDS.get(match[0]) or match[0].replace("%", "%%")
 
     return _TOKEN.sub(replaced, sql)
 

@@ -36,7 +36,7 @@ HIDDEN: Final[Mapping[str, str]] = {
     "branch_facts": "body message",
     "branches": "invite_sha256",
     "browser_sessions": "id sha256",
-    "delivery_bodies": "deflated",  # of webhooks: names and numbers that cannot be masked inside
+    "delivery_bodies": "body",  # of webhooks: names and numbers that cannot be masked inside
     "ended_sessions": "id",
     "facts_refused": "body why",
     "hub_commands": "body outcome",
@@ -88,7 +88,6 @@ PUBLIC: Final[Mapping[str, str]] = {
     "api_keys": "id mode kind hint scopes",
     "approved_payers": "id mode review_id approved_by revoked_by",
     "attempts": "error_code",
-    "body_dictionaries": "content",
     "branch_commands": "id branch_id kind subject made_by",
     "branch_facts": "branch_id kind id",
     "branches": "id name decides status key_id version",

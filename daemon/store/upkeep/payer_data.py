@@ -14,7 +14,7 @@ from daemon.store import idempotency
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
 from daemon.store.rows import columns, listed, load_all
-from daemon.store.webhooks import bodies
+from daemon.store.webhooks import deliveries
 
 BATCH: Final = 500
 """Ids in one statement."""
@@ -319,7 +319,7 @@ def _rewrite_all(tx: Tx, found: Found) -> None:
 
     seqs = _where(tx, f"SELECT seq FROM deliveries WHERE {_THEIRS}", found.transactions)
     for batch in _batches(seqs):
-        bodies.rewrite(tx, batch, in_json)
+        deliveries.rewrite_bodies(tx, batch, in_json)
     _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)
     _rewrite(tx, "reviews", "notes", "id", found.reviews, in_text)
     _rewrite(tx, "reconciliations", "notes", "transaction_id", found.transactions, in_text)

@@ -10,9 +10,10 @@ and are sent at once.
 from typing import Final
 
 from daemon.core.model import Delivery
+from daemon.core.webhooks.delivery import STREAK_MIN
 from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, load_all, table, values
+from daemon.store.rows import columns, json_rows, load_all
 from daemon.store.webhooks.deliveries import TOPIC
 
 RESUME_MAX: Final = 1_000
@@ -110,18 +111,29 @@ def begin_release(tx: Tx, endpoint_id: str, now: int) -> None:
         "ON CONFLICT (endpoint_id) DO UPDATE SET after_seq = 0, next_at = :now",
         params,
     )
-    continue_release(tx, endpoint_id, now)
+    _reschedule(tx, endpoint_id, 0, now, now)
     tx.wake(TOPIC)
 
 
-def continue_release(tx: Tx, endpoint_id: str, now: int) -> None:
-    """Reschedule the next batch of an endpoint's retries; do nothing if no release is in progress."""
+def continue_release(tx: Tx, now: int) -> bool:
+    """Reschedule the next batch of retries, of an endpoint whose outage has ended; return whether there was any to do."""
     state = tx.one(
-        "SELECT after_seq, next_at FROM flushes WHERE endpoint_id = :id", {"id": endpoint_id}
+        "SELECT e.id, f.after_seq, f.next_at, e.consecutive_failures, e.link_failures "
+        "FROM flushes f JOIN endpoints e ON e.id = f.endpoint_id "
+        "WHERE e.is_active = 1 AND e.deleted_at IS NULL ORDER BY e.seq LIMIT 1"
     )
     if state is None:
-        return
-    after, at = state
+        return False
+    endpoint_id, after, at, *failures = state
+    if max(failures) >= STREAK_MIN:
+        # It is down again: its deliveries wait for the success of a probe.
+        _end_release(tx, endpoint_id)
+    else:
+        _reschedule(tx, endpoint_id, after, at, now)
+    return True
+
+
+def _reschedule(tx: Tx, endpoint_id: str, after: int, at: int, now: int) -> None:
     found = tx.all(
         f"SELECT seq FROM deliveries WHERE {_ENDPOINT} AND status = 'retrying' AND seq > :after "
         "AND leased_until IS NULL ORDER BY seq LIMIT :limit",
@@ -130,13 +142,13 @@ def continue_release(tx: Tx, endpoint_id: str, now: int) -> None:
     timed = [(seq, at + place * FLUSH_GAP_US) for place, (seq,) in enumerate(found)]
     if timed:
         tx.run(
-            "UPDATE deliveries SET next_attempt_at = v.column2, "
-            "extra = CASE WHEN next_attempt_at > ? THEN 1 ELSE extra END "
-            f"FROM (VALUES {table(timed)}) AS v WHERE deliveries.seq = v.column1",
-            [now, *values(timed)],
+            "UPDATE deliveries SET next_attempt_at = CAST(value ->> 1 AS BIGINT), "
+            "extra = CASE WHEN next_attempt_at > :now THEN 1 ELSE extra END "
+            "FROM json_each(:timed) WHERE deliveries.seq = CAST(value ->> 0 AS BIGINT)",
+            {"now": now, "timed": json_rows(timed)},
         )
     if len(found) < RELEASE_BATCH:
-        stop_release(tx, endpoint_id)
+        _end_release(tx, endpoint_id)
     else:
         tx.run(
             "UPDATE flushes SET after_seq = :after, next_at = :at WHERE endpoint_id = :id",
@@ -144,8 +156,7 @@ def continue_release(tx: Tx, endpoint_id: str, now: int) -> None:
         )
 
 
-def stop_release(tx: Tx, endpoint_id: str) -> None:
-    """Stop the release because the endpoint is down again: its deliveries wait for the success of a probe."""
+def _end_release(tx: Tx, endpoint_id: str) -> None:
     tx.run("DELETE FROM flushes WHERE endpoint_id = :id", {"id": endpoint_id})
 
 
@@ -182,11 +193,11 @@ def fail_pending(tx: Tx, endpoint_id: str, now: int, limit: int) -> list[Deliver
         ),
     )
     if pending:
-        which = [one.seq for one in pending]
         tx.run(
-            "UPDATE deliveries SET status = 'failed', failed_at = ?, next_attempt_at = NULL, "
-            f"leased_until = NULL, waiting = NULL, extra = 0 WHERE seq IN ({listed(which)})",
-            [now, *which],
+            "UPDATE deliveries SET status = 'failed', failed_at = :now, next_attempt_at = NULL, "
+            "leased_until = NULL, waiting = NULL, extra = 0 "
+            "WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs))",
+            {"now": now, "seqs": json_rows([one.seq for one in pending])},
         )
     return pending
 

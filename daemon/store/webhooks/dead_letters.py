@@ -10,7 +10,7 @@ from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import Conditions, Row, columns, load, select_page, table, values
-from daemon.store.webhooks import bodies, deliveries
+from daemon.store.webhooks import deliveries
 from daemon.wire import Mode
 
 _LETTER_L = columns(DeadLetter, "l.")
@@ -238,7 +238,7 @@ def of_kind(reader: Reader, kind: Kind, *, after: int, limit: int) -> tuple[list
 
 def _found(reader: Reader, rows: Sequence[Row]) -> list[Found]:
     about = [load(Delivery, row[_TO_DELIVERY:_TO_ENDPOINT]) for row in rows]
-    sent = bodies.of(reader, [delivery.seq for delivery in about])
+    sent = deliveries.bodies(reader, [delivery.seq for delivery in about])
     return [
         (
             load(DeadLetter, row[:_TO_DELIVERY]),

@@ -1,42 +1,69 @@
 """The outbox: every delivery with its state, and the log of its attempts."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from daemon.core.model import Delivery
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, evened, listed, load, load_optional, table, values
-from daemon.store.webhooks import bodies
+from daemon.store.rows import columns, json_rows, load, load_optional
 
 TOPIC = "deliveries"
 """Woken by every commit that made a delivery due."""
 
 _DELIVERY = columns(Delivery)
-_STORED = {"endpoint_id": "endpoint_seq", "transaction_id": "transaction_seq"}
-_NAMES = [_STORED.get(name, name) for name in Delivery.__struct_fields__ if name != "seq"]
+_ADD = """
+INSERT INTO deliveries (id, webhook_id, endpoint_seq, event, subject, revision, transaction_seq, test, status,
+                        attempt_count, run, next_attempt_at, bulk, created_at)
+SELECT value ->> 'id', value ->> 'webhook_id', CAST(value ->> 'endpoint_seq' AS BIGINT), value ->> 'event',
+       CAST(value ->> 'subject' AS BIGINT), CAST(value ->> 'revision' AS BIGINT),
+       CAST(value ->> 'transaction_seq' AS BIGINT), CAST(value ->> 'test' AS BIGINT), 'pending', 0, 1,
+       CAST(value ->> 'created_at' AS BIGINT), CAST(value ->> 'bulk' AS BIGINT),
+       CAST(value ->> 'created_at' AS BIGINT)
+FROM json_each(:queued) WHERE 1 = 1
+ON CONFLICT (endpoint_seq, event, subject, revision) DO NOTHING
+"""
+_ADD_BODIES = """
+INSERT INTO delivery_bodies (delivery_seq, body)
+SELECT d.seq, value ->> 'body' FROM json_each(:queued) JOIN deliveries d ON d.id = value ->> 'id'
+"""
 
 
 def add(tx: Tx, queued: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Queue deliveries, each with its `body`; return the ids of the new ones.
+    """Queue deliveries, due at once, each with its `body`; return the ids of the new ones.
 
     A delivery with the same endpoint, event, subject and revision is not queued twice.
     """
     ids = {str(delivery["id"]) for delivery in queued}
     if not ids:
         return ids
-    rows = [[delivery.get(name) for name in _NAMES] for delivery in queued]
-    added = tx.run(
-        f"INSERT INTO deliveries ({', '.join(_NAMES)}) VALUES {table(rows)} "
-        "ON CONFLICT (endpoint_seq, event, subject, revision) DO NOTHING",
-        values(rows),
-    )
-    bodies.add(tx, [(delivery["id"], delivery["body"]) for delivery in queued])
+    rows = {"queued": json_rows(queued)}
+    added = tx.run(_ADD, rows)
+    tx.run(_ADD_BODIES, rows)
     tx.wake(TOPIC)
     if added == len(ids):
         return ids
-    there = f"SELECT id FROM deliveries WHERE id IN ({listed(ids)})"
-    return {row[0] for row in tx.all(there, [*ids])}
+    there = "SELECT d.id FROM json_each(:queued) JOIN deliveries d ON d.id = value ->> 'id'"
+    return {row[0] for row in tx.all(there, rows)}
+
+
+def bodies(reader: Reader, seqs: Collection[int]) -> dict[int, bytes]:
+    """Return the bodies of deliveries, by `seq`."""
+    rows = reader.all(
+        "SELECT delivery_seq, body FROM delivery_bodies "
+        "WHERE delivery_seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs))",
+        {"seqs": json_rows([*seqs])},
+    )
+    return {seq: body.encode() for seq, body in rows}
+
+
+def rewrite_bodies(tx: Tx, seqs: Collection[int], change: Callable[[str], str]) -> None:
+    """Replace the bodies of deliveries. Otherwise they never change: every attempt sends the same bytes."""
+    for seq, body in bodies(tx, seqs).items():
+        tx.run(
+            "UPDATE delivery_bodies SET body = :body WHERE delivery_seq = :seq",
+            {"body": change(body.decode()), "seq": seq},
+        )
 
 
 def get(reader: Reader, delivery_id: str) -> Delivery | None:
@@ -66,41 +93,21 @@ def next_revision(tx: Tx, kind: str, subject: str) -> int:
     return int(revision)
 
 
-def release_leases(tx: Tx) -> int:
-    """Clear every lease. Only at start: the lock of the home folder guarantees that no other process is sending."""
-    return tx.run(
-        "UPDATE deliveries SET leased_until = NULL WHERE leased_until IS NOT NULL "
-        "AND next_attempt_at IS NOT NULL"
-    )
-
-
-_LAST = "(SELECT MAX(seq) FROM attempts WHERE delivery_seq = :seq AND run = :run)"
-_RECORDED = (
-    "status",
-    "next_attempt_at",
-    "attempt_count",
-    "response_status_code",
-    "response_body",
-    "error_code",
-    "error_message",
-    "delivered_at",
-    "failed_at",
-    "waiting",
-    "clock_waits",
-)
-
-
 def record(
     tx: Tx, delivery: Delivery, number: int, *, changes: dict[str, Any], attempt: dict[str, Any]
 ) -> None:
     """Record the result of an attempt.
 
-    `number` is the attempt's number within its run. `changes` are new values of the columns in `_RECORDED`; `attempt`
-    has finished_at, duration_us, status_code, error_code, error_message, counted.
+    `number` is the attempt's number within its run. `changes` are new values of the columns named here; `attempt` has
+    finished_at, duration_us, status_code, error_code, error_message, counted.
     """
     tx.run(
-        f"UPDATE deliveries SET {', '.join(f'{name} = :{name}' for name in _RECORDED)}, "
-        f"leased_until = NULL, extra = 0, tried = {_LAST} WHERE seq = :seq AND run = :run",
+        "UPDATE deliveries SET status = :status, next_attempt_at = :next_attempt_at, attempt_count = :attempt_count, "
+        "response_status_code = :response_status_code, response_body = :response_body, error_code = :error_code, "
+        "error_message = :error_message, delivered_at = :delivered_at, failed_at = :failed_at, waiting = :waiting, "
+        "clock_waits = :clock_waits, leased_until = NULL, extra = 0, "
+        "tried = COALESCE((SELECT MAX(seq) FROM attempts WHERE delivery_seq = :seq AND run = :run), 0) "
+        "WHERE seq = :seq AND run = :run",
         {"seq": delivery.seq, "run": delivery.run, **changes},
     )
     tx.run(
@@ -118,20 +125,19 @@ def undo_leases(tx: Tx, unsent: Sequence[tuple[Delivery, int]]) -> None:
     """
     if not unsent:
         return
-    # Two statements for all: a worker that gives up its slot may have 64 of them.
-    leases = evened([(delivery.seq, delivery.run, number) for delivery, number in unsent])
-    rows, params = table(leases), values(leases)
+    leases = json_rows([(delivery.seq, delivery.run, number) for delivery, number in unsent])
     tx.run(
-        f"UPDATE deliveries SET leased_until = NULL FROM (VALUES {rows}) AS v "
-        "WHERE deliveries.seq = v.column1 AND deliveries.run = v.column2 "
+        "UPDATE deliveries SET leased_until = NULL FROM json_each(:leases) "
+        "WHERE deliveries.seq = CAST(value ->> 0 AS BIGINT) AND run = CAST(value ->> 1 AS BIGINT) "
         # A delivery that was failed meanwhile, because its endpoint was deleted, has no lease.
-        "AND deliveries.next_attempt_at IS NOT NULL",
-        params,
+        "AND next_attempt_at IS NOT NULL",
+        {"leases": leases},
     )
     tx.run(
-        f"DELETE FROM attempts WHERE seq IN (SELECT a.seq FROM (VALUES {rows}) AS v JOIN attempts a "
-        "ON a.delivery_seq = v.column1 AND a.run = v.column2 AND a.number = v.column3 AND a.finished_at IS NULL)",
-        params,
+        "DELETE FROM attempts WHERE seq IN (SELECT a.seq FROM json_each(:leases) "
+        "JOIN attempts a ON a.delivery_seq = CAST(value ->> 0 AS BIGINT) AND a.run = CAST(value ->> 1 AS BIGINT) "
+        "AND a.number = CAST(value ->> 2 AS BIGINT) WHERE a.finished_at IS NULL)",
+        {"leases": leases},
     )
 
 
@@ -141,22 +147,22 @@ def record_delivered(tx: Tx, delivered: Sequence[Sequence[Any]], now: int) -> No
     `delivered` has of each, as leased: seq, run, the attempt's number, the status code, the response's body, the
     duration in microseconds.
     """
-    delivered = evened(delivered)
-    rows, params = table(delivered), [now, *values(delivered)]
+    rows = {"now": now, "delivered": json_rows(delivered)}
     tx.run(
         "UPDATE deliveries SET status = 'delivered', next_attempt_at = NULL, attempt_count = attempt_count + 1, "
-        "response_status_code = v.column4, response_body = v.column5, error_code = NULL, error_message = NULL, "
+        "response_status_code = CAST(value ->> 3 AS BIGINT), response_body = value ->> 4, error_code = NULL, "
         # The time of the first 2xx is never overwritten.
-        "delivered_at = COALESCE(delivered_at, ?), failed_at = NULL, waiting = NULL, leased_until = NULL, "
-        f"extra = 0 FROM (VALUES {rows}) AS v "
-        "WHERE deliveries.seq = v.column1 AND deliveries.run = v.column2",
-        params,
+        "error_message = NULL, delivered_at = COALESCE(delivered_at, :now), failed_at = NULL, waiting = NULL, "
+        "leased_until = NULL, extra = 0 FROM json_each(:delivered) "
+        "WHERE deliveries.seq = CAST(value ->> 0 AS BIGINT) AND run = CAST(value ->> 1 AS BIGINT)",
+        rows,
     )
     tx.run(
-        "UPDATE attempts SET finished_at = ?, duration_us = v.column6, status_code = v.column4, counted = 0 "
-        f"FROM (VALUES {rows}) AS v WHERE attempts.delivery_seq = v.column1 AND attempts.run = v.column2 "
-        "AND attempts.number = v.column3",
-        params,
+        "UPDATE attempts SET finished_at = :now, duration_us = CAST(value ->> 5 AS BIGINT), "
+        "status_code = CAST(value ->> 3 AS BIGINT), counted = 0 FROM json_each(:delivered) "
+        "WHERE delivery_seq = CAST(value ->> 0 AS BIGINT) AND run = CAST(value ->> 1 AS BIGINT) "
+        "AND number = CAST(value ->> 2 AS BIGINT)",
+        rows,
     )
 
 
@@ -182,7 +188,7 @@ def return_unsent(
         return
     tx.run(
         "UPDATE deliveries SET leased_until = NULL, waiting = :waiting, next_attempt_at = :next_at, "
-        f"tried = {_LAST} "
+        "tried = COALESCE((SELECT MAX(seq) FROM attempts WHERE delivery_seq = :seq AND run = :run), 0) "
         # A delivery that was failed meanwhile, because its endpoint was deleted, no longer waits.
         "WHERE seq = :seq AND run = :run AND next_attempt_at IS NOT NULL",
         {"seq": delivery.seq, "run": delivery.run, "waiting": waiting, "next_at": next_at},
@@ -197,7 +203,7 @@ def requeue(tx: Tx, delivery: Delivery, now: int, *, bulk: bool = False) -> Deli
     """
     row = tx.one(
         "UPDATE deliveries SET status = 'pending', attempt_count = 0, run = run + 1, "
-        "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, tried = NULL, bulk = :bulk, "
+        "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, tried = 0, bulk = :bulk, "
         "failed_at = NULL, clock_waits = 0 "
         f"WHERE id = :id AND status IN ('delivered', 'failed') RETURNING {_DELIVERY}",
         {"id": delivery.id, "now": now, "bulk": bulk},
@@ -238,9 +244,9 @@ def record_endpoint_result(
 def record_endpoint_success(tx: Tx, endpoint_ids: Collection[str], now: int) -> None:
     """Record a success of endpoints that have no streak of failures."""
     tx.run(
-        "UPDATE endpoints SET consecutive_failures = 0, link_failures = 0, last_success_at = ? "
-        f"WHERE id IN ({listed(endpoint_ids)})",
-        [now, *endpoint_ids],
+        "UPDATE endpoints SET consecutive_failures = 0, link_failures = 0, last_success_at = :now "
+        "WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+        {"now": now, "ids": json_rows([(one,) for one in endpoint_ids])},
     )
 
 
@@ -252,8 +258,8 @@ def without_failures(reader: Reader, endpoint_ids: Collection[str]) -> set[str]:
         row[0]
         for row in reader.all(
             "SELECT id FROM endpoints WHERE deleted_at IS NULL AND consecutive_failures = 0 "
-            f"AND link_failures = 0 AND id IN ({listed(endpoint_ids)})",
-            [*endpoint_ids],
+            "AND link_failures = 0 AND id IN (SELECT value ->> 0 FROM json_each(:ids))",
+            {"ids": json_rows([(one,) for one in endpoint_ids])},
         )
     }
 

@@ -1,64 +1,165 @@
-"""Lease the deliveries that are sent next: one round over all queues, in one transaction."""
+"""Lease the deliveries that are sent next (docs/deliveries.md): one statement chooses them, in the turn's transaction."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Struct, field
 
 from daemon.core.limits import LEASE_US
 from daemon.core.model import Delivery
-from daemon.core.webhooks.fair_queue import (
-    WORKERS_PER_PROBE,
-    QueueKey,
-    QueuesAtLimit,
-    Running,
-    mark_served,
-    probe_at,
-    queues_at_limit,
-)
-from daemon.store.engine import Tx
-from daemon.store.webhooks import backlog, bodies, delivery_queue, secrets
+from daemon.core.webhooks.endpoint import Endpoint
+from daemon.core.webhooks.fair_queue import QueueKey, Running, most_behind, most_probes
+from daemon.store.engine import Reader, Tx
+from daemon.store.rows import columns, json_rows, load
+from daemon.store.webhooks import backlog, secrets
 from daemon.store.webhooks.attempts import Leased
-from daemon.store.webhooks.delivery_queue import Queue, Wanted
-from daemon.store.webhooks.secrets import owner_of
 
-IsSuspended = Callable[[str], bool]
-"""Returns whether sending to an address is suspended because our own link is down."""
+BATCH: Final = 16
+"""The most deliveries that wait with a lease for the workers of a fast endpoint."""
+_CHOICE: Final = """
+WITH RECURSIVE
+-- The endpoints for which deliveries wait: one look-up in an index for each, however long their queues are.
+owing (endpoint_seq) AS (
+    SELECT MIN(endpoint_seq) FROM deliveries WHERE next_attempt_at IS NOT NULL
+    UNION ALL
+    SELECT (SELECT MIN(endpoint_seq) FROM deliveries
+            WHERE next_attempt_at IS NOT NULL AND endpoint_seq > owing.endpoint_seq)
+    FROM owing WHERE owing.endpoint_seq IS NOT NULL
+),
+-- The queues that the loop knows: workers at work, how many may be leased ahead, and when each was served last.
+known (endpoint_id, bulk, workers, ahead, turn) AS MATERIALIZED (
+    SELECT value ->> 0, CAST(value ->> 1 AS BIGINT), CAST(value ->> 2 AS BIGINT), CAST(value ->> 3 AS BIGINT),
+           CAST(value ->> 4 AS BIGINT)
+    FROM json_each(:queues)
+),
+-- Where something may be sent. `probe_at` is the time of the next probe; NULL unless the circuit breaker is open.
+target (seq, id, backlog_seq, is_flushing, failed_at, workers, probe_at) AS MATERIALIZED (
+    SELECT e.seq, e.id, e.backlog_seq, CASE WHEN f.endpoint_id IS NULL THEN 0 ELSE 1 END,
+           COALESCE(e.last_failure_at, 0),
+           (SELECT COALESCE(SUM(k.workers), 0) FROM known k WHERE k.endpoint_id = e.id),
+           CASE
+               WHEN e.consecutive_failures < 3 AND e.link_failures < 3 THEN NULL
+               -- A failure in the future was recorded by a clock that was ahead.
+               WHEN e.last_failure_at IS NULL OR e.last_failure_at > :now THEN 0
+               -- After a resume or a new address there is nothing to wait for.
+               WHEN e.updated_at BETWEEN e.last_failure_at + 1 AND :now THEN e.updated_at
+               WHEN e.consecutive_failures > 4 OR e.link_failures > 4 THEN e.last_failure_at + 30000000
+               WHEN e.consecutive_failures = 4 OR e.link_failures = 4 THEN e.last_failure_at + 15000000
+               ELSE e.last_failure_at + 5000000
+           END
+    FROM owing JOIN endpoints e ON e.seq = owing.endpoint_seq
+    LEFT JOIN flushes f ON f.endpoint_id = e.id
+    WHERE e.is_active = 1 AND e.deleted_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM json_each(:held)
+                      WHERE SUBSTR(e.url_normalised, 1, LENGTH(value ->> 0)) = value ->> 0)
+),
+-- The first deliveries of each queue without a lease, due or not.
+kind (bulk, status) AS (VALUES (0, 'pending'), (0, 'retrying'), (1, 'pending'), (1, 'retrying')),
+first (seq, endpoint_seq, endpoint_id, bulk, at, is_old, workers, probe_at) AS MATERIALIZED (
+    SELECT d.seq, t.seq, t.id, d.bulk, d.next_attempt_at, CASE WHEN d.seq <= t.backlog_seq THEN 1 ELSE 0 END,
+           t.workers, t.probe_at
+    FROM target t CROSS JOIN kind k CROSS JOIN json_each((
+        SELECT json_group_array(few.seq) FROM (
+            SELECT w.seq FROM deliveries w
+            WHERE w.endpoint_seq = t.seq AND w.bulk = k.bulk AND w.status = k.status AND w.next_attempt_at IS NOT NULL
+              AND (w.leased_until IS NULL OR w.leased_until <= :now)
+            ORDER BY w.next_attempt_at, w.seq LIMIT :most) AS few)) AS found
+    JOIN deliveries d ON d.seq = CAST(found.value AS BIGINT)
+    -- While retries get their new times, they wait.
+    WHERE NOT (t.is_flushing = 1 AND k.status = 'retrying')
+),
+-- The due ones with their place in their queue. Behind live ones go bulk, backlog, and what comes after those in a queue.
+due (seq, endpoint_id, bulk, at, place, class, room, workers, ahead, turn) AS MATERIALIZED (
+    SELECT f.seq, f.endpoint_id, f.bulk, f.at,
+           ROW_NUMBER() OVER (PARTITION BY f.endpoint_id, f.bulk ORDER BY f.at, f.seq),
+           CASE WHEN f.bulk = 1 OR MAX(f.is_old) OVER (PARTITION BY f.endpoint_id, f.bulk ORDER BY f.at, f.seq) = 1
+                THEN 2 ELSE 1 END,
+           CASE WHEN f.bulk = 1 AND :bulk_places - COALESCE(k.workers, 0) < :per_endpoint - f.workers
+                THEN :bulk_places - COALESCE(k.workers, 0) ELSE :per_endpoint - f.workers END,
+           COALESCE(k.workers, 0), COALESCE(k.ahead, 0), COALESCE(k.turn, 0)
+    FROM first f LEFT JOIN known k ON k.endpoint_id = f.endpoint_id AND k.bulk = f.bulk
+    WHERE f.probe_at IS NULL AND f.at <= :now
+),
+-- Those with a free place at their endpoint. A failing endpoint has one: for the delivery tried least recently (class 0).
+offered (seq, endpoint_id, bulk, at, class, place, turn, room) AS (
+    SELECT q.seq, q.endpoint_id, q.bulk, q.at, q.class, q.place, q.turn, :per_endpoint - t.workers
+    FROM due q JOIN target t ON t.id = q.endpoint_id WHERE q.place <= q.room
+    UNION ALL
+    SELECT d.seq, t.id, d.bulk, d.next_attempt_at, 0, 1, t.failed_at, 1
+    FROM target t JOIN deliveries d ON d.seq = (
+        SELECT w.seq FROM deliveries w
+        WHERE w.endpoint_seq = t.seq AND w.next_attempt_at <= :now
+          AND (w.leased_until IS NULL OR w.leased_until <= :now)
+        ORDER BY w.tried, w.bulk, w.next_attempt_at, w.seq LIMIT 1)
+    WHERE t.probe_at <= :now AND t.workers = 0
+),
+-- No more of one endpoint than its places, of one class than its workers, and of all than the free workers.
+of_endpoint (seq, endpoint_id, bulk, at, class, place, turn, room, number) AS (
+    SELECT seq, endpoint_id, bulk, at, class, place, turn, room,
+           ROW_NUMBER() OVER (PARTITION BY endpoint_id ORDER BY class, place, turn, at, seq)
+    FROM offered
+),
+of_class (seq, endpoint_id, bulk, class, number) AS (
+    SELECT seq, endpoint_id, bulk, class,
+           ROW_NUMBER() OVER (PARTITION BY class ORDER BY place, turn, at, seq)
+    FROM of_endpoint WHERE number <= room
+),
+of_all (seq, endpoint_id, bulk, number) AS (
+    SELECT seq, endpoint_id, bulk, ROW_NUMBER() OVER (ORDER BY class, number)
+    FROM of_class
+    WHERE class = 1 OR (class = 2 AND number <= :behind)
+       OR (class = 0 AND number <= :probes - (SELECT COUNT(*) FROM target WHERE probe_at IS NOT NULL AND workers > 0))
+),
+begins (seq, endpoint_id, bulk, number) AS MATERIALIZED (SELECT * FROM of_all WHERE number <= :free)
+SELECT seq, number, endpoint_id, bulk, CAST(NULL AS BIGINT) AS next_at FROM begins
+UNION ALL
+-- Leased ahead, without a worker of their own: what follows in the queue of a fast endpoint.
+SELECT q.seq, CAST(NULL AS BIGINT), q.endpoint_id, q.bulk, CAST(NULL AS BIGINT)
+FROM due q LEFT JOIN (SELECT endpoint_id, bulk, COUNT(*) AS count FROM begins GROUP BY endpoint_id, bulk) AS b
+    ON b.endpoint_id = q.endpoint_id AND b.bulk = q.bulk
+WHERE q.ahead > 0 AND q.workers + COALESCE(b.count, 0) > 0
+  AND q.place > COALESCE(b.count, 0) AND q.place <= COALESCE(b.count, 0) + q.ahead
+UNION ALL
+SELECT CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS TEXT), CAST(NULL AS BIGINT), MIN(next_at)
+FROM (SELECT CASE WHEN probe_at > at THEN probe_at ELSE at END AS next_at FROM first) AS times WHERE next_at > :now
+"""
+_LEASE: Final = (
+    "UPDATE deliveries SET leased_until = :until, waiting = NULL "
+    "WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs))"
+)
+_BEGIN: Final = """
+INSERT INTO attempts (delivery_seq, run, number, started_at)
+SELECT d.seq, d.run,
+       1 + COALESCE((SELECT MAX(a.number) FROM attempts a WHERE a.delivery_seq = d.seq AND a.run = d.run), 0), :now
+FROM deliveries d WHERE d.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs))
+ORDER BY d.next_attempt_at, d.seq
+RETURNING delivery_seq, number
+"""
+_LOAD: Final = f"""
+SELECT {columns(Delivery, "d.")}, {columns(Endpoint, "e.")}, b.body
+FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq JOIN delivery_bodies b ON b.delivery_seq = d.seq
+WHERE d.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs))
+ORDER BY d.next_attempt_at, d.seq
+"""
+_EXTEND: Final = (
+    "UPDATE deliveries SET leased_until = :until WHERE leased_until IS NOT NULL "
+    "AND seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs))"
+)
 
 
 class Due(Struct, frozen=True):
     """The deliveries to send now, and when to look again.
 
     Attributes:
-        leased: The leased deliveries, the oldest of each endpoint first.
-        places: The endpoint and kind (live or bulk) of each attempt that may begin. Where prefetch leases more than one
-            for an attempt, any free worker of the same endpoint and kind takes the next.
-        next_at: When the next delivery is due that may be sent, in microseconds; now while retries are still being
-            rescheduled; None if none waits, or `limit` was reached.
+        leased: The leased deliveries: those that begin in the order of their places, then those leased ahead, oldest first.
+        places: The queue of each worker that may begin. Workers of one queue share its leased deliveries.
+        next_at: When the next delivery may be sent, in microseconds; now while retries still get their new times; None
+            if none waits.
     """
 
     leased: tuple[Leased, ...]
     places: tuple[QueueKey, ...]
     next_at: int | None
-
-
-class Prefetch(Struct, frozen=True):
-    """How many deliveries of an endpoint are leased at once (prefetch).
-
-    `pace` is for a new attempt with its own delivery, by endpoint, one where it is not named; `more` for running attempts
-    that will soon have no leased delivery left. `queued` are the prefetched deliveries that have not begun: how many, and
-    whether the first has lower priority than live ones.
-    """
-
-    pace: Mapping[str, int] = field(default_factory=dict)
-    more: Mapping[QueueKey, int] = field(default_factory=dict)
-    queued: Mapping[QueueKey, tuple[int, bool]] = field(default_factory=dict)
-
-
-NOTHING_DUE: Final = Due((), (), None)
-NO_PREFETCH: Final = Prefetch()
-"""No prefetch: each attempt leases one delivery."""
 
 
 class Workers(Struct, frozen=True):
@@ -70,8 +171,8 @@ class Workers(Struct, frozen=True):
         running: Attempts that are running.
         backlog: How many of these, other than bulk, are of a backlog.
         served: When each queue was last served: the higher the number the later.
-        held: Whether nothing may be sent to an address now.
-        ahead: How many deliveries are leased at once (prefetch).
+        held: The beginnings of the addresses to which nothing may be sent, because our own link is down.
+        ahead: How many deliveries may be leased ahead for the workers of a queue.
         in_flight: The end of the lease of each delivery that is being sent or waits for a worker, by `seq`.
     """
 
@@ -80,230 +181,101 @@ class Workers(Struct, frozen=True):
     running: Running = field(default_factory=dict)
     backlog: int = 0
     served: Mapping[QueueKey, int] = field(default_factory=dict)
-    held: IsSuspended = lambda _url: False
-    ahead: Prefetch = NO_PREFETCH
+    held: Collection[str] = ()
+    ahead: Mapping[QueueKey, int] = field(default_factory=dict)
     in_flight: Mapping[int, int] = field(default_factory=dict)
 
     def lease(self, tx: Tx, now: int) -> Due:
-        """Lease what is sent next, and record the start of each attempt.
-
-        Bulk resends and the backlog of an outage or a pause come after live deliveries and use only a part of the workers
-        (`core.webhooks.fair_queue`). A failing endpoint gets one delivery at a time as a probe.
-        """
-        if not (self.limit or self.ahead.more):
+        """Lease what is sent next, and record the start of each attempt."""
+        if not (self.limit or any(self.ahead.values())):
             return NOTHING_DUE
         # The clock may have been set forward, or the machine slept. A second attempt beside the first could overwrite its 2xx.
         if over := [seq for seq, until in self.in_flight.items() if until <= now]:
-            delivery_queue.extend_leases(tx, over, now + LEASE_US)
-        return _LeaseRound(
-            now,
-            self.limit,
-            self.per_endpoint,
-            self.limit + sum(self.running.values()),
-            Counter(self.running),
-            self.held,
-            self.ahead,
-            self.backlog,
-            dict(self.served),
-        ).lease(tx)
+            tx.run(_EXTEND, {"seqs": json_rows(over), "until": now + LEASE_US})
+        is_flushing = backlog.continue_release(tx, now)
+        *chosen, (*_, next_at) = tx.all(_CHOICE, self._params(now))
+        begins = sorted(
+            (number, (endpoint_id, bool(bulk)), seq)
+            for seq, number, endpoint_id, bulk, _ in chosen
+            if number is not None
+        )
+        leased = _begin(tx, [row[0] for row in chosen], now)
+        order = {seq: number for number, _, seq in begins}
+        leased.sort(key=lambda one: order.get(one.delivery.seq, len(leased)))
+        places = tuple(key for _, key, _ in begins)
+        return Due(tuple(leased), places, now if is_flushing else next_at)
+
+    def _params(self, now: int) -> dict[str, Any]:
+        workers = self.limit + sum(self.running.values())
+        in_bulk = sum(count for (_, bulk), count in self.running.items() if bulk)
+        known = self.running.keys() | self.served.keys() | self.ahead.keys()
+        queues = [
+            (
+                key[0],
+                int(key[1]),
+                self.running.get(key, 0),
+                self.ahead.get(key, 0),
+                self.served.get(key, 0),
+            )
+            for key in known
+        ]
+        return {
+            "now": now,
+            "queues": json_rows(queues),
+            "held": json_rows([(one,) for one in self.held]),
+            "free": self.limit,
+            "per_endpoint": self.per_endpoint,
+            "bulk_places": max(1, self.per_endpoint // 2),
+            "behind": most_behind(workers) - in_bulk - self.backlog,
+            "probes": most_probes(workers),
+            "most": self.per_endpoint + max([0, *self.ahead.values()]),
+        }
 
 
 NO_WORKERS: Final = Workers()
+NOTHING_DUE: Final = Due((), (), None)
 
 
-class _LeaseRound(Struct):
-    """One round of leasing, inside its database transaction."""
-
-    now: int
-    limit: int
-    per_endpoint: int
-    workers: int
-    running: Counter[QueueKey]
-    held: IsSuspended
-    ahead: Prefetch
-    backlog: int
-    served: dict[QueueKey, int]
-    found: list[Delivery] = field(default_factory=list)
-    places: list[QueueKey] = field(default_factory=list)
-
-    def lease(self, tx: Tx) -> Due:
-        """Lease the probes that are due, then one delivery for each free place, then some ahead for the busy places.
-
-        In this order, because a delivery that is leased ahead waits for an answer, also where another place is free.
-        """
-        waiting = delivery_queue.queues(tx, self.now)
-        flushing = next((queue for queue in waiting if queue.flushing), None)
-        if flushing is not None:
-            if flushing.is_out:
-                backlog.stop_release(tx, flushing.endpoint_id)
-            else:
-                backlog.continue_release(tx, flushing.endpoint_id, self.now)
-        probe_next = self._probes(tx, [queue for queue in waiting if queue.is_out])
-        ready = {
-            (queue.endpoint_id, queue.bulk): queue
-            for queue in waiting
-            if queue.bulk is not None and not queue.is_out and not self.held(queue.url)
-        }
-        next_at = self._lease_rest(tx, ready)
-        self._begin_queued()
-        self._lease_ahead(tx, ready)
-        times = [at for at in (probe_next, next_at) if at is not None]
-        if flushing is not None:
-            times.append(self.now)
-        full_up = len(self.places) >= self.limit and flushing is None
-        return Due(
-            tuple(self._begun(tx)),
-            tuple(self.places),
-            None if full_up else min(times, default=None),
+def _begin(tx: Tx, chosen: Sequence[int], now: int) -> list[Leased]:
+    """Lease these deliveries and record the start of an attempt for each; return them with all that a worker needs."""
+    if not chosen:
+        return []
+    seqs = json_rows(chosen)
+    tx.run(_LEASE, {"seqs": seqs, "until": now + LEASE_US})
+    numbers = dict(tx.all(_BEGIN, {"seqs": seqs, "now": now}))
+    width = len(Delivery.__struct_fields__)
+    rows = [
+        (load(Delivery, row[:width]), load(Endpoint, row[width:-1]), row[-1])
+        for row in tx.all(_LOAD, {"seqs": seqs})
+    ]
+    sealed = secrets.of_owners(tx, {secrets.owner_of(endpoint) for _, endpoint, _ in rows}, now)
+    return [
+        Leased(
+            delivery,
+            endpoint,
+            numbers[delivery.seq],
+            body.encode(),
+            sealed[secrets.owner_of(endpoint)],
         )
+        for delivery, endpoint, body in rows
+    ]
 
-    def _probes(self, tx: Tx, out: list[Queue]) -> int | None:
-        times: list[int] = []
-        tried = {endpoint_id for (endpoint_id, _), count in self.running.items() if count}
-        first: dict[str, Queue] = {}
-        for queue in out:
-            known = first.setdefault(queue.endpoint_id, queue)
-            if queue.next_at is not None and (known.next_at or queue.next_at) > queue.next_at:
-                first[queue.endpoint_id] = queue
-        room = max(1, self.workers // WORKERS_PER_PROBE) - sum(
-            endpoint_id in tried for endpoint_id in first
+
+def release_all(tx: Tx) -> int:
+    """Clear every lease. Only at start: the lock of the home folder guarantees that no other process is sending."""
+    return tx.run(
+        "UPDATE deliveries SET leased_until = NULL WHERE leased_until IS NOT NULL "
+        "AND next_attempt_at IS NOT NULL"
+    )
+
+
+def addresses(reader: Reader) -> list[str]:
+    """Return the URLs of endpoints that may be called: the shop's own, and implicit ones with pending deliveries."""
+    return [
+        str(row[0])
+        for row in reader.all(
+            "SELECT DISTINCT e.url FROM endpoints e WHERE e.is_active = 1 AND e.deleted_at IS NULL "
+            "AND (e.kind = 'endpoint' OR EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_seq = e.seq "
+            "AND d.next_attempt_at IS NOT NULL))"
         )
-        for queue in sorted(
-            first.values(), key=lambda one: (one.last_failure_at or 0, one.endpoint_seq)
-        ):
-            if queue.endpoint_id in tried or queue.next_at is None:
-                continue  # the end of its attempt starts another round
-            at = max(
-                queue.next_at,
-                probe_at(
-                    queue.failures,
-                    queue.link_failures,
-                    queue.last_failure_at,
-                    queue.updated_at,
-                    self.now,
-                ),
-            )
-            if at > self.now:
-                times.append(at)
-            elif len(self.places) < min(room, self.limit) and not self.held(queue.url):
-                found = delivery_queue.lease_probe(
-                    tx, queue.endpoint_id, now=self.now, until=self.now + LEASE_US
-                )
-                if found is not None:
-                    self.found.append(found)
-                    self._add_attempt((queue.endpoint_id, found.bulk))
-        return min(times, default=None)
-
-    def _lease_rest(self, tx: Tx, ready: dict[QueueKey, Queue]) -> int | None:
-        while len(self.places) < self.limit:
-            # One attempt at a time, so that a long queue of one endpoint cannot take the others' turns, unless nobody waits.
-            limits = self._limits()
-            first = min(
-                (
-                    queue
-                    for key, queue in ready.items()
-                    if limits.allow(key, is_behind=queue.is_behind)
-                ),
-                key=self._order,
-                default=None,
-            )
-            if first is None:
-                return None
-            if not self._is_due(first):
-                return first.next_at
-            key = first.endpoint_id, bool(first.bulk)
-            is_alone = len(ready) == 1 and not first.is_behind
-            found = self._take_due(tx, {key: self._free_places(key) if is_alone else 1})
-            assert found, "its first delivery is due"
-            for one in found:
-                self._add_attempt(key)
-                self.backlog += one.seq <= first.backlog_seq and not first.bulk
-            # At its limit the next delivery is not asked for.
-            if self._limits().allow(key, is_behind=False):
-                self._refresh(tx, ready, key)
-        return None
-
-    def _limits(self) -> QueuesAtLimit:
-        return queues_at_limit(
-            self.running,
-            backlog=self.backlog,
-            per_endpoint=self.per_endpoint,
-            workers=self.workers,
-        )
-
-    def _begin_queued(self) -> None:
-        """Give places that are still free to deliveries that were leased ahead for a busy one."""
-        for key, (count, is_behind) in self.ahead.queued.items():
-            for _ in range(count):
-                if len(self.places) >= self.limit or not self._limits().allow(
-                    key, is_behind=is_behind
-                ):
-                    break
-                self._add_attempt(key)
-                self.backlog += is_behind and not key[1]
-
-    def _lease_ahead(self, tx: Tx, ready: dict[QueueKey, Queue]) -> None:
-        wanted = Counter(self.ahead.more)
-        for key in self.places:
-            wanted[key] += self.ahead.pace.get(key[0], 1) - 1
-        due = {
-            key: count
-            for key, count in wanted.items()
-            if count > 0 and key in ready and self._is_due(ready[key])
-        }
-        self._take_due(tx, due)
-
-    def _order(self, queue: Queue) -> tuple[int, int, int, int]:
-        """Return the sort key: due live deliveries, then due backlog and bulk, each least recently served first.
-
-        Without this round-robin a long queue, which has the oldest deliveries for hours, would regain each slot at once.
-        """
-        if not self._is_due(queue):
-            return (2, 0, *queue.place)
-        served = self.served.get((queue.endpoint_id, bool(queue.bulk)), 0)
-        return (int(queue.is_behind), served, *queue.place)
-
-    def _is_due(self, queue: Queue) -> bool:
-        return queue.next_at is not None and queue.next_at <= self.now
-
-    def _refresh(self, tx: Tx, ready: dict[QueueKey, Queue], key: QueueKey) -> None:
-        """Read the first delivery of a queue again after one was leased."""
-        del ready[key]
-        for queue in delivery_queue.queues(tx, self.now, key[0]):
-            if (queue.endpoint_id, queue.bulk) == key:
-                ready[key] = queue
-
-    def _free_places(self, key: QueueKey) -> int:
-        """Return how many places a live queue may take."""
-        taken = sum(self.running[key[0], bulk] for bulk in (False, True))
-        return min(self.limit - len(self.places), self.per_endpoint - taken)
-
-    def _take_due(self, tx: Tx, counts: Mapping[QueueKey, int]) -> list[Delivery]:
-        wanted = [Wanted(endpoint_id, bulk, count) for (endpoint_id, bulk), count in counts.items()]
-        found = delivery_queue.lease_due(tx, wanted, now=self.now, until=self.now + LEASE_US)
-        self.found += found
-        return found
-
-    def _add_attempt(self, key: QueueKey) -> None:
-        self.places.append(key)
-        self.running[key] += 1
-        mark_served(self.served, key)
-
-    def _begun(self, tx: Tx) -> list[Leased]:
-        """Record the start of each leased delivery's attempt, and add its body and signing secrets."""
-        numbers = delivery_queue.begin(tx, self.found, self.now)
-        sent = bodies.of(tx, [one.seq for one in self.found]) if self.found else {}
-        known = {
-            endpoint.id: (endpoint, tuple(secrets.valid_at(tx, owner_of(endpoint), self.now)))
-            for endpoint in delivery_queue.endpoints(tx, {one.endpoint_id for one in self.found})
-        }
-        return [
-            Leased(
-                delivery,
-                known[delivery.endpoint_id][0],
-                number,
-                sent[delivery.seq],
-                known[delivery.endpoint_id][1],
-            )
-            for delivery, number in zip(self.found, numbers, strict=True)
-        ]
+    ]

@@ -21,7 +21,7 @@ from daemon.core.webhooks.routing import Receiver
 from daemon.store.engine import Tx
 from daemon.store.webhooks import deliveries, endpoints
 from daemon.store.webhooks import routing as store_routing
-from daemon.wire import DeliveryStatus, EventKind, Mode
+from daemon.wire import EventKind, Mode
 
 
 class _Event(Struct, frozen=True):
@@ -254,7 +254,7 @@ class Outbox(Struct, frozen=True):
         return len(deliveries.add(tx, [self._delivery(each, event, now) for each in targets]))
 
     def _delivery(self, endpoint: Endpoint, event: _Event, now: int) -> dict[str, Any]:
-        """Return a delivery's row for one endpoint, without the columns that are not known yet."""
+        """Return a delivery's row for one endpoint, as `deliveries.add` takes it."""
         payment, transaction = event.payment, event.transaction
         webhook_id = ids.webhook_id(
             self.account_key,
@@ -274,15 +274,9 @@ class Outbox(Struct, frozen=True):
             "subject": -transaction.seq if payment is None else payment.seq,
             "revision": event.revision,
             "transaction_seq": transaction.seq,
-            "test": mode is Mode.TEST,
-            "body": body,
-            "status": DeliveryStatus.PENDING,
-            "attempt_count": 0,
-            "run": 1,
-            "next_attempt_at": now,
-            "extra": False,
-            "clock_waits": 0,
-            "bulk": event.bulk,
+            "test": int(mode is Mode.TEST),
+            "body": body.decode(),
+            "bulk": int(event.bulk),
             "created_at": now,
         }
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from daemon.store.webhooks import bodies
 from tests.fakes.new_database import writer
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import mtn
@@ -23,8 +22,6 @@ async def test_a_paid_receipt_of_two_parts_takes_25_statements(tmp_path: Path) -
     await shop.env.store.write(lambda tx: tx.run(f"UPDATE endpoints SET events = '{both}'"))
     order = await shop.request()
     receipt = mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), order.svc_code or "", "93214500001")
-    # The dictionary of webhook bodies is read once by a process.
-    await shop.env.store.read(lambda reader: bodies.deflate(reader, b"{}"))
     traced: list[str] = []
     writer(shop.env.store).set_trace_callback(traced.append)
     for part in receipt.pdus:

@@ -33,7 +33,8 @@ async def test_what_a_resume_releases_comes_after_what_is_live_elsewhere(shop: F
     shop.clock.advance(1)
     await owe(shop, "93214500009")
     due = await delivering.lease(shop.env, limit=2, per_endpoint=1, running={})
-    assert [(one.endpoint.id, one.is_behind) for one in due.leased] == [("e2", False), ("e1", True)]
+    assert due.places == (("e2", False), ("e1", False))
+    assert {one.endpoint.id: one.is_behind for one in due.leased} == {"e2": False, "e1": True}
 
 
 async def test_at_its_own_endpoint_it_stays_oldest_first(shop: FakeShop) -> None:

@@ -10,7 +10,7 @@ from daemon.core.upkeep.notice_rules import notice_for
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.flows.webhooks import deliver
-from daemon.store.webhooks import deliveries
+from daemon.store.webhooks import leasing
 from daemon.store.webhooks.leasing import Due
 from daemon.wire import DeliveryStatus, TransactionStatus
 from tests.fakes import delivering
@@ -137,7 +137,7 @@ async def test_a_restart_gives_every_lease_back_at_once(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
     await lease_one(shop)
-    assert await shop.env.store.write(deliveries.release_leases) == 1
+    assert await shop.env.store.write(leasing.release_all) == 1
     assert (await lease_one(shop)).number == 2
 
 

@@ -10,7 +10,6 @@ from daemon.flows.webhooks import deliver
 from daemon.store.engine import Tx
 from daemon.store.webhooks import attempts, deliveries
 from daemon.store.webhooks.attempts import EndedAttempt
-from daemon.store.webhooks.leasing import Prefetch
 from daemon.wire import DeliveryStatus
 from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease, lease_one, only, outcome, owe
@@ -79,7 +78,7 @@ async def test_what_is_leased_ahead_is_the_oldest_and_counted_one_by_one(shop: F
     for number in range(5):
         await owe(shop, f"9321450000{number}")
     due = await delivering.lease(
-        shop.env, limit=5, per_endpoint=1, running={}, ahead=Prefetch(pace={"e1": 3})
+        shop.env, limit=5, per_endpoint=1, running={}, ahead={("e1", False): 2}
     )
     assert due.places == (("e1", False),)
     assert [(one.delivery.seq, one.number) for one in due.leased] == [(1, 1), (2, 1), (3, 1)]
@@ -88,7 +87,7 @@ async def test_what_is_leased_ahead_is_the_oldest_and_counted_one_by_one(shop: F
         limit=0,
         per_endpoint=1,
         running={("e1", False): 1},
-        ahead=Prefetch(more={("e1", False): 9}),
+        ahead={("e1", False): 9},
     )
     assert more.places == ()
     assert [one.delivery.seq for one in more.leased] == [4, 5]
@@ -104,25 +103,10 @@ async def test_free_places_get_a_delivery_before_any_is_leased_ahead(shop: FakeS
         limit=5,
         per_endpoint=2,
         running={key: 1},
-        ahead=Prefetch(pace={"e1": 2}, more={key: 1}),
+        ahead={key: 2},
     )
     assert due.places == (key,)
     assert [one.delivery.seq for one in due.leased] == [1, 2, 3]
-
-
-async def test_a_free_place_takes_what_was_leased_ahead_if_nothing_else_is_due(
-    shop: FakeShop,
-) -> None:
-    await add_endpoint(shop)
-    await owe(shop)
-    key, other = ("e1", False), ("e9", False)
-    ahead = Prefetch(queued={other: (3, False), key: (3, False)})
-    due = await delivering.lease(
-        shop.env, limit=4, per_endpoint=2, running={other: 1, key: 1}, ahead=ahead
-    )
-    # The due delivery gets its place first; then `e1` is full, and `e9` has one place left.
-    assert due.places == (key, other)
-    assert [one.delivery.seq for one in due.leased] == [1]
 
 
 async def test_what_did_not_begin_is_due_again_and_leaves_no_attempt(shop: FakeShop) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
-from daemon.store.webhooks import backlog, deliveries
+from daemon.store.webhooks import backlog, leasing
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import Due, Prefetch
+from daemon.store.webhooks.leasing import Due
 from tests.fakes import delivering
 from tests.fakes.invariants import check_invariants
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, outcome, owe
@@ -65,7 +65,7 @@ class Machine:
                 self.flying = self.flying[len(back) :]
             case "crash":
                 self.flying = []
-                await self.shop.env.store.write(deliveries.release_leases)
+                await self.shop.env.store.write(leasing.release_all)
             case "down" | "up":
                 self.up[endpoint_id] = what == "up"
             case "pause" | "resume":
@@ -91,10 +91,10 @@ class Machine:
             key = one.endpoint.id, one.delivery.bulk
             busy[key] = min(2, busy.get(key, 0) + 1)
         out = await self.out()
-        pace = dict.fromkeys(ENDPOINTS, ahead)
+        more = {(one, bulk): ahead - 1 for one in ENDPOINTS for bulk in (False, True)}
         free = min(limit, max(0, WORKERS - sum(busy.values())))
         due = await delivering.lease(
-            self.shop.env, limit=free, per_endpoint=2, running=busy, ahead=Prefetch(pace)
+            self.shop.env, limit=free, per_endpoint=2, running=busy, ahead=more
         )
         known = {one.delivery.id for one in self.flying}
         for one in due.leased:

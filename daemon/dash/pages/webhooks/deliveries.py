@@ -20,7 +20,7 @@ from daemon.dash.web.visit import Visit
 from daemon.flows.webhooks import redeliver as flow
 from daemon.store.engine import Reader
 from daemon.store.payments import transactions
-from daemon.store.webhooks import bodies, delivery_log
+from daemon.store.webhooks import deliveries, delivery_log
 from daemon.store.webhooks.delivery_log import DeliveryFilter, Logged
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
@@ -102,7 +102,7 @@ async def show_one(visit: Visit) -> Shown:
         if found is None:
             return None
         attempts, total = delivery_log.attempts(reader, delivery_id, limit=ATTEMPTS_MAX, offset=0)
-        sent = bodies.of(reader, [found[0].seq])
+        sent = deliveries.bodies(reader, [found[0].seq])
         order = transactions.get(reader, found[0].transaction_id)
         return found, attempts, total, sent[found[0].seq], order
 
