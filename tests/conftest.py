@@ -12,6 +12,7 @@ import pytest_asyncio
 from hypothesis import HealthCheck, settings
 
 from daemon import wire
+from daemon.runtime import words as _words  # noqa: F401 -- the English of `Text`, also for the tests of pure packages
 from tests.fakes import postgresql, statement_rules
 from tests.fakes.measured import MEASURED
 from tests.fakes.seed import OTHER

@@ -1,10 +1,11 @@
 """Journal entries in public form: money as decimal strings, and sentences for notices. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
+from daemon.core.text import Text
 from parsers.money import render
 
 _MINOR: Final = "_minor"
@@ -35,72 +36,51 @@ def _fact(name: str, value: Any, currency: str) -> tuple[str, Any]:
     return outside, None if value is None else render(value, currency)
 
 
-def _amount(facts: Facts, key: str = "gap_minor") -> str:
-    minor, currency = facts.get(key), facts.get("currency")
+NOTICES: Final = (
+    "money_missing",
+    "balance_warning",
+    "receipt_forged",
+    "receipt_suspect",
+    "smsc_unknown",
+    "forgery_flood",
+    "receipt_held",
+    "fact_refused",
+    "branch_disputed",
+    "hub_restored",
+    "id_conflict",
+    "paid_twice",
+    "payment_reversed",
+    "reversal_unmatched",
+)
+"""The kinds of notices that the journal of an order or payment has."""
+
+
+def notice_text(kind: str, facts: Facts) -> Text:
+    """Return the sentence of a notice in the journal."""
+    key, telco_id = f"notice.{kind}", facts.get("telco_transaction_id")
+    if kind == "money_missing":
+        return _missing(facts)
+    if kind == "reversal_unmatched" and facts.get("original_telco_id") is not None:
+        key, telco_id = "notice.reversal_unmatched_id", facts["original_telco_id"]
+    return Text(
+        key,
+        amount=_amount(facts, "amount_minor"),
+        missing=_missing(facts),
+        smsc=facts.get("smsc"),
+        branch=facts.get("branch"),
+        fact=facts.get("fact"),
+        why=facts.get("why"),
+        id=telco_id,
+    )
+
+
+def _amount(facts: Facts, name: str) -> Text | str:
+    minor, currency = facts.get(name), facts.get("currency")
     if minor is None or currency is None:
-        return "An amount"
+        return Text("journal.amount")
     return f"{currency} {render(abs(minor), str(currency))}"
 
 
-def _missing(facts: Facts) -> str:
-    moved = "left" if (facts.get("gap_minor") or 0) < 0 else "came in"
-    return f"{_amount(facts)} {moved} without a message: a message may have been lost."
-
-
-def _reversed(facts: Facts) -> str:
-    return f"{_amount(facts, 'amount_minor')} was taken back by the network."
-
-
-def _unmatched(facts: Facts) -> str:
-    amount = _amount(facts, "amount_minor")
-    original = facts.get("original_telco_id")
-    if original is None:
-        return f"{amount} was taken back by the network, which does not say of which payment."
-    return f"{amount} was taken back by the network: the payment {original}, which is not here."
-
-
-SENTENCES: Final[Mapping[str, Callable[[Facts], str]]] = {
-    "money_missing": _missing,
-    "balance_warning": lambda facts: (
-        f"The balance in this receipt does not follow from the one before it. {_missing(facts)}"
-    ),
-    "receipt_forged": lambda _facts: (
-        "A held receipt is forged: the balances of later messages do not contain its money."
-    ),
-    "receipt_suspect": lambda facts: (
-        f"{_amount(facts, 'amount_minor')} was paid before it was confirmed, and later balances do not contain it. "
-        "It is probably forged: check the wallet."
-    ),
-    "smsc_unknown": lambda facts: (
-        f"A message came through {facts.get('smsc')}, a service centre that this SIM never used, and its balance fits. "
-        "If the wallet holds it, approve the message: the network may have a new service centre."
-    ),
-    "forgery_flood": lambda _facts: (
-        "Over 20 doubtful messages in an hour claim to be of the network. They share one review."
-    ),
-    "receipt_held": lambda _facts: (
-        "A receipt has been held for half an hour and needs your decision."
-    ),
-    "fact_refused": lambda facts: (
-        f"The branch {facts.get('branch')} sent a {facts.get('fact')} that cannot be stored: {facts.get('why')}. It is kept "
-        "aside, and the rest goes on."
-    ),
-    "branch_disputed": lambda facts: (
-        f"Two machines send as the branch {facts.get('branch')}, and nothing is taken from either. Invite the branch again, "
-        "and join at the machine that has the modem."
-    ),
-    "hub_restored": lambda facts: (
-        f"The branch {facts.get('branch')} had sent more than is here: this hub was restored to an earlier state. The branch "
-        "sends again; orders that were made here meanwhile are gone."
-    ),
-    "id_conflict": lambda facts: (
-        f"The branch {facts.get('branch')} has a payment {facts.get('telco_transaction_id')} that another branch has with "
-        "another amount or from another SIM. Only the first one counts."
-    ),
-    "paid_twice": lambda facts: (
-        f"The payment {facts.get('telco_transaction_id')} paid an order at two branches: one of them has no money."
-    ),
-    "payment_reversed": _reversed,
-    "reversal_unmatched": _unmatched,
-}
-"""The sentence of each kind of notice."""
+def _missing(facts: Facts) -> Text:
+    key = "notice.left" if (facts.get("gap_minor") or 0) < 0 else "notice.came_in"
+    return Text(key, amount=_amount(facts, "gap_minor"))

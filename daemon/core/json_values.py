@@ -14,13 +14,14 @@ import msgspec
 
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment, Transaction
+from daemon.core.text import english
 from daemon.wire import Path
 from parsers import times
 from parsers.money import render
 
 Json = dict[str, Any]
 
-_encode: Final = msgspec.json.Encoder().encode
+_encode: Final = msgspec.json.Encoder(enc_hook=english).encode
 _decode: Final = msgspec.json.Decoder(Json).decode
 _CursorInt = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]  # fits the database
 _parts: Final = msgspec.json.Decoder(list[str | _CursorInt]).decode

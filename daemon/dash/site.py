@@ -7,7 +7,6 @@ form, flow; an action writes only after all checks have passed.
 import asyncio
 import contextlib
 import traceback
-from datetime import tzinfo
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, quote, urlencode
@@ -116,7 +115,7 @@ class Site:
             path=path,
             places={},
             query=query,
-            words=self._words(language, zone_of("")),
+            words=Words(language, zone_of("")),
             shop=None,
             who=None,
             cookie=cookie_of(scope, secure=secure),
@@ -124,9 +123,6 @@ class Site:
             address=address,
             now=self._env.clock.now_us(),
         )
-
-    def _words(self, language: str, zone: tzinfo) -> Words:
-        return Words(language, self._look.words[language], zone, self._look.sentences)
 
     async def _know(self, visit: Visit) -> None:
         """Read the shop and the session of the cookie, in one snapshot."""
@@ -152,7 +148,7 @@ class Site:
                 # Pages can be read while nothing can be written, such as with a full disk.
                 with contextlib.suppress(Unavailable):
                     await self._env.store.write(lambda tx: users.touch(tx, session.id, visit.now))
-        visit.words = self._words(language, zone)
+        visit.words = Words(language, zone)
 
     async def _show(self, visit: Visit) -> PageAnswer:
         found = self._pages.find(visit.path)

@@ -5,13 +5,13 @@ jinja2 is imported with the first page, so that a shop without visitors does not
 
 import base64
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any, Final, Self
 
 from daemon.core.names import group_digits
 from daemon.pages.brand import colour_style, logo_address
+from daemon.runtime.words import of_checkout
 
 _ELSEWHERE: Final = (
     "default-src 'none'; connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
@@ -25,7 +25,7 @@ class Assets:
     def __init__(self, languages: Sequence[str], logo: str = "", colour: str = "") -> None:
         from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 -- lazy
 
-        look, words = _texts("look"), _texts("words")
+        look = _texts("look")
         self._environment = Environment(
             loader=DictLoader(look),
             autoescape=True,
@@ -38,9 +38,7 @@ class Assets:
         self._css = look["page.css"].strip() + colour_style(colour)
         self.logo = logo_address(logo)
         self._js = look["page.js"].strip()
-        self.words: dict[str, Mapping[str, str]] = {
-            language: json.loads(words[f"{language}.json"]) for language in languages
-        }
+        self.words = {language: of_checkout(language) for language in languages}
         self.policy = (
             f"{_ELSEWHERE}; style-src {_source(self._css)}; script-src {_source(self._js)}"
         ).encode()

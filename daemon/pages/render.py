@@ -17,6 +17,7 @@ from daemon.pages import translations
 from daemon.pages.assets import Assets
 from daemon.runtime import sse
 from daemon.runtime.qr import qr_svg
+from daemon.runtime.words import about
 from daemon.store import journal
 from daemon.store.payments.checkout import facts as read_facts
 
@@ -110,7 +111,7 @@ class PageRenderer:
             "v": view,
             "t": t,
             "lang": language,
-            "languages": [(one, self._assets.words[one]["language"]) for one in self._languages],
+            "languages": [(one, about(one)["name"]) for one in self._languages],
             "logo": self._assets.logo,
             "here": address,
             "headline": headings.headline,

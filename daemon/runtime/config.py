@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct, field
 
 from daemon.core.limits import LOGO_BYTES_MAX
-from daemon.core.payments.checkout import LANGUAGES, MENUS
+from daemon.core.payments.checkout import MENUS
 from daemon.core.payments.payer_texts import (
     CODE_TEXT,
     RECEIPT_TEXT,
@@ -28,6 +28,7 @@ from daemon.core.payments.payer_texts import (
 )
 from daemon.core.upkeep.keep_awake import CHOICES, OFF
 from daemon.core.webhooks.delivery import SCHEDULE_S
+from daemon.runtime.words import LANGUAGES
 from daemon.wire import DEFAULT_HTTP, SourceKind, TrustLevel
 from parsers.phone import read_phone
 from parsers.providers import PROVIDERS

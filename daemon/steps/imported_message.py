@@ -88,7 +88,7 @@ def _keep_reversal(
         outcome.trusted = False
         outcome.reasons = [REVERSES_LIVE_PAYMENT]
         open_message_review(
-            context, arrived.id, ReviewReason.UNTRUSTED_SENDER, {"doubts": [REVERSES_LIVE_PAYMENT]}
+            context, arrived.id, ReviewReason.DOUBTFUL_MESSAGE, {"doubts": [REVERSES_LIVE_PAYMENT]}
         )
         return
     outcome.state = MessageState.HISTORICAL

@@ -176,7 +176,7 @@ def _accept_test_message(
     if isinstance(reading, readings.Payment) and reading.unverified:
         _hold(outcome, [UNVERIFIED])
         open_message_review(
-            context, arrived.id, ReviewReason.UNTRUSTED_SENDER, {"doubts": [UNVERIFIED]}
+            context, arrived.id, ReviewReason.DOUBTFUL_MESSAGE, {"doubts": [UNVERIFIED]}
         )
     else:
         accept_message(context, arrived, outcome, reading)
@@ -284,7 +284,7 @@ def _hold_new(context: Context, chain: Chain, line: Line, entry: Entry, arrival:
     """Hold a message and open a review; the transaction that it names waits for the decision if only the balance breaks."""
     arrived, reading = arrival.message, arrival.reading
     reason = _reason(entry)
-    stands_for_doubts = reason is ReviewReason.UNTRUSTED_SENDER
+    stands_for_doubts = reason is ReviewReason.DOUBTFUL_MESSAGE
     _hold(arrival.outcome, [*([] if stands_for_doubts else [reason]), *entry.doubts])
     transaction, waits = None, False
     if isinstance(reading, readings.Payment):
@@ -323,7 +323,7 @@ def _reason(entry: Entry) -> ReviewReason:
         return ReviewReason.FIRST_MESSAGE
     sound = entry.standing is Standing.ACCEPTED and entry.why is not Why.NO_BALANCE
     if entry.doubts and (sound or entry.why is Why.DOUBTED):
-        return ReviewReason.UNTRUSTED_SENDER
+        return ReviewReason.DOUBTFUL_MESSAGE
     return ReviewReason.BALANCE_BREAK
 
 
@@ -401,7 +401,7 @@ def pass_on_flood(context: Context, review: Review) -> None:
         count, first = messages.without_review(context.tx, review.message_id)
         if first is not None:
             details = {"group": count, "doubts": old["doubts"]}
-            open_message_review(context, first, ReviewReason.UNTRUSTED_SENDER, details)
+            open_message_review(context, first, ReviewReason.UNKNOWN_SENDER, details)
         return
     count, first = balances.flood(context.tx, leader.chain, leader.entry.seq)
     following = None if first is None else balances.of_message(context.tx, first)

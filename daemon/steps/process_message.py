@@ -62,7 +62,7 @@ def _review_untrusted(context: Context, whole: JoinedMessage, doubts: list[str])
         return
     opened = reviews.open_of_sender_since(tx, sim_key, sender, context.now - HOUR_US)
     details = {**({"group": 1} if opened >= FLOOD else {}), "doubts": doubts}
-    open_message_review(context, whole.message_id, ReviewReason.UNTRUSTED_SENDER, details)
+    open_message_review(context, whole.message_id, ReviewReason.UNKNOWN_SENDER, details)
 
 
 def read_message(context: Context, whole: JoinedMessage) -> readings.Reading:

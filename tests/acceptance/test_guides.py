@@ -90,7 +90,7 @@ def test_commands_of_a_guide_work_as_they_stand_in_a_clean_clone(
     assert "Paid, recorded, and sent to the shop's software." in done.stdout
     assert "Traceback" not in done.stderr
     if guide.name == "getting-started.md":
-        for answer in ("SUCCESS", "PARTIAL", "PENDING", "near_miss", "untrusted_sender"):
+        for answer in ("SUCCESS", "PARTIAL", "PENDING", "near_miss", "unknown_sender"):
             assert answer in done.stdout, answer
         assert '"status":"SUCCESS"' in done.stdout.replace(" ", ""), "the API's order is paid"
         assert list(home.glob("momo-*")) == [], "it was put away"

@@ -48,13 +48,13 @@ def test_webhooks_go_out_only_after_the_operator_decided(scene: Scene) -> None:
         scene.phone.deliver(pdus)
         waiting(shop, (held.pdus, late.pdus, forged).index(pdus) + 1)
     by_reason = {one["reason"]: one for one in waiting(shop, 3)}
-    assert set(by_reason) == {"payer_unknown", "cancelled_request", "untrusted_sender"}
+    assert set(by_reason) == {"payer_unknown", "cancelled_request", "unknown_sender"}
     assert shop.transaction(order["reference"])["status"] == "MANUAL_REVIEW"
     assert scene.receiver.requests == []
 
     momo(shop, "review", "approve", by_reason["payer_unknown"]["id"], "--notes", "seen")
     momo(shop, "review", "reject", by_reason["cancelled_request"]["id"], "--notes", "sent back")
-    stranger = by_reason["untrusted_sender"]["id"]
+    stranger = by_reason["unknown_sender"]["id"]
     wrong, right = shop.home / "wrong", shop.home / "right"
     wrong.write_text("correct horse 43\n")
     right.write_text("correct horse 42\n")

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from daemon.core.lines import modem_health, receiving
 from daemon.core.lines.modem_health import ModemHealth, Problem
-from daemon.core.payments.reviews import EXPLANATIONS
-from daemon.dash.web.words import LANGUAGES, Sentences, Words, load, zone_of
+from daemon.dash.web.words import Sentences, Words, load, zone_of
 from daemon.wire import Role
 from tests.dash.test_lines import run
 from tests.fakes.api import FakeApi
@@ -38,12 +37,11 @@ def problems() -> Iterator[Problem]:
 
 
 def french() -> Words:
-    sentences = Sentences(load("en"))
-    return Words("fr", load("fr"), zone_of(""), sentences)
+    return Words("fr", zone_of(""))
 
 
 def sentences_of_the_core() -> list[str]:
-    found = [explanation.short for explanation in EXPLANATIONS.values()]
+    found: list[str] = []
     for problem in problems():
         found += [problem.text, problem.fix]
     return list(dict.fromkeys(found))
@@ -52,7 +50,7 @@ def sentences_of_the_core() -> list[str]:
 @each("sentence", sentences_of_the_core())
 def test_each_sentence_of_the_core_has_words(sentence: str) -> None:
     assert french().told(sentence) != sentence
-    english = Words("en", load("en"), zone_of(""), Sentences(load("en")))
+    english = Words("en", zone_of(""))
     assert english.told(sentence) == sentence
 
 
@@ -76,7 +74,6 @@ def test_no_words_of_the_core_have_a_place_that_could_not_be_filled() -> None:
 
 
 async def test_a_french_page_tells_faults_and_the_journal_in_french(api: FakeApi) -> None:
-    assert LANGUAGES[0] == "en"
     orders = Orders(api.shop)
     order = await orders.make("paid")
     await orders.make("checking", expected_payer_phone="+233201234567")

@@ -105,7 +105,7 @@ def test_a_sentence_in_english_is_found_and_a_machines_is_not() -> None:
 
 def event_types() -> set[str]:
     """Return the types of the entries that the program writes to the journal."""
-    found = set(RULES) | {f"notice.{kind}" for kind in journal_text.SENTENCES}
+    found = set(RULES) | {f"notice.{kind}" for kind in journal_text.NOTICES}
     found |= {kind for kind in timeline._SENTENCES if "." in kind}
     for path in (ROOT / "daemon").rglob("*.py"):
         source = path.read_text("utf-8")
@@ -133,7 +133,10 @@ FACTS: dict[str, list[dict[str, Any]]] = {
     "transaction.verified": [
         {"matched_by": matched, "status": status, "late": late, "payer_known_by": known}
         for matched, status, late, known in product(
-            timeline._MATCHED, timeline._PAID, (False, True), ("", *timeline._KNOWN)
+            sorted(timeline._MATCHED),
+            ("SUCCESS", "PARTIAL", "OVERPAID"),
+            (False, True),
+            ("", *sorted(timeline._KNOWN)),
         )
     ],
     "transaction.reconciled": [{"reconciliation_id": "rec_1"}],
@@ -162,7 +165,7 @@ FACTS: dict[str, list[dict[str, Any]]] = {
     },
     **{
         f"notice.{kind}": [{}, NOTICE, {**NOTICE, "gap_minor": -700, "original_telco_id": "932145"}]
-        for kind in journal_text.SENTENCES
+        for kind in journal_text.NOTICES
     },
 }
 """Facts of each kind of entry in an order's journal, so that each of its sentences is made; a kind without a row has none."""

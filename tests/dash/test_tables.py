@@ -1,7 +1,6 @@
 """Every page with each role in a browser, every action with each role by a direct POST, from the tables of the dashboard."""
 
 import re
-import string
 
 import pytest
 from playwright.async_api import Browser
@@ -9,7 +8,6 @@ from playwright.async_api import Browser
 from daemon.core.access.roles import ALLOWED, Operation
 from daemon.dash.tables import ACTIONS, PAGES
 from daemon.dash.web.look import FOLDER
-from daemon.dash.web.words import LANGUAGES, load
 from daemon.store.engine import Reader
 from daemon.wire import Role
 from tests.dash import places
@@ -130,23 +128,6 @@ def test_paths_are_different_and_each_operation_has_roles() -> None:
     assert len({action.path for action in ACTIONS}) == len(ACTIONS)
     assert set(ALLOWED) == set(Operation)
     assert all(Role.OWNER in roles for roles in ALLOWED.values())
-
-
-def test_both_languages_have_the_same_words_with_the_same_places() -> None:
-    words = {language: load(language) for language in LANGUAGES}
-    english = words["en"]
-    for language, texts in words.items():
-        assert set(texts) == set(english), language
-        for key, text in texts.items():
-            assert text.strip(), key
-            assert _places(text) == _places(english[key]), (language, key)
-    for key in english:
-        if key.endswith("_one"):
-            assert f"{key.removesuffix('_one')}_other" in english
-
-
-def _places(text: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
 def test_the_script_has_at_most_two_hundred_lines() -> None:

@@ -13,8 +13,9 @@ from playwright.async_api import Browser
 
 from daemon.core.webhooks import diagnosis
 from daemon.core.webhooks.delivery import DeliveryError
-from daemon.dash.web.words import LANGUAGES, load
+from daemon.dash.web.words import load
 from daemon.runtime.config import Config, Webhooks
+from daemon.runtime.words import LANGUAGES
 from daemon.wire import Role
 from parsers.times import from_us
 from tests.dash import places

@@ -149,7 +149,7 @@ async def test_all_that_was_held_is_judged_again_in_its_order_by_the_rules_of_al
         TransactionStatus.PENDING,
     ]
     waiting = await at.rows(Review, "reviews", "state = 'open'")
-    assert {row.reason for row in waiting} == {"balance_break", "untrusted_sender"}
+    assert {row.reason for row in waiting} == {"balance_break", "unknown_sender"}
     rows: list[Message] = await at.rows(Message, "messages")
     assert [row.received_at for row in rows[1:]] == [row.received_at for row in held]
 
@@ -195,7 +195,7 @@ async def test_of_a_known_sender_the_one_doubt_falls_and_every_other_one_stays(
     waiting = await mtn.rows(Review, "reviews", "state = 'open'")
     doubts = [(row.reason, json.loads(row.details).get("doubts")) for row in waiting]
     assert doubts == [
-        ("untrusted_sender", ["reference_too_long"]),
+        ("doubtful_message", ["reference_too_long"]),
         ("balance_break", None),
     ]
 
@@ -222,7 +222,7 @@ async def test_approving_in_review_with_the_password_is_the_same_proof(at: FakeS
     order = await at.request()
     await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0801.A00001", 10_000))
     [waiting] = await at.rows(Review, "reviews")
-    assert waiting.reason == ReviewReason.UNTRUSTED_SENDER
+    assert waiting.reason == ReviewReason.UNKNOWN_SENDER
     said = review.Approval(order.reference, None, confirmed=True)
     await review.approve(at.env, OWNER, waiting.id, said, meta=META)
     assert (await at.transaction(order.reference)).status is TransactionStatus.SUCCESS

@@ -30,8 +30,6 @@ ROOT: Final = "/pay/"
 """Path prefix of every checkout page."""
 NOT_PUBLIC: Final = "checkout_url is not public: set public_base_url under [http] in config.toml"
 """The warning for an address that only this machine, or the shop's own network, can open."""
-LANGUAGES: Final = ("en", "fr")
-"""Languages of the page. One that no native speaker has reviewed is off until the settings name it."""
 MENUS: Final[Mapping[str, str]] = {
     "mtn": "Choose Transfer Money, then MoMo User",
     "telecel": "Choose Send Money, then Telecel Cash",

@@ -11,15 +11,15 @@ from daemon.core.messages.message_json import ChainPosition, balance_chain, reas
 from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.reviews import (
-    NEEDS_PASSWORD,
-    PAID_IN_PART,
+    REASONS,
     Explanation,
     by_itself,
-    explain_message,
+    explain,
     lacks_smsc,
 )
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import list_item, of_branch
+from daemon.core.text import Text
 from daemon.wire import Mode, ReviewReason, TransactionStatus
 from parsers.money import render
 from parsers.read import PROVIDERS
@@ -58,7 +58,7 @@ class ReviewEvidence(Struct, frozen=True):
 
 def review(evidence: ReviewEvidence, now_us: int) -> Json:
     """Return the JSON object of a review."""
-    row, explanation = evidence.review, _explanation(evidence)
+    row, said = evidence.review, explanation(evidence)
     fields = _decode(evidence.message.fields)
     payment = evidence.payment
     amount, currency = fields.get("amount"), fields.get("currency")
@@ -71,11 +71,11 @@ def review(evidence: ReviewEvidence, now_us: int) -> Json:
         "id": row.id,
         "reason": row.reason,
         "state": row.state,
-        "summary": explanation.short,
-        "why": explanation.why,
+        "summary": said.short,
+        "why": said.why,
         "by_itself": _by_itself(evidence),
-        "what_to_do": _what_to_do(evidence, explanation, fields),
-        "needs_password": row.reason in NEEDS_PASSWORD,
+        "what_to_do": _what_to_do(evidence, said),
+        "needs_password": REASONS[row.reason].needs_password,
         "amount": amount,
         "currency": currency,
         "created_at": timestamp(row.created_at),
@@ -107,44 +107,36 @@ def review(evidence: ReviewEvidence, now_us: int) -> Json:
     }
 
 
-def paid_in_part(evidence: ReviewEvidence) -> bool:
-    """Return whether it is a second payment of a transaction that the first one underpaid: it may be the rest."""
-    partial = (
-        evidence.request is not None and evidence.request[0].status is TransactionStatus.PARTIAL
-    )
-    return partial and evidence.review.reason == ReviewReason.EXTRA_PAYMENT
+def explanation(evidence: ReviewEvidence) -> Explanation:
+    """Return the texts of a review, as precise as its facts allow."""
+    row, request = evidence.review, evidence.request
+    details, fields = _decode(row.details), _decode(evidence.message.fields)
+    case = row.reason
+    in_part = request is not None and request[0].status is TransactionStatus.PARTIAL
+    refuted = evidence.place is not None and evidence.place.entry.standing is Standing.REFUTED
+    if in_part and case == ReviewReason.EXTRA_PAYMENT:
+        case = "paid_in_part"
+    elif lacks_smsc(details) and case == ReviewReason.FOREIGN_SMSC:
+        case = "no_smsc"
+    elif evidence.payment is None and evidence.message.kind == Kind.REVERSAL:
+        case = "reversal"
+    elif refuted and case == ReviewReason.BALANCE_BREAK:
+        case = "forged"
+    amount = f"{fields.get('currency')} {fields.get('balance') or fields.get('amount')}"
+    return explain(case, details.get("doubts") or (), amount)
 
 
-def _explanation(evidence: ReviewEvidence) -> Explanation:
-    details = _decode(evidence.review.details)
-    if paid_in_part(evidence):
-        return PAID_IN_PART
-    return explain_message(
-        evidence.review.reason,
-        details.get("doubts") or (),
-        no_smsc=lacks_smsc(details),
-        forged=evidence.place is not None and evidence.place.entry.standing is Standing.REFUTED,
-        is_reversal=evidence.payment is None and evidence.message.kind == Kind.REVERSAL,
-    )
-
-
-def _by_itself(evidence: ReviewEvidence) -> str | None:
+def _by_itself(evidence: ReviewEvidence) -> Text | None:
     if evidence.review.state != "open":
         return None
     place = None if evidence.payment is not None else evidence.place
     return by_itself(None if place is None else place.entry)
 
 
-def _what_to_do(evidence: ReviewEvidence, explanation: Explanation, fields: dict[str, Any]) -> str:
-    """Return the next step; for a foreign SMSC with the balance, and for a flood with the number of its messages."""
-    todo = explanation.todo
-    if evidence.review.reason == ReviewReason.FOREIGN_SMSC:
-        named = fields.get("balance") or fields.get("amount")
-        todo = f"Does the wallet hold {fields.get('currency')} {named}? {todo}"
+def _what_to_do(evidence: ReviewEvidence, said: Explanation) -> Text:
+    """Return the next step; for a flood with the number of its messages."""
     group = _decode(evidence.review.details).get("group")
-    if group is None:
-        return todo
-    return f"{todo} {group} doubtful messages share this review; rejecting it rejects them all."
+    return said.todo if group is None else Text("review.group", todo=said.todo, group=group)
 
 
 def _suggestion(found: Suggestion, rank: int, now_us: int) -> Json:

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
+from daemon.core.access.roles import Operation
 from daemon.core.messages.balance_chain import Entry, Standing, Why
 from daemon.core.model import Message, Payment
+from daemon.core.text import Text
 from daemon.wire import MessageState, ReviewReason
 from parsers.money import Money, read_money
 from parsers.phone import read_phone
@@ -21,30 +22,43 @@ from parsers.reading import normalize_telco_id
 MESSAGE_ID_PREFIX: Final = "sms:"
 """Prefix of a stand-in ID: a receipt without a transaction ID is identified by its message."""
 _decode = msgspec.json.Decoder(dict[str, str | None]).decode
-NEEDS_PASSWORD: Final = frozenset(
-    {
-        ReviewReason.UNTRUSTED_SENDER,
-        ReviewReason.BALANCE_BREAK,
-        ReviewReason.FOREIGN_SMSC,
-        ReviewReason.FIRST_MESSAGE,
-        ReviewReason.AMBIGUOUS_PARTS,
-    }
-)
-"""Approving these accepts money that may be forged, so it needs the owner's password."""
-_DOUBTED: Final = "The message comes from the network's own sender, but {}."
-_DOUBTS: Final = {
-    "id_taken": "another message has its transaction ID, with another amount",
-    "id_too_low": "its transaction ID is too low for its date",
-    "id_too_high": "its transaction ID is too high for its date",
-    "id_of_another_time": "its transaction ID contains another time",
-    "printed_time": "the time in its text differs from the time at which it was sent",
-    "reference_too_long": "the text that the payer typed is too long",
-    "fee_too_high": "its fee is too high for a receipt",
-    "wording_unverified": "no genuine message of this wording is known yet; approving this one confirms the wording, and "
-    "later messages of it are accepted without a review",
-    "takes_back_a_live_payment": "it comes from a file, and the payment that it takes back was read from a phone",
+
+
+class Reason(Struct, frozen=True):
+    """A reason of a review. Its words are `review.<reason>.short`, `.why` and `.todo`.
+
+    Attributes:
+        decider: The operation that a person must be allowed to decide it.
+        needs_password: Approving it accepts money that may be forged, so it asks for the owner's password.
+    """
+
+    decider: Operation = Operation.DECIDE_REVIEW
+    needs_password: bool = False
+
+
+_OF_THE_COUNTER: Final = Reason()
+_FORGERY: Final = Reason(Operation.DECIDE_FORGERY, needs_password=True)
+REASONS: Final[Mapping[str, Reason]] = {
+    ReviewReason.PAYER_MISMATCH: _OF_THE_COUNTER,
+    ReviewReason.PAYER_UNKNOWN: _OF_THE_COUNTER,
+    ReviewReason.TELCO_ID_MISMATCH: _OF_THE_COUNTER,
+    ReviewReason.UNKNOWN_SENDER: _FORGERY,
+    ReviewReason.DOUBTFUL_MESSAGE: _FORGERY,
+    ReviewReason.BALANCE_BREAK: _FORGERY,
+    ReviewReason.FOREIGN_SMSC: _FORGERY,
+    ReviewReason.FIRST_MESSAGE: _FORGERY,
+    ReviewReason.AMBIGUOUS_PARTS: _FORGERY,
+    ReviewReason.NO_TELCO_ID: _OF_THE_COUNTER,
+    ReviewReason.ID_CONFLICT: _OF_THE_COUNTER,
+    ReviewReason.AMBIGUOUS_CODE: _OF_THE_COUNTER,
+    ReviewReason.EXTRA_PAYMENT: _OF_THE_COUNTER,
+    ReviewReason.CANCELLED_REQUEST: _OF_THE_COUNTER,
+    ReviewReason.LATE: _OF_THE_COUNTER,
+    ReviewReason.NEAR_MISS: _OF_THE_COUNTER,
 }
-"""Doubts about a message of the right sender (`daemon.core.messages.trust`)."""
+CASES: Final = ("forged", "no_smsc", "paid_in_part", "reversal")
+"""More exact cases of a reason, with words of their own."""
+_BY_ITSELF: Final = frozenset({Why.BREAKS, Why.FOREIGN, Why.NO_SMSC, Why.NO_BALANCE})
 
 
 def is_history(payment: Payment, message: Message | None) -> bool:
@@ -60,165 +74,28 @@ class Explanation(Struct, frozen=True):
     """Texts for the operator.
 
     Attributes:
+        case: The reason, or one of `CASES`.
         why: The doubt in one sentence.
         todo: The things to check, and the effect of approving and rejecting.
         short: A few words for a list.
     """
 
-    why: str
-    todo: str
-    short: str
+    case: str
+    why: Text
+    todo: Text
+    short: Text
 
 
-EXPLANATIONS: Final[dict[ReviewReason, Explanation]] = {
-    ReviewReason.PAYER_MISMATCH: Explanation(
-        "The transaction expects another payer than the one on the receipt.",
-        "Ask the customer who paid. Approve if the payment is for this transaction; if it is not, approve it for the "
-        "right transaction, or reject it.",
-        "another payer than expected",
-    ),
-    ReviewReason.PAYER_UNKNOWN: Explanation(
-        "The transaction expects a certain payer, and the receipt has no payer's number.",
-        "Compare the name on the receipt with the customer. Approve if it fits, else reject. Approving also approves "
-        "this name for the expected number from now on; `momo review payers list` shows such names.",
-        "payer's number not on the receipt",
-    ),
-    ReviewReason.TELCO_ID_MISMATCH: Explanation(
-        "The transaction expects another transaction ID than the one of this payment.",
-        "Ask for the customer's own confirmation message. Approve if it shows this ID, else reject.",
-        "another transaction ID than expected",
-    ),
-    ReviewReason.UNTRUSTED_SENDER: Explanation(
-        "The message did not come from the network's own sender, so it may be forged.",
-        "Check the balance and the history on the phone itself, not the message. Approve only if the money is "
-        "really there; reject a message that only looks like a receipt. If no sender of the network is known yet, as "
-        "with AT Money, approving also trusts this sender and wording from now on.",
-        "not from the network's sender",
-    ),
-    ReviewReason.BALANCE_BREAK: Explanation(
-        "The balance in the message does not follow from the balance before it.",
-        "Check the balance of the wallet on the phone itself. Approve only if the money is really there.",
-        "balance does not add up",
-    ),
-    ReviewReason.FOREIGN_SMSC: Explanation(
-        "The message came through a service centre that this SIM never used, so its sender's name may be forged.",
-        "Look on the phone itself, and approve only if it does; messages through this service centre are trusted from "
-        "then on.",
-        "unknown service centre",
-    ),
-    ReviewReason.FIRST_MESSAGE: Explanation(
-        "It is the first message of this SIM, so there is no balance yet to compare with.",
-        "Check the balance of the wallet on the phone itself. Approve if it holds the amount that the message names. Later "
-        "receipts that follow its balance pay at once.",
-        "first message of this SIM",
-    ),
-    ReviewReason.AMBIGUOUS_PARTS: Explanation(
-        "Several parts claim the same place in this message, so its text is not certain.",
-        "Check the balance and the history on the phone itself. Approve only if the money is really there.",
-        "parts do not fit together",
-    ),
-    ReviewReason.NO_TELCO_ID: Explanation(
-        "The receipt has no transaction ID, so a second copy of it could not be recognised.",
-        "Look for the payment in the wallet's history. Approve if it is there and was not counted yet, else reject.",
-        "no transaction ID",
-    ),
-    ReviewReason.ID_CONFLICT: Explanation(
-        "Another payment already has this transaction ID, with another amount or on another number.",
-        "Compare both with the wallet's history. An ID is accepted once: while the other payment has it, this "
-        "message can only be rejected.",
-        "transaction ID is known with another amount",
-    ),
-    ReviewReason.AMBIGUOUS_CODE: Explanation(
-        "The payment names more than one transaction.",
-        "Ask the customer which one was meant and approve it for that transaction; without one it is kept as a "
-        "payment without a request.",
-        "names more than one transaction",
-    ),
-    ReviewReason.EXTRA_PAYMENT: Explanation(
-        "The transaction is already paid.",
-        "Approve it for another transaction if it was meant for one, approve it without one to keep it as a payment "
-        "without a request, or reject it and give the money back.",
-        "transaction has a payment already",
-    ),
-    ReviewReason.CANCELLED_REQUEST: Explanation(
-        "The transaction was cancelled before the money came.",
-        "Approve to let it pay the transaction after all, or reject it and give the money back.",
-        "transaction was cancelled",
-    ),
-    ReviewReason.LATE: Explanation(
-        "The money came after the transaction had expired.",
-        "Approve if the customer still gets the goods, or reject it and give the money back.",
-        "transaction had expired",
-    ),
-    ReviewReason.NEAR_MISS: Explanation(
-        "The payment nearly names a transaction, but not exactly.",
-        "The payment is kept and forwarded as a payment without a request until you decide. Ask the customer which "
-        "transaction was meant and approve it for that one; otherwise it stays as it is.",
-        "nearly names a transaction",
-    ),
-}
-
-
-"""The texts of every reason."""
-
-
-_FORGED: Final = Explanation(
-    "The balance in the message does not follow, and the later messages' balances do not contain its money: it is forged.",
-    "Check the balance of the wallet on the phone itself. Reject it unless the money is really there.",
-    "forged: later balances do not contain it",
-)
-
-
-PAID_IN_PART: Final = Explanation(
-    "The transaction is paid in part, and momo adds no second payment to it.",
-    "If this is the rest, approve it: it is booked as a separate sale. Approve it for another transaction if it was meant "
-    "for one, or reject it and give the money back.",
-    "transaction is paid in part already",
-)
-"""The explanation of `extra_payment` for a transaction that was underpaid."""
-
-
-_REVERSAL: Final = Explanation(
-    "The message says that the network took a payment back, but it is doubtful.",
-    "Check the wallet's history on the phone itself. Approving marks the payment that it names as reversed and adds no "
-    "money. Reject it if the payment is still there.",
-    "a doubtful reversal",
-)
-
-
-_WITHOUT_SMSC: Final = Explanation(
-    "Its source does not tell which service centre sent the message, so only the balance can prove it, and the balance "
-    "does not follow from the last confirmed one.",
-    "Look on the phone itself, and approve only if it does; messages that follow its balance pay at once from then on.",
-    "service centre not told",
-)
-"""The explanation of `foreign_smsc` for a message that names no SMSC."""
-
-
-_BY_ITSELF: Final = {
-    Why.BREAKS: "It pays by itself if a late message closes the gap, or if the next messages continue its balance and not "
-    "the earlier one.",
-    Why.FOREIGN: "It pays by itself 90 minutes after the messages before and after it prove its balance.",
-    Why.NO_SMSC: "It pays by itself if a message arrives that closes the difference to the last confirmed balance.",
-    Why.NO_BALANCE: "It pays by itself if the next message shows that its money came in.",
-}
-
-
-def by_itself(entry: Entry | None) -> str:
+def by_itself(entry: Entry | None) -> Text:
     """Return the event that releases a held message or payment without a decision, as a sentence.
 
     Args:
         entry: The entry of the held message in its balance chain; None for anything else.
     """
     waits = entry is not None and entry.standing in {Standing.HELD, Standing.UNCONFIRMED}
-    if entry is None or not waits or entry.doubts:
-        return "It waits for your decision."
-    return _BY_ITSELF.get(entry.why, "It waits for your decision.")
-
-
-def explain(reason: str) -> Explanation:
-    """Return the texts of a reason."""
-    return EXPLANATIONS[ReviewReason(reason)]
+    if entry is None or not waits or entry.doubts or entry.why not in _BY_ITSELF:
+        return Text("review.by_itself.never")
+    return Text(f"review.by_itself.{entry.why}")
 
 
 def lacks_smsc(details: Mapping[str, Any]) -> bool:
@@ -228,42 +105,26 @@ def lacks_smsc(details: Mapping[str, Any]) -> bool:
 
 def explain_opened(facts: Mapping[str, Any]) -> Explanation:
     """Return the texts for the facts of a journal entry `review.opened`."""
-    no_smsc = bool(facts.get("no_smsc"))
-    return explain_message(str(facts["reason"]), facts.get("doubts") or (), no_smsc=no_smsc)
+    no_smsc = facts.get("no_smsc") and facts["reason"] == ReviewReason.FOREIGN_SMSC
+    case = "no_smsc" if no_smsc else str(facts["reason"])
+    return explain(case, facts.get("doubts") or ())
 
 
-def explain_message(
-    reason: str,
-    doubts: Iterable[str],
-    *,
-    no_smsc: bool = False,
-    forged: bool = False,
-    is_reversal: bool = False,
-) -> Explanation:
-    """Return the texts for a held message, as precise as its doubts allow.
+def explain(case: str, doubts: Iterable[str] = (), amount: str = "") -> Explanation:
+    """Return the texts of a reason or of a more exact case.
 
     Args:
-        reason: The reason of its review.
+        case: A reason, or one of `CASES`.
         doubts: Further doubts about the message.
-        no_smsc: Its source names no SMSC.
-        forged: The balance chain continued without its money.
-        is_reversal: The message takes money back.
+        amount: The balance that the wallet must hold, with its currency.
     """
-    if no_smsc and reason == ReviewReason.FOREIGN_SMSC:
-        return _WITHOUT_SMSC
-    if is_reversal:
-        return _REVERSAL
-    if forged and reason == ReviewReason.BALANCE_BREAK:
-        return _FORGED
-    explanation = explain(reason)
-    against = [_DOUBTS[doubt] for doubt in doubts if doubt in _DOUBTS]
-    if reason == ReviewReason.UNTRUSTED_SENDER and against:
-        return replace(
-            explanation,
-            why=_DOUBTED.format(", and ".join(against)),
-            short="the message is doubtful",
-        )
-    return explanation
+    named = doubts if case == ReviewReason.DOUBTFUL_MESSAGE else ()
+    return Explanation(
+        case,
+        Text(f"review.{case}.why", doubts=tuple(Text(f"review.doubt.{one}") for one in named)),
+        Text(f"review.{case}.todo", amount=amount),
+        Text(f"review.{case}.short"),
+    )
 
 
 def payment_row(message: Message, *, payment_id: str, provider: str) -> dict[str, Any]:

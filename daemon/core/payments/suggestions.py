@@ -16,6 +16,7 @@ from msgspec import Struct
 from daemon.core.limits import DAY_US, LATE_WINDOW_US, PAYMENT_BEFORE_TRANSACTION_US
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments.matching import effective_time
+from daemon.core.text import Text
 from daemon.wire import TransactionStatus
 from parsers import person_name
 from parsers.svc_code import ALPHABET, LENGTH, candidates, complete_code, is_valid_code
@@ -57,21 +58,6 @@ class SuggestionReason(StrEnum):
     """Never alone: it adds to a code that was nearly typed."""
 
 
-REASON_TEXTS: Final[Mapping[SuggestionReason, str]] = {
-    SuggestionReason.CODE_SPLIT: "the reference has its code in pieces",
-    SuggestionReason.CODE_INSIDE: "the reference has its code inside a longer word",
-    SuggestionReason.CODE_LOOK_ALIKE: "the reference has its code with characters that look alike",
-    SuggestionReason.CODE_SWAPPED: "the reference has its code with two characters swapped",
-    SuggestionReason.CODE_WRONG_CHARACTER: "the reference has its code with one wrong character",
-    SuggestionReason.CODE_MISSING_CHARACTER: "the reference has its code with one character missing",
-    SuggestionReason.CODE_EXTRA_CHARACTER: "the reference has its code with one character too many",
-    SuggestionReason.PAYER_AND_AMOUNT: "its customer's number paid exactly its amount",
-    SuggestionReason.NAME_AND_AMOUNT: "a payer with a name like its customer's paid exactly its amount",
-    SuggestionReason.CLAIMED: "its customer named this transaction ID on the checkout page",
-    SuggestionReason.AMOUNT: "the amount is exactly its own",
-}
-"""Each reason as a part of a sentence, for the operator."""
-
 _POINTS: Final[Mapping[SuggestionReason, int]] = {
     SuggestionReason.CODE_SPLIT: 60,
     SuggestionReason.CODE_INSIDE: 60,
@@ -99,10 +85,14 @@ class Suggestion(Struct, frozen=True):
         return sum(_POINTS[reason] for reason in self.reasons)
 
     @property
-    def why(self) -> str:
+    def why(self) -> Text:
         """The reasons as one sentence."""
-        text = ", and ".join(REASON_TEXTS[reason] for reason in self.reasons)
-        return f"{text[0].upper()}{text[1:]}."
+        return Text("suggestion.why", reasons=reason_texts(self.reasons))
+
+
+def reason_texts(reasons: Iterable[str]) -> tuple[Text, ...]:
+    """Return each reason as a part of a sentence."""
+    return tuple(Text(f"suggestion.{SuggestionReason(reason)}") for reason in reasons)
 
 
 def codes_near(reference_text: str) -> dict[str, SuggestionReason]:

@@ -3,39 +3,24 @@
 An entry contains its own facts. Only the money is looked up, because a payment is stored once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Final
 
 import msgspec
 
 from daemon.core import journal_text, json_values
-from daemon.core.journal_text import SENTENCES
 from daemon.core.model import Event, Payment
 from daemon.core.payments.reviews import explain_opened
-from daemon.core.payments.suggestions import REASON_TEXTS, SuggestionReason
+from daemon.core.payments.suggestions import reason_texts
+from daemon.core.text import Text
 from daemon.wire import ReviewReason
 from parsers.money import render
 
 Facts = Mapping[str, Any]
 _decode = msgspec.json.Decoder().decode
-_PAID: Final = {"SUCCESS": "exactly", "PARTIAL": "short", "OVERPAID": "too much"}
-_MATCHED: Final = {
-    "code": "by the code that the payer typed",
-    "telco_id": "by the expected transaction ID",
-    "reconcile": "by an operator who named the transaction ID",
-    "review": "by an operator in a review",
-}
-_KNOWN: Final = {
-    "name": " The receipt names no number; its payer name is the expected one.",
-    "approval": " The receipt names no number; an operator approved its payer name for the expected number before.",
-}
-_SMS: Final = {
-    "code": "The SMS with the payment code",
-    "code_again": "The second SMS with the payment code",
-    "receipt": "The SMS with the receipt",
-    "notice": "The SMS with a notice",
-    "test": "The SMS that tests a modem",
-}
+_MATCHED: Final = frozenset({"code", "telco_id", "reconcile", "review"})
+_KNOWN: Final = frozenset({"name", "approval"})
+_SMS: Final = frozenset({"code", "code_again", "receipt", "notice", "test"})
 
 
 def entry_json(event: Event, payment: Payment | None) -> json_values.Json:
@@ -54,131 +39,142 @@ def entry_json(event: Event, payment: Payment | None) -> json_values.Json:
     }
 
 
-def entry_text(kind: str, facts: Facts, payment: Payment | None) -> str:
+def entry_text(kind: str, facts: Facts, payment: Payment | None) -> Text | str:
     """Return the sentence of an entry; an unknown kind is its own sentence."""
-    notice = SENTENCES.get(kind.removeprefix("notice."))
-    if kind.startswith("notice.") and notice is not None:
-        return notice(facts)
+    notice = kind.removeprefix("notice.")
+    if notice != kind and notice in journal_text.NOTICES:
+        return journal_text.notice_text(notice, facts)
     sentence = _SENTENCES.get(kind)
-    return f"{kind}." if sentence is None else sentence(facts, payment)
+    return f"{kind}." if sentence is None else sentence(facts, _money(payment))
 
 
-def _money(payment: Payment | None) -> str:
+Money = Text | str
+"""A payment in a sentence: its amount, its payer and its network ID."""
+
+
+def _money(payment: Payment | None) -> Money:
     if payment is None:
-        return "A payment"
-    payer = f" from {payment.payer_name}" if payment.payer_name else ""
-    amount = render(payment.amount_minor, payment.currency)
-    return f"{payment.currency} {amount}{payer} ({payment.telco_id_as_read})"
+        return Text("journal.money")
+    amount = f"{payment.currency} {render(payment.amount_minor, payment.currency)}"
+    telco_id = payment.telco_id_as_read
+    if not payment.payer_name:
+        return f"{amount} ({telco_id})"
+    return Text("journal.money_from", amount=amount, payer=payment.payer_name, id=telco_id)
 
 
-def _created(facts: Facts, _payment: Payment | None) -> str:
+def _known(name: str, value: object, known: Container[str]) -> Text | str:
+    """Return the words `name` has for a value, nothing if it has none."""
+    return Text(f"{name}.{value}") if value in known else ""
+
+
+def _created(facts: Facts, _money: Money) -> Text:
     currency = str(facts["currency"])
-    return f"Asked for {currency} {render(facts['expected_minor'], currency)}."
+    return Text("journal.asked", money=f"{currency} {render(facts['expected_minor'], currency)}")
 
 
-def _verified(facts: Facts, payment: Payment | None) -> str:
-    how = _MATCHED.get(str(facts.get("matched_by")), "")
-    late = ", after the transaction had expired" if facts.get("late") else ""
-    paid = _PAID.get(str(facts.get("status")), "")
-    known = _KNOWN.get(str(facts.get("payer_known_by")), "")
-    return f"{_money(payment)} paid it {paid}, matched {how}{late}.{known}"
+def _verified(facts: Facts, money: Money) -> Text:
+    return Text(
+        f"journal.paid.{facts['status']}",
+        money=money,
+        how=_known("journal.by", facts.get("matched_by"), _MATCHED),
+        late=Text("journal.late") if facts.get("late") else "",
+        known=_known("journal.known", facts.get("payer_known_by"), _KNOWN),
+    )
 
 
-def _reconciled(facts: Facts, payment: Payment | None) -> str:
-    return f"{_money(payment)} was reconciled with it ({facts['reconciliation_id']})."
+def _cancelled(facts: Facts, _money: Money) -> Text:
+    why = facts.get("reason")
+    return Text("journal.cancelled_why", notes=why) if why else Text("journal.cancelled")
 
 
-def _cancelled(facts: Facts, _payment: Payment | None) -> str:
-    return f"Cancelled: {facts['reason']}" if facts.get("reason") else "Cancelled."
-
-
-def _held(facts: Facts, payment: Payment | None) -> str:
+def _held(facts: Facts, money: Money) -> Text:
     if facts.get("reason") == ReviewReason.NEAR_MISS:
-        return (
-            f"{_money(payment)} may be for a transaction that it does not name: a review is open."
-        )
-    return f"{_money(payment)} is held for review: {explain_opened(facts).short}."
+        return Text("journal.near_miss", money=money)
+    return Text("journal.held", money=money, why=explain_opened(facts).short)
 
 
-def _approved(facts: Facts, payment: Payment | None) -> str:
-    return f"An operator approved {_money(payment)}.{_notes(facts)}"
-
-
-def _rejected(facts: Facts, payment: Payment | None) -> str:
-    return f"An operator rejected {_money(payment)}.{_notes(facts)}"
-
-
-def _notes(facts: Facts) -> str:
-    return f" Notes: {facts['notes']}" if facts.get("notes") else ""
-
-
-def _suggested(facts: Facts, payment: Payment | None) -> str:
-    why = ", and ".join(REASON_TEXTS[SuggestionReason(reason)] for reason in facts["reasons"])
-    return f"An operator accepted the suggestion that {_money(payment)} is for it: {why}."
-
-
-def _walk_in(facts: Facts, payment: Payment | None) -> str:
-    if facts.get("rejected"):
-        return f"{_money(payment)} was rejected: it is kept without a match and not forwarded."
-    if facts.get("historical"):
-        return f"{_money(payment)} is older than its line: it is kept and not forwarded."
-    return f"{_money(payment)} matched no transaction."
-
-
-def _delivery(outcome: str) -> Callable[[Facts, Payment | None], str]:
-    return lambda facts, _payment: f"The webhook {facts.get('event')} {outcome}."
-
-
-def _sms(outcome: str) -> Callable[[Facts, Payment | None], str]:
-    def say(facts: Facts, _payment: Payment | None) -> str:
-        what = _SMS.get(str(facts.get("kind")), "The SMS")
-        why = f": {facts['why']}" if facts.get("why") else ""
-        return f"{what} {outcome}{why}."
+def _decided(key: str) -> Callable[[Facts, Money], Text]:
+    def say(facts: Facts, money: Money) -> Text:
+        notes = facts.get("notes")
+        return Text(key, money=money, notes=Text("journal.notes", notes=notes) if notes else "")
 
     return say
 
 
-_SENTENCES: Final[Mapping[str, Callable[[Facts, Payment | None], str]]] = {
+def _walk_in(facts: Facts, money: Money) -> Text:
+    if facts.get("rejected"):
+        return Text("journal.walk_in_rejected", money=money)
+    return Text(
+        "journal.walk_in_old" if facts.get("historical") else "journal.walk_in", money=money
+    )
+
+
+def _payer(key: str) -> Callable[[Facts, Money], Text]:
+    def say(facts: Facts, _money: Money) -> Text:
+        if not facts.get("name"):
+            return Text(f"{key}_erased")
+        return Text(key, name=facts["name"], phone=facts["phone_number"])
+
+    return say
+
+
+def _of_money(key: str) -> Callable[[Facts, Money], Text]:
+    return lambda _facts, money: Text(key, money=money)
+
+
+def _delivery(key: str) -> Callable[[Facts, Money], Text]:
+    return lambda facts, _money: Text(key, event=facts.get("event"))
+
+
+def _sms(outcome: str) -> Callable[[Facts, Money], Text]:
+    def say(facts: Facts, _money: Money) -> Text:
+        why = facts.get("why")
+        return Text(
+            f"journal.sms.{outcome}",
+            what=_known("journal.sms.kind", facts.get("kind"), _SMS) or Text("journal.sms.kind"),
+            why=Text("journal.because", why=why) if why else "",
+        )
+
+    return say
+
+
+_SENTENCES: Final[Mapping[str, Callable[[Facts, Money], Text]]] = {
     "transaction.created": _created,
     "transaction.verified": _verified,
-    "transaction.reconciled": _reconciled,
+    "transaction.reconciled": lambda facts, money: Text(
+        "journal.reconciled", money=money, id=facts["reconciliation_id"]
+    ),
     "transaction.cancelled": _cancelled,
-    "transaction.expired": lambda _facts, _payment: "Expired unpaid.",
-    "transaction.released": lambda _facts, payment: (
-        f"{_money(payment)} is no longer held for it: it waits for its payment again."
-    ),
+    "transaction.expired": lambda _facts, _money: Text("journal.expired"),
+    "transaction.released": _of_money("journal.released"),
     "review.opened": _held,
-    "review.approved": _approved,
-    "review.rejected": _rejected,
-    "review.superseded": lambda _facts, payment: (
-        f"No transaction is left that {_money(payment)} may be for: the review is closed."
-    ),
+    "review.approved": _decided("journal.approved"),
+    "review.rejected": _decided("journal.rejected"),
+    "review.superseded": _of_money("journal.superseded"),
     "payment.walk_in": _walk_in,
-    "payment.reversed": lambda _facts, payment: (
-        f"The network took {_money(payment)} back. The transaction keeps its status."
+    "payment.reversed": _of_money("journal.reversed"),
+    "suggestion.accepted": lambda facts, money: Text(
+        "journal.suggested", money=money, why=reason_texts(facts["reasons"])
     ),
-    "suggestion.accepted": _suggested,
-    "transaction.payment_claimed": lambda facts, _payment: (
-        f"The customer says, on the checkout page, that {facts['transaction_id']} paid it."
+    "transaction.payment_claimed": lambda facts, _money: Text(
+        "journal.claimed", id=facts["transaction_id"]
     ),
-    "payer.approved": lambda facts, _payment: (
-        f"The name {facts['name']} is approved for {facts['phone_number']} from now on."
-        if facts.get("name")
-        else "A name was approved for a number; both were erased since."
-    ),
-    "payer.revoked": lambda facts, _payment: (
-        f"The name {facts['name']} is no longer approved for {facts['phone_number']}."
-        if facts.get("name")
-        else "The approval of a name was withdrawn; name and number were erased since."
-    ),
-    "sms.queued": _sms("is queued"),
-    "sms.sent": _sms("was sent"),
-    "sms.failed": _sms("could not be sent"),
-    "sms.unknown": _sms("may or may not have been sent; it is not sent again"),
-    "sms.expired": _sms("was not sent in time"),
-    "sms.delivered": _sms("has arrived"),
-    "sms.undelivered": _sms("did not arrive"),
-    "delivery.delivered": _delivery("was delivered"),
-    "delivery.failed": _delivery("was given up"),
-    "delivery.requeued": _delivery("was queued again"),
+    "payer.approved": _payer("journal.payer_approved"),
+    "payer.revoked": _payer("journal.payer_revoked"),
+    **{
+        f"sms.{outcome}": _sms(outcome)
+        for outcome in (
+            "queued",
+            "sent",
+            "failed",
+            "unknown",
+            "expired",
+            "delivered",
+            "undelivered",
+        )
+    },
+    **{
+        f"delivery.{outcome}": _delivery(f"journal.webhook_{outcome}")
+        for outcome in ("delivered", "failed", "requeued")
+    },
 }

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.journal_text import SENTENCES
+from daemon.core.journal_text import NOTICES, notice_text
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import Event, NoticeRow
@@ -116,6 +116,10 @@ def _line(facts: Facts) -> str:
 
 def _review(facts: Facts) -> str:
     return f"A payment waits for you: {reviews.explain_opened(facts).why}"
+
+
+def _of_journal(kind: str) -> Callable[[Facts], str]:
+    return lambda facts: str(notice_text(kind, facts))
 
 
 # No code calls a mailer: a journal row is written in the same database transaction as its cause, and the notices loop
@@ -375,11 +379,11 @@ RULES: Final[Mapping[str, Rule]] = {
     "password.changed": Rule("The owner's password was changed."),
     **{
         f"notice.{kind}": Rule(
-            sentence,
+            _of_journal(kind),
             urgent=kind != "balance_warning",
             next="momo review list" if kind == "receipt_held" else "momo tx list",
         )
-        for kind, sentence in SENTENCES.items()
+        for kind in NOTICES
     },
 }
 """Event type -> its rule. Other event types give no notice; they are only shown in the journal."""

@@ -9,7 +9,7 @@ from daemon.dash.web.forgery import FIELD
 from daemon.dash.web.look import Look
 from daemon.dash.web.table import Page
 from daemon.dash.web.visit import Visit
-from daemon.dash.web.words import LANGUAGES
+from daemon.runtime.words import LANGUAGES, about
 from daemon.wire import ErrorCode
 
 GROUPS: Final = ("counter", "money", "lines", "webhooks", "books", "upkeep")
@@ -47,7 +47,7 @@ class Frame:
             "here_path": here,
             "command": _filled(page.command, places) if page is not None else "",
             "bare": page is not None and page.bare,
-            "languages": [(code, self._look.words[code]["language"]) for code in LANGUAGES],
+            "languages": [(code, about(code)["name"]) for code in LANGUAGES],
             "token_field": FIELD,
             "problem": "",
             **shown.values,

@@ -8,7 +8,8 @@ from typing import Any, Final, Self
 
 from msgspec import Struct
 
-from daemon.dash.web.words import LANGUAGES, Sentences, load
+from daemon.dash.web.words import load
+from daemon.runtime.words import LANGUAGES
 
 FOLDER: Final = resources.files("daemon.dash") / "look"
 ROOT: Final = "/dash/static/"
@@ -56,8 +57,8 @@ class Look:
         """By name below `ROOT`."""
         self.names: dict[str, str] = {}
         """The address of each file, by its plain name."""
-        self.words = {language: load(language) for language in LANGUAGES}
-        self.sentences = Sentences(self.words[LANGUAGES[0]])
+        for language in LANGUAGES:
+            load(language)
         sheets = sorted((FOLDER / "style").iterdir(), key=lambda entry: entry.name)
         style = "\n".join(sheet.read_text("utf-8").strip() for sheet in sheets)
         self._add("dash.css", style.encode(), b"text/css; charset=utf-8")

@@ -11,9 +11,9 @@ from daemon.core.access import browser_sessions
 from daemon.core.access.rate_limit import is_loopback_address
 from daemon.dash.web.answers import Download, Goto, Part, Shown
 from daemon.dash.web.look import POLICY, Look
-from daemon.dash.web.words import LANGUAGES
 from daemon.env import Env
 from daemon.runtime.page_response import PRIVATE, STRICT_TRANSPORT, Answer, Header, header
+from daemon.runtime.words import LANGUAGES
 
 HEADERS: Final[tuple[Header, ...]] = (
     *(one for one in PRIVATE if one[0] != b"referrer-policy"),

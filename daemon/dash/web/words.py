@@ -1,36 +1,33 @@
-"""The words of the dashboard: flat files by language and subject, `daemon/dash/words/<language>/<subject>.json`.
+"""The words of one language for a page, with the shop's time zone.
 
 A text may have places in braces. A key that ends in `_one` has a key in `_other` beside it, for numbers. Amounts are
 `GHS 12.50` in every language, as in the network's SMS.
 """
 
 import datetime
-import json
+import functools
 import re
 import string
 from collections.abc import Mapping
-from importlib import resources
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
+from daemon.core.text import Text
+from daemon.runtime import words
 from daemon.runtime.config import all_rows
+from daemon.runtime.words import DEFAULT
 
-LANGUAGES: Final = ("en", "fr")
 _AND: Final = ", and "
 """Joins the reasons of a suggestion."""
-FOLDER: Final = resources.files("daemon.dash") / "words"
 
 
-def load(language: str) -> dict[str, str]:
-    """Return all words of a language; a key stands in one file only. The English of a setting is in its row."""
-    found: dict[str, str] = {}
-    if language == LANGUAGES[0]:
-        found = {row.word: row.plain_meaning for row in all_rows().values()}
-    for path in sorted((FOLDER / language).iterdir(), key=lambda entry: entry.name):
-        for key, text in json.loads(path.read_text("utf-8")).items():
-            assert key not in found, f"{path.name}: {key} stands in two files"
-            found[key] = text
+@functools.cache
+def load(language: str) -> words.Words:
+    """Return all words of a language. The English of a setting is in its row."""
+    found = words.of_dashboard(language)
+    if language == DEFAULT:
+        found.update({row.word: row.plain_meaning for row in all_rows().values()})
     return found
 
 
@@ -78,18 +75,18 @@ class Words:
     def __init__(
         self,
         language: str,
-        texts: Mapping[str, str],
         zone: datetime.tzinfo,
-        sentences: Sentences | None = None,
     ) -> None:
         self.language = language
         self.zone = zone
-        self._texts = texts
-        self._sentences = sentences
+        self._texts = load(language)
+        self._sentences = Sentences(load(DEFAULT))
 
-    def told(self, sentence: str) -> str:
-        """Return a sentence of the core in this language; as it is, in English, if no words stand for it."""
-        if self.language == LANGUAGES[0] or self._sentences is None or not sentence:
+    def told(self, sentence: Text | str) -> str:
+        """Return a sentence of the program in this language, and a plain string as it is."""
+        if isinstance(sentence, Text):
+            return sentence.render(self._texts)
+        if self.language == DEFAULT or not sentence:
             return sentence
         found = self._sentences.find(sentence)
         if found is None:
@@ -100,9 +97,11 @@ class Words:
         key, places = found
         return self._texts[key].format(**{name: self.told(text) for name, text in places.items()})
 
-    def is_foreign(self, sentence: str) -> bool:
+    def is_foreign(self, sentence: Text | str) -> bool:
         """Return whether `told` leaves a sentence in English on a page of another language."""
-        return self.language != LANGUAGES[0] and self.told(sentence) == sentence
+        if isinstance(sentence, Text):
+            return not sentence.has_words(self._texts)
+        return self.language != DEFAULT and self.told(sentence) == sentence
 
     def __call__(self, key: str, **places: Any) -> str:
         """Return a text with its places filled."""
@@ -115,8 +114,7 @@ class Words:
 
     def number(self, key: str, count: int, **places: Any) -> str:
         """Return the singular or the plural of a text, with the number in `{count}`."""
-        one = count == 1 or (count == 0 and self.language == "fr")
-        return self(f"{key}_one" if one else f"{key}_other", count=f"{count:,}", **places)
+        return self(self._texts.of_number(key, count), count=f"{count:,}", **places)
 
     def local(self, at_us: int) -> datetime.datetime:
         """Return a time in the shop's time zone."""

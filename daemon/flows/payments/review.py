@@ -15,7 +15,7 @@ from daemon.core.inputs import Answer, CallMeta, Source
 from daemon.core.model import Message, Payment, Review, Transaction
 from daemon.core.payments import review_json, transaction_json
 from daemon.core.payments.matching import VERIFIED
-from daemon.core.payments.reviews import NEEDS_PASSWORD
+from daemon.core.payments.reviews import REASONS
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps import confirmed_wordings, hand_up, settle
@@ -41,6 +41,8 @@ from parsers.reading import Kind
 
 DECIDE: Final = "decide_review"
 """The kind of a command to a branch."""
+_OF_WORDING: Final = frozenset({ReviewReason.UNKNOWN_SENDER, ReviewReason.DOUBTFUL_MESSAGE})
+"""Approving these may confirm the wording of the message."""
 
 
 class Approval(Struct, frozen=True):
@@ -67,17 +69,17 @@ async def needs_password(env: Env, caller: Caller, review_id: str, meta: CallMet
         return (
             review is not None
             and review.state == reviews.OPEN
-            and review.reason in NEEDS_PASSWORD
+            and REASONS[review.reason].needs_password
             and not answered
         )
 
     return await env.store.read(look)
 
 
-def _needs_confirmed(caller: Caller, approval: Approval) -> None:
-    """Reject a caller without the permission to approve possible forgeries, or without the password."""
-    require(caller, Operation.DECIDE_FORGERY)
-    if not approval.confirmed:
+def _needs_confirmed(caller: Caller, reason: str, approval: Approval) -> None:
+    """Reject a caller who may not decide reviews of this reason, or who did not give the password that it asks for."""
+    require(caller, REASONS[reason].decider)
+    if REASONS[reason].needs_password and not approval.confirmed:
         raise Refusal(ErrorCode.INVALID_PASSWORD, "The account password is needed for this.")
 
 
@@ -108,8 +110,7 @@ async def approve(
 
     def decide(tx: Tx) -> Answer:
         review = _open(tx, env, caller, review_id)
-        if review.reason in NEEDS_PASSWORD:
-            _needs_confirmed(caller, approval)
+        _needs_confirmed(caller, review.reason, approval)
         held = _held(tx, env, review, times)
         if held is not None and held.is_reversal:
             taken_back = _approve_reversal(tx, caller, approval, review, held)
@@ -165,8 +166,8 @@ def _copy(tx: Tx, caller: Caller, review_id: str) -> Review | None:
 
 def _what_to_ask(tx: Tx, caller: Caller, review: Review, approval: Approval) -> dict[str, str]:
     """Return the body of a command to approve; refuse what the branch could not do."""
-    if review.reason in NEEDS_PASSWORD and review.state == reviews.OPEN:
-        _needs_confirmed(caller, approval)
+    if review.state == reviews.OPEN:
+        _needs_confirmed(caller, review.reason, approval)
     if approval.reference is not None:
         _refuse_foreign(tx, review, approval.reference)
     given = {"reference": approval.reference, "notes": approval.notes}
@@ -270,14 +271,12 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
         copy = _copy(tx, caller, review_id)
         if copy is None:
             return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
-        if copy.reason in NEEDS_PASSWORD:
-            require(caller, Operation.DECIDE_FORGERY)
+        require(caller, REASONS[copy.reason].decider)
         return _by_branch(tx, env, caller, copy, {"action": "reject", "notes": notes}, meta)
 
     def decide(tx: Tx) -> Answer:
         review = _open(tx, env, caller, review_id)
-        if review.reason in NEEDS_PASSWORD:
-            require(caller, Operation.DECIDE_FORGERY)
+        require(caller, REASONS[review.reason].decider)
         reviews.close(tx, review.id, "rejected", by=caller.name, now=now, notes=notes)
         payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
         outcome, settled = None, 0
@@ -331,7 +330,7 @@ def _confirmed_wording(
     tx: Tx, env: Env, review: Review, held: _Held | None, by: str, now: int
 ) -> Iterable[Confirmed]:
     """Confirm the unverified wording of an approved message, if it has one; its approval needed the password."""
-    if held is not None and review.reason == ReviewReason.UNTRUSTED_SENDER:
+    if held is not None and review.reason in _OF_WORDING:
         confirmed = confirmed_wordings.confirm(tx, env, held.message, by=by, now=now)
         if isinstance(confirmed, Confirmed):
             yield confirmed

@@ -178,7 +178,7 @@ def open_of_sender_since(reader: Reader, sim_key: str, sender: str, since: int) 
     return int(
         reader.value(
             "SELECT COUNT(*) FROM messages m JOIN reviews r ON r.message_id = m.id WHERE LOWER(m.sender) = LOWER(:sender) "
-            "AND m.sim_key = :sim AND r.state = 'open' AND r.reason = 'untrusted_sender' AND r.created_at >= :since",
+            "AND m.sim_key = :sim AND r.state = 'open' AND r.reason = 'unknown_sender' AND r.created_at >= :since",
             {"sim": sim_key, "sender": sender, "since": since},
         )
     )
@@ -273,7 +273,7 @@ def doubtful_of_sender(
         Review,
         reader.all(
             f"SELECT {columns_of} FROM reviews r JOIN messages m ON m.id = r.message_id "
-            "WHERE r.state = 'open' AND r.reason IN ('untrusted_sender', 'balance_break', 'foreign_smsc', 'first_message') AND r.payment_id IS NULL "
+            "WHERE r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message', 'balance_break', 'foreign_smsc', 'first_message') AND r.payment_id IS NULL "
             "AND r.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
             "AND r.seq > :after ORDER BY r.seq LIMIT :limit",
             {

@@ -93,7 +93,7 @@ async def test_a_forged_receipt_is_no_payment(api: FakeApi) -> None:
     data = await pay(api.test, reference=made["reference"], sender="+233241112222")
     assert data["message"]["state"] == "held"
     assert data["message"]["payment_id"] is None
-    assert data["review"]["reason"] == "untrusted_sender"
+    assert data["review"]["reason"] == "unknown_sender"
     assert data["transaction"]["status"] == "PENDING"
 
 

@@ -83,7 +83,7 @@ async def test_a_message_that_nobody_trusts_is_shown_with_what_it_pretends(api: 
     await forged(api, order.svc_code or "")
     [shown] = await reviews(api)
     assert (shown["reason"], shown["amount"], shown["payment"], shown["request"]) == (
-        "untrusted_sender",
+        "unknown_sender",
         "700.00",
         None,
         None,
@@ -121,7 +121,7 @@ async def test_the_held_message_that_has_the_same_id_is_shown_beside(api: FakeAp
 async def test_newest_come_first_and_pages_follow_each_other(api: FakeApi) -> None:
     await held(api)
     await forged(api)
-    assert [one["reason"] for one in await reviews(api)] == ["untrusted_sender", "payer_unknown"]
+    assert [one["reason"] for one in await reviews(api)] == ["unknown_sender", "payer_unknown"]
     answer = (await api.live.get("/v1/reviews?limit=1&offset=1")).json()
     assert [one["reason"] for one in answer["data"]] == ["payer_unknown"]
     assert answer["meta"] == {"limit": 1, "offset": 1, "total": 2}

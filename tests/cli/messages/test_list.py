@@ -8,7 +8,7 @@ from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok
 
-WHY = ["untrusted_sender", "unconfirmed_row", "id_of_another_time"]
+WHY = ["unknown_sender", "unconfirmed_row", "id_of_another_time"]
 
 
 def row(state: str, sender: str, reasons: list[str], **more: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ ONE = f"/v1/reviews/{ID}"
 BY_CODE = f"/v1/transactions/by-svc/{samples.CODE}"
 DOUBTFUL: dict[str, Any] = {
     **samples.REVIEW,
-    "reason": "untrusted_sender",
+    "reason": "unknown_sender",
     "summary": "not from the network's sender",
     "needs_password": True,
     "payment": None,

@@ -143,7 +143,7 @@ def test_a_text_that_is_not_read_leads_to_the_list_of_those(
 
 def test_a_held_message_is_shown_with_the_reason_of_its_review(api: FakeApi, momo: Momo) -> None:
     why = "The message comes from the network's own sender, but its transaction ID is too low for its date."
-    held = {"id": "r7", "reason": "untrusted_sender", "why": why}
+    held = {"id": "r7", "reason": "unknown_sender", "why": why}
     api.on("POST", wire.Path.TEST_PAYMENTS, ok({**samples.SIMULATED, "review": held}))
     ran = momo("simulate", "payment", "--amount", "5", "-o", "table")
     assert f"→ held for review: {why}" in ran.out

@@ -102,6 +102,6 @@ async def test_the_journal_says_who_tested_and_what_came_of_it(shop: FakeShop) -
         "SELECT type || ' ' || actor FROM events WHERE type LIKE 'sms.%' ORDER BY seq"
     )
     assert told == [f"sms.queued {OWNER.name}", "sms.failed momo"]
-    assert entry_text("sms.failed", {"kind": "test", "why": "no credit"}, None) == (
+    assert str(entry_text("sms.failed", {"kind": "test", "why": "no credit"}, None)) == (
         "The SMS that tests a modem could not be sent: no credit."
     )

@@ -138,7 +138,7 @@ async def test_a_doubted_receipt_of_the_chain_in_a_flood_has_a_review_of_its_own
     typed = "for the rent of the second quarter and the water bill " * 4
     assert await say(shop, 1, 5_000, 95_000, typed=typed) is MessageState.HELD
     own = await newest_review(shop)
-    assert own.reason == "untrusted_sender"
+    assert own.reason == "doubtful_message"
     assert await shop.values("SELECT why FROM line_balances ORDER BY seq DESC LIMIT 1") == ["joins"]
     assert await hidden(shop) == []
 

@@ -140,7 +140,7 @@ async def test_a_reversal_of_a_live_payment_waits_for_a_person(shop: FakeShop) -
     (taken,) = await take(shop, Entry(MTN_SENDER, REVERSED, NOW + 60_000_000))
     assert taken.state is MessageState.HELD
     assert [one.reversed_at for one in await shop.payments()] == [None]
-    assert await shop.values("SELECT reason, state FROM reviews") == [("untrusted_sender", "open")]
+    assert await shop.values("SELECT reason, state FROM reviews") == [("doubtful_message", "open")]
 
 
 async def test_an_imported_message_stays_history_when_it_is_read_again(shop: FakeShop) -> None:

@@ -130,7 +130,7 @@ async def test_a_receipt_from_any_other_sender_is_held_and_never_money(
     taken = await shop.read_pdus(encode_deliver(sender, text, STARTED, smsc=MTN_SMSC, reference=1))
     assert [state for _id, state in taken.concluded] == [MessageState.HELD]
     assert await shop.payments() == []
-    assert await shop.values("SELECT reason FROM reviews") == ["untrusted_sender"]
+    assert await shop.values("SELECT reason FROM reviews") == ["unknown_sender"]
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
 
 
@@ -332,5 +332,5 @@ async def test_a_wording_that_no_genuine_message_confirmed_never_pays(
     await shop.read(paid("x"))
     assert await shop.payments() == []
     [(reason, details)] = await shop.values("SELECT reason, details FROM reviews")
-    assert reason == "untrusted_sender"
+    assert reason == "doubtful_message"
     assert json.loads(details)["doubts"] == ["wording_unverified"]

@@ -31,12 +31,13 @@ async def test_the_rest_of_an_order_paid_in_part_is_said_to_be_a_sale_of_its_own
 async def test_a_held_message_has_its_doubts_in_the_journal(shop: FakeShop) -> None:
     def opened(tx: Tx) -> None:
         kinds: list[dict[str, Any]] = [{"doubts": ["printed_time"]}, {"smsc": None}]
-        for message, details in zip(messages, kinds, strict=True):
+        reasons = (ReviewReason.DOUBTFUL_MESSAGE, ReviewReason.FOREIGN_SMSC)
+        for message, reason, details in zip(messages, reasons, kinds, strict=True):
             reviews.open_review(
                 tx,
                 review_id=message.id,
                 mode=Mode.LIVE,
-                reason=ReviewReason.UNTRUSTED_SENDER,
+                reason=reason,
                 message_id=message.id,
                 details=details,
                 now=shop.clock.now_us(),
@@ -48,8 +49,8 @@ async def test_a_held_message_has_its_doubts_in_the_journal(shop: FakeShop) -> N
     await shop.env.store.write(opened)
     found = await shop.rows(Event, "events", "type = 'review.opened'")
     assert [json.loads(event.data) for event in found] == [
-        {"reason": "untrusted_sender", "doubts": ["printed_time"]},
-        {"reason": "untrusted_sender", "no_smsc": True},
+        {"reason": "doubtful_message", "doubts": ["printed_time"]},
+        {"reason": "foreign_smsc", "no_smsc": True},
     ]
 
 

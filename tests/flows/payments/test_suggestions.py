@@ -231,7 +231,7 @@ async def test_a_forged_receipt_with_a_mistyped_code_is_still_only_a_forgery(
 ) -> None:
     request = await shop.request(2500)
     await forge(shop, mistyped(request.svc_code))
-    assert (await only(shop)).reason == "untrusted_sender"
+    assert (await only(shop)).reason == "unknown_sender"
     assert await shown(shop) == []
 
 

@@ -100,11 +100,11 @@ async def test_nothing_is_told_twice_after_a_restart(shop: FakeShop) -> None:
     ("facts", "why"),
     [
         (
-            {"reason": "untrusted_sender", "doubts": ["printed_time"]},
+            {"reason": "doubtful_message", "doubts": ["printed_time"]},
             "The message comes from the network's own sender, but the time in its text differs from the time at",
         ),
         (
-            {"reason": "untrusted_sender"},
+            {"reason": "unknown_sender"},
             "The message did not come from the network's own sender, so it may be forged.",
         ),
         (

@@ -8,9 +8,9 @@ from daemon.core.model import BrowserSession
 from daemon.dash.parts.confirming import confirmed
 from daemon.dash.web.answers import Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
-from daemon.dash.web.words import LANGUAGES
 from daemon.flows.access import browser
 from daemon.runtime.qr import qr_svg
+from daemon.runtime.words import LANGUAGES
 from daemon.store.access import users
 from daemon.store.engine import Reader
 from daemon.wire import ErrorCode

@@ -135,7 +135,7 @@ def _needs(visit: Visit, facts: Facts) -> list[Need]:
     found = [
         Need(
             t("need_review"),
-            t(f"doubt_short_{review.reason}"),
+            t(f"review.{review.reason}.short"),
             minor,
             visit.money(minor, currency) if minor else "",
             f"/dash/review/{review.id}",

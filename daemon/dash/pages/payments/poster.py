@@ -7,8 +7,9 @@ from daemon.core.names import group_digits, national_format, network_of, provide
 from daemon.dash.parts.order import menus
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
-from daemon.dash.web.words import LANGUAGES, Sentences, Words, load
+from daemon.dash.web.words import Words
 from daemon.runtime.qr import qr_svg
+from daemon.runtime.words import LANGUAGES
 from daemon.store.lines import payment_methods
 
 PAPERS: Final = ("a4", "a5", "a6")
@@ -23,9 +24,7 @@ async def show(visit: Visit) -> Shown:
     language = visit.query.get("language", "")
     language = language if language in LANGUAGES else visit.words.language
     paper = visit.query.get("paper", "")
-    words = visit.words
-    if language != words.language:
-        words = Words(language, load(language), words.zone, Sentences(load(LANGUAGES[0])))
+    words = Words(language, visit.words.zone)
     shop = visit.shop.name if visit.shop is not None else "momo"
     steps, network = visit.env.texting.steps, ""
     if method is not None:

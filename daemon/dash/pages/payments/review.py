@@ -10,7 +10,7 @@ from daemon.core.messages.message_json import balance_chain
 from daemon.core.model import Review, Transaction
 from daemon.core.names import provider_name
 from daemon.core.payments.review_json import ReviewEvidence
-from daemon.core.payments.reviews import NEEDS_PASSWORD
+from daemon.core.payments.reviews import REASONS
 from daemon.dash.pages.payments.review_card import HELD, NOBODY, Card, card, paid_of
 from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.confirming import confirmed
@@ -157,10 +157,11 @@ def _next(visit: Visit, reader: Reader, now: Review | None) -> Review | None:
     return None if found is not None and now is not None and found.id == now.id else found
 
 
-def _left_out(visit: Visit) -> frozenset[ReviewReason]:
+def _left_out(visit: Visit) -> set[ReviewReason]:
     """Return the reasons that the user may not decide; empty for a user without decisions, so that all are shown."""
-    decides, forgeries = visit.may(Operation.DECIDE_REVIEW), visit.may(Operation.DECIDE_FORGERY)
-    return NEEDS_PASSWORD if decides and not forgeries else frozenset()
+    if not visit.may(Operation.DECIDE_REVIEW):
+        return set()
+    return {ReviewReason(reason) for reason, row in REASONS.items() if not visit.may(row.decider)}
 
 
 def _said(visit: Visit) -> str:
@@ -185,7 +186,6 @@ async def _card(visit: Visit, status: int = 200) -> Shown:
         raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
     one = card(visit, found)
     review, message = found.review, found.message
-    needed = Operation.DECIDE_FORGERY if one.forged else Operation.DECIDE_REVIEW
     return Shown(
         "payments/review.html",
         {
@@ -200,7 +200,7 @@ async def _card(visit: Visit, status: int = 200) -> Shown:
             "other": found.other_payment,
             "chain": None if found.place is None else balance_chain(found.place),
             "open": review.state == reviews.OPEN,
-            "decides": visit.may(needed),
+            "decides": visit.may(REASONS[review.reason].decider),
             "looks_only": not visit.may(Operation.DECIDE_REVIEW),
             "who": actor_name(visit, review.decided_by),
             "notes": visible(review.notes),

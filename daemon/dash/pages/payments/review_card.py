@@ -9,8 +9,8 @@ from msgspec import Struct
 from daemon.core.messages.balance_chain import Standing
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments.matching import VERIFIED
-from daemon.core.payments.review_json import ReviewEvidence, paid_in_part
-from daemon.core.payments.reviews import NEEDS_PASSWORD
+from daemon.core.payments.review_json import ReviewEvidence, explanation
+from daemon.core.payments.reviews import REASONS, Explanation
 from daemon.dash.parts.message_text import visible
 from daemon.dash.web.visit import Visit
 from daemon.wire import ReviewReason, TransactionStatus
@@ -25,22 +25,6 @@ NOBODY: Final = "none"
 """The choice to keep the payment without an order."""
 HELD: Final = "held"
 """The choice of the order that the review is about."""
-
-
-_DOUBTS: Final = frozenset(
-    {
-        "id_taken",
-        "id_too_low",
-        "id_too_high",
-        "id_of_another_time",
-        "printed_time",
-        "reference_too_long",
-        "fee_too_high",
-        "wording_unverified",
-        "takes_back_a_live_payment",
-    }
-)
-"""Doubts about a message of the right sender."""
 
 
 class Paid(Struct, frozen=True):
@@ -78,7 +62,7 @@ class Card(Struct, frozen=True):
     """One review as it is shown.
 
     Attributes:
-        case: Key of the explanation: the reason, or a more exact one.
+        why: The texts of its reason.
         forged: It may be forged, so it needs the password.
         paid: The paid money.
         order: The order beside it; None if there is none.
@@ -92,7 +76,7 @@ class Card(Struct, frozen=True):
         doubts: Further doubts, in words.
     """
 
-    case: str
+    why: Explanation
     forged: bool
     paid: Paid
     order: Transaction | None
@@ -115,13 +99,12 @@ def card(visit: Visit, evidence: ReviewEvidence) -> Card:
     order = next((one.order for one in options if one.order is not None), None)
     if order is None and evidence.request is not None:
         order = evidence.request[0]
-    case = _case(evidence, details)
     likely = bool(evidence.suggestions) or len(options) <= 2 or options[0].value == HELD
     group = details.get("group")
     standing = None if evidence.place is None else evidence.place.entry.standing
     return Card(
-        case=case,
-        forged=evidence.review.reason in NEEDS_PASSWORD,
+        why=explanation(evidence),
+        forged=REASONS[evidence.review.reason].needs_password,
         paid=paid,
         order=order,
         options=options,
@@ -131,7 +114,7 @@ def card(visit: Visit, evidence: ReviewEvidence) -> Card:
         reject=_reject(visit, evidence, group),
         by_itself=evidence.payment is None and standing in {Standing.HELD, Standing.UNCONFIRMED},
         group=group if isinstance(group, int) else None,
-        doubts=[t(f"doubt_{one}") for one in details.get("doubts") or () if one in _DOUBTS],
+        doubts=[t(f"doubt_{one}") for one in details.get("doubts") or () if t.has(f"doubt_{one}")],
     )
 
 
@@ -173,24 +156,6 @@ def _of_payment(row: Payment) -> Paid:
 
 def _is_reversal(evidence: ReviewEvidence) -> bool:
     return evidence.payment is None and evidence.message.kind == Kind.REVERSAL
-
-
-def _case(evidence: ReviewEvidence, details: Mapping[str, Any]) -> str:
-    reason = ReviewReason(evidence.review.reason)
-    if _is_reversal(evidence):
-        return "reversal"
-    if paid_in_part(evidence):
-        return "paid_in_part"
-    refuted = evidence.place is not None and evidence.place.entry.standing is Standing.REFUTED
-    if refuted and reason is ReviewReason.BALANCE_BREAK:
-        return "forged"
-    if reason is ReviewReason.FOREIGN_SMSC and details.get("smsc", "") is None:
-        return "no_smsc"
-    if reason is ReviewReason.UNTRUSTED_SENDER and _DOUBTS.intersection(
-        details.get("doubts") or ()
-    ):
-        return "doubted"
-    return reason.value
 
 
 def _options(visit: Visit, evidence: ReviewEvidence) -> list[Option]:

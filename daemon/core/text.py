@@ -1,0 +1,148 @@
+"""A sentence of the program: a key and its values. The words stand in `daemon/words`, once for each language. Pure.
+
+The API, the webhooks and stored rows have the sentence in English, which is `str(text)`; pages, SMS and e-mails render it in
+their own language. A value is rendered before it is filled in and is never formatted again, so braces in a name stay as they
+are. The whole sentence is escaped where it is shown.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from gettext import c2py
+from typing import Any, Final
+
+Value = Any
+"""A text or number; a `Text`, rendered in the same language; or a tuple of values, joined by the word for "and"."""
+AND: Final = "and_also"
+COUNT: Final = "count"
+"""The value that chooses between the singular and the plural of a sentence."""
+
+
+class Words(dict[str, str]):
+    """The words of one language by key, and its rule for plurals.
+
+    Attributes:
+        forms: The endings of the keys of a sentence with a number, such as `one other`.
+        plural: Returns the position of the form for a number. `rule` is the expression of gettext's `Plural-Forms`.
+    """
+
+    def __init__(self, rule: str = "n != 1", forms: str = "one other") -> None:
+        super().__init__()
+        self.forms = forms.split()
+        self.plural: Callable[[int], int] = c2py(rule)
+
+    def of_number(self, key: str, count: int) -> str:
+        """Return the key of the form for a number."""
+        return f"{key}_{self.forms[self.plural(abs(count))]}"
+
+
+ENGLISH: Final = Words()
+"""The English words of `Text`. `daemon.runtime.words` fills them in once, because this package reads no files."""
+
+
+class Text:
+    """A sentence that is rendered where it is shown.
+
+    `stored` is the English sentence of a row that an earlier version wrote; it stands for a key without words.
+    """
+
+    __slots__ = ("key", "stored", "values")
+
+    def __init__(self, key: str, *, stored: str | None = None, **values: Value) -> None:
+        self.key = key
+        self.values: Mapping[str, Value] = values
+        self.stored = stored
+
+    def __str__(self) -> str:
+        """Return the sentence in English."""
+        return self.render(ENGLISH) if self.stored is None else self.stored
+
+    def __repr__(self) -> str:
+        """Return the key and the values."""
+        return f"Text({self.key!r}, {self.values!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare key and values."""
+        if not isinstance(other, Text):
+            return NotImplemented
+        return (self.key, self.values) == (other.key, other.values)
+
+    def __hash__(self) -> int:
+        """Hash the key: equal texts have the same."""
+        return hash(self.key)
+
+    def has_words(self, words: Words) -> bool:
+        """Return whether a language has words for it."""
+        return self._template(words) is not None
+
+    def render(self, words: Words) -> str:
+        """Return the sentence in a language; in English if the language has no words for it."""
+        template = self._template(words)
+        if template is None:
+            assert words is not ENGLISH, f"no words for {self.key}"
+            return str(self)
+        if not self.values:
+            return template
+        return template.format(
+            **{name: _Filled(_render(value, words)) for name, value in self.values.items()}
+        )
+
+    def _template(self, words: Words) -> str | None:
+        count = self.values.get(COUNT)
+        key = words.of_number(self.key, count) if isinstance(count, int) else self.key
+        return words.get(key)
+
+    def dump(self) -> str:
+        """Return key and values as JSON, for the row that also has the English sentence."""
+        return json.dumps(_plain(self), ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def load(cls, data: str | None, stored: str) -> "Text | str":
+        """Return the text of a stored row, from key and values and the English sentence; the sentence if it has no key."""
+        if data is None:
+            return stored
+        text = _restored(json.loads(data))
+        return cls(text.key, stored=stored, **text.values)
+
+
+class _Filled(str):
+    """A value in a sentence; `{name:capital}` begins with a capital letter."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        return f"{self[:1].upper()}{self[1:]}" if spec else str(self)
+
+
+def english(value: object) -> str:
+    """Return a text in English, for the encoder of JSON.
+
+    Raises:
+        NotImplementedError: It is no text.
+    """
+    if isinstance(value, Text):
+        return str(value)
+    raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
+
+
+def _render(value: Value, words: Words) -> str:
+    if isinstance(value, Text):
+        return value.render(words)
+    if isinstance(value, tuple):
+        return words[AND].join(_render(one, words) for one in value)
+    return str(value)
+
+
+def _plain(value: Value) -> Value:
+    if isinstance(value, Text):
+        return {"key": value.key, "values": {k: _plain(one) for k, one in value.values.items()}}
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _restored(value: Value) -> Value:
+    if isinstance(value, dict):
+        return Text(value["key"], **{k: _restored(one) for k, one in value["values"].items()})
+    if isinstance(value, list):
+        return tuple(_restored(one) for one in value)
+    return value

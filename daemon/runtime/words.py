@@ -1,0 +1,62 @@
+"""The words of all languages: `daemon/words/<language>/`. A new language is a new folder; its files have the keys of `en`.
+
+`language.json` has the language's own name, who has reviewed its words, and its rule for plurals as in gettext. `sentences.json`
+has the sentences that the program makes, as the API has them in English. `dash/` has the words of the dashboard, `checkout.json`
+those of the customer's page; where both `sentences.json` and `dash/` have a key, the dashboard's words stand on its pages.
+"""
+
+import functools
+import json
+from importlib import resources
+from typing import Final
+
+from daemon.core import text
+from daemon.core.text import Words
+
+FOLDER: Final = resources.files("daemon") / "words"
+DEFAULT: Final = "en"
+LANGUAGES: Final = (
+    DEFAULT,
+    *sorted(entry.name for entry in FOLDER.iterdir() if entry.name != DEFAULT),
+)
+"""The languages, English first."""
+
+
+@functools.cache
+def about(language: str) -> dict[str, str]:
+    """Return `name`, `reviewed_by` and the rule for plurals of a language."""
+    return _read(language, "language.json")
+
+
+@functools.cache
+def sentences(language: str) -> Words:
+    """Return the words of the sentences that the program makes."""
+    return _words(language, ["sentences.json"])
+
+
+def of_dashboard(language: str) -> Words:
+    """Return the words of the dashboard, with those of the sentences; the English of settings is in their rows."""
+    folder = FOLDER / language / "dash"
+    files = sorted(f"dash/{entry.name}" for entry in folder.iterdir())
+    return _words(language, ["sentences.json", *files])
+
+
+@functools.cache
+def of_checkout(language: str) -> Words:
+    """Return the words of the customer's page."""
+    return _words(language, ["checkout.json"])
+
+
+def _words(language: str, files: list[str]) -> Words:
+    found = Words(about(language)["plural"], about(language)["forms"])
+    for file in files:
+        found.update(_read(language, file))
+    return found
+
+
+def _read(language: str, file: str) -> dict[str, str]:
+    read: dict[str, str] = json.loads((FOLDER / language).joinpath(file).read_text("utf-8"))
+    return read
+
+
+text.ENGLISH.update(sentences(DEFAULT))
