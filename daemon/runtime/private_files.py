@@ -1,5 +1,6 @@
 """Files of the shop that no other user may redirect or write: opened without following links, and checked for other writers."""
 
+import contextlib
 import errno
 import grp
 import os
@@ -8,6 +9,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
+CLOCK_FILE: Final = "momo.clock"
+_CLOCK_BYTES_MAX: Final = 2_000_000
 LINK: Final = "it is a symbolic link, which momo does not follow here; remove it"
 
 
@@ -23,6 +26,30 @@ def open_own(path: str | os.PathLike[str], flags: int) -> int:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, LINK, str(path)) from None
         raise
+
+
+def read_clock(folder: str) -> str:
+    """Return the state of the clock check at most a minute before the last end; "" if it cannot be read."""
+    try:
+        with (Path(folder) / CLOCK_FILE).open("rb") as file:
+            return file.read(_CLOCK_BYTES_MAX).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def write_clock(folder: str, text: str) -> None:
+    """Save the state of the clock check. On an error, such as a full disk, the old file stays, and no error is raised."""
+    path = Path(folder) / CLOCK_FILE
+    new = path.with_suffix(".new")
+    try:
+        new.unlink(missing_ok=True)
+        fd = open_own(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with os.fdopen(fd, "w") as file:
+            file.write(text)
+        new.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            new.unlink()
 
 
 def other_writers(path: str | os.PathLike[str], uid: int) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from daemon import wire
 from daemon.open_shop import StartError, open_home, open_shop
-from daemon.runtime import clock_state, crash_file, private_files
+from daemon.runtime import crash_file, private_files
 from daemon.runtime.locks import HomeLock
 from daemon.runtime.log import NAME, LogFile
 from daemon.runtime.private_files import other_writers
@@ -121,8 +121,8 @@ def test_the_clocks_draft_and_a_crash_file_replace_a_link_or_leave_it(
     tmp_path: Path, precious: Path
 ) -> None:
     (tmp_path / "momo.new").symlink_to(precious)
-    clock_state.write(str(tmp_path), "{}")
-    assert clock_state.read(str(tmp_path)) == "{}"
+    private_files.write_clock(str(tmp_path), "{}")
+    assert private_files.read_clock(str(tmp_path)) == "{}"
     state = tmp_path / "state"
     state.mkdir()
     crash = state / f"crash-19700101T000000Z-{os.getpid()}.txt"
