@@ -44,7 +44,7 @@ def test_the_first_reason_stands_in_the_list_and_else_the_kind(api: FakeApi, mom
         ok([row("held", "MobileMoney", WHY), row("payment", "MobileMoney", [])]),
     )
     held, paid = momo("messages", "list", "-o", "table", COLUMNS="80").out.splitlines()[-2:]
-    assert "untrusted sender" in held
+    assert "unknown sender" in held
     assert "payment received" in paid
     wide = momo("messages", "list", "-o", "table", COLUMNS="140").out
-    assert "untrusted sender, unconfirmed row, id of another time" in wide
+    assert "unknown sender, unconfirmed row, id of another time" in wide
