@@ -55,7 +55,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(ROOT / name, copy / name, ignore=unneeded)
     for path, before, more in (
         ("daemon/runtime/config.py", BEFORE, ROW),
-        ("daemon/dash/words/fr/settings.json", '  "setting_pages_menu_mtn"', FRENCH),
+        ("daemon/words/fr/dash/settings.json", '  "setting_pages_menu_mtn"', FRENCH),
     ):
         text = (copy / path).read_text()
         assert text.count(before) == 1
@@ -105,7 +105,7 @@ def test_the_product_has_no_other_list_of_settings() -> None:
         if path.suffix in {".py", ".json", ".html"} and "redirect_hosts" in path.read_text()
     ]
     assert found == [
-        "daemon/dash/words/fr/settings.json",
+        "daemon/words/fr/dash/settings.json",
         "daemon/pages/render.py",
         "daemon/runtime/config.py",
     ]

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
 from daemon.core.text import Text
+from daemon.core.text import Words as Strings
 from daemon.runtime import words
 from daemon.runtime.config import all_rows
 from daemon.runtime.words import DEFAULT
@@ -23,7 +24,7 @@ _AND: Final = ", and "
 
 
 @functools.cache
-def load(language: str) -> words.Words:
+def load(language: str) -> Strings:
     """Return all words of a language. The English of a setting is in its row."""
     found = words.of_dashboard(language)
     if language == DEFAULT:
