@@ -105,7 +105,7 @@ def test_the_product_has_no_other_list_of_settings() -> None:
         if path.suffix in {".py", ".json", ".html"} and "redirect_hosts" in path.read_text()
     ]
     assert found == [
-        "daemon/words/fr/dash/settings.json",
         "daemon/pages/render.py",
         "daemon/runtime/config.py",
+        "daemon/words/fr/dash/settings.json",
     ]
