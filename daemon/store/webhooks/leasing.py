@@ -201,7 +201,7 @@ class Workers(Struct, frozen=True):
         )
         leased = _begin(tx, [row[0] for row in chosen], now)
         order = {seq: number for number, _, seq in begins}
-        leased.sort(key=lambda one: order.get(one.delivery.seq, len(leased)))
+        leased.sort(key=lambda one: order.get(one.delivery.seq, len(chosen) + 1))
         places = tuple(key for _, key, _ in begins)
         return Due(tuple(leased), places, now if is_flushing else next_at)
 
