@@ -19,7 +19,8 @@ from daemon.steps.suggest import open_near_miss_review
 from daemon.store import journal
 from daemon.store.branches import branches, copies, feed, link
 from daemon.store.branches.branches import Branch
-from daemon.store.engine import Tx
+from daemon.store.branches.link import HubLink
+from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode
 from parsers import svc_code
@@ -51,7 +52,7 @@ def usable_here(
 ) -> Payment:
     """Return a payment that a person wants to use here, once it is this shop's to use.
 
-    Of history the person has vouched before, with the password.
+    Of history, and of what a hub that this shop has left may have used, the person has vouched before with the password.
 
     Raises:
         Refusal: PAYMENT_HANDED_UP at a branch; BRANCH_ASKED at a hub, where the caller commits the question.
@@ -88,20 +89,50 @@ def branch_asked(tx: Tx, branch_id: str, how: str = ASKED) -> Refusal:
 
 
 def _take_back(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
-    """Take back a payment that was never sent to the hub, or that no hub can decide any more.
+    """Take back a payment that was never sent to the hub, or, after this shop has left it, on a person's word.
 
     Raises:
         Refusal: PAYMENT_HANDED_UP: the hub may have it, and may have used it.
     """
     # Also after the branch has left, or has joined again: what the hub used stays used.
-    decision = link.decision_about(tx, payment.id) or {}
-    if decision.get("reference") is not None or decision.get("same_as") is not None:
-        raise Refusal(ErrorCode.PAYMENT_HANDED_UP)
     to_hub = link.get(tx)
-    if to_hub is not None:
-        first = feed.first_entry(tx, "payment", payment.id, to_hub.acked_seq)
-        if first is None or first <= to_hub.sent_seq or link.was_claimed(tx, payment.id):
-            raise Refusal(ErrorCode.PAYMENT_HANDED_UP)
+    if _used_by_hub(tx, payment) or (to_hub is not None and _may_be_at_hub(tx, payment, to_hub)):
+        raise Refusal(ErrorCode.PAYMENT_HANDED_UP)
+    return _back_here(tx, payment, actor, now)
+
+
+def _used_by_hub(reader: Reader, payment: Payment) -> bool:
+    decision = link.decision_about(reader, payment.id) or {}
+    return decision.get("reference") is not None or decision.get("same_as") is not None
+
+
+def _may_be_at_hub(reader: Reader, payment: Payment, to_hub: HubLink) -> bool:
+    first = feed.first_entry(reader, "payment", payment.id, to_hub.acked_seq)
+    return first is None or first <= to_hub.sent_seq or link.was_claimed(reader, payment.id)
+
+
+def is_unanswered(reader: Reader, payment: Payment) -> bool:
+    """Return whether this shop handed a payment up to a hub that it has left without an answer: the hub may have used it."""
+    mine = payment.branch_id is None and not payment.decided_here
+    return mine and link.get(reader) is None and not _used_by_hub(reader, payment)
+
+
+def take_back_unsent(
+    tx: Tx, to_hub: HubLink, actor: str, now: int
+) -> tuple[list[Payment], list[Payment]]:
+    """For a shop that leaves its hub, take back the payments that were never sent; return those, and the unanswered ones."""
+    back, unanswered = list[Payment](), list[Payment]()
+    for payment in payments.with_standing(tx, STANDING):
+        if _used_by_hub(tx, payment):
+            continue
+        if _may_be_at_hub(tx, payment, to_hub):
+            unanswered.append(payment)
+        else:
+            back.append(_back_here(tx, payment, actor, now))
+    return back, unanswered
+
+
+def _back_here(tx: Tx, payment: Payment, actor: str, now: int) -> Payment:
     payments.set_decider(tx, payment.id, "branch", "open")
     journal.add(
         tx,

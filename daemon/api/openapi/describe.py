@@ -191,7 +191,7 @@ NOTES: Final[dict[str, tuple[str, Any]]] = {
     "changePassword.password": ("the new password, at least 8 characters", "staple the correct horse"),
     "current_password": ("the current password", "correct horse battery"),
     "expire_previous": ("expire all old secrets at once, for example after a leak", False),
-    "reconcileTransaction.password": ("the account password, for a payment from a file or before its line", None),
+    "reconcileTransaction.password": ("the account password, if the answer without it asks for it", None),
     # reviews
     "state": ("`all` includes decided or revoked ones", "all"),
     "approveReview.reference": ("the transaction to pay; default: the one that the payment is held for", _REFERENCE),

@@ -241,7 +241,8 @@ def read_reconcile(fields: Fields) -> tuple[ReconcileRequest, str | None]:
 async def reconcile(call: Call) -> Reply:
     """Match a payment to this transaction by the network's transaction ID. Only 200 means that it was matched.
 
-    A payment from a file, a paste or the time before its line also needs the account password, and no key may use it.
+    A payment from a file, a paste or the time before its line, and one that a hub may have used before this shop left it, also
+    needs the account password, and no key may use it.
     """
     body = await read_object(call.scope, call.receive)
     # The fingerprint is a fast hash, so it must not cover a password.
@@ -249,8 +250,9 @@ async def reconcile(call: Call) -> Reply:
     request, given = read_reconcile(Fields(body))
     env, caller, reference = call.env, call.caller, call.path("reference")
     async with call.service.inflight.alone(idempotency):
-        if await reconcile_flow.needs_password(env, caller, reference, request, idempotency):
-            await password.confirm(env, caller, given, reconcile_flow.FROM_A_FILE)
+        doubt = await reconcile_flow.needs_password(env, caller, reference, request, idempotency)
+        if doubt is not None:
+            await password.confirm(env, caller, given, reconcile_flow.sentence(*doubt))
             request = replace(request, confirmed=True)
         answer = await reconcile_flow.reconcile(
             env,

@@ -8,9 +8,11 @@ from msgspec.structs import replace
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.inputs import ReconcileRequest
+from daemon.core.model import Payment
 from daemon.dash.web.visit import Visit
 from daemon.flows.access import password
 from daemon.flows.payments import reconcile
+from daemon.flows.payments.reconcile import Doubt
 from daemon.wire import ErrorCode
 
 
@@ -31,18 +33,26 @@ async def confirmed(visit: Visit) -> bool:
     return True
 
 
+def doubt_words(visit: Visit, doubt: Doubt | None, payment: Payment) -> str:
+    """Return the doubt about a payment in the user's language; "" for none, and for a user who may not decide about it."""
+    if doubt is None or not visit.may(Operation.DECIDE_FORGERY):
+        return ""
+    return visit.words(f"{doubt}_why", money=visit.money(payment.amount_minor, payment.currency))
+
+
 async def vouched(
     visit: Visit, reference: str, request: ReconcileRequest
 ) -> ReconcileRequest | None:
-    """Return what may be reconciled; for a payment from a file, a paste or old messages only after `ui.vouch` was filled in.
+    """Return what may be reconciled; for a doubtful payment only after `ui.vouch` was filled in.
 
-    On None its errors are in `visit.errors`. A user who may not decide about it is refused by the flow.
+    On None its errors are in `visit.errors`, the doubt as `doubt`. A user who may not decide about it is refused by the flow.
     """
-    env, caller = visit.env, visit.caller
-    if not visit.may(Operation.DECIDE_FORGERY) or not await reconcile.needs_password(
-        env, caller, reference, request, visit.idempotency
-    ):
+    doubt = await reconcile.needs_password(
+        visit.env, visit.caller, reference, request, visit.idempotency
+    )
+    if doubt is None or not visit.may(Operation.DECIDE_FORGERY):
         return request
+    visit.errors["doubt"] = doubt_words(visit, *doubt)
     if visit.form.get("sure") != "yes":
         visit.fail(FieldError("sure", "required", visit.words("sure_missing")))
         return None

@@ -16,8 +16,10 @@ from daemon.core.branches.facts import EPOCH, METHODS_MAX, SUMS
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
 from daemon.core.limits import CODE_REST_US, DAY_US, LATE_WINDOW_US
+from daemon.core.model import Payment
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
+from daemon.steps import hand_up
 from daemon.steps.context import Context
 from daemon.steps.pay import settle_released
 from daemon.store import journal
@@ -28,6 +30,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments
 from daemon.wire import VERSION, ErrorCode, Mode, Path, ShopRole
+from parsers.money import render
 
 PAGE: Final = 500
 RECENT_DAYS: Final = 31
@@ -175,13 +178,16 @@ def _aside(taking: Taking | None) -> list[str]:
 async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
     """Ask to leave, once all is sent and the undecided payments are back; with `force` forget the hub at once.
 
+    With `force` the answer has the sums of the payments that were sent and not answered: they stay handed up, because the hub
+    may have used them, until a person with the password uses one here. What was never sent is matched here.
+
     Raises:
         Refusal: NOT_A_BRANCH.
     """
     require(caller, Operation.CHANGE_SETTINGS)
     if force:
-        await end(env, actor=caller.name)
-        return {"left": True}
+        _ended, unanswered = await _end(env, caller.name, None)
+        return {"left": True, "unanswered": _sums(unanswered)}
     found = await env.store.read(link.get)
     if found is None:
         raise Refusal(ErrorCode.NOT_A_BRANCH)
@@ -189,7 +195,7 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
 
 
 async def end(env: Env, actor: str = "hub", of: HubLink | None = None) -> bool:
-    """Forget the hub; return whether it was. Payments that it did not give back stay handed up.
+    """Forget the hub; return whether it was. Payments that it may have used stay handed up.
 
     Args:
         env: The shop.
@@ -199,24 +205,45 @@ async def end(env: Env, actor: str = "hub", of: HubLink | None = None) -> bool:
     Raises:
         Refusal: NOT_A_BRANCH.
     """
-    now = env.clock.now_us()
+    return (await _end(env, actor, of))[0]
 
-    def job(tx: Tx) -> bool:
+
+async def _end(env: Env, actor: str, of: HubLink | None) -> tuple[bool, list[Payment]]:
+    """Do as `end`, and return the payments that were sent and not answered too."""
+    times = env.times()
+    now = times.wall_us
+
+    def job(tx: Tx) -> tuple[bool, list[Payment]]:
         found = link.get(tx)
         if found is None or (of is not None and found.key_sealed != of.key_sealed):
             raise Refusal(ErrorCode.NOT_A_BRANCH)
         if of is not None and found.acked_seq < feed.bounds(tx)[1]:
-            return False
+            return False, []
+        back, unanswered = hand_up.take_back_unsent(tx, found, actor, now)
         link.remove(tx)
         link.set_role(tx, ShopRole.ALONE)
         feed.stop(tx)
-        journal.add(tx, type="hub.left", mode=Mode.LIVE, at=now, actor=actor, data={})
-        return True
+        for payment in back:
+            _match_here(tx, env, times, payment)
+        data = {"unanswered": _sums(unanswered)} if unanswered else {}
+        journal.add(tx, type="hub.left", mode=Mode.LIVE, at=now, actor=actor, data=data)
+        return True, unanswered
 
-    ended = await env.store.write(job)
+    ended, unanswered = await env.store.write(job)
     if ended:
         env.place = ALONE
-    return ended
+    return ended, unanswered
+
+
+def _sums(found: Sequence[Payment]) -> list[dict[str, Any]]:
+    """Return number and sum of payments by currency."""
+    by_currency = dict[str, list[int]]()
+    for payment in found:
+        by_currency.setdefault(payment.currency, []).append(payment.amount_minor)
+    return [
+        {"currency": currency, "count": len(minors), "amount": render(sum(minors), currency)}
+        for currency, minors in by_currency.items()
+    ]
 
 
 async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
@@ -278,9 +305,13 @@ def _settle(tx: Tx, env: Env, times: Times) -> None:
     for payment_id in restored.settle_standings(tx):
         payment = payments.get(tx, payment_id)
         assert payment is not None, "it was just read"
-        message = messages.get(tx, payment.message_id)
-        assert message is not None, "a payment belongs to a message"
-        settle_released(Context.for_message(env, tx, message, times), payment)
+        _match_here(tx, env, times, payment)
+
+
+def _match_here(tx: Tx, env: Env, times: Times, payment: Payment) -> None:
+    message = messages.get(tx, payment.message_id)
+    assert message is not None, "a payment belongs to a message"
+    settle_released(Context.for_message(env, tx, message, times), payment)
 
 
 async def status(env: Env) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Reconcile: match a payment to a transaction by the network ID."""
 
+from enum import StrEnum
 from typing import Final
 
 from daemon.core import ids, json_values, limits
@@ -24,10 +25,34 @@ _COMMITS: Final = (ErrorCode.NO_MATCHING_TRANSACTION, ErrorCode.BRANCH_ASKED)
 """Refusals that commit the rows written before them: the counted miss, and the question to the branch."""
 
 
-FROM_A_FILE: Final = (
-    "The message of this payment came from a file, a paste, or a time before its line was set up. Anybody can make up such "
-    "a message, so look into the wallet first; the owner's password is needed to use the payment."
-)
+class Doubt(StrEnum):
+    """Why a payment is used only by a person with the password."""
+
+    HISTORY = "history"
+    """Its message came from a file, a paste, or a time before its line."""
+    HANDED = "handed"
+    """A hub that this shop has left may have used it."""
+
+
+_SENTENCES: Final = {
+    Doubt.HISTORY: "The message of this payment of {} came from a file, a paste, or a time before its line was set up. Anybody "
+    "can make up such a message, so look into the wallet first; the owner's password is needed to use the payment.",
+    Doubt.HANDED: "This payment of {} was handed up to the head office before this shop left it, and the head office has not "
+    "answered: it may have paid an order there. Ask there first; the owner's password is needed to use the payment here.",
+}
+
+
+def sentence(doubt: Doubt, payment: Payment) -> str:
+    """Return the doubt about a payment in words, with the amount."""
+    amount = f"{payment.currency} {render(payment.amount_minor, payment.currency)}"
+    return _SENTENCES[doubt].format(amount)
+
+
+def doubt_about(reader: Reader, payment: Payment) -> Doubt | None:
+    """Return why only a person with the password may use a payment; None if anybody may."""
+    if is_unconfirmed_history(reader, payment):
+        return Doubt.HISTORY
+    return Doubt.HANDED if hand_up.is_unanswered(reader, payment) else None
 
 
 async def needs_password(
@@ -36,24 +61,25 @@ async def needs_password(
     reference: str,
     request: ReconcileRequest,
     idempotency: Idempotency | None,
-) -> bool:
-    """Return whether reconciling needs the account password; not for a key, which is refused, nor a call answered before."""
+) -> tuple[Doubt, Payment] | None:
+    """Return why reconciling needs the account password, and the payment.
 
-    def look(reader: Reader) -> bool:
+    None if it does not, for a key, which is refused, and for a call that was answered before.
+    """
+
+    def look(reader: Reader) -> tuple[Doubt, Payment] | None:
         transaction = transactions.by_reference(reader, reference, caller.mode)
         answered = idempotency is not None and answers.find(reader, idempotency)
         if transaction is None or answered or caller.kind is CallerKind.KEY:
-            return False
+            return None
         if transaction.origin == "open" or transaction.status in VERIFIED:
-            return False
+            return None
         _, usable = _found(reader, transaction, request)
         unused = [payment for payment in usable if payment.standing != "used"]
-        amounts = (None, *(payment.amount_minor for payment in unused))
-        return (
-            len(unused) == 1
-            and request.amount_minor in amounts
-            and is_unconfirmed_history(reader, unused[0])
-        )
+        if len(unused) != 1 or request.amount_minor not in (None, unused[0].amount_minor):
+            return None
+        doubt = doubt_about(reader, unused[0])
+        return None if doubt is None else (doubt, unused[0])
 
     return await env.store.read(look)
 
@@ -71,7 +97,7 @@ async def reconcile(
 
     Raises:
         Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS, NO_MATCHING_TRANSACTION,
-            TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH, for history SESSION_REQUIRED,
+            TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH, for a `Doubt` SESSION_REQUIRED,
             ROLE_REQUIRED or INVALID_PASSWORD, PAYMENT_HANDED_UP or BRANCH_ASKED.
         Unavailable: Nothing could be written, or the database is damaged.
     """
@@ -178,14 +204,15 @@ def _payment(tx: Tx, transaction: Transaction, request: ReconcileRequest, now: i
 
 
 def _vouched(tx: Tx, caller: Caller, payment: Payment, *, confirmed: bool) -> None:
-    """Refuse history unless a person who may decide about forgeries vouches for it with the password."""
-    if not is_unconfirmed_history(tx, payment):
+    """Refuse a doubtful payment unless a person who may decide about forgeries vouches for it with the password."""
+    doubt = doubt_about(tx, payment)
+    if doubt is None:
         return
     if caller.kind is CallerKind.KEY:
-        raise Refusal(ErrorCode.SESSION_REQUIRED, FROM_A_FILE)
+        raise Refusal(ErrorCode.SESSION_REQUIRED, sentence(doubt, payment))
     require(caller, Operation.DECIDE_FORGERY)
     if not confirmed:
-        raise Refusal(ErrorCode.INVALID_PASSWORD, FROM_A_FILE)
+        raise Refusal(ErrorCode.INVALID_PASSWORD, sentence(doubt, payment))
 
 
 def _same_amount(request: ReconcileRequest, payment: Payment) -> None:

@@ -74,6 +74,17 @@ def with_telco_id(reader: Reader, mode: Mode, telco_id: str) -> list[Payment]:
     )
 
 
+def with_standing(reader: Reader, standing: str) -> list[Payment]:
+    """Return this shop's own payments with a standing, oldest first; few have `handed`."""
+    return load_all(
+        Payment,
+        reader.all(
+            f"SELECT {_PAYMENT} FROM payments WHERE standing = :standing AND branch_id IS NULL ORDER BY seq",
+            {"standing": standing},
+        ),
+    )
+
+
 def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Payment:
     """Overwrite an imported payment with the phone's reading, `payment` (every column but `seq`), and return it.
 

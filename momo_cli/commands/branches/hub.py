@@ -14,7 +14,7 @@ from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import stop_daemon
 from momo_cli.show.answer import BY_RESULT, Answer, Head, Row, made, unchanged, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, counted, fact_lines, phone
+from momo_cli.show.words import ago, counted, fact_lines, money, phone
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
 
@@ -437,13 +437,14 @@ def leave(
     client: Client,
     terminal: Terminal,
     force: Annotated[
-        bool, option("--force", "Forget the hub now; what it did not give back stays handed up.")
+        bool, option("--force", "Forget the hub now; what it may have used stays handed up.")
     ] = False,
 ) -> Answer:
     """Leave the hub.
 
     The branch leaves by itself once all is sent and payments that head office did not use are back. momo hub status
-    shows how far it is.
+    shows how far it is. With --force, payments that were sent and not answered stay handed up, because head office may have
+    used them; momo reconcile uses one with the owner's password.
 
     Examples:
         momo hub leave
@@ -454,7 +455,14 @@ def leave(
         said = f"{terminal.tick} This shop is on its own."
     else:
         said = "The branch leaves once all is sent and decided."
-    return Answer(*reply.parts, lines=[said], next=[] if reply.data["left"] else [_HOW_FAR])
+    notes = [
+        f"{one['count']} payments of {money(one['amount'], one['currency'])} together were sent to head office, which has not "
+        "answered. It may have used them, so they stay handed up; momo reconcile asks for the owner's password."
+        for one in reply.data.get("unanswered") or ()
+    ]
+    return Answer(
+        *reply.parts, lines=[said], notes=notes, next=[] if reply.data["left"] else [_HOW_FAR]
+    )
 
 
 @command("hub restore", view=_RESTORE_VIEW)

@@ -201,7 +201,7 @@ async def test_a_shop_is_alone_a_hub_or_a_branch(api: FakeApi, hub: FakeApi) -> 
     assert refused(await local.post(wire.Path.LOCAL_HUB, json={})) == (409, "BRANCH_EXISTS")
     assert (await local.post(wire.Path.LOCAL_BRANCH_RESTORE, json={})).status_code == 200
     left = await local.post(wire.Path.LOCAL_BRANCH_LEAVE, json={"force": True})
-    assert left.json()["data"] == {"left": True}
+    assert left.json()["data"] == {"left": True, "unanswered": []}
 
 
 @contextlib.asynccontextmanager

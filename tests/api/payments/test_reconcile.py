@@ -204,7 +204,7 @@ async def test_a_pasted_message_is_reconciled_only_by_its_owner_with_the_passwor
     for body in ({"transaction_id": ID}, {"transaction_id": ID, "password": PASSWORD}):
         key = await post(api, reference, body)
         assert (key.status_code, key.json()["error"]["code"]) == (403, "SESSION_REQUIRED")
-        assert "came from a file, a paste" in key.json()["error"]["message"]
+        assert "of GHS 25.00 came from a file" in key.json()["error"]["message"]
     without = await post(api, reference, {"transaction_id": ID}, api.local)
     assert (without.status_code, without.json()["error"]["code"]) == (403, "INVALID_PASSWORD")
     assert "came from a file, a paste" in without.json()["error"]["message"]

@@ -81,3 +81,12 @@ def test_an_invitation_to_a_hub_that_no_branch_reaches_comes_with_a_warning(
     assert ("Branches cannot reach this hub yet" in told) is warned
     assert ("momo config set http.bind 0.0.0.0:8420" in told) is warned
     assert ("momo hub status" in told) is not warned
+
+
+def test_leaving_at_once_tells_the_sum_that_head_office_may_have_used(
+    api: FakeApi, momo: Momo
+) -> None:
+    sums = [{"currency": "GHS", "count": 2, "amount": "75.00"}]
+    api.on("POST", wire.Path.LOCAL_BRANCH_LEAVE, ok({"left": True, "unanswered": sums}))
+    told = momo("hub", "leave", "--force", "-o", "table")
+    assert "2 payments of GHS 75.00 together were sent to head office" in told.out + told.err

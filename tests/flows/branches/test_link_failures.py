@@ -436,6 +436,47 @@ async def test_what_the_hub_used_stays_used_after_the_branch_has_left(chain: Cha
     assert (await branch.payment(ID)).standing == "handed"
 
 
+async def test_a_payment_whose_answer_was_lost_pays_no_second_order_after_the_branch_has_left(
+    chain: Chain,
+) -> None:
+    order = await chain.hub.request(2500)
+    branch = chain["kumasi"]
+    await branch.settle()
+    await pay(chain, "kumasi", f"{order.svc_code}", amount=2500)
+    with pytest.raises(Lost):
+        await branch.turn(lose_answer=True)
+    assert (await chain.hub_transaction(order.reference)).status is TransactionStatus.SUCCESS
+    left = await join_flow.leave(branch.shop.env, OWNER, force=True)
+    assert left == {
+        "left": True,
+        "unanswered": [{"currency": "GHS", "count": 1, "amount": "25.00"}],
+    }
+    assert branch.shop.env.place.role is ShopRole.ALONE
+    mine = await branch.shop.request(2500)
+    with pytest.raises(Refusal, match=r"GHS 25\.00 was handed up") as caught:
+        await branch.shop.reconcile(mine.reference, ID)
+    assert caught.value.code is ErrorCode.INVALID_PASSWORD
+    assert (await branch.payment(ID)).standing == "handed"
+    # Only a person who knows better uses it here.
+    assert (await branch.shop.reconcile(mine.reference, ID, confirmed=True)).status == 200
+
+
+async def test_what_was_never_sent_is_matched_here_when_the_branch_leaves_at_once(
+    chain: Chain,
+) -> None:
+    order = await chain.hub.request(2500)
+    branch = chain["kumasi"]
+    await branch.settle()
+    await pay(chain, "kumasi", f"{order.svc_code}", amount=2500)
+    assert (await branch.payment(ID)).standing == "handed"
+    left = await join_flow.leave(branch.shop.env, OWNER, force=True)
+    assert left["unanswered"] == []
+    payment = await branch.payment(ID)
+    assert (payment.standing, payment.decider) == ("open", "branch")
+    mine = await branch.shop.request(2500)
+    assert (await branch.shop.reconcile(mine.reference, ID)).status == 200
+
+
 @pytest.mark.parametrize("decided", [True, False])
 async def test_a_payment_that_comes_during_the_last_answer_reaches_the_hub_or_comes_back(
     chain: Chain, monkeypatch: pytest.MonkeyPatch, decided: bool

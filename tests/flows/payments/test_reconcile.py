@@ -382,7 +382,8 @@ async def test_history_is_reconciled_only_by_a_person_with_the_password(
     assert await reconcile_as(with_history, caller, reference, confirmed=confirmed) == outcome
     asked = ReconcileRequest(ID)
     needs = await reconcile.needs_password(with_history.env, caller, reference, asked, None)
-    assert needs is (caller is not KEY and outcome != "SUCCESS")
+    asks = caller is not KEY and outcome != "SUCCESS"
+    assert (None if needs is None else needs[0]) == (reconcile.Doubt.HISTORY if asks else None)
 
 
 async def test_history_that_the_chain_believes_still_needs_the_password(

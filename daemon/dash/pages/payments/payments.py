@@ -15,12 +15,11 @@ from daemon.core.messages.message_json import reasons_of
 from daemon.core.model import Delivery, Event, Message, Payment, Review
 from daemon.core.names import provider_name
 from daemon.core.payments import timeline
-from daemon.core.payments.reviews import is_history
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.pages.webhooks.common import name_of
 from daemon.dash.parts import listing, of_branches
-from daemon.dash.parts.confirming import vouched
+from daemon.dash.parts.confirming import doubt_words, vouched
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice
 from daemon.dash.parts.message_text import actor_name, sms_text
 from daemon.dash.parts.order import masked
@@ -59,6 +58,7 @@ class Evidence(Struct, frozen=True):
     maybe: Sequence[Suggestion]
     decision: Mapping[str, Any] | None
     """Of the hub about a payment that was handed up; None if it was not, or the hub has not said."""
+    doubt: reconcile_flow.Doubt | None
 
 
 async def show_list(visit: Visit) -> Shown | Download:
@@ -170,7 +170,7 @@ async def show_one(visit: Visit) -> Shown:
             "maybe": found.maybe,
             "decision": found.decision,
             "typed": visit.form.get("order", ""),
-            "history": is_history(payment, found.message) and visit.may(Operation.DECIDE_FORGERY),
+            "doubt": doubt_words(visit, found.doubt, payment),
             "may_reconcile": payment.standing != "used"
             and payment.reversed_at is None
             and visit.may(Operation.RECONCILE),
@@ -203,6 +203,7 @@ def _read(reader: Reader, payment_id: str) -> Evidence | None:
         deliveries,
         suggestions.suggestions(reader, payment),
         link.decision_about(reader, payment.id) if payment.standing == "handed" else None,
+        reconcile_flow.doubt_about(reader, payment),
     )
 
 
