@@ -28,7 +28,7 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(RUNTIME): requirements/runtime.txt pyproject.toml | $(BIN)/python
-	@echo "installing the packages that momo needs (about 40 packages, with pinned versions and hashes)"
+	@echo "installing the packages that momo needs (about 55 packages, with pinned versions and hashes)"
 	@$(INSTALL) -r requirements/runtime.txt
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .  # setuptools warns of folders here
 	@touch $@

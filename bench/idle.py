@@ -25,10 +25,10 @@ from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop
 from tests.fakes.receipts import mtn_receipts
 
-FRESH_RSS_GOAL_MB = 55.0
-RSS_GOAL_MB = 65.0
+FRESH_RSS_GOAL_MB = 57.0
+RSS_GOAL_MB = 70.0
 CPU_GOAL = 0.5
-BUSY_RSS_GOAL_MB = 72.0
+BUSY_RSS_GOAL_MB = 76.0
 PAYMENTS = 5_000
 AT_ONCE = 100
 QUEUED = "SELECT COUNT(*) FROM deliveries WHERE next_attempt_at IS NOT NULL"

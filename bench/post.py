@@ -27,7 +27,7 @@ from daemon.sender.connect import connect_socket
 from daemon.sender.https import Sender, ssl_context
 from daemon.sender.streams import Stream, open_stream
 
-GOAL = 2.0
+GOAL = 2.8
 WARM_UP = 200
 BODY = json.dumps({"event": "transaction.forwarded", "padding": "x" * 900}).encode()
 Post = Callable[[], Awaitable[int]]

@@ -85,21 +85,14 @@ _DENIED: Final = _networks(
     "203.0.113.0/24",
     "224.0.0.0/4",
     "240.0.0.0/4",
-    # IANA IPv6 special-purpose registry, translation and tunnels, retired site-local, documentation, SRv6.
-    "::/96",
-    "64:ff9b::/96",
-    "64:ff9b:1::/48",
-    "100::/64",
+    # Of the IPv6 addresses in _PUBLIC_IPV6: protocols and tunnels, documentation.
     "2001::/23",
     "2001:db8::/32",
     "2002::/16",
     "3fff::/20",
-    "5f00::/16",
-    "fc00::/7",
-    "fe80::/10",
-    "fec0::/10",
-    "ff00::/8",
 )
+_PUBLIC_IPV6: Final = ipaddress.IPv6Network("2000::/3")
+"""The only IPv6 addresses that are given to networks of the public internet (RFC 4291 section 2.4, IANA)."""
 
 _METADATA: Final = _networks(
     "169.254.169.0/24",  # AWS, Google, Azure, DigitalOcean, Oracle: metadata, time and DNS
@@ -165,7 +158,7 @@ PUBLIC_ONLY: Final = AddressPolicy()
 
 
 def embedded_addresses(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
-    """Return the IPv4 addresses that an IPv6 address carries: mapped, compatible, 6to4, NAT64, Teredo, ISATAP."""
+    """Return the IPv4 addresses that an IPv6 address carries: mapped, compatible, translated, 6to4, NAT64, Teredo, ISATAP."""
     if isinstance(address, ipaddress.IPv4Address):
         return ()
     low = int(address) & 0xFFFF_FFFF
@@ -178,15 +171,19 @@ def embedded_addresses(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
         found.extend(address.teredo)
     isatap = (int(address) >> 32) & 0xFFFF_FFFF in _ISATAP
     compatible = int(address) >> 32 == 0 and low > 1
-    if isatap or compatible or any(address in network for network in _NAT64):
+    translated = int(address) >> 32 == 0xFFFF_0000  # ::ffff:0:0:0/96 (RFC 2765)
+    if isatap or compatible or translated or any(address in network for network in _NAT64):
         found.append(ipaddress.IPv4Address(low))
     return tuple(found)
 
 
 def is_public(address: Address) -> bool:
     """Return whether an address and all addresses it carries are on the public internet."""
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        return is_public(address.ipv4_mapped)  # the same IPv4 address in another spelling
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_public(address.ipv4_mapped)  # the same IPv4 address in another spelling
+        if address not in _PUBLIC_IPV6:
+            return False
     if not address.is_global or _in(address, _DENIED):
         return False
     return all(is_public(inner) for inner in embedded_addresses(address))

@@ -23,7 +23,7 @@ from daemon.sender.address_guard import (
     check_url,
     parse_address,
 )
-from daemon.sender.streams import NetworkError
+from daemon.sender.streams import ExchangeError, ExchangeTimeout
 
 Connector = Callable[[str, int], Awaitable[socket.socket]]
 """`await connector(address, port)` returns a connected, non-blocking TCP socket; raises OSError."""
@@ -54,16 +54,16 @@ class Dialer:
         """Connect to a checked address of `host`.
 
         Raises:
-            NetworkError: DNS, the address check or TCP failed.
+            ExchangeError: DNS, the address check or TCP failed.
         """
         addresses = await self._resolve(host, port)
         reason = check_addresses(host, addresses, self._policy)
         if reason is not None:
-            raise NetworkError(DeliveryError.BLOCKED_ADDRESS, f"{host}: {EXPLANATIONS[reason]}")
+            raise ExchangeError(DeliveryError.BLOCKED_ADDRESS, f"{host}: {EXPLANATIONS[reason]}")
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.connect_timeout_s
         tried = addresses[:ADDRESSES_MAX]
-        failures: list[NetworkError] = []
+        failures: list[ExchangeError] = []
         for index, address in enumerate(tried):
             try:
                 async with asyncio.timeout((deadline - loop.time()) / (len(tried) - index)):
@@ -83,24 +83,24 @@ class Dialer:
                 return await self._resolver(host, port)
         except TimeoutError as error:
             message = f"the look-up of {host} took longer than {RESOLVE_S:g} s"
-            raise NetworkError(DeliveryError.DNS_ERROR, message) from error
+            raise ExchangeError(DeliveryError.DNS_ERROR, message) from error
         except OSError as error:
             message = f"the address of {host} could not be found ({error.strerror or error})"
-            raise NetworkError(DeliveryError.DNS_ERROR, message) from error
+            raise ExchangeError(DeliveryError.DNS_ERROR, message) from error
 
 
-def connect_error(host: str, error: OSError) -> NetworkError:
+def connect_error(host: str, error: OSError) -> ExchangeError:
     """Convert the error of a failed TCP connect."""
     match error:
         case TimeoutError():
-            return NetworkError(DeliveryError.TIMEOUT, f"{host} did not answer the connect in time")
+            return ExchangeTimeout(f"{host} did not answer the connect in time")
         case ConnectionRefusedError():
-            return NetworkError(DeliveryError.CONNECTION_REFUSED, f"{host} refused the connection")
+            return ExchangeError(DeliveryError.CONNECTION_REFUSED, f"{host} refused the connection")
         case ConnectionResetError() | ConnectionAbortedError():
-            return NetworkError(DeliveryError.CONNECTION_RESET, f"{host} reset the connection")
+            return ExchangeError(DeliveryError.CONNECTION_RESET, f"{host} reset the connection")
     # No route, no network, a local firewall, or no file handles left: not caused by the receiver.
     message = f"{host} could not be reached ({error.strerror or error})"
-    return NetworkError(DeliveryError.NETWORK_UNREACHABLE, message)
+    return ExchangeError(DeliveryError.NETWORK_UNREACHABLE, message)
 
 
 async def connect_socket(address: str, port: int) -> socket.socket:
@@ -218,7 +218,7 @@ class HostProbe:
 async def _answers(dialer: Dialer, host: str, port: int) -> bool:
     try:
         connected = await dialer.connect_tcp(host, port)
-    except NetworkError as error:
+    except ExchangeError as error:
         # A host that refuses the connection was reached.
         return error.code is DeliveryError.CONNECTION_REFUSED
     connected.close()

@@ -4,100 +4,81 @@ A connection is used again only if the answer before ended exactly where its hea
 the whole request was sent. So nothing that a server sends too much can pose as the next answer.
 """
 
+import asyncio
+import functools
+import math
+import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, Self
 
 import httptools
+import httpx
 from msgspec import Struct
 
 from daemon.core.webhooks.delivery import DeliveryError
-from daemon.sender.address_guard import URL_PARTS, split_authority
-from daemon.sender.connect import HTTPS_PORT
-from daemon.sender.streams import NetworkError, Stream, Trace
+from daemon.sender.streams import ExchangeError, ExchangeTimeout, Stream
 
 HEAD_BYTES_MAX: Final = 100 * 1024
 """Limit of the head of an answer, with interim answers."""
 QUOTED_BYTES_MAX: Final = 80
-HTTP_PORT: Final = 80
-COMMON_FIELDS: Final = (
-    (b"Connection", b"keep-alive"),
-    (b"Accept", b"*/*"),
-    (b"Accept-Encoding", b"identity"),
-)
+_NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 Origin = tuple[str, int]
 
 
-class Target(Struct, frozen=True):
-    """The parts of a URL that a request needs."""
-
-    host: str
-    port: int
-    authority: bytes
-    """The field `Host`: the port only if it is not the scheme's own."""
-    path: str
-    """With the query."""
-
-    @property
-    def origin(self) -> "Origin":
-        """The host and the port."""
-        return self.host, self.port
-
-
-def target_of(url: str) -> Target:
-    """Return where a request to a URL goes; its text must have been checked.
+def encode(request: httpx.Request) -> bytes:
+    """Return the octets of a request; the order and the case of its headers are kept.
 
     Raises:
-        UnicodeError: The host is not a name.
+        ExchangeError: A header is malformed, or says again or otherwise where the request goes or ends.
     """
-    match = URL_PARTS.fullmatch(url)
-    assert match is not None, "the URL was checked"
-    host, port_text = split_authority(match["authority"])
-    if not host.startswith("["):
-        host = host.lower()
-    if not host.isascii():
-        host = host.encode("idna").decode()
-    usual = HTTP_PORT if match["scheme"].lower() == "http" else HTTPS_PORT
-    port = int(port_text or usual)
-    authority = host if port == usual else f"{host}:{port}"
-    path = (_without_dots(match["path"]) or "/") + (match["query"] or "")
-    return Target(host.strip("[]"), port, authority.encode(), path)
+    assert isinstance(request.stream, httpx.ByteStream), "requests have whole bodies"
+    fields = request.headers.raw
+    start = b"%s %s HTTP/1.1" % (request.method.encode(), request.url.raw_path)
+    head = b"\r\n".join((start, *map(b": ".join, fields), b""))
+    ends = 1 + len(fields)
+    proper = head.count(b"\n") == head.count(b"\r") == ends and b"\0" not in head
+    if not proper or not _are_proper(tuple([name for name, _ in fields])):
+        message = "the request was not sent: one of its headers is malformed, or one of ours twice"
+        raise ExchangeError(DeliveryError.PROTOCOL_ERROR, message)
+    return b"".join((head, b"\r\n", *request.stream))
 
 
-def _without_dots(path: str) -> str:
-    """Remove the segments `.` and `..` (RFC 3986 section 5.2.4)."""
-    kept: list[str] = []
-    for segment in path.split("/"):
-        if segment == "..":
-            if kept not in ([], [""]):
-                kept.pop()
-        elif segment != ".":
-            kept.append(segment)
-    return "/".join(kept)
-
-
-def encode_post(target: Target, headers: Mapping[str, str], body: bytes) -> bytes:
-    """Return the octets of a POST (RFC 9112 section 3): `headers` and those of every request, and the body byte for byte."""
-    fields = (
-        (b"Host", target.authority),
-        *COMMON_FIELDS,
-        *((name.encode("ascii"), value.encode("ascii")) for name, value in headers.items()),
-        (b"Content-Length", b"%d" % len(body)),
+@functools.lru_cache(maxsize=64)
+def _are_proper(names: tuple[bytes, ...]) -> bool:
+    """Return whether these are names of headers, and each that says where the request goes or ends is there once."""
+    lower = [name.lower() for name in names]
+    return (
+        all(map(_NAME.fullmatch, names))
+        and lower.count(b"host") == lower.count(b"content-length") == 1
+        and b"transfer-encoding" not in lower
     )
-    lines = [b"POST %s HTTP/1.1" % target.path.encode("ascii"), *map(b": ".join, fields)]
-    head = b"\r\n".join(lines)
-    assert head.count(b"\n") == head.count(b"\r") == len(lines) - 1, "a value with a line break"
-    return b"\r\n".join((head, b"", body))
 
 
-class Connection:
-    """A connection; iterating it gives the body of its answer. httptools calls the methods `on_...`."""
+class Limits(Struct, frozen=True):
+    """The time limits of one exchange."""
+
+    whole_s: float
+    ends_at: float
+    """End of `whole_s`, on the loop's clock."""
+    part_s: float
+    """Limit until the head has come, and then of each part of the body."""
+
+    def passed(self) -> ExchangeTimeout:
+        """Return the error of the limit that has passed."""
+        if asyncio.get_running_loop().time() + 0.01 < self.ends_at:
+            return ExchangeTimeout(f"no answer within {self.part_s:g} s")
+        return ExchangeTimeout(f"no whole answer within {self.whole_s:g} s")
+
+
+class Connection(httpx.AsyncByteStream):
+    """A connection; iterating it gives the body of its answer, as it came. httptools calls the methods `on_...`."""
 
     def __init__(
         self,
         origin: Origin,
         stream: Stream,
-        received_bytes_max: int,
+        bytes_max: int,
         give_back: Callable[["Connection"], None],
     ) -> None:
         """Create it.
@@ -105,7 +86,7 @@ class Connection:
         Args:
             origin: The server.
             stream: The bytes.
-            received_bytes_max: Limit of one answer: the body, the head, and chunk marks.
+            bytes_max: Limit of one answer: the body, the head, and chunk marks.
             give_back: Called when the answer was read, or is not wanted any more; keeps the connection or aborts it.
         """
         self.origin = origin
@@ -114,14 +95,20 @@ class Connection:
         """Of the answer."""
         self.status = 0
         """Status of the final answer; 0 until its head is complete."""
-        self._received_bytes_max = received_bytes_max
+        self.received = 0
+        """Number of bytes of the answer."""
+        self.kept_at = 0.0
+        """When it was given back, in boot time."""
+        self._bytes_max = bytes_max
         self._give_back = give_back
-        self._trace = Trace()
+        self._limits = Limits(math.inf, math.inf, math.inf)
+        self._part_ends_at = math.inf
         self._parts: deque[bytes] = deque()
         self._complete = False
         self._is_read = False
         self._keep_alive = False
-        self._fault: NetworkError | None = None
+        self._states_no_body = True
+        self._fault: ExchangeError | None = None
         self._parser = httptools.HttpResponseParser(self)
         # Simple servers send these. They could confuse two programs about one stream; here only the server's own
         # answers follow, and after any doubt the connection is closed.
@@ -132,19 +119,20 @@ class Connection:
             lenient_spaces_after_chunk_size=True,
         )
 
-    async def exchange(self, request: bytes, trace: Trace) -> None:
+    async def exchange(self, request: bytes, limits: Limits) -> None:
         """Send a request and read the head of its answer. On failure the connection is closed.
 
-        Afterwards the caller must call `release`, also if it does not read the body.
+        Afterwards the caller must call `aclose` once, also if it does not read the body.
 
         Raises:
-            NetworkError: The connection broke, or the answer is not proper HTTP.
-            TimeoutError: The deadline has passed.
+            ExchangeError: The connection broke, a limit has passed, or the answer is not proper HTTP.
         """
-        self._trace = trace
+        self._limits = limits
         self.headers, self._parts = [], deque()
-        self.status, self._complete, self._is_read = 0, False, False
+        self.status = self.received = 0
+        self._complete = self._is_read = False
         self.stream.write(request)
+        self._part_ends_at = asyncio.get_running_loop().time() + limits.part_s
         try:
             while not self.status:
                 await self._read()
@@ -161,10 +149,11 @@ class Connection:
             if self._complete:
                 self._is_read = True
                 raise StopAsyncIteration
+            self._part_ends_at = asyncio.get_running_loop().time() + self._limits.part_s
             await self._read()
         return self._parts.popleft()
 
-    def release(self) -> None:
+    async def aclose(self) -> None:
         """Give the connection back."""
         self._give_back(self)
 
@@ -176,16 +165,18 @@ class Connection:
         """Read and parse the next bytes."""
         if self._fault is not None:
             raise self._fault
-        data = await self.stream.read(self._trace.deadline)
-        trace = self._trace
-        trace.received += len(data)
+        try:
+            data = await self.stream.read(min(self._part_ends_at, self._limits.ends_at))
+        except TimeoutError as error:
+            raise self._limits.passed() from error
+        self.received += len(data)
         if not data:
             self._end()
             return
-        if trace.received > self._received_bytes_max:
+        if self.received > self._bytes_max:
             raise _improper("it is too long")
         self._feed(data)
-        if not self.status and trace.received > HEAD_BYTES_MAX:
+        if not self.status and self.received > HEAD_BYTES_MAX:
             raise _improper("its head is too long")
 
     def _feed(self, data: bytearray) -> None:
@@ -201,15 +192,18 @@ class Connection:
 
     def _end(self) -> None:
         """Handle the end of the connection, which ends a body without a stated length."""
-        if not self._trace.received:
+        if not self.received:
             message = "the other side closed the connection without an answer"
-            raise NetworkError(DeliveryError.CONNECTION_RESET, message)
-        fields = {name.lower(): value.lower() for name, value in self.headers}
-        coding = fields.get(b"transfer-encoding")
-        has_length = b"content-length" in fields if coding is None else b"chunked" in coding
-        if not self.status or has_length:
+            raise ExchangeError(DeliveryError.CONNECTION_RESET, message)
+        coding, length = self._framing()
+        if not self.status or (length if coding is None else b"chunked" in coding.lower()):
             raise _improper(f"it ended within its {'body' if self.status else 'head'}")
         self._complete = True
+
+    def _framing(self) -> tuple[bytes | None, bytes | None]:
+        """Return the fields that say where the body ends: Transfer-Encoding and Content-Length."""
+        fields = {name.lower(): value for name, value in self.headers}
+        return fields.get(b"transfer-encoding"), fields.get(b"content-length")
 
     def on_message_begin(self) -> None:
         """More follows a complete answer."""
@@ -226,8 +220,11 @@ class Connection:
         status = self._parser.get_status_code()
         if status < 100 or status == 101:
             self._fault = _improper(f"unexpected status {status}")
-        elif status >= 200 and not self.status:
-            self.status = status
+        elif not self.status:
+            # These have no body (RFC 9112 section 6.3), but some servers state one, and send it later.
+            if status < 200 or status in (204, 304):
+                self._states_no_body &= self._framing() in ((None, None), (None, b"0"))
+            self.status = status if status >= 200 else 0
 
     def on_body(self, part: bytes) -> None:
         """Store a part of the body."""
@@ -240,8 +237,8 @@ class Connection:
             self.headers.clear()
         elif not self._complete:
             self._complete = True
-            self._keep_alive = self._parser.should_keep_alive()
+            self._keep_alive = self._parser.should_keep_alive() and self._states_no_body
 
 
-def _improper(why: str) -> NetworkError:
-    return NetworkError(DeliveryError.PROTOCOL_ERROR, f"the answer is not proper HTTP: {why}")
+def _improper(why: str) -> ExchangeError:
+    return ExchangeError(DeliveryError.PROTOCOL_ERROR, f"the answer is not proper HTTP: {why}")

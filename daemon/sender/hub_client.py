@@ -9,12 +9,13 @@ import ssl
 from collections.abc import Mapping
 from typing import Any, Final
 
+import httpx
+
 from daemon.core.branches.facts import packed
 from daemon.core.branches.public_key import CertificateError, spki_of
 from daemon.core.errors import MomoError
 from daemon.sender.address_guard import URL_PARTS, check_url, split_authority
-from daemon.sender.http_client import HttpClient, Reply
-from daemon.sender.streams import NetworkError
+from daemon.sender.http_client import HttpClient
 
 PIN_CHARACTERS: Final = 16
 """Of the SHA-256 of the hub's public key in an invitation."""
@@ -103,10 +104,10 @@ class HubClient:
             headers["Authorization"] = f"Bearer {self._key}"
         octets = body if isinstance(body, bytes) else packed(body)
         try:
-            answer = await self._open().post(path, headers, octets, timeout_s, whole_s)
-        except (NetworkError, OSError) as error:
+            answer, read = await self._open().post(path, headers, octets, timeout_s, whole_s)
+        except (httpx.HTTPError, OSError) as error:
             raise HubUnreachableError(_described(error)) from error
-        return _read(answer, self._url)
+        return _read(answer, read, self._url)
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -154,14 +155,15 @@ def _pinned(pin: str) -> type[ssl.SSLObject]:
     return Pinned
 
 
-def _read(answer: Reply, url: str) -> dict[str, Any]:
+def _read(answer: httpx.Response, octets: bytes, url: str) -> dict[str, Any]:
+    status = answer.status_code
     try:
-        body = json.loads(answer.body)
+        body = json.loads(octets)
     except (ValueError, RecursionError):
         body = None
-    if answer.status < 400:
+    if status < 400:
         data = body.get("data") if isinstance(body, dict) else None
-        if answer.status == 200 and isinstance(data, dict):
+        if status == 200 and isinstance(data, dict):
             return data
         raise HubUnreachableError(_not_a_hub(answer, url, is_json=body is not None))
     error = body.get("error") if isinstance(body, dict) else None
@@ -169,24 +171,29 @@ def _read(answer: Reply, url: str) -> dict[str, Any]:
     if isinstance(error, dict):
         code = _plain(str(error.get("code", "")), CODE_MAX)
         message = _plain(str(error.get("message", "")), MESSAGE_MAX)
-    if answer.status == 401:
+    if status == 401:
         message = (
             "the hub does not take this branch's key: it was revoked, or another machine joined as this branch; "
             "invite again with momo hub invite"
         )
-    after = answer.headers.get("retry-after", "")
+    after = _last(answer, "retry-after")
     after_s = min(float(after), RETRY_AFTER_MAX_S) if after.isdecimal() else None
-    raise HubRefusalError(answer.status, code, message, after_s)
+    raise HubRefusalError(status, code, message, after_s)
 
 
-def _not_a_hub(answer: Reply, url: str, *, is_json: bool) -> str:
+def _not_a_hub(answer: httpx.Response, url: str, *, is_json: bool) -> str:
     what = "other JSON than a hub's" if is_json else "no JSON"
-    if answer.status >= 300:
-        what = f"it leads to {_plain(answer.headers.get('location', ''), MESSAGE_MAX) or 'nothing'}"
+    if answer.status_code >= 300:
+        what = f"it leads to {_plain(_last(answer, 'location'), MESSAGE_MAX) or 'nothing'}"
     return (
-        f"what answers at {url} is not a hub (status {answer.status}, {what}): "
+        f"what answers at {url} is not a hub (status {answer.status_code}, {what}): "
         "check the address, or log in to the network"
     )
+
+
+def _last(answer: httpx.Response, name: str) -> str:
+    """Return a header; of several with one name the last, where httpx joins them."""
+    return next(reversed(answer.headers.get_list(name)), "")
 
 
 def _plain(text: str, most: int) -> str:

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final
 
+import httpx
+
 from daemon.core.errors import MomoError
 from daemon.core.limits import SECOND_US
 from daemon.sender.http_client import HttpClient
-from daemon.sender.streams import NetworkError
 
 TIMEOUT_S: Final = 30.0
 _PATHS: Final = ("/inbox/refresh", "/messages/inbox/export")
@@ -62,17 +63,17 @@ async def post_again(
         try:
             for path in _PATHS:
                 body = json.dumps(order).encode()
-                answer = await client.post(path, headers, body, timeout_s, whole_s=timeout_s)
-                if answer.status != HTTPStatus.NOT_FOUND:
+                answer, _ = await client.post(path, headers, body, timeout_s, whole_s=timeout_s)
+                if answer.status_code != HTTPStatus.NOT_FOUND:
                     break
         finally:
             await client.aclose()
-    except NetworkError as error:
+    except httpx.HTTPError as error:
         raise InboxError(f"the phone does not answer at {url}: {error}") from error
-    if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+    if answer.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         raise InboxError(f"the app at {url} refuses the user or the password")
-    if answer.status // 100 != 2:
-        raise InboxError(f"the app at {url} answers {answer.status}")
+    if answer.status_code // 100 != 2:
+        raise InboxError(f"the app at {url} answers {answer.status_code}")
 
 
 def _iso(at_us: int) -> str:

@@ -30,11 +30,10 @@ class Answer:
 
     def text(self) -> str:
         """Return at most 8 KiB of the body as text; invalid UTF-8 and NUL become U+FFFD."""
-        text = (
-            bytes(self.body[:ANSWER_KEPT_BYTES_MAX])
-            .decode("utf-8", "replace")
-            .replace("\0", "\ufffd")
-        )
+        text = bytes(self.body[:ANSWER_KEPT_BYTES_MAX]).decode("utf-8", "replace")
+        text = text.replace("\0", "\ufffd")
+        if text.isascii():
+            return text
         # A replacement character is longer than the byte it replaces.
         return text.encode()[:ANSWER_KEPT_BYTES_MAX].decode("utf-8", "ignore")
 

@@ -1,4 +1,4 @@
-"""Open connections, with TLS or without, and the trace of an attempt on the network.
+"""Open connections, with TLS or without, and the errors of all that is sent over them.
 
 A connection keeps its address for its whole life.
 """
@@ -11,35 +11,35 @@ import socket
 import ssl
 from typing import Final, cast
 
-from msgspec import Struct
+import httpx
 
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.runtime.system import Clock, SystemClock
 
 CLOCK: Clock = SystemClock()
 BUFFER_BYTES_MAX: Final = 128 * 1024
+NO_ISSUER: Final = (20, 21)
+"""X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY and X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE of OpenSSL."""
 LOOP_CLOCK_STEP_S: Final = 0.001
 """Resolution of uvloop's clock: a timer may fire so much early."""
 
 
-class NetworkError(Exception):
-    """The network or the address check ended the attempt."""
+class ExchangeError(httpx.TransportError):
+    """The network, the other side or the address check ended an exchange; the text is for people."""
+
+    connected = True
+    """The host answered TCP, in this exchange or when its connection was made."""
 
     def __init__(self, code: DeliveryError, message: str) -> None:
         self.code = code
-        self.message = message
         super().__init__(message)
 
 
-class Trace(Struct):
-    """Time limit of one attempt, and its network events, filled in as they happen."""
+class ExchangeTimeout(ExchangeError, httpx.TimeoutException):
+    """A time limit ended the exchange."""
 
-    deadline: float = math.inf
-    """When the attempt ends without its whole answer, on the loop's clock."""
-    connected: bool = False
-    """The host answered TCP, in this attempt or when the warm connection was made."""
-    received: int = 0
-    """Number of received bytes of the answer."""
+    def __init__(self, message: str) -> None:
+        super().__init__(DeliveryError.TIMEOUT, message)
 
 
 async def open_stream(
@@ -50,7 +50,7 @@ async def open_stream(
     With a context the TLS handshake is made, and the certificate must match; None is for HTTP without TLS.
 
     Raises:
-        NetworkError: The handshake failed.
+        ExchangeError: The handshake failed.
     """
     loop = asyncio.get_running_loop()
     try:
@@ -63,13 +63,18 @@ async def open_stream(
         )
     except ssl.SSLError as error:
         why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or str(error)
-        raise NetworkError(DeliveryError.TLS_ERROR, f"TLS with {host} failed: {why}") from error
+        if getattr(error, "verify_code", 0) in NO_ISSUER:
+            why += (
+                "; it probably sends its certificate without the intermediate one: "
+                "give it the full chain (fullchain.pem)"
+            )
+        raise ExchangeError(DeliveryError.TLS_ERROR, f"TLS with {host} failed: {why}") from error
     except ConnectionAbortedError as error:  # asyncio and uvloop raise it for ssl_handshake_timeout
         message = f"{host} did not finish the TLS handshake in time"
-        raise NetworkError(DeliveryError.TIMEOUT, message) from error
+        raise ExchangeTimeout(message) from error
     except OSError as error:
         message = f"{host} closed the connection in the TLS handshake"
-        raise NetworkError(DeliveryError.CONNECTION_RESET, message) from error
+        raise ExchangeError(DeliveryError.CONNECTION_RESET, message) from error
     except BaseException:
         # Cancelled by the time limit: the transport that owns the socket notices the end and closes it.
         with contextlib.suppress(OSError):
@@ -84,7 +89,8 @@ class Stream(asyncio.Protocol):
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
-        self._opened_at = CLOCK.boottime()
+        self.opened_at = CLOCK.boottime()
+        """Boot time includes sleep of the machine."""
         self._in = bytearray()
         self._ended = False
         self._lost: Exception | None = None
@@ -161,7 +167,7 @@ class Stream(asyncio.Protocol):
         """Return the received bytes, empty at the end.
 
         Raises:
-            NetworkError: The connection broke.
+            ExchangeError: The connection broke.
             TimeoutError: No byte came until `deadline`, a time on the loop's clock.
         """
         while not self._in:
@@ -190,11 +196,6 @@ class Stream(asyncio.Protocol):
         """Return whether it is open, and nothing was received that was not read."""
         return not (self._ended or self._in)
 
-    def age_s(self) -> float:
-        """Return how long it has been open."""
-        # Boot time includes sleep of the machine, after which the peer and routers have dropped the connection.
-        return CLOCK.boottime() - self._opened_at
-
     def is_stale(self) -> bool:
         """Return whether the connection must not be used again: it ended, or something came."""
         if not self.is_quiet():
@@ -204,9 +205,12 @@ class Stream(asyncio.Protocol):
         return self._poll.poll(0) != [(self._fd, select.POLLOUT)]
 
 
-def _broken(error: Exception) -> NetworkError:
+def _broken(error: Exception) -> ExchangeError:
     if isinstance(
         error, ssl.SSLError
     ):  # an alert, e.g. "certificate required", may come after the handshake
-        return NetworkError(DeliveryError.TLS_ERROR, f"TLS failed: {error.reason or error}")
-    return NetworkError(DeliveryError.CONNECTION_RESET, "the other side broke the connection")
+        why = error.reason or str(error)
+        if "CERTIFICATE_REQUIRED" in why:
+            why += "; the other side asks for a certificate of ours, and momo has none"
+        return ExchangeError(DeliveryError.TLS_ERROR, f"TLS failed: {why}")
+    return ExchangeError(DeliveryError.CONNECTION_RESET, "the other side broke the connection")

@@ -8,6 +8,11 @@ dates is switched off for such a connection, and the dates of the receiver's cer
 import ssl
 from typing import Any, Final
 
+from daemon.core.limits import SECOND_US
+from daemon.sender.streams import CLOCK
+
+APART_S: Final = 600.0
+"""A wall clock that differs by more from the time of the signature is wrong."""
 NO_CHECK_TIME: Final = 0x200000
 """X509_V_FLAG_NO_CHECK_TIME of OpenSSL's x509_vfy.h."""
 
@@ -38,12 +43,12 @@ class _DatedTls(ssl.SSLObject):
 class DatedContext(ssl.SSLContext):
     """A client's context with the defaults of `ssl.create_default_context`.
 
-    Set `at_s` (seconds since 1970) while the wall clock is known to be wrong, and None while it is right. It is used for
-    the connections that are made from then on.
+    Set `stamp` to the `webhook-timestamp` of each request, the best known time: if the wall clock differs much from it, the
+    connections that are made from then on are checked at that time.
     """
 
     sslobject_class = _DatedTls
-    at_s: float | None = None
+    stamp = ""
 
     @classmethod
     def make(cls) -> "DatedContext":
@@ -54,11 +59,13 @@ class DatedContext(ssl.SSLContext):
 
     def wrap_bio(self, *args: Any, **named: Any) -> ssl.SSLObject:
         """Make the TLS state of one connection."""
+        signed_s = int(self.stamp) if self.stamp.isdecimal() else 0
+        is_wrong = signed_s and abs(signed_s - CLOCK.now_us() / SECOND_US) > APART_S
         flags = int(self.verify_flags)
         self.verify_flags = ssl.VerifyFlags(
-            flags | NO_CHECK_TIME if self.at_s else flags & ~NO_CHECK_TIME
+            flags | NO_CHECK_TIME if is_wrong else flags & ~NO_CHECK_TIME
         )
         made = super().wrap_bio(*args, **named)
         assert isinstance(made, _DatedTls)
-        made.at_s = self.at_s
+        made.at_s = signed_s if is_wrong else None
         return made

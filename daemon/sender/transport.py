@@ -1,99 +1,149 @@
-"""The connections of webhooks: opened to checked addresses, over TLS, and kept open between two requests.
+"""The transport under all HTTP that is sent: httpx's, over connections to checked addresses, some of which stay open.
 
-A warm connection that the receiver has closed meanwhile is not a failed attempt: if no byte of an answer came on a
-reused connection, the same request is sent again on a new one (RFC 9110 section 9.2.2; a receiver recognises
-repetitions by `webhook-id` in any case).
+Each trust has an instance, and so connections, of its own: webhooks, a hub, a phone. A connection that was opened with the
+address guard and the certificate check of one of them is never used for another.
+
+It follows no redirect, uses no proxy, sends no cookie and decompresses nothing.
 """
 
 import asyncio
-import functools
+import math
 import ssl
-from collections.abc import Mapping
 from typing import Final
 
-from daemon.sender.connect import Dialer
-from daemon.sender.connection import Connection, Origin, Target, encode_post, target_of
-from daemon.sender.streams import NetworkError, Trace, open_stream
+import httpx
+
+from daemon.core.webhooks.delivery import DeliveryError
+from daemon.sender import streams
+from daemon.sender.connect import HTTPS_PORT, Dialer
+from daemon.sender.connection import Connection, Limits, Origin, encode
+from daemon.sender.streams import ExchangeError, ExchangeTimeout, open_stream
 
 WARM_CONNECTIONS_MAX: Final = 64
 """Open connections without a request; each takes 0.3 MB."""
-RECEIVED_BYTES_MAX: Final = 256 * 1024
-"""Limit of one answer: 64 KiB of body, the head, and chunk marks."""
-CHECK_S: Final = 60.0
-"""How long an address check is valid for an open connection."""
-
-_target: Final = functools.lru_cache(maxsize=256)(target_of)
+WHOLE_S: Final = "whole_s"
+"""The extension of a request with the time limit of all, in seconds; httpx's own read timeout limits each part."""
+HTTP_PORT: Final = 80
 
 
-class Transport:
+class PlainResponse(httpx.Response):
+    """An answer whose `Location` is not looked at: httpx reads it even if it follows no redirect, and some texts raise."""
+
+    @property
+    def has_redirect_location(self) -> bool:
+        """Return that it leads nowhere."""
+        return False
+
+
+class Transport(httpx.AsyncBaseTransport):
     """Sends requests over connections of its own, and keeps some of them open between two requests."""
 
-    def __init__(self, context: ssl.SSLContext, dialer: Dialer) -> None:
-        self._context = context
-        self._dialer = dialer
-        self._warm: list[Connection] = []
-
-    async def post(
-        self, url: str, headers: Mapping[str, str], body: bytes, trace: Trace
-    ) -> Connection:
-        """Send a request, and return its connection when the head of the answer has come. The caller must release it.
+    def __init__(
+        self,
+        dialer: Dialer,
+        context: ssl.SSLContext | None,
+        answer_bytes_max: int,
+        *,
+        age_s_max: float = math.inf,
+        idle_s_max: float = math.inf,
+        repeats: bool = False,
+    ) -> None:
+        """Create it; nothing is connected yet.
 
         Args:
-            url: An https URL whose text was checked.
-            headers: Sent after those of every request.
-            body: Sent byte for byte.
-            trace: The time limit.
+            dialer: Checks the address of each new connection, and opens it.
+            context: The certificate check. With None only http is spoken, otherwise only https.
+            answer_bytes_max: Limit of one answer: the body, the head, and chunk marks.
+            age_s_max: How long a connection is used, and so its address check.
+            idle_s_max: Longest time between two requests over one connection.
+            repeats: A request whose warm connection breaks before any byte of an answer is sent once more on a new one.
+                Only for what the other side may get twice (RFC 9110 section 9.2.2).
+        """
+        self._dialer = dialer
+        self._context = context
+        self._answer_bytes_max = answer_bytes_max
+        self._age_s_max = age_s_max
+        self._idle_s_max = idle_s_max
+        self._repeats = repeats
+        self._warm: list[Connection] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request, and return the answer when its head has come. The caller must close it.
 
         Raises:
-            NetworkError: The request was refused or failed.
-            TimeoutError: The deadline of the trace has passed. Reading the body raises the same two.
+            ExchangeError: The request was refused or failed. Reading the body raises it too.
         """
-        target = _target(url)
-        octets = encode_post(target, headers, body)
-        warm = self._take(target.origin)
-        if warm is not None:
-            trace.connected = True
+        url = request.url
+        if url.scheme != ("http" if self._context is None else "https"):
+            message = f"{url.scheme} is not spoken here"
+            raise ExchangeError(DeliveryError.BLOCKED_ADDRESS, message)
+        origin = (
+            url.raw_host.decode(),
+            url.port or (HTTP_PORT if self._context is None else HTTPS_PORT),
+        )
+        octets = encode(request)
+        whole_s = request.extensions.get(WHOLE_S, math.inf)
+        part_s = request.extensions.get("timeout", {}).get("read") or math.inf
+        limits = Limits(whole_s, asyncio.get_running_loop().time() + whole_s, part_s)
+        connection = self._take(origin)
+        if connection is not None:
             try:
-                await warm.exchange(octets, trace)
-            except NetworkError:
-                if trace.received:
+                await connection.exchange(octets, limits)
+            except ExchangeError as error:
+                if not self._repeats or connection.received or isinstance(error, ExchangeTimeout):
                     raise
-            else:
-                return warm
-        made = await self._connect(target, trace)
-        await made.exchange(octets, trace)
-        return made
+                connection = None
+        if connection is None:
+            connection = await self._connect(origin, limits)
+            await connection.exchange(octets, limits)
+        return PlainResponse(connection.status, headers=connection.headers, stream=connection)
 
-    async def _connect(self, target: Target, trace: Trace) -> Connection:
-        trace.connected = False
-        async with asyncio.timeout_at(trace.deadline):
-            connected = await self._dialer.connect_tcp(*target.origin)
-            trace.connected = True
-            stream = await open_stream(
-                connected, self._context, target.host, self._dialer.connect_timeout_s
-            )
-        return Connection(target.origin, stream, RECEIVED_BYTES_MAX, self._keep)
+    async def aclose(self) -> None:
+        """Close the warm connections."""
+        while self._warm:
+            self._warm.pop().stream.abort()
+        await asyncio.sleep(0)  # they finish closing in the loop's next turn
+
+    async def _connect(self, origin: Origin, limits: Limits) -> Connection:
+        connected = False
+        try:
+            async with asyncio.timeout_at(None if limits.ends_at == math.inf else limits.ends_at):
+                opened = await self._dialer.connect_tcp(*origin)
+                connected = True
+                stream = await open_stream(
+                    opened, self._context, origin[0], self._dialer.connect_timeout_s
+                )
+        except TimeoutError as error:
+            late = limits.passed()
+            late.connected = connected
+            raise late from error
+        except ExchangeError as error:
+            error.connected = connected
+            raise
+
+        return Connection(origin, stream, self._answer_bytes_max, self._keep)
 
     def _keep(self, connection: Connection) -> None:
         """Keep a connection for the next request, or close it."""
         if not connection.is_reusable():
             connection.stream.abort()
             return
+        connection.kept_at = streams.CLOCK.boottime()
         self._warm.append(connection)
         if len(self._warm) > WARM_CONNECTIONS_MAX:
             self._warm.pop(0).stream.abort()
-
-    async def aclose(self) -> None:
-        """Close the warm connections."""
-        while self._warm:
-            self._warm.pop().stream.abort()
 
     def _take(self, origin: Origin) -> Connection | None:
         for connection in reversed(self._warm):
             if connection.origin == origin:
                 self._warm.remove(connection)
-                stream = connection.stream
-                if stream.age_s() <= CHECK_S and not stream.is_stale():
+                # Boot time includes sleep of the machine, after which the peer and routers have dropped the connection.
+                now = streams.CLOCK.boottime()
+                if (
+                    now - connection.stream.opened_at <= self._age_s_max
+                    and now - connection.kept_at <= self._idle_s_max
+                    and not connection.stream.is_stale()
+                ):
                     return connection
-                stream.abort()
+                connection.stream.abort()
         return None

@@ -4,11 +4,13 @@ import asyncio
 import datetime as dt
 import gzip
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trustme
 
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender.response import retry_after_s
@@ -190,6 +192,53 @@ async def test_a_wrong_certificate_is_refused(
     assert summary(outcome) == (None, DeliveryError.TLS_ERROR, True)
     assert why in (outcome.error_message or "")
     assert wrong.requests == []
+
+
+async def test_a_certificate_without_the_intermediate_one_is_told_as_that(
+    tmp_path: Path, make_sender: MakeSender
+) -> None:
+    """Browsers fetch the missing one, so the site seems to work."""
+    authority = trustme.CA()
+    certificate = authority.create_child_ca().issue_cert("localhost")
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    leaf, *others = (blob.bytes() for blob in certificate.cert_chain_pems)
+    key = certificate.private_key_pem.bytes()
+    (tmp_path / "server.pem").write_bytes(key + leaf)
+    with Receiver(tmp_path) as receiver:
+        outcome = await post(make_sender(ca_file=receiver.ca_file), receiver.url())
+        assert summary(outcome) == (None, DeliveryError.TLS_ERROR, True)
+        assert "give it the full chain (fullchain.pem)" in (outcome.error_message or "")
+    (tmp_path / "server.pem").write_bytes(key + leaf + b"".join(others))
+    with Receiver(tmp_path) as receiver:
+        outcome = await post(make_sender(ca_file=receiver.ca_file), receiver.url())
+        assert summary(outcome) == (200, None, True)
+
+
+async def test_a_receiver_that_wants_a_certificate_of_ours_is_told_as_that(
+    certificates: Path, make_sender: MakeSender
+) -> None:
+    wanting = Receiver(certificates)
+    context = wanting.context()
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(wanting.ca_file)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuse() -> None:
+            connection, _ = listening.accept()
+            with context.wrap_socket(
+                connection, server_side=True, do_handshake_on_connect=False
+            ) as refusing:
+                with pytest.raises(ssl.SSLError):
+                    refusing.do_handshake()
+                while socket.socket.recv(refusing, 4096):  # or the alert would be lost in a reset
+                    pass
+
+        refused = asyncio.create_task(asyncio.to_thread(refuse))
+        wanting.port = listening.getsockname()[1]
+        outcome = await post(make_sender(ca_file=wanting.ca_file), wanting.url())
+        await refused
+    assert summary(outcome) == (None, DeliveryError.TLS_ERROR, True)
+    assert "asks for a certificate of ours" in (outcome.error_message or "")
 
 
 async def test_an_unknown_authority_is_refused(receiver: Receiver, make_sender: MakeSender) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
-from daemon.sender import connect, streams, transport
+from daemon.sender import connect, https, streams
 from daemon.sender.https import Sender
 from tests.fakes.clock import FakeClock
 from tests.fakes.receiver import DROP, HANG, Answer, Receiver
@@ -88,7 +88,7 @@ async def test_each_post_on_a_warm_connection_has_the_whole_time_limit(
 async def test_a_connection_whose_check_is_old_is_not_reused(
     receiver: Receiver, make_sender: MakeSender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "CHECK_S", -1.0)
+    monkeypatch.setattr(https, "CHECK_S", -1.0)
     sender = make_sender()
     for _ in range(2):
         assert (await post(sender, receiver.url())).status_code == 200
@@ -101,7 +101,7 @@ async def test_a_connection_that_slept_with_the_machine_is_not_reused(
     clock = FakeClock()
     monkeypatch.setattr(streams, "CLOCK", clock)
     sender = make_sender()
-    for asleep_s in (0.0, 30.0, transport.CHECK_S):
+    for asleep_s in (0.0, 30.0, https.CHECK_S):
         clock.sleep(asleep_s)  # the monotonic hand stands still
         assert (await post(sender, receiver.url())).status_code == 200
     assert [request.connection for request in receiver.requests] == [1, 1, 2]

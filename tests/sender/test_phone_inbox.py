@@ -68,7 +68,7 @@ async def test_an_answer_that_comes_for_ever_is_given_up(
     head = b"HTTP/1.1 202 Accepted\r\nContent-Length: 8000000\r\n\r\n"
     with Receiver(certificates) as app:
         app.script(Answer(raw=head, drip=b" ", drip_s=0.05))
-        with pytest.raises(InboxError, match=r"was not complete within 0\.5 s$"):
+        with pytest.raises(InboxError, match=r"no whole answer within 0\.5 s$"):
             await asyncio.wait_for(
                 post_again(app.url("/phone/"), USER, PASSWORD, 0, DAY_US, timeout_s=0.5), 5
             )

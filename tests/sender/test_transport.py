@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender import transport
-from daemon.sender.address_guard import check_url
-from daemon.sender.connection import Target, target_of
+from daemon.sender.address_guard import URL_PARTS, check_url, parse_address, split_authority
 from daemon.sender.https import Sender
 from tests.fakes.receiver import Answer, Receiver
 from tests.fakes.signed_webhook import BODY, LOCAL, MakeSender, headers, post, summary
@@ -133,6 +132,39 @@ async def test_a_connection_with_a_doubt_is_not_used_again(
     assert [request.connection for request in receiver.requests] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 103 Early\r\nContent-Length: 2\r\n\r\n" + OK + b"Content-Length: 0\r\n\r\n",
+    ],
+    ids=["204", "204 in chunks", "304", "103"],
+)
+async def test_a_body_of_an_answer_that_has_none_cannot_pose_as_the_next_answer(
+    receiver: Receiver, make_sender: MakeSender, head: bytes
+) -> None:
+    """Nothing of the body has come when the next request is sent."""
+    sender = make_sender()
+    receiver.script(Answer(raw=head))
+    await post(sender, receiver.url("/a"))
+    assert (await post(sender, receiver.url("/b"))).response_body == "ok"
+    assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+@pytest.mark.parametrize("fields", [b"", b"Content-Length: 0\r\n"])
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+async def test_an_answer_without_a_body_keeps_its_connection(
+    receiver: Receiver, make_sender: MakeSender, status: bytes, fields: bytes
+) -> None:
+    sender = make_sender()
+    receiver.script(Answer(raw=b"HTTP/1.1 " + status + b"\r\n" + fields + b"\r\n"))
+    for _ in range(2):
+        await post(sender, receiver.url())
+    assert [request.connection for request in receiver.requests] == [1, 1]
+
+
 async def test_an_answer_that_comes_late_cannot_pose_as_the_next_one(
     receiver: Receiver, make_sender: MakeSender
 ) -> None:
@@ -188,13 +220,57 @@ async def test_an_answer_before_the_whole_request_was_sent_counts_and_ends_the_c
     try:
         for _ in range(2):
             outcome = await sender.post(url, headers(), bytes(8_000_000))
-            assert (outcome.status_code, outcome.response_body) == (413, "big")
+            assert (outcome.status_code, outcome.response_body) == (413, "big"), outcome
         assert connections == 2
     finally:
         # uvloop's loop does not close, and the test process hangs, while these are open.
         done.set()
         await sender.aclose()
         server.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("X-Shop", "a\r\nX-Paid: 1"),
+        ("X-Shop", "a\nX-Paid: 1"),
+        ("X-Shop", "a\r"),
+        ("X-Shop", "a\0b"),
+        ("X-Shop: 1\r\nX-Paid", "1"),
+        ("X Shop", "1"),
+        ("", "1"),
+        ("HOST", "elsewhere.test"),
+        ("content-length", "0"),
+        ("Content-Length: 0", "0"),
+        ("Transfer-Encoding", "chunked"),
+    ],
+)
+async def test_a_header_that_would_change_the_request_is_refused_and_nothing_is_sent(
+    receiver: Receiver, make_sender: MakeSender, name: str, value: str
+) -> None:
+    sender = make_sender()
+    outcome = await sender.post(receiver.url(), {**headers(), name: value}, BODY)
+    assert (outcome.status_code, outcome.error_code) == (None, DeliveryError.PROTOCOL_ERROR)
+    assert outcome.error_message is not None
+    assert outcome.error_message.startswith("the request was not sent: ")
+    assert receiver.connections == 0
+
+
+async def test_a_header_in_another_script_is_sent_in_utf_8(
+    receiver: Receiver, make_sender: MakeSender
+) -> None:
+    outcome = await make_sender().post(
+        receiver.url(), {**headers(), "X-Shop": "Akosua \u0254"}, BODY
+    )
+    assert outcome.status_code == 200
+    assert receiver.requests[0].headers["x-shop"].encode("latin-1").decode() == "Akosua \u0254"
+
+
+async def test_of_a_header_that_came_twice_the_last_counts(
+    receiver: Receiver, make_sender: MakeSender
+) -> None:
+    receiver.script(Answer(503, headers=(("Retry-After", "9"), ("Retry-After", "120"))))
+    assert (await post(make_sender(), receiver.url())).retry_after_s == 120
 
 
 async def test_no_more_than_the_limit_of_connections_stay_open(
@@ -209,13 +285,15 @@ async def test_no_more_than_the_limit_of_connections_stay_open(
     assert receiver.connections == 6
 
 
-def test_a_post_needs_no_http_library_but_the_parser() -> None:
+def test_a_post_loads_of_httpx_neither_its_program_nor_its_own_connections() -> None:
+    """The program loads rich, click and pygments: 8 MB of the daemon's memory."""
     code = (
         "import sys, asyncio, daemon.sender.https as s; asyncio.run(s.Sender().prepare()); "
-        "print([m for m in ('httpx', 'httpcore', 'anyio', 'h11', 'rich') if m in sys.modules])"
+        "unwanted = ('httpx._main', 'rich', 'click', 'pygments', 'httpcore', 'anyio', 'h11', 'certifi'); "
+        "print('httpx' in sys.modules, [m for m in unwanted if sys.modules.get(m)])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "[]\n"
+    assert ran.stdout == "True []\n"
 
 
 HOSTS = st.sampled_from(
@@ -229,12 +307,19 @@ QUERIES = PRINTABLE.map(lambda text: f"?{text}") | st.just("")
 
 
 @given(HOSTS, PORTS, PATHS | PRINTABLE.map(lambda text: f"/{text}"), QUERIES)
-def test_a_url_is_read_as_a_common_library_reads_it(
+def test_the_host_that_is_called_is_the_one_that_was_checked(
     host: str, port: str, path: str, query: str
 ) -> None:
+    """The text is checked by our own reading of a URL, and httpx's is what is called."""
     url = f"https://{host}{port}{path}{query}"
     assume(check_url(url) is None)
-    target, other = target_of(url), httpx.URL(url)
-    assert target == Target(
-        other.raw_host.decode(), other.port or 443, other.netloc, other.raw_path.decode()
-    )
+    match = URL_PARTS.fullmatch(url)
+    assert match is not None
+    name, digits = split_authority(match["authority"])
+    called = httpx.URL(url)
+    assert called.scheme == "https"
+    assert called.raw_host.decode().lower() == name.lower().strip("[]")
+    assert (called.port or 443) == int(digits or 443)
+    assert parse_address(called.raw_host.decode()) == parse_address(name)
+    if not {".", ".."} & {*path.split("/")}:
+        assert called.raw_path.decode() == (path or "/") + query

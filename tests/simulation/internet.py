@@ -16,7 +16,7 @@ from typing import Final
 from daemon.core.webhooks.delivery import DeliveryError, Outcome
 from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import Dialer
-from daemon.sender.streams import NetworkError
+from daemon.sender.streams import ExchangeError
 from tests.fakes.receiver import verify
 from tests.simulation.simulated_time import SimulatedClock
 
@@ -95,8 +95,8 @@ class Receivers:
         self.came.append((self._clock.monotonic(), url, headers["X-Svc-Sequence"]))
         try:
             connected = await self._dialer.connect_tcp(host, 443)
-        except NetworkError as error:
-            return Outcome(None, "", error.code, error.message, 1, connected=False)
+        except ExchangeError as error:
+            return Outcome(None, "", error.code, str(error), 1, connected=False)
         connected.close()
         way: int | str = 200
         if self._receivers is not None:

@@ -117,7 +117,8 @@ _ERRORS: Final[Mapping[str, _Cause]] = MappingProxyType(
         DeliveryError.TLS_ERROR: _Cause(
             "tls_error",
             "no encrypted connection (TLS) could be made",
-            "Check that its port speaks HTTPS, that its certificate is valid, and that `[webhooks] ca_file` names its CA",
+            "Check that its port speaks HTTPS and that its certificate is valid and complete (fullchain.pem); `[webhooks] ca_file` "
+            "names a certificate authority of your own",
         ),
         DeliveryError.REDIRECT: _Cause(
             "redirect",
