@@ -345,7 +345,7 @@ class DeliverLoop:
 
     async def _work(self, place: WorkerState) -> None:
         key = place.key
-        opened: dict[str, str] = {}
+        opened: dict[tuple[str, str], str] = {}
         clock = self._env.clock
         place_began = clock.monotonic()
         while (leased := await self._next(key)) is not None:
@@ -397,7 +397,7 @@ class DeliverLoop:
             self._env.live_priority.step(self._env.clock.monotonic())
         return leased
 
-    async def _attempt(self, leased: Leased, opened: dict[str, str]) -> bool:
+    async def _attempt(self, leased: Leased, opened: dict[tuple[str, str], str]) -> bool:
         """Make one attempt; False when the queue must not continue at once."""
         began = self._env.clock.monotonic()
         try:

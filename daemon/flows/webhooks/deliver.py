@@ -12,17 +12,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.access.rate_limit import is_loopback_address
-from daemon.core.limits import MINUTE_US, SECOND_US
+from daemon.core.limits import MINUTE_US
 from daemon.core.upkeep.clock_check import Times
 from daemon.core.upkeep.clock_wait import clock_wait_us, difference
 from daemon.core.webhooks.delivery import AttemptResult, Decision, Outcome, classify
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.signing import AttemptMetadata, headers
+from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.targets import Target
+from daemon.steps.webhooks.head import head, unsealing
 from daemon.store.engine import Tx
-from daemon.store.webhooks import attempts, backlog, deliveries, leasing, secrets
+from daemon.store.webhooks import attempts, backlog, deliveries, leasing
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
 from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
 from daemon.wire import Mode
@@ -68,20 +69,14 @@ async def turn(
 
 
 async def attempt(
-    env: Env, sender: Target, leased: Leased, opened: dict[str, str] | None = None
+    env: Env, sender: Target, leased: Leased, opened: dict[tuple[str, str], str] | None = None
 ) -> Outcome | None:
     """Sign and send one delivery; return None if it must wait because the secrets are locked.
 
-    `opened` is a cache of unsealed secrets; those of this delivery are added.
+    `opened` is a cache of unsealed texts (`steps.webhooks.head`); those of this delivery are added.
     """
-    # Receivers refuse a signature that is minutes old, so the best known time is used and not the wall clock.
     times = env.times()
     delivery = leased.delivery
-    try:
-        secrets = _open(env, leased.sealed_secrets, {} if opened is None else opened)
-    except SecretsLocked:
-        await _give_back(env, leased, "secrets_locked")
-        return None
     sent = AttemptMetadata(
         webhook_id=delivery.webhook_id,
         event=delivery.event,
@@ -91,8 +86,14 @@ async def attempt(
         replay=delivery.run > 1 or delivery.bulk,
         test=delivery.test,
     )
-    signed = headers(secrets, sent, timestamp=times.best_us // SECOND_US, body=leased.body)
-    outcome = await sender.post(leased.endpoint.url, signed, leased.body)
+    sealed, body = leased.sealed_secrets, leased.body
+    unsealed = unsealing(env, {} if opened is None else opened)
+    try:
+        headers = head(unsealed, leased.endpoint, sealed, sent, body, times.best_us)
+    except SecretsLocked:
+        await _give_back(env, leased, "secrets_locked")
+        return None
+    outcome = await sender.post(leased.endpoint.url, headers, body)
     return _compare_clocks(env, leased.endpoint, outcome, times)
 
 
@@ -135,13 +136,6 @@ async def release_when_time_is_known(env: Env) -> None:
         now = times.wall_us
         await env.store.write(lambda tx: deliveries.make_due(tx, waiting="clock", now=now))
     env.clock_check.note_acted_on(times)
-
-
-def _open(env: Env, sealed_secrets: Sequence[str], opened: dict[str, str]) -> list[str]:
-    for sealed in sealed_secrets:
-        if sealed not in opened:
-            opened[sealed] = env.vault.unseal(sealed, secrets.PURPOSE).decode()
-    return [opened[sealed] for sealed in sealed_secrets]
 
 
 async def _give_back(env: Env, leased: Leased, waiting: str) -> None:

@@ -14,7 +14,7 @@ from daemon.env import Env
 from daemon.sender.address_guard import Resolver
 from daemon.sender.https import Sender
 from daemon.sender.targets import Target, Targets
-from daemon.steps.webhooks.sign_now import sign_now
+from daemon.steps.webhooks.head import head_now
 from daemon.store.webhooks import secrets as store_secrets
 from daemon.wire import EventKind
 
@@ -70,7 +70,8 @@ async def _post(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
     )
     body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
     sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
-    return await sender.post(endpoint.url, sign_now(env, sealed, sent, body), body)
+    head = head_now(env, endpoint, sealed, sent, body)
+    return await sender.post(endpoint.url, head, body)
 
 
 def _read(outcome: Outcome) -> Trial:
