@@ -3,11 +3,11 @@
 import json
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.limits import ENDPOINTS_MAX, URL_CHARACTERS_MAX
+from daemon.core.limits import ENDPOINTS_MAX, TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Delivery, Rule
 from daemon.core.webhooks.delivery import Attempt
@@ -53,6 +53,84 @@ async def show_list(visit: Visit) -> Shown:
     )
 
 
+class Line(Struct, frozen=True):
+    """A line of text in the form of an endpoint. Its words are `words`, and `words` with `_hint`.
+
+    Attributes:
+        name: The name in the form, and of the attribute of the endpoint.
+        fresh: Its value in the form of a new endpoint.
+        once: It is chosen when the endpoint is made.
+    """
+
+    name: str
+    words: str
+    fresh: Any = ""
+    most: int = TEXT_CHARACTERS_MAX
+    required: bool = False
+    once: bool = False
+    shape: str = "line"
+
+    def value_of(self, endpoint: Endpoint) -> Any:
+        """Return the value in the form."""
+        return getattr(endpoint, self.name)
+
+    def read(self, visit: Visit) -> Any:
+        """Return the value that was typed."""
+        return read_text(visit, self.name, self.most, required=self.required)
+
+    def fact(self, visit: Visit, endpoint: Endpoint) -> str | None:
+        """Return the value on the page of the endpoint; None if it is not among its facts."""
+        del visit, endpoint
+        return None
+
+
+class Switch(Line, frozen=True):
+    """A box to tick."""
+
+    shape: str = "switch"
+
+    def read(self, visit: Visit) -> Any:
+        """Return whether it is ticked."""
+        return bool(visit.form.get(self.name))
+
+    def fact(self, visit: Visit, endpoint: Endpoint) -> str | None:
+        """Return whether it is on."""
+        return visit.words("is_on" if self.value_of(endpoint) else "is_off")
+
+
+class Kinds(Line, frozen=True):
+    """The kinds of events, a box for each."""
+
+    shape: str = "kinds"
+
+    def value_of(self, endpoint: Endpoint) -> Any:
+        """Return the kinds."""
+        return json.loads(endpoint.events)
+
+    def read(self, visit: Visit) -> Any:
+        """Return the ticked kinds, at least one."""
+        kinds = [str(kind) for kind in EventKind if visit.form.get(f"event.{kind}")]
+        if not kinds:
+            visit.fail(FieldError("events", "required", visit.words("field_events")))
+        return kinds
+
+    def fact(self, visit: Visit, endpoint: Endpoint) -> str | None:
+        """Return the kinds in words."""
+        kinds = self.value_of(endpoint)
+        return ", ".join(visit.words(f"event_{kind.split('.')[1]}") for kind in kinds)
+
+
+INPUTS: Final = (
+    Line("url", "hook_url", "https://", URL_CHARACTERS_MAX, required=True),
+    Line("description", "hook_name"),
+    Kinds("events", "hook_events", [EventKind.FORWARDED]),
+    Switch("catch_all", "catch_all", True),
+    Switch("include_raw", "include_raw", False),
+    Switch("sandbox", "hook_sandbox", False, once=True),
+)
+"""The fields of an endpoint in the form, in their order; those with a fact stand on its page too."""
+
+
 class State(Struct, frozen=True):
     """Everything about one endpoint."""
 
@@ -89,7 +167,11 @@ async def show_one(visit: Visit) -> Shown:
             "name": name_of(endpoint),
             "condition": condition(endpoint),
             "tones": common.TONES,
-            "events": json.loads(endpoint.events),
+            "facts": [
+                (visit.words(row.words), fact)
+                for row in INPUTS
+                if not row.once and (fact := row.fact(visit, endpoint)) is not None
+            ],
             "state": state,
             "failed": None
             if failed is None
@@ -106,28 +188,19 @@ async def show_one(visit: Visit) -> Shown:
 
 async def show_new(visit: Visit) -> Shown:
     """Show the form of a new endpoint."""
-    return _form(visit, None, _fresh(), 200)
+    return _form(visit, None, {row.name: row.fresh for row in INPUTS}, 200)
 
 
 async def create(visit: Visit) -> Outcome:
     """Create an endpoint; a user with the permission to see secrets is shown its secret, once."""
     common.needs_open_collections(visit)
-    values = _read(visit)
-    mode = Mode.TEST if visit.form.get("sandbox") else Mode.LIVE
-    values["sandbox"] = mode is Mode.TEST
+    values = _read(visit, None)
     if not visit.errors:
         try:
             await addresses.check_endpoint(
                 visit.env, visit.caller, values["url"], visit.machine.resolver
             )
-            new = NewEndpoint(
-                values["url"],
-                values["description"],
-                mode is Mode.TEST,
-                values["catch_all"],
-                values["include_raw"],
-                tuple(values["events"]),
-            )
+            new = convert({**values, "is_sandbox": values["sandbox"]}, NewEndpoint)
             # The token of the form makes it happen once, so no answer with a secret needs to be kept.
             answer = await flow.create(visit.env, visit.caller, new, claim=None, warnings=[])
         except Refusal as refusal:
@@ -161,7 +234,7 @@ async def edit(visit: Visit) -> Outcome:
     """Change an endpoint."""
     common.needs_open_collections(visit)
     endpoint = await endpoint_of(visit)
-    before, values = _values(endpoint), _read(visit)
+    before, values = _values(endpoint), _read(visit, endpoint)
     changed = {name: values[name] for name in before if values[name] != before[name]}
     if not visit.errors:
         try:
@@ -169,10 +242,9 @@ async def edit(visit: Visit) -> Outcome:
                 await addresses.check_endpoint(
                     visit.env, visit.caller, changed["url"], visit.machine.resolver
                 )
-            if "events" in changed:
-                changed["events"] = tuple(changed["events"])
             if changed:
-                await flow.update(visit.env, visit.caller, endpoint.id, EndpointChanges(**changed))
+                changes = convert(changed, EndpointChanges)
+                await flow.update(visit.env, visit.caller, endpoint.id, changes)
         except Refusal as refusal:
             _take(visit, refusal)
         else:
@@ -231,39 +303,14 @@ async def test(visit: Visit) -> Shown:
     return Shown("webhooks/tested.html", values, visit.words("hook_tested"))
 
 
-def _fresh() -> dict[str, Any]:
-    return {
-        "url": "https://",
-        "description": "",
-        "events": [EventKind.FORWARDED],
-        "catch_all": True,
-        "include_raw": False,
-        "sandbox": False,
-    }
-
-
 def _values(endpoint: Endpoint) -> dict[str, Any]:
-    return {
-        "url": endpoint.url,
-        "description": endpoint.description,
-        "events": json.loads(endpoint.events),
-        "catch_all": endpoint.catch_all,
-        "include_raw": endpoint.include_raw,
-    }
+    """Return what the form shows of an endpoint."""
+    return {row.name: row.value_of(endpoint) for row in INPUTS if not row.once}
 
 
-def _read(visit: Visit) -> dict[str, Any]:
+def _read(visit: Visit, endpoint: Endpoint | None) -> dict[str, Any]:
     """Return the fields of the form; errors are in `visit.errors`."""
-    kinds = [str(kind) for kind in EventKind if visit.form.get(f"event.{kind}")]
-    if not kinds:
-        visit.fail(FieldError("events", "required", visit.words("field_events")))
-    return {
-        "url": read_text(visit, "url", URL_CHARACTERS_MAX, required=True),
-        "description": read_text(visit, "description"),
-        "events": kinds,
-        "catch_all": bool(visit.form.get("catch_all")),
-        "include_raw": bool(visit.form.get("include_raw")),
-    }
+    return {row.name: row.read(visit) for row in INPUTS if endpoint is None or not row.once}
 
 
 def _take(visit: Visit, refusal: Refusal) -> None:
@@ -278,7 +325,7 @@ def _take(visit: Visit, refusal: Refusal) -> None:
 def _form(visit: Visit, endpoint: Endpoint | None, values: dict[str, Any], status: int) -> Shown:
     shown = {
         "one": endpoint,
-        "values": {"sandbox": False, **values},
+        "inputs": [(row, values[row.name]) for row in INPUTS if row.name in values],
         "kinds": [str(kind) for kind in EventKind],
         "command": "momo endpoints add https://shop.example/momo"
         if endpoint is None
