@@ -109,6 +109,12 @@ Flag = Annotated[bool, Meta(examples=[False])]
 On = Annotated[bool, Meta(examples=[True])]
 Count = Annotated[int, Meta(ge=0, examples=[0])]
 Test = Annotated[bool, sample(False, "true for everything that is not real money")]
+PUBLIC: Final = marked(column="public")
+"""The mark of a row's text that the operator's SQL shows as it is: an id, or a fixed word."""
+MASKED: Final = marked(column="masked")
+"""That of a text in which phone numbers are masked, because people write it."""
+HIDDEN: Final = marked(column="hidden")
+"""That of a text that is never shown. A text without a mark is hidden too."""
 Success = Annotated[bool, sample(True, schema={"const": True})]
 Warnings = (
     Annotated[
@@ -203,6 +209,12 @@ def stored(request: Struct) -> dict[str, Any]:
         for name in request.__struct_fields__
         if (value := getattr(request, name)) is not None
     }
+
+
+def columns_marked(row: type[Struct], mark: Meta) -> str:
+    """Return the columns of a row with one of the marks `PUBLIC`, `MASKED` and `HIDDEN`, separated by blanks."""
+    wanted = (mark.extra or {})["column"]
+    return " ".join(each.name for each in members(row) if each.kind.marks.get("column") == wanted)
 
 
 def shown(shape: type[T], row: object, **given: Any) -> T:

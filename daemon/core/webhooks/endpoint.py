@@ -7,6 +7,8 @@ from msgspec import Meta, Struct
 
 from daemon.core.limits import TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.shape import (
+    MASKED,
+    PUBLIC,
     STORED_JSON,
     Count,
     Flag,
@@ -31,13 +33,13 @@ class Endpoint(Struct, frozen=True):
     """
 
     seq: int
-    id: str
-    kind: str
-    mode: Mode
-    url: str
-    url_normalised: str
-    description: str
-    events: str
+    id: Annotated[str, PUBLIC]
+    kind: Annotated[str, PUBLIC]
+    mode: Annotated[Mode, PUBLIC]
+    url: Annotated[str, MASKED]
+    url_normalised: Annotated[str, MASKED]
+    description: Annotated[str, MASKED]
+    events: Annotated[str, PUBLIC]
     catch_all: bool
     include_raw: bool
     is_active: bool

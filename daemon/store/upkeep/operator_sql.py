@@ -15,10 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from sqlite_utils import Database
 
+from daemon.core import shape
 from daemon.core.errors import MomoError
+from daemon.core.shape import columns_marked
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.sqlite_file import BUSY_MS, file_uri
 
 QUERY_S_MAX: Final = 10.0
@@ -30,7 +33,15 @@ _STEPS: Final = 20_000
 """Instructions of SQLite between two looks at the clock: a few milliseconds."""
 _BATCH: Final = 1_000
 
-HIDDEN: Final[Mapping[str, str]] = {
+_ROWS: Final[Mapping[str, type[Struct]]] = {"endpoints": Endpoint}
+"""The tables whose columns are marked where the row is declared."""
+
+
+def _marked(mark: Meta) -> dict[str, str]:
+    return {table: names for table, row in _ROWS.items() if (names := columns_marked(row, mark))}
+
+
+HIDDEN: Final[Mapping[str, str]] = _marked(shape.HIDDEN) | {
     "api_keys": "sha256",
     "branch_commands": "body outcome",  # JSON with names and numbers
     "branch_facts": "body message",
@@ -52,7 +63,7 @@ HIDDEN: Final[Mapping[str, str]] = {
     "webhook_secrets": "sealed",
 }
 """Table -> columns that are never shown."""
-MASKED: Final[Mapping[str, str]] = {
+MASKED: Final[Mapping[str, str]] = _marked(shape.MASKED) | {
     "api_keys": "name last_used_from",
     "approved_payers": "phone_number name name_key",
     "attempts": "error_message",
@@ -62,7 +73,6 @@ MASKED: Final[Mapping[str, str]] = {
     "dead_letters": "error_message last_response_body notes",
     "deliveries": "response_body error_message",
     "devices": "name",
-    "endpoints": "url url_normalised description",
     "events": "data",
     "gaps_known": "notes",
     "line_balances": "row_key",
@@ -84,7 +94,7 @@ MASKED: Final[Mapping[str, str]] = {
     "users": "name",
 }
 """Table -> columns in which phone numbers are masked: numbers, and texts that people write."""
-PUBLIC: Final[Mapping[str, str]] = {
+PUBLIC: Final[Mapping[str, str]] = _marked(shape.PUBLIC) | {
     "api_keys": "id mode kind hint scopes",
     "approved_payers": "id mode review_id approved_by revoked_by",
     "attempts": "error_code",
@@ -98,7 +108,6 @@ PUBLIC: Final[Mapping[str, str]] = {
     "deliveries": "id webhook_id event status waiting error_code",
     "delivery_counts": "mode endpoint event status",
     "devices": "device_id mode imei manufacturer model port",
-    "endpoints": "id kind mode events",
     "event_revisions": "kind subject",
     "events": "type mode actor message_id",
     "facts_refused": "branch_id kind id tried_with",
