@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,11 +40,11 @@ from daemon.loops.lines.signal import note_signals
 from daemon.loops.lines.simulated_phones import SimulatedPhones
 from daemon.loops.message_journal import copy_messages, open_message_journal, recover_messages
 from daemon.loops.notices import NoticeLoop
-from daemon.loops.own_wordings import watch_templates
 from daemon.loops.self_check import check_database
 from daemon.loops.sources.all import RunningSource, Sources
 from daemon.loops.sources.kinds import new_source
 from daemon.loops.watchdog import Watchdog
+from daemon.loops.watched_files import WatchedFiles
 from daemon.loops.writer import beat, until_cut_off
 from daemon.modem.discovery import find_ports
 from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, new_store, open_home
@@ -282,7 +281,6 @@ class Daemon:
         """Start the tasks that run with and without a usable database."""
         env, log = self._env, self._log
         watchdog = Watchdog(env, self._notifier, self._modem_health, log)
-        templates = partial(env.heartbeat, "templates")
         return [
             asyncio.create_task(self._listeners.serve(self._app), name="listeners"),
             asyncio.create_task(watchdog.run(), name="watchdog"),
@@ -295,7 +293,7 @@ class Daemon:
                 name="certificate",
             ),
             asyncio.create_task(
-                watch_templates(env.own_wordings, log, templates), name="templates"
+                WatchedFiles(env, self._places, os.environ, log).run(), name="files"
             ),
         ]
 

@@ -22,6 +22,7 @@ from daemon.core.upkeep.keep_awake import AwakeStatus
 from daemon.core.upkeep.self_check import SelfCheck
 from daemon.core.webhooks.fair_queue import LivePriority
 from daemon.runtime.config import Config, Http
+from daemon.runtime.config_file import SettingsState
 from daemon.runtime.disk import free_bytes
 from daemon.runtime.message_journal import MessageJournal
 from daemon.runtime.own_wordings import OwnWordings
@@ -39,7 +40,8 @@ class Env(Struct):
         store: The database.
         clock: The only clock; a flow reads it once, at its start, directly or with `times`.
         entropy: The only source of randomness.
-        config: The settings, validated at start.
+        config: The settings in use; those that act at once are replaced while the daemon runs.
+        settings: How the settings files stand to them.
         vault: Encrypts and decrypts secrets; it may be locked, which never stops reading SMS.
         account_key: The HMAC key of ids; empty until the database is open for the first time.
         key_use: The last use of each API key, until it is written to the database.
@@ -79,6 +81,7 @@ class Env(Struct):
     awake: AwakeStatus = field(default_factory=AwakeStatus)
     signals: SignalHistory = field(default_factory=SignalHistory)
     free_bytes: Callable[[str], int] = free_bytes
+    settings: SettingsState = field(default_factory=SettingsState)
     own_wordings: OwnWordings = field(default_factory=OwnWordings)
     message_journal: MessageJournal | None = None
     recovering: bool = False

@@ -8,7 +8,7 @@ from typing import Any
 from daemon import wire
 from daemon.commands.output import print_json
 from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, EXIT_OK, EXIT_USAGE, StartError
-from daemon.runtime import config_edit, log
+from daemon.runtime import config_file, log
 from daemon.runtime.config_file import ConfigError
 
 
@@ -18,31 +18,31 @@ def config_command(options: argparse.Namespace, places: wire.Places) -> int:
     try:
         match options.what:
             case "show":
-                data = config_edit.show_settings(places, os.environ)
+                data = config_file.show_settings(places, os.environ)
             case "get":
-                data = config_edit.get_setting(places, os.environ, options.key)
+                data = config_file.get_setting(places, os.environ, options.key)
             case "validate":
-                data = config_edit.validate_settings(places, os.environ, options.key or None)
+                data = config_file.validate_settings(places, os.environ, options.key or None)
             case "add-source":
-                data = config_edit.add_source(places, json.loads(options.key))
+                data = config_file.add_source(places, json.loads(options.key))
             case "remove-source":
-                data = config_edit.remove_source(places, options.key)
+                data = config_file.remove_source(places, options.key)
             case "add-hilink":
                 data = _add_hilink(places, options.key)
             case action:
                 value = options.value if action == "set" else None
-                data = config_edit.change_setting(places, options.key, value)
+                data = config_file.change_setting(places, options.key, value)
     except ConfigError as error:
-        wrong = isinstance(error, config_edit.WrongValue)
+        wrong = isinstance(error, config_file.WrongValue)
         following = f"momo config get {options.key}" if wrong else "momo config edit"
         raise StartError(
             wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), following
         ) from error
-    except config_edit.NoSuchKey as error:
+    except config_file.NoSuchKey as error:
         raise StartError(
             wire.ErrorCode.USAGE, EXIT_USAGE, str(error), "momo config show"
         ) from error
-    except (config_edit.CannotEdit, OSError) as error:
+    except (config_file.CannotEdit, OSError) as error:
         raise StartError(
             wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo config edit"
         ) from error
@@ -55,10 +55,10 @@ def _add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
     from daemon.modem.hilink import answers_as_stick  # noqa: PLC0415 -- only for this verb
 
     if not answers_as_stick(url):
-        raise config_edit.CannotEdit(
+        raise config_file.CannotEdit(
             f"no HiLink stick answers at {url}; plug it in, and see that its page opens in a browser"
         )
-    return config_edit.add_hilink(places, url)
+    return config_file.add_hilink(places, url)
 
 
 def logs_command(options: argparse.Namespace, places: wire.Places) -> int:

@@ -15,7 +15,7 @@ from daemon.open_shop import (
     StartError,
     open_home,
 )
-from daemon.runtime import config_edit
+from daemon.runtime import config_file
 from daemon.runtime.config_file import ConfigError
 from daemon.runtime.system import SystemClock
 from daemon.store import open_store
@@ -34,9 +34,9 @@ def move_command(options: argparse.Namespace, places: wire.Places) -> int:
                 wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG,
                 "this shop is on a server already, see store.url in the settings", "momo config get store.url",
             )  # fmt: skip
-        config_edit.change_setting(places, "store.url", options.url, dry_run=True)
+        config_file.change_setting(places, "store.url", options.url, dry_run=True)
         copied = open_store.copy_to_server(places.database, options.url, SystemClock().now_us())
-        config_edit.change_setting(places, "store.url", options.url)
+        config_file.change_setting(places, "store.url", options.url)
     except ConfigError as error:
         raise StartError(
             wire.ErrorCode.CONFIG_INVALID, EXIT_CONFIG, str(error), "momo hub init --help"

@@ -48,6 +48,7 @@ class PayRoutes:
         self._stopping = asyncio.Event()
         self._loading = asyncio.Lock()
         self._assets: Assets | None = None
+        self._made_of: tuple[tuple[str, ...], str, str] | None = None
 
     def close_streams(self) -> None:
         """End all open streams, before the listeners close."""
@@ -59,13 +60,13 @@ class PayRoutes:
         await _Visit(self._env, assets, self._visitors, self._stopping, scope).serve(receive, send)
 
     async def _ready(self) -> Assets:
-        if self._assets is None:
+        pages = self._env.config.pages
+        made_of = (pages.languages, pages.logo, pages.colour)
+        if self._assets is None or self._made_of != made_of:
             async with self._loading:
-                if self._assets is None:
-                    pages = self._env.config.pages
-                    self._assets = await asyncio.to_thread(
-                        Assets.load, pages.languages, pages.logo, pages.colour
-                    )
+                if self._assets is None or self._made_of != made_of:
+                    self._assets = await asyncio.to_thread(Assets.load, *made_of)
+                    self._made_of = made_of
         return self._assets
 
 

@@ -1,13 +1,18 @@
-"""Reading and checking of `config.toml` by the rows of `config`. An unknown key is an error, not a silent default."""
+"""Reading, checking and editing of `config.toml` by the rows of `config`. An unknown key is an error, not a silent default."""
 
+import json
 import os
 import re
 import tomllib
 from collections.abc import Mapping
 from ipaddress import ip_address
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, get_args, get_origin
 
+from msgspec import Struct
+
+from daemon import wire
 from daemon.core.errors import MomoError
 from daemon.runtime.config import (
     SOURCES,
@@ -15,9 +20,11 @@ from daemon.runtime.config import (
     Http,
     Row,
     SourceSettings,
+    all_rows,
     fault_of_sources,
     rows_of,
     sections,
+    value_of,
 )
 from daemon.runtime.private_files import other_writers
 from daemon.wire import HOME_VARIABLE
@@ -34,6 +41,25 @@ class ConfigError(MomoError):
     """
 
     what: str = ""
+
+
+class SettingsState(Struct):
+    """How the settings files stand to the settings of a running daemon.
+
+    Attributes:
+        found: What the files said at the last look: settings, or why they cannot be used.
+        waiting: The changed settings that take effect at the next start.
+        unwatched: Why changes of the files are noticed only once a minute; empty if they are noticed at once.
+    """
+
+    found: Config | str = ""
+    waiting: tuple[str, ...] = ()
+    unwatched: str = ""
+
+    @property
+    def problem(self) -> str:
+        """Why the files cannot be used, with file and line; empty if they can."""
+        return self.found if isinstance(self.found, str) else ""
 
 
 Values = dict[str, dict[str, Any]]
@@ -56,13 +82,20 @@ def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM
     return _config(merged)
 
 
+def settings_files(
+    path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH
+) -> tuple[str, ...]:
+    """Return the paths of the settings files, those of the machine first; they need not exist."""
+    return (path,) if environ.get(HOME_VARIABLE) else (system_path, path)
+
+
 def check_writers(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> None:
     """Check that no other user may write the settings: they name programs that the daemon runs, and its permitted users.
 
     Raises:
         ConfigError: Another user may; the text has the command that removes the permission.
     """
-    for file in (path, *(() if environ.get(HOME_VARIABLE) else (system_path,))):
+    for file in settings_files(path, environ, system_path):
         try:
             fault = other_writers(file, os.getuid())
         except OSError:
@@ -95,7 +128,7 @@ def place_of(text: str, name: str) -> int | None:
 
 def _files(path: str, environ: Mapping[str, str], system_path: str) -> "list[_File]":
     found = []
-    for each in [path] if environ.get(HOME_VARIABLE) else [system_path, path]:
+    for each in settings_files(path, environ, system_path):
         try:
             text = Path(each).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -270,3 +303,324 @@ _TYPE_NAMES: Final = {
     float: "a number",
     str: "a text",
 }
+
+
+# Editing, for `momo config` and the dashboard. A change edits only the lines of its key; comments and order stay. The edited
+# text is read again, and saved only if exactly that key has changed.
+
+
+class NoSuchKey(MomoError):
+    """There is no setting of this name; the text names the nearest one."""
+
+
+class WrongValue(ConfigError):
+    """The value given for a setting is wrong; the file is valid and was not changed."""
+
+
+class CannotEdit(MomoError):
+    """The file is written in a form that this program does not edit; it must be edited by hand."""
+
+
+def show_settings(places: wire.Places, environ: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return all settings as `{key, value, default, origin, meaning, changed_by, live}`.
+
+    `origin` is `default` or `FILE, line N`, `changed_by` who may change it in the dashboard, and `live` whether a change
+    acts at once.
+
+    Raises:
+        ConfigError: A file is invalid.
+    """
+    config = load_config(places.config, environ)
+    set_in = config_sources(places.config, environ)
+    return [
+        {
+            "key": key,
+            "value": as_typed(value_of(config, row)),
+            "default": as_typed(row.default),
+            "origin": set_in.get(key, "default"),
+            "meaning": row.plain_meaning,
+            "changed_by": row.setting.by,
+            "live": row.setting.live,
+        }
+        for key, row in all_rows().items()
+    ]
+
+
+def get_setting(places: wire.Places, environ: Mapping[str, str], key: str) -> dict[str, Any]:
+    """Return one setting.
+
+    Raises:
+        NoSuchKey: There is no such setting.
+        ConfigError: A file is invalid.
+    """
+    find_row(key)
+    return next(row for row in show_settings(places, environ) if row["key"] == key)
+
+
+def change_setting(
+    places: wire.Places, key: str, value: str | None, *, dry_run: bool = False
+) -> dict[str, Any]:
+    """Set one setting in the shop's own file, or remove it from the file if `value` is None.
+
+    A missing file is created. `value` is as typed: a text, a number, true or false, a list as TOML or separated by
+    commas. With `dry_run` nothing is written.
+
+    Returns:
+        `{key, value, old, path, changed, live}`.
+
+    Raises:
+        NoSuchKey: There is no such setting.
+        WrongValue: The value is invalid.
+        ConfigError: The file has another error.
+        CannotEdit: The file must be edited by hand.
+    """
+    row = find_row(key)
+    path = Path(places.config)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = _old_value(text, row)
+    new = _without(text, key) if value is None else _with(text, key, _literal(row.kind, value))
+    after = as_typed(value_of(_checked(text, new, str(path), row), row))
+    _same_but_for(text, new, key)
+    if new != text and not dry_run:
+        _write(path, new)
+    return {
+        "key": key,
+        "value": after,
+        "old": before,
+        "path": str(path),
+        "changed": new != text,
+        "live": row.setting.live,
+    }
+
+
+def _checked(old: str, new: str, path: str, row: Row) -> Config:
+    """Return the settings of the changed text; an error that the old text does not have is that of the value."""
+    try:
+        return parse_config(new, path)
+    except ConfigError as error:
+        try:
+            parse_config(old, path)
+        except ConfigError:
+            raise error from None
+        if not error.what:
+            raise
+        what = error.what if error.what.startswith(f"{row.name} ") else f"{row.name}: {error.what}"
+        example = row.default
+        if isinstance(example, int | float):
+            such = f", such as {str(example).removesuffix('.0')}, not"
+            what = re.sub(r"^(\S+ takes a (?:whole )?number), not", rf"\1{such}", what)
+        raise WrongValue(f"{row.section}.{what}; nothing was changed") from error
+
+
+def add_hilink(places: wire.Places, url: str) -> dict[str, Any]:
+    """Add a HiLink source to the shop's own file, unless one with this address is there.
+
+    Returns:
+        `{name, url, path, changed}`.
+
+    Raises:
+        ConfigError: The address is invalid, or the file has another error.
+    """
+    path = Path(places.config)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = parse_config(text, str(path)).sources
+    known = next((one for one in before if one.url == url and one.kind == "hilink"), None)
+    if known is not None:
+        return {"name": known.name, "url": url, "path": str(path), "changed": False}
+    names = {one.name for one in before}
+    named = chain(["stick"], (f"stick-{number}" for number in count(2)))
+    name = next(one for one in named if one not in names)
+    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+    new = f'{text}{gap}[[sources]]\nname = "{name}"\nkind = "hilink"\nurl = {_text(url)}\n'
+    parse_config(new, str(path))
+    _write(path, new)
+    return {"name": name, "url": url, "path": str(path), "changed": True}
+
+
+def add_source(places: wire.Places, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Add an entry of `[[sources]]` to the shop's own file; an equal one that is there changes nothing.
+
+    Args:
+        places: The paths of the shop.
+        entry: Keys and values, such as `{"name": "phone1", "kind": "android", "networks": ["mtn"]}`.
+
+    Returns:
+        `{name, path, changed}`.
+
+    Raises:
+        ConfigError: A value is invalid, the name is taken, or the file has another error.
+    """
+    path = Path(places.config)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in entry.items()]
+    done = {"name": entry.get("name"), "path": str(path)}
+    if any(each == dict(entry) for each in tomllib.loads(text).get("sources", ())):
+        return {**done, "changed": False}
+    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+    new = f"{text}{gap}[[sources]]\n{''.join(lines)}"
+    parse_config(new, str(path))
+    _write(path, new)
+    return {**done, "changed": True}
+
+
+def remove_source(places: wire.Places, name: str) -> dict[str, Any]:
+    """Remove the entry of `[[sources]]` with this name from the shop's own file.
+
+    Returns:
+        `{name, path, changed}`.
+
+    Raises:
+        NoSuchKey: There is no such source.
+        ConfigError: The file has an error.
+        CannotEdit: The file must be edited by hand.
+    """
+    path = Path(places.config)
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    before = parse_config(text, str(path))
+    if name not in [each.name for each in before.sources]:
+        names = ", ".join(each.name for each in before.sources) or "none"
+        raise NoSuchKey(f"there is no source {name!r} in {path}; there are: {names}")
+    # A section begins at a line with a bracket; text before the first one belongs to none.
+    blocks = re.split(r"(?m)^(?=[ \t]*\[)", text)
+    kept = [block for block in blocks if not _is_source(block, name)]
+    new = "".join(kept)
+    wanted = tomllib.loads(text)
+    wanted["sources"] = [each for each in wanted["sources"] if each.get("name") != name]
+    if tomllib.loads(new) != {key: value for key, value in wanted.items() if value != []}:
+        raise CannotEdit(f"the source {name} is written in a form that momo cannot edit: {path}")
+    parse_config(new, str(path))
+    _write(path, new)
+    return {"name": name, "path": str(path), "changed": True}
+
+
+def _is_source(block: str, name: str) -> bool:
+    try:
+        found = tomllib.loads(block).get("sources", ())
+    except tomllib.TOMLDecodeError:
+        return False  # a list over several lines
+    return isinstance(found, list) and [each.get("name") for each in found] == [name]
+
+
+def validate_settings(
+    places: wire.Places, environ: Mapping[str, str], file: str | None
+) -> dict[str, Any]:
+    """Validate the settings, or another settings file; return `{path, valid: true}`.
+
+    Raises:
+        ConfigError: The settings are invalid; the text names file, line and the nearest known key.
+    """
+    if file is None:
+        load_config(places.config, environ)
+        return {"path": places.config, "valid": True}
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    parse_config(text, file)
+    return {"path": file, "valid": True}
+
+
+def find_row(key: str) -> Row:
+    """Return the row of a setting.
+
+    Raises:
+        NoSuchKey: There is no such setting.
+    """
+    rows = all_rows()
+    if key not in rows:
+        import difflib  # noqa: PLC0415 -- only for a misspelled key
+
+        near = difflib.get_close_matches(key, rows, n=1)
+        hint = f"did you mean {near[0]}?" if near else "momo config show lists all settings"
+        raise NoSuchKey(f"there is no setting {key!r}; {hint}")
+    return rows[key]
+
+
+def as_typed(value: Any) -> Any:
+    """Return a value as the file has it: a list where the settings have a tuple."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _old_value(text: str, row: Row) -> Any:
+    """Return the old value of a setting, None if the file is invalid: this change may correct it."""
+    try:
+        return as_typed(value_of(parse_config(text), row))
+    except ConfigError:
+        return None
+
+
+def _literal(kind: Any, text: str) -> str:
+    """Return the value in TOML syntax, without checking it."""
+    if kind is str:
+        return _text(text)
+    if get_origin(kind) is tuple and not text.lstrip().startswith("["):
+        item = get_args(kind)[0]
+        parts = [part.strip() for part in text.split(",") if part.strip()]
+        return f"[{', '.join(_literal(item, part) for part in parts)}]"
+    try:
+        tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return _text(text)  # refused later, with the expected type
+    return text.strip()
+
+
+def _text(text: str) -> str:
+    # TOML's basic strings are JSON strings, except for DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _with(text: str, key: str, literal: str) -> str:
+    section, _, name = key.partition(".")
+    lines = text.splitlines(keepends=True)
+    if (found := _lines_of(text, lines, key)) is not None:
+        first, last = found
+        return "".join([*lines[:first], f"{name} = {literal}\n", *lines[last:]])
+    header = place_of(text, section)
+    if header is not None:
+        if not lines[header - 1].endswith("\n"):
+            lines[header - 1] += "\n"
+        return "".join([*lines[:header], f"{name} = {literal}\n", *lines[header:]])
+    gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+    return f"{text}{gap}[{section}]\n{name} = {literal}\n"
+
+
+def _without(text: str, key: str) -> str:
+    lines = text.splitlines(keepends=True)
+    found = _lines_of(text, lines, key)
+    return text if found is None else "".join([*lines[: found[0]], *lines[found[1] :]])
+
+
+def _lines_of(text: str, lines: list[str], key: str) -> tuple[int, int] | None:
+    """Return the index of the first line of a key and of the line after its last; a list may span several lines."""
+    number = place_of(text, key)
+    if number is None:
+        return None
+    for last in range(number, len(lines) + 1):
+        try:
+            tomllib.loads("".join(lines[number - 1 : last]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return number - 1, last
+    raise CannotEdit(f"{key} is written in a form that momo cannot edit; edit the file by hand")
+
+
+def _same_but_for(old: str, new: str, key: str) -> None:
+    before, after = tomllib.loads(old), tomllib.loads(new)
+    section, _, name = key.partition(".")
+    for values in (before, after):
+        values.get(section, {}).pop(name, None)
+        if not values.get(section):
+            values.pop(section, None)
+    if before != after:
+        raise CannotEdit(f"changing {key} would change other settings too; edit the file by hand")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+        out.write(text)
+        out.flush()
+        os.fsync(out.fileno())
+    draft.replace(path)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 STUCK = """
 import asyncio, sys, time
 from daemon.core.upkeep import heartbeat
-from daemon.loops import deliveries, every_minute, notices, own_wordings
+from daemon.loops import deliveries, every_minute, notices, watched_files
 from daemon.loops.lines import modems, ports
 
 async def hang(*_, **__):
@@ -32,7 +32,7 @@ match worker:
     case "deliver": deliveries.DeliverLoop._turn = hang
     case "sweep": every_minute.cancel_expire.expire = hang
     case "notices": notices.notices.gather = hang
-    case "templates": own_wordings._read_again = hang
+    case "files": watched_files.WatchedFiles._look = hang
     case "modem": modems.PortLoop._ingest = hang
     case "all of them": ports.SleepWatch.slept_s = lambda _: (print("stuck", file=sys.stderr, flush=True), time.sleep(3600))
 from daemon.__main__ import main
@@ -92,7 +92,7 @@ def test_systemd_hears_ready_pings_and_the_end_and_abort_leaves_the_stacks(
         assert "Fatal Python error: Aborted" in shop.said_now()
 
 
-@pytest.mark.parametrize("worker", ["deliver", "sweep", "notices", "templates", "modem"])
+@pytest.mark.parametrize("worker", ["deliver", "sweep", "notices", "files", "modem"])
 def test_a_worker_that_hangs_stops_the_pings_is_named_and_a_new_start_serves_again(
     worker: str, tmp_path: Path, systemd: Systemd
 ) -> None:

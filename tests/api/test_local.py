@@ -78,6 +78,7 @@ async def test_the_status_is_the_whole_picture(api: FakeApi) -> None:
         "endpoints": [{**endpoints[0], "queued": 1}],
         "messages": {"incomplete": 0},
         "queue": {"pending": 1, "retrying": 0, "failed": 0, "dead_letters": 0},
+        "settings": {"problem": None, "restart": [], "unwatched": None},
         "templates": {"files": 0, "wordings": 0, "problems": []},
         "notices": {"unseen": 0, "urgent": 0},
         "phones": [],

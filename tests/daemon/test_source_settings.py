@@ -6,7 +6,7 @@ import pytest
 
 from daemon import wire
 from daemon.commands.config import config_command
-from daemon.runtime import config_edit
+from daemon.runtime import config_file
 from daemon.runtime.config_file import ConfigError, load_config, parse_config
 from tests.fakes.each import each
 from tests.fakes.hilink_stick import FIRMWARES, FakeStick, Firmware
@@ -74,15 +74,15 @@ def test_an_address_that_the_client_of_a_phone_cannot_take_apart_is_refused(addr
 def test_adding_a_stick_keeps_the_file_and_is_done_once(tmp_path: Path) -> None:
     here = places(tmp_path)
     Path(here.config).write_text("# mine\n[trust]\nbalance_check = 'warn'")
-    first = config_edit.add_hilink(here, "http://192.168.8.1")
+    first = config_file.add_hilink(here, "http://192.168.8.1")
     assert (first["name"], first["changed"]) == ("stick", True)
-    assert not config_edit.add_hilink(here, "http://192.168.8.1")["changed"]
-    assert config_edit.add_hilink(here, "http://192.168.9.1")["name"] == "stick-2"
+    assert not config_file.add_hilink(here, "http://192.168.8.1")["changed"]
+    assert config_file.add_hilink(here, "http://192.168.9.1")["name"] == "stick-2"
     config = load_config(here.config, {"MOMO_HOME": str(tmp_path)})
     assert [one.url for one in config.sources] == ["http://192.168.8.1", "http://192.168.9.1"]
     assert config.trust.balance_check == "warn"
     assert Path(here.config).read_text().startswith("# mine\n")
-    config_edit.change_setting(here, "trust.balance_check", "review")
+    config_file.change_setting(here, "trust.balance_check", "review")
     assert len(load_config(here.config, {"MOMO_HOME": str(tmp_path)}).sources) == 2
 
 

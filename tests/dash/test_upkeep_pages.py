@@ -161,7 +161,7 @@ async def test_a_setting_is_checked_shown_and_written_once(
         assert answer.headers["location"] == "/dash/settings?said=said_setting_changed"
     assert file.read_text() == "[limits]\nburst = 70\n"
     page = (await manager.get("/dash/settings")).text
-    assert "Changed, and waits for a restart: <code>limits.burst</code>" in page
+    assert "Changed, takes effect at the next start: <code>limits.burst</code>" in page
     kinds = "SELECT actor FROM events WHERE type = 'setting.changed'"
     assert await api.shop.values(kinds) == ["user:manager"]
     assert (await manager.post(place, {"default": "on"})).status_code == 303
@@ -169,6 +169,20 @@ async def test_a_setting_is_checked_shown_and_written_once(
     assert (await manager.post(place, {"value": "many"})).status_code == 422
     assert (await manager.get("/dash/settings/limits.nothing")).status_code == 404
     assert (await manager.post("/dash/settings/limits.nothing", {"value": "1"})).status_code == 404
+
+
+async def test_a_setting_that_acts_at_once_is_in_use_when_the_page_says_so(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOMO_HOME", str(api.home))
+    manager = await log_in(api, Role.MANAGER)
+    place = "/dash/settings/pages.contact"
+    assert "acts at once" in (await manager.get(f"{place}?value=0244000111")).text
+    form = {"value": "0244000111", "confirm_password": PASSWORD}
+    answer = await manager.post(place, form)
+    assert answer.headers["location"] == "/dash/settings?said=said_setting_acts"
+    assert api.shop.env.config.pages.contact == "0244000111"
+    assert "at the next start:" not in (await manager.get("/dash/settings")).text
 
 
 async def test_only_the_owner_gives_rights_on_the_machine(

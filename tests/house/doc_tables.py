@@ -190,13 +190,14 @@ def settings(section: str, kind: type[Any]) -> str:
             if kinds == set(SourceKind)
             else ", ".join(f"`{one}`" for one in sorted(kinds)) + ": "
         )
+        acts = "at once" if row.setting.live else "next start"
         who = f"{row.setting.by}, hub" if row.setting.hub else str(row.setting.by)
-        by = () if section == SOURCES else (who,)
+        by = () if section == SOURCES else (acts, who)
         rows.append((f"`{name}`", f"`{_toml(row.default)}`", *by, f"{whose}{row.setting.meaning}"))
     heads = (
         ("key", "default", "meaning")
         if section == SOURCES
-        else ("key", "default", "who", "meaning")
+        else ("key", "default", "acts", "who", "meaning")
     )
     return _table(heads, rows)
 

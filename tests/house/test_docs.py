@@ -69,7 +69,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
 def test_decisions_are_few_and_short_and_their_titles_state_them() -> None:
     decisions = sorted((DOCS / "decisions").glob("*.md"))
     assert [int(path.name[:4]) for path in decisions] == list(range(1, len(decisions) + 1))
-    assert len(decisions) <= 27
+    assert len(decisions) <= 29
     for path in decisions:
         text = path.read_text()
         title = text.partition("\n")[0].removeprefix(f"# {int(path.name[:4])}. ")
@@ -91,7 +91,7 @@ def test_documents_stay_short_enough_to_be_read() -> None:
         if path.name not in GENERATED and path.parent.name != "schema"
     ]
     texts = (re.sub(doc_tables.PLACE, "", path.read_text()) for path in written)
-    assert sum(len(text.split()) for text in texts) <= 33_300
+    assert sum(len(text.split()) for text in texts) <= 33_700
 
 
 def test_diagram_of_a_delivery_shows_its_transitions() -> None:

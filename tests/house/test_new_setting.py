@@ -26,13 +26,13 @@ from daemon import wire
 from daemon.core.access.roles import ALLOWED
 from daemon.dash.web.words import load
 from daemon.flows.upkeep.settings import may_change
-from daemon.runtime import config_edit
+from daemon.runtime import config_file
 from daemon.runtime.config import Config, merged
 from daemon.runtime.config_file import parse_config
 from tests.house.doc_tables import TABLES
 
 key, home = "pages.paper_mm", sys.argv[1]
-row = config_edit.find_row(key)
+row = config_file.find_row(key)
 new = parse_config("[pages]\\npaper_mm = 80\\n")
 print(json.dumps({
     "read": new.pages.paper_mm,
@@ -76,7 +76,9 @@ def test_a_new_row_is_read_documented_shown_and_the_owners(copy: Path, tmp_path:
     assert code == 0, out
     assert json.loads(out) == {
         "read": 80,
-        "documented": ["| `paper_mm` | `58` | owner | width of the paper in millimetres |"],
+        "documented": [
+            "| `paper_mm` | `58` | next start | owner | width of the paper in millimetres |"
+        ],
         "english": "width of the paper in millimetres",
         "french": "largeur du papier en millimètres",
         "changed by": ["owner"],

@@ -72,6 +72,11 @@ async def get(call: Call) -> Reply:
         **await _from_database(env, now, conditions),
         "hung": list(env.hanging_workers()),
         "message_journal": _message_journal(env),
+        "settings": {
+            "problem": env.settings.problem or None,
+            "restart": list(env.settings.waiting),
+            "unwatched": env.settings.unwatched or None,
+        },
         "templates": confirmations.summary(env.own_wordings),
         "clock": _clock(env),
         "awake": {"hold": env.awake.hold, "why": env.awake.why or None},

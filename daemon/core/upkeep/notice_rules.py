@@ -24,6 +24,8 @@ URL_CHARACTERS_MAX: Final = 80
 """Short, so that the rest of the notice fits on one line."""
 OUTAGE_CAUSE: Final = "link"
 """The cause of notices about our own connection."""
+SETTINGS_CAUSE: Final = "settings"
+"""The cause of notices about settings files that cannot be used."""
 REPEAT_US: Final = HOUR_US
 """At most one message for each cause in this time."""
 RETRIES_US: Final = (MINUTE_US, 5 * MINUTE_US, 15 * MINUTE_US, HOUR_US, 4 * HOUR_US, 12 * HOUR_US)
@@ -376,6 +378,14 @@ RULES: Final[Mapping[str, Rule]] = {
     "disk.has_room": Rule(
         lambda facts: _HAS_ROOM[SpaceStep(facts["room"])], about=("room",), cause="disk", ends=True
     ),
+    "settings.broken": Rule(
+        lambda facts: (
+            f"The settings cannot be used, so momo goes on with those before: {facts.get('why')}."
+        ),
+        next="momo config edit",
+        cause=SETTINGS_CAUSE,
+    ),
+    "settings.mended": Rule("The settings can be used again.", cause=SETTINGS_CAUSE, ends=True),
     "password.changed": Rule("The owner's password was changed."),
     **{
         f"notice.{kind}": Rule(

@@ -1,16 +1,27 @@
-"""Change one setting in the shop's own file for a user, with a journal entry. It takes effect at the next start."""
+"""Change one setting in the shop's own file for a user, and take over changed files in the running daemon."""
 
 import asyncio
+import os
+from collections.abc import Mapping
+from typing import Final
 
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
+from daemon.core.errors import Unavailable
 from daemon.core.json_values import Json
+from daemon.core.upkeep.notice_rules import SETTINGS_CAUSE
 from daemon.env import Env
-from daemon.runtime import config_edit
-from daemon.runtime.config import ChangedBy, Row
+from daemon.runtime import config_file
+from daemon.runtime.config import ChangedBy, Config, Row, merged
+from daemon.runtime.config_file import ConfigError, check_writers, load_config
 from daemon.store import journal
 from daemon.store.engine import Tx
+from daemon.store.upkeep import notices
 from daemon.wire import Mode, Places
+
+SETTLE_S: Final = 0.5
+SETTLE_TRIES: Final = 10
+"""Of a file that changes all the time, the last state seen counts."""
 
 
 def may_change(row: Row) -> Operation | None:
@@ -30,10 +41,10 @@ def _require_change(caller: Caller, key: str) -> None:
         Refusal: ROLE_REQUIRED.
         CannotEdit: Only a person at the machine may change it.
     """
-    operation = may_change(config_edit.find_row(key))
+    operation = may_change(config_file.find_row(key))
     require(caller, operation or Operation.CHANGE_SETTINGS)
     if operation is None:
-        raise config_edit.CannotEdit(
+        raise config_file.CannotEdit(
             f"{key} is changed only on the shop's machine, because it decides where webhooks may go: "
             f"momo config set {key} VALUE"
         )
@@ -42,11 +53,13 @@ def _require_change(caller: Caller, key: str) -> None:
 async def preview(caller: Caller, places: Places, key: str, value: str | None) -> Json:
     """Check a change without writing it; the result and the errors are those of `change`."""
     _require_change(caller, key)
-    return await asyncio.to_thread(config_edit.change_setting, places, key, value, dry_run=True)
+    return await asyncio.to_thread(config_file.change_setting, places, key, value, dry_run=True)
 
 
 async def change(env: Env, caller: Caller, places: Places, key: str, value: str | None) -> Json:
     """Change a setting; with None remove it, so that its default holds. The result is that of `change_setting`.
+
+    What acts at once is in use when this returns.
 
     Raises:
         Refusal: ROLE_REQUIRED.
@@ -54,7 +67,7 @@ async def change(env: Env, caller: Caller, places: Places, key: str, value: str 
         OSError: The file cannot be written.
     """
     _require_change(caller, key)
-    done = await asyncio.to_thread(config_edit.change_setting, places, key, value)
+    done = await asyncio.to_thread(config_file.change_setting, places, key, value)
     now = env.clock.now_us()
     data = {"key": key, "value": done["value"], "before": done["old"]}
 
@@ -65,4 +78,69 @@ async def change(env: Env, caller: Caller, places: Places, key: str, value: str 
 
     if done["changed"]:
         await env.store.write(job)
+        await take_over(env, places, os.environ, settle=False)
     return done
+
+
+async def take_over(
+    env: Env, places: Places, environ: Mapping[str, str], *, settle: bool = True
+) -> bool:
+    """Read the settings files, and use the changed settings that act at once; return whether the files have changed.
+
+    Files that cannot be used change nothing but `env.settings`. With `settle`, a changed file counts once it stays the same
+    for a moment: an editor may be writing it.
+    """
+    state = env.settings
+    found = await asyncio.to_thread(_read, places, environ)
+    for _ in range(SETTLE_TRIES if settle else 0):
+        if found == state.found:
+            return False
+        before = found
+        await asyncio.sleep(SETTLE_S)
+        found = await asyncio.to_thread(_read, places, environ)
+        if found == before:
+            break
+    if found == state.found:
+        return False
+    state.found = found
+    if isinstance(found, str):
+        return True
+    new = found
+
+    def job(_tx: object) -> None:
+        env.config, state.waiting = merged(env.config, new)
+
+    try:
+        # In the thread that writes, so that no decision about money is made by two settings.
+        await env.store.write(job)
+    except Unavailable:
+        job(None)
+    return True
+
+
+def _read(places: Places, environ: Mapping[str, str]) -> Config | str:
+    """Return the settings of the files, or why they cannot be used."""
+    try:
+        check_writers(places.config, environ)
+        return load_config(places.config, environ)
+    except ConfigError as error:
+        return str(error)
+
+
+async def report_broken(env: Env) -> None:
+    """Notify the owner of settings files that cannot be used, and of their end.
+
+    Raises:
+        Unavailable: Nothing was written; the next call does it.
+    """
+    problem = env.settings.problem
+    is_open = await env.store.read(lambda reader: notices.is_open(reader, SETTINGS_CAUSE))
+    if bool(problem) == is_open:
+        return
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        kind, data = "settings.broken" if problem else "settings.mended", {"why": problem}
+        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=data)
+
+    await env.store.write(job)

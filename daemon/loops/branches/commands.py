@@ -11,7 +11,7 @@ from daemon.env import Env
 from daemon.flows.branches import commands
 from daemon.flows.payments import review
 from daemon.flows.upkeep import erasure, settings
-from daemon.runtime.config_edit import find_row
+from daemon.runtime.config_file import find_row
 from daemon.runtime.log import Log
 from parsers.masking import describe_error
 from parsers.phone import read_phone

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from typing import Annotated, Any, Final
 
-from daemon.wire import ErrorCode
+from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
@@ -16,9 +16,10 @@ from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Cell, Head, View, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 
-_SETTING: Final = "key value default origin"
+_SETTING: Final = "key value default origin meaning changed_by live"
+
 _EMPTY: Final = "# The settings of this shop: docs/configuration.md, momo config show.\n"
 
 _Key = Annotated[str, argument("KEY", "Such as http.bind.")]
@@ -39,6 +40,7 @@ def _table(*, origin: bool, **_: object) -> View:
 
 @command("config show", view=_table)
 def show(
+    client: Client,
     terminal: Terminal,
     origin: Annotated[  # noqa: ARG001  # the view uses it
         bool, option("--origin", "Show the origin of each value.")
@@ -47,7 +49,8 @@ def show(
 ) -> Answer:
     """Show the settings.
 
-    With --origin the file and line of each value are shown too.
+    With --origin the file and line of each value are shown too. A setting whose change waits for the next start of the
+    daemon is named.
 
     Examples:
         momo config show
@@ -56,11 +59,15 @@ def show(
     """
     done = run_verb(terminal, "config", "show", "--json")
     rows = [row for row in done.body["data"] if not changed or row["origin"] != "default"]
+    state = at(client.find(Path.LOCAL_STATUS), "settings") if client.alive() else None
+    waiting, problem = at(state, "restart") or (), clean(at(state, "problem"))
+    notes = [f"{clean(key)} takes effect at the next start." for key in waiting]
     return Answer(
         json.dumps({"success": True, "data": rows}, ensure_ascii=False),
         rows,
+        notes=[*notes, *([f"The daemon uses the settings before: {problem}"] if problem else [])],
         empty="No file sets anything; all settings have their default.",
-        next=["momo config set --help"],
+        next=["momo daemon restart"] if waiting else ["momo config set --help"],
     )
 
 
@@ -74,7 +81,7 @@ def _readable(value: object) -> str:
 
 @command("config get", view=view_of(_SETTING, id="value"))
 def get(terminal: Terminal, key: _Key) -> Answer:
-    """Show one setting.
+    """Show one setting, with its meaning.
 
     In a pipe only its value is printed.
 
@@ -85,10 +92,12 @@ def get(terminal: Terminal, key: _Key) -> Answer:
     done = run_verb(terminal, "config", "--json", "get", "--", key.strip())
     value, origin = done.data["value"], terminal.style(f"({clean(done.data['origin'])})", "dim")
     text = clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    return Answer(*done.parts, lines=[f"{text or '—'}  {origin}"], plain=text)
+    acts = "A change acts at once." if done.data["live"] else "A change acts at the next start."
+    lines = [f"{text or '—'}  {origin}", clean(done.data["meaning"]), acts]
+    return Answer(*done.parts, lines=lines, plain=text)
 
 
-@command("config set", view=view_of("key value old path changed restart", id="key"))
+@command("config set", view=view_of("key value old path changed live restart", id="key"))
 def set_(
     client: Client,
     terminal: Terminal,
@@ -100,7 +109,7 @@ def set_(
 
     It is changed in the shop's config.toml. Comments and everything else in the file stay. An invalid value is refused
     before anything is written (exit 78). A list is separated by commas. --default removes the setting from the file.
-    The daemon reads its settings when it starts.
+    The running daemon uses some settings at once; the answer names one that waits for its next start.
 
     Examples:
         momo config set http.bind 127.0.0.1:9000
@@ -113,12 +122,17 @@ def set_(
     done = run_verb(terminal, "config", "--json", *words)
     row: dict[str, Any] = {**done.body["data"], "restart": False}
     # A value written for the first time may equal the default.
-    row["restart"] = bool(row["changed"]) and row["value"] != row["old"] and client.alive()
+    is_new = bool(row["changed"]) and row["value"] != row["old"] and client.alive()
+    row["restart"] = is_new and not row["live"]
     said = f"{row['key']} is {_quoted(row['value'])} already."
     if row["changed"]:
         now, old = _quoted(row["value"]), _quoted(row["old"])
         said = f"{terminal.tick} {row['key']} = {now} (was {old})"
-    notes = ["The daemon uses the old value until it is restarted."] if row["restart"] else []
+    notes = []
+    if row["restart"]:
+        notes = ["It takes effect at the next start; until then the daemon uses the old value."]
+    elif is_new:
+        notes = ["The running daemon uses it within a few seconds."]
     following = ["momo daemon restart"] if row["restart"] else []
     return Answer(*made(row), lines=[said], notes=notes, next=following)
 

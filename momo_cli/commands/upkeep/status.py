@@ -136,15 +136,24 @@ def _unaccounted(data: Row) -> Iterator[str]:
                 yield number or f"{clean(device.get('name'))}:{sim.get('slot_index')}"
 
 
+def _files(data: Row) -> Iterator[tuple[str, str]]:
+    """Yield the findings about the settings and the shop's own wordings."""
+    if why := clean(at(data, "settings.problem")):
+        yield f"the settings are not used: {why}", "momo config edit"
+    if waiting := at(data, "settings.restart"):
+        yield f"{clean(', '.join(waiting))}: takes effect at the next start", "momo daemon restart"
+    for wrong in at(data, "templates.problems") or ():
+        where = f"{clean(wrong.get('file'))}:{wrong.get('line')}"
+        yield f"{where}: {clean(wrong.get('why'))}", "momo messages templates list"
+
+
 def _troubles(data: Row) -> Iterator[tuple[str, str]]:
     """Yield the findings of each worker, line, wordings file, phone and endpoint."""
     for worker in data.get("hung") or ():
         yield f"{clean(worker)} hangs", "momo daemon logs --level warning"
     for number in _unaccounted(data):
         yield f"{number}: money moved without a message", "momo lines"
-    for wrong in at(data, "templates.problems") or ():
-        where = f"{clean(wrong.get('file'))}:{wrong.get('line')}"
-        yield f"{where}: {clean(wrong.get('why'))}", "momo messages templates list"
+    yield from _files(data)
     for port in data.get("phones") or ():
         troubles = port.get("troubles") or ()
         for trouble in troubles:

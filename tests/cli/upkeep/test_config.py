@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon import wire
-from daemon.runtime import config_edit
+from daemon.runtime import config_file
 from daemon.runtime.config_file import ConfigError
 from tests.cli.conftest import Momo, Shop
 
@@ -122,15 +122,15 @@ def test_set_mends_the_very_value_that_is_wrong(config: Path, momo: Momo) -> Non
 
 @given(st.text(max_size=60))
 def test_any_text_survives_being_set(text: str) -> None:
-    changed = config_edit._with(WRITTEN, "smtp.user", config_edit._literal(str, text))
+    changed = config_file._with(WRITTEN, "smtp.user", config_file._literal(str, text))
     assert tomllib.loads(changed)["smtp"]["user"] == text
 
 
 def test_key_in_a_rarer_way_of_writing_is_left_to_a_person(shop: Shop) -> None:
     path = shop.home / "config.toml"
     path.write_text("webhooks = { workers = 3 }\n")
-    with pytest.raises((config_edit.CannotEdit, ConfigError)):
-        config_edit.change_setting(shop.places, "webhooks.workers", "4")
+    with pytest.raises((config_file.CannotEdit, ConfigError)):
+        config_file.change_setting(shop.places, "webhooks.workers", "4")
     assert path.read_text() == "webhooks = { workers = 3 }\n"
 
 

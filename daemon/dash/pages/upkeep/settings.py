@@ -13,7 +13,7 @@ from daemon.dash.web.answers import Goto, Outcome, Shown
 from daemon.dash.web.visit import Visit
 from daemon.flows.upkeep import notices
 from daemon.flows.upkeep import settings as flow
-from daemon.runtime import config_edit
+from daemon.runtime import config_file
 from daemon.runtime.config import all_rows, value_of
 from daemon.runtime.config_file import ConfigError
 from daemon.wire import ErrorCode
@@ -70,13 +70,15 @@ async def change(visit: Visit) -> Outcome:
     if not await confirmed(visit):
         return await _one(visit, value, default=value is None)
     try:
-        await flow.change(visit.env, visit.caller, visit.machine.places, visit.places["id"], value)
-    except (ConfigError, config_edit.CannotEdit, OSError) as error:
+        done = await flow.change(
+            visit.env, visit.caller, visit.machine.places, visit.places["id"], value
+        )
+    except (ConfigError, config_file.CannotEdit, OSError) as error:
         visit.fail(FieldError("value", "invalid", visit.cite(str(error))))
         return await _one(visit, value, default=value is None)
-    except config_edit.NoSuchKey as error:
+    except config_file.NoSuchKey as error:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND) from error
-    return Goto(HERE, "said_setting_changed")
+    return Goto(HERE, "said_setting_acts" if done["live"] else "said_setting_changed")
 
 
 async def set_mail_password(visit: Visit) -> Outcome:
@@ -105,7 +107,7 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
         raise Refusal(ErrorCode.VALIDATION_ERROR, str(error), hint="momo config edit") from error
     if key not in found:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
-    operation = flow.may_change(config_edit.find_row(key))
+    operation = flow.may_change(config_file.find_row(key))
     allowed = operation is not None and visit.may(operation)
     given = None if default else (value or "")[:VALUE_CHARACTERS_MAX]
     new = None
@@ -113,7 +115,7 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
         try:
             checked = await flow.preview(visit.caller, visit.machine.places, key, given)
             new = _text(checked["value"])
-        except (ConfigError, config_edit.CannotEdit) as error:
+        except (ConfigError, config_file.CannotEdit) as error:
             visit.fail(FieldError("value", "invalid", visit.cite(str(error))))
     return Shown(
         "upkeep/setting.html",
@@ -131,7 +133,7 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
 
 
 def _read(visit: Visit) -> list[Setting]:
-    found = config_edit.show_settings(visit.machine.places, os.environ)
+    found = config_file.show_settings(visit.machine.places, os.environ)
     running, rows = visit.env.config, all_rows()
     return [
         Setting(
@@ -141,7 +143,7 @@ def _read(visit: Visit) -> list[Setting]:
             one["origin"],
             row.word,
             row.setting.live,
-            not row.setting.live and config_edit.as_typed(value_of(running, row)) != one["value"],
+            not row.setting.live and config_file.as_typed(value_of(running, row)) != one["value"],
         )
         for one in found
         for row in (rows[one["key"]],)

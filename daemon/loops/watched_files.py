@@ -1,0 +1,114 @@
+"""Takes over the settings and the shop's own wordings when their files change."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from daemon import wire
+from daemon.core.errors import Unavailable
+from daemon.env import Env
+from daemon.flows.upkeep import settings
+from daemon.runtime.config_file import settings_files
+from daemon.runtime.folder_watch import FolderWatch
+from daemon.runtime.log import Log
+from daemon.runtime.own_wordings import SUFFIX
+
+WORKER: Final = "files"
+LOOK_S: Final = 60.0
+"""Between two looks without a report: network drives and some systems report no changes, or not all."""
+
+
+class WatchedFiles:
+    """Looks at the files when a change is reported, and once a minute."""
+
+    def __init__(self, env: Env, places: wire.Places, environ: Mapping[str, str], log: Log) -> None:
+        assert env.own_wordings.folder is not None, "a running shop has a folder"
+        self._env = env
+        self._places = places
+        self._environ = environ
+        self._log = log
+        self._wordings = env.own_wordings.folder
+        self._settings = [Path(each) for each in settings_files(places.config, environ)]
+        self._changed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._watch = FolderWatch(self._is_ours, self._report)
+        self._unread = ""
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        reported = False
+        try:
+            while True:
+                self._env.heartbeat(WORKER)
+                self._changed.clear()
+                await self._look()
+                if not reported:
+                    # An editor may leave a broken file for a moment; a notice is for one that stays.
+                    await self._notify()
+                self._env.heartbeat(WORKER, LOOK_S)
+                try:
+                    async with asyncio.timeout(LOOK_S):
+                        reported = await self._changed.wait()
+                except TimeoutError:
+                    reported = False
+        finally:
+            self._watch.close()
+
+    def _is_ours(self, path: Path) -> bool:
+        return path in self._settings or (path.parent == self._wordings and path.suffix == SUFFIX)
+
+    def _report(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._changed.set)
+        except RuntimeError:
+            self._watch.close()  # the daemon has ended
+
+    async def _look(self) -> None:
+        unwatched = self._watch.why
+        if unwatched and not self._env.settings.unwatched:
+            self._log.warning("settings.unwatched", why=unwatched, look_s=LOOK_S)
+        self._env.settings.unwatched = unwatched
+        has_folder = await self._make_folder()
+        # Before the files are read, so that a change during the reading is reported.
+        folders = sorted({self._wordings, *(each.parent for each in self._settings)})
+        await asyncio.to_thread(self._watch.arm, folders)
+        if has_folder:
+            await self._read_wordings()
+        await self._read_settings()
+
+    async def _make_folder(self) -> bool:
+        try:
+            await asyncio.to_thread(self._wordings.mkdir, mode=0o700, exist_ok=True)
+        except OSError as error:
+            if str(error) != self._unread:
+                self._unread = str(error)
+                self._log.warning("templates.unread", why=self._unread)
+            return False
+        self._unread = ""
+        return True
+
+    async def _read_wordings(self) -> None:
+        own = self._env.own_wordings
+        if not await asyncio.to_thread(own.read_again):
+            return
+        self._log.info("templates.read", files=len(own.files), wordings=len(own.wordings))
+        for file in own.files:
+            for problem in file.loaded.problems:
+                self._log.warning(
+                    "templates.wrong", file=file.name, line=problem.line, why=problem.why
+                )
+
+    async def _read_settings(self) -> None:
+        env = self._env
+        if not await settings.take_over(env, self._places, self._environ):
+            return
+        if env.settings.problem:
+            self._log.warning("settings.broken", why=env.settings.problem)
+        else:
+            self._log.info("settings.read", waiting=list(env.settings.waiting))
+
+    async def _notify(self) -> None:
+        with contextlib.suppress(Unavailable):  # the next look does it
+            await settings.report_broken(self._env)
