@@ -37,6 +37,10 @@ async def states(api: FakeApi) -> list[tuple[str, str | None]]:
     return await api.shop.values("SELECT state, decided_by FROM reviews ORDER BY seq")
 
 
+CALM_MS = 1100
+"""A card accepts no answer for a second after it was shown."""
+
+
 def _other_than(here: str) -> Callable[[str], bool]:
     return lambda url: url.partition("?")[0] != here
 
@@ -64,7 +68,8 @@ async def test_twenty_reviews_are_decided_by_keyboard_with_at_most_three_keys_ea
         began = asyncio.get_running_loop().time()
         for number in range(20):
             here = visit.page.url.partition("?")[0]
-            keys = ["r", "ArrowDown", "Enter"] if number % 3 == 2 else ["a"]
+            keys = ["r", "ArrowDown", "Enter"] if number % 3 == 2 else ["a", "Enter"]
+            await visit.page.wait_for_timeout(CALM_MS)
             for key in keys:
                 await visit.page.keyboard.press(key)
             await visit.page.wait_for_url(_other_than(here))
@@ -78,6 +83,44 @@ async def test_twenty_reviews_are_decided_by_keyboard_with_at_most_three_keys_ea
     assert [state for state, _ in decided].count("approved") == 14
     notes = await api.shop.values("SELECT DISTINCT notes FROM reviews WHERE state = 'rejected'")
     assert notes == ["Nobody here ordered that"]
+
+
+@needs_browser
+async def test_no_letter_that_is_typed_decides_anything(api: FakeApi, browser: Browser) -> None:
+    await doubtful(api, 2)
+    person = await log_in(api, Role.CASHIER)
+    async with visiting(browser, api.base_url, width=1280) as visit:
+        await as_user(visit, person)
+        await visit.page.goto("/dash/review")
+        await visit.page.wait_for_timeout(CALM_MS)
+        await visit.page.keyboard.type("ama")
+        assert await visit.page.evaluate("document.activeElement.textContent") == "Approve a"
+        await visit.page.wait_for_timeout(300)
+        assert clean(visit)
+    assert await states(api) == [("open", None)] * 2
+
+
+@needs_browser
+async def test_an_answer_that_was_meant_for_the_card_before_is_not_accepted(
+    api: FakeApi, browser: Browser
+) -> None:
+    await doubtful(api, 2)
+    person = await log_in(api, Role.CASHIER)
+    async with visiting(browser, api.base_url, width=1280) as visit:
+        await as_user(visit, person)
+        await visit.page.clock.install()
+        await visit.page.goto("/dash/review")
+        here = visit.page.url.partition("?")[0]
+        await visit.page.clock.pause_at(await visit.page.evaluate("Date.now() + 100"))
+        await visit.page.get_by_role("button", name=re.compile("Approve")).click()
+        await visit.page.keyboard.press("r")
+        await visit.page.keyboard.press("Enter")
+        assert visit.page.url.partition("#")[0] == here
+        assert await states(api) == [("open", None)] * 2
+        await visit.page.clock.fast_forward(1000)
+        await visit.page.get_by_role("button", name=re.compile("Approve")).click()
+        await visit.page.wait_for_url(lambda url: not url.startswith(here))
+    assert [state for state, _ in await states(api)].count("approved") == 1
 
 
 @needs_browser
@@ -102,7 +145,9 @@ async def test_a_page_that_a_decision_leaves_is_told_no_more_news(
         async with visit.page.expect_event(
             "requestfailed", lambda asked: asked.url.endswith("/dash/events")
         ):
+            await visit.page.wait_for_timeout(CALM_MS)
             await visit.page.keyboard.press("a")
+            await visit.page.keyboard.press("Enter")
         answered.set()
         await visit.page.wait_for_url(_other_than(here))
 
@@ -121,10 +166,12 @@ async def test_what_may_be_forged_needs_a_look_and_the_own_password_once_in_ten_
         await visit.page.keyboard.press("a")
         await visit.page.keyboard.press("Space")
         await visit.page.get_by_label("Your password").fill(PASSWORD)
+        await visit.page.wait_for_timeout(CALM_MS)
         await visit.page.keyboard.press("Enter")
         await visit.page.get_by_text("Here is the next one").wait_for()
         assert await visit.page.get_by_label("Your password").count() == 0
         here = visit.page.url.partition("?")[0]
+        await visit.page.wait_for_timeout(CALM_MS)
         for key in ("a", "Space", "Enter"):
             await visit.page.keyboard.press(key)
         await visit.page.wait_for_url(_other_than(here))

@@ -5,7 +5,7 @@
   var waiting = document.getElementById('waiting'), kinds = (body.getAttribute('data-live') || '').split(' ');
   var live = !!kinds[0], stream = null, open = false, fetching = false, again = false;
   // The stream beats every two seconds; a page of a daemon that is not heard for five says so.
-  var POLL = 10000, OLD = 25000, SILENT = 5000, DEAD = 15000, heard = now(), fetched = now();
+  var POLL = 10000, OLD = 25000, SILENT = 5000, DEAD = 15000, CALM = 1000, heard = now(), fetched = now(), shown = now();
   // The page itself: a form that was refused is shown at the address that it was sent to.
   var here = body.getAttribute('data-here') || location.pathname + location.search;
 
@@ -56,7 +56,7 @@
     var box = main(), focused = document.activeElement, top = window.scrollY, unfolded = [], before = paid();
     focused = box !== focused && box.contains(focused) ? known(focused) : '';
     each(box.querySelectorAll('details[open][id]'), function (one) { unfolded.push(one.id); });
-    box.innerHTML = html;
+    box.innerHTML = html; shown = now();
     unfolded.forEach(function (id) { var found = document.getElementById(id); if (found) { found.open = true; } });
     if (focused) { each(box.querySelectorAll('a, button, summary, [id]'), function (one) { if (known(one) === focused) { one.focus({ preventScroll: true }); } }); }
     window.scrollTo(0, top);
@@ -164,21 +164,21 @@
   });
   // A second click while the first is on its way sends nothing; the server would do nothing twice either.
   document.addEventListener('submit', function (event) {
-    if (event.target.hasAttribute('data-sent')) { event.preventDefault(); return; }
+    // An answer within a second after it was shown was meant for what stood there before.
+    if (event.target.hasAttribute('data-sent') || event.target.closest('[data-calm]') && now() - shown < CALM) { event.preventDefault(); return; }
     // The page is left now, so what its own post changes is no news for it: fetching it again would only delay the next page.
     if (event.target.method === 'post') { event.target.setAttribute('data-sent', ''); stop(); }
   });
-  // Single keys press what has `data-key`, `/` goes to the search. localStorage `dash-keys` = `off` switches them off.
+  // Single keys press what has `data-key`; a button that changes something only gets the focus. localStorage `dash-keys` = `off` ends it.
   document.addEventListener('keydown', function (event) {
     var menu = document.querySelector('[data-menu][open]'), found = null;
     if (event.key === 'Escape' && menu) { menu.open = false; menu.querySelector('summary').focus(); return; }
-    // A key that is held down repeats itself; each press decides one thing.
     if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) { return; }
     try { if (localStorage.getItem('dash-keys') === 'off') { return; } } catch (ignored) { return; }
     if (event.key === '/') { found = document.querySelector('[data-search]'); if (found) { event.preventDefault(); found.focus(); } return; }
     if (/^[a-z?]$/.test(event.key)) {
       found = document.querySelector('[data-key="' + event.key + '"]');
-      if (found) { event.preventDefault(); found.click(); }
+      if (found) { event.preventDefault(); found[found.form && found.form.method === 'post' ? 'focus' : 'click'](); }
     }
   });
   // A chosen file fills the field that is posted, which without script is pasted into.
