@@ -5,7 +5,8 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ from daemon.loops.every_minute import run_every_minute
 from daemon.loops.faults import FaultLoop
 from daemon.loops.held_messages import settle_held_messages
 from daemon.loops.keep_awake import KeepAwakeLoop
+from daemon.loops.keep_running import find_damage, keep_running, note_work, set_aside
 from daemon.loops.lines.ports import Ports
 from daemon.loops.lines.signal import note_signals
 from daemon.loops.lines.simulated_phones import SimulatedPhones
@@ -45,7 +47,7 @@ from daemon.loops.sources.all import RunningSource, Sources
 from daemon.loops.sources.kinds import new_source
 from daemon.loops.watchdog import Watchdog
 from daemon.loops.watched_files import WatchedFiles
-from daemon.loops.writer import beat, until_cut_off
+from daemon.loops.writer import beat, until_cut_off, until_writer_ends
 from daemon.modem.discovery import find_ports
 from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, new_store, open_home
 from daemon.pages.routes import PayRoutes
@@ -71,9 +73,10 @@ from parsers.phone import read_phone
 
 RETRY_S: Final = 5.0
 """Between two tries to open the database."""
+RECOVER_TRIES: Final = 3
+"""After so many faults by a bug the phones are read without the message journal."""
 SERVER_RETRY_S: Final = 1.0
 """The same for a database on a server."""
-FIND_DAMAGE_S: Final = 20.0
 EXTEND_EVERY_S: Final = 5.0
 
 
@@ -172,6 +175,8 @@ class Daemon:
             SimulatedPhones(Path(places.socket).parent) if options.simulated_phone else None
         )
         self._sources = self._new_sources()
+        self._not_recovered = 0
+        """How often the message journal could not be read because of a bug."""
         self._said = ""
         """Why the server's database could not be opened, as logged."""
         self._faults = FaultLoop(env, self._channels, log)
@@ -241,13 +246,14 @@ class Daemon:
         stopped = asyncio.create_task(self._stopping.wait(), name="stop")
         always = [stopped, *self._start_always()]
         if self._env.store.server:
-            always.append(asyncio.create_task(beat(self._env), name="beat"))
+            always += self._kept_running({"beat": partial(beat, self._env, self._log)})
         try:
             await self._listeners.ready()
             extending = asyncio.create_task(self._extend_start())
             usable = await self._open()
             extending.cancel()
-            await self._faults.look()
+            with contextlib.suppress(Exception):  # its loop looks again, and tells a fault
+                await self._faults.look()
             self._say_ready()
             while True:
                 if usable:
@@ -280,21 +286,27 @@ class Daemon:
     def _start_always(self) -> list[asyncio.Task[Any]]:
         """Start the tasks that run with and without a usable database."""
         env, log = self._env, self._log
-        watchdog = Watchdog(env, self._notifier, self._modem_health, log)
+        certificate = CertificateLoop(env, self._listeners.reload_certificate, log)
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "watchdog": Watchdog(env, self._notifier, self._modem_health, log).run,
+            "faults": self._faults.run,
+            "self check": partial(check_database, env, log),
+            "awake": KeepAwakeLoop(env, log).run,
+            "signals": partial(note_signals, env, self._modem_health, log),
+            "certificate": certificate.run,
+            "files": WatchedFiles(env, self._places, os.environ, log).run,
+        }
         return [
             asyncio.create_task(self._listeners.serve(self._app), name="listeners"),
-            asyncio.create_task(watchdog.run(), name="watchdog"),
-            asyncio.create_task(self._faults.run(), name="faults"),
-            asyncio.create_task(check_database(env, log), name="self check"),
-            asyncio.create_task(KeepAwakeLoop(env, log).run(), name="awake"),
-            asyncio.create_task(note_signals(env, self._modem_health), name="signals"),
-            asyncio.create_task(
-                CertificateLoop(env, self._listeners.reload_certificate, log).run(),
-                name="certificate",
-            ),
-            asyncio.create_task(
-                WatchedFiles(env, self._places, os.environ, log).run(), name="files"
-            ),
+            *self._kept_running(loops),
+        ]
+
+    def _kept_running(
+        self, loops: Mapping[str, Callable[[], Awaitable[None]]]
+    ) -> list[asyncio.Task[Any]]:
+        return [
+            asyncio.create_task(keep_running(self._env, self._log, name, run), name=name)
+            for name, run in loops.items()
         ]
 
     async def _extend_start(self) -> None:
@@ -343,7 +355,7 @@ class Daemon:
             raise
         except Exception as error:
             # Damaged pages can hold values that the program does not expect.
-            if not await self._find_damage():
+            if not await find_damage(self._env.store):
                 raise
             self._log.error("daemon.database", why=describe_error(error))
             return False
@@ -389,7 +401,16 @@ class Daemon:
 
     async def _read_phones(self) -> None:
         """Read the sources, once the database has all messages of the message journal."""
-        await recover_messages(self._env, self._log)
+        try:
+            await recover_messages(self._env, self._log)
+        except Exception as error:
+            self._not_recovered += 1
+            if self._not_recovered < RECOVER_TRIES:
+                raise
+            # New messages must be read. The journal's are tried again at the next start.
+            await set_aside(self._env, self._log, "sources", "the message journal", error)
+            self._env.recovering = False
+        await note_work(self._env, self._log, "sources")
         await self._sources.run()
 
     async def _work(self, always: Sequence[asyncio.Task[Any]]) -> set[asyncio.Task[Any]]:
@@ -403,15 +424,17 @@ class Daemon:
         if self._simulated is not None:
             self._simulated.plug()
         self._sources = self._new_sources()
-        tasks = [
-            asyncio.create_task(deliver.run(), name="deliver"),
-            asyncio.create_task(self._read_phones(), name="sources"),
-            asyncio.create_task(copy_messages(env, log), name="message journal"),
-            asyncio.create_task(run_every_minute(env, log), name="sweep"),
-            asyncio.create_task(settle_held_messages(env, log), name="held"),
-            asyncio.create_task(HubLinkLoop(env, self._places, log).run(), name="hub"),
-            asyncio.create_task(NoticeLoop(env, self._channels, log).run(), name="notices"),
-        ]
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "deliver": deliver.run,
+            "sources": self._read_phones,
+            "message journal": partial(copy_messages, env, log),
+            "sweep": partial(run_every_minute, env, log),
+            "held": partial(settle_held_messages, env, log),
+            "hub": HubLinkLoop(env, self._places, log).run,
+            "notices": NoticeLoop(env, self._channels, log).run,
+        }
+        tasks = self._kept_running(loops)
+        tasks.append(asyncio.create_task(until_writer_ends(env), name="writer"))
         if env.store.server:
             tasks.append(asyncio.create_task(until_cut_off(env), name="server"))
         try:
@@ -436,20 +459,10 @@ class Daemon:
             return False
         if only_unavailable(error):
             return True
-        if self._env.store.is_damaged or await self._find_damage():
+        if self._env.store.is_damaged or await find_damage(self._env.store):
             self._log.error("daemon.database", loop=task.get_name(), error=describe_error(error))
             return True
         return False
-
-    async def _find_damage(self) -> bool:
-        """Return whether the file is damaged, as far as a check finds out in a few seconds."""
-        store = self._env.store
-        try:
-            async with asyncio.timeout(FIND_DAMAGE_S):
-                await asyncio.to_thread(store.check_sound)
-        except (Unavailable, TimeoutError):
-            pass  # the store's `fault` has the damage
-        return store.is_damaged
 
     def _ended_by_itself(self, task: asyncio.Task[Any]) -> BaseException:
         """Return the error of a loop that ended by itself, because it is a bug."""

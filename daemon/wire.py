@@ -304,6 +304,8 @@ class FaultCause(StrEnum):
     DATABASE_MISSING = "database_missing"
     DATABASE_REPLACED = "database_replaced"
     MESSAGE_JOURNAL_UNREADABLE = "message_journal_unreadable"
+    LOOP_FAILS = "loop_fails"
+    """A loop of the daemon ends by a bug, and is started again; the other loops work."""
 
 
 class ErrorCode(StrEnum):

@@ -291,7 +291,7 @@ def _with_health(app: ASGIApp, env: Env, hooks: Hooks) -> ASGIApp:
                 await ok({"status": "ok", **data}).send(send)
                 return
             if not late:
-                causes = [fault.cause for fault in faults]
+                causes = list(dict.fromkeys(fault.cause for fault in faults))
                 await ok({"status": "degraded", **data, "causes": causes}).send(send)
                 return
             workers = [{"worker": name, "late_s": round(s)} for name, s in late.items()]

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from daemon.core.errors import MomoError
 from daemon.core.limits import SECOND_US
 from daemon.env import Env
+from daemon.loops.keep_running import note_work
 from daemon.runtime import own_certificate
 from daemon.runtime.log import Log
 from daemon.runtime.machine_names import MachineNames, machine_names
@@ -51,6 +52,7 @@ class CertificateLoop:
         while True:
             self._env.heartbeat(WORKER, LOOK_S_MAX)
             await self.look()
+            await note_work(self._env, self._log, WORKER)
             self._env.heartbeat(WORKER, LOOK_S)
             await asyncio.sleep(LOOK_S)
 

@@ -22,6 +22,7 @@ from daemon.env import Env
 from daemon.flows.upkeep import notices
 from daemon.flows.webhooks import deliver
 from daemon.loops.connectivity import Connectivity, connection_probe
+from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.sender.connect import HostProbe
 from daemon.sender.targets import Target
@@ -120,15 +121,20 @@ class DeliverLoop:
         self._looking = asyncio.Event()
         self._over = asyncio.Event()
         self._locked = False
+        self._began = False
+        """The leases of the process before are returned. After a fault of this loop its own workers still send."""
 
     async def run(self) -> None:
         """Run until cancelled or stopped."""
         self._looking.set()
+        self._over.clear()
         unsubscribe = self._env.store.subscribe(deliveries.TOPIC, self._wake.set)
         forget = self._env.store.subscribe(endpoints.TOPIC, self._endpoints_changed)
         minding = asyncio.create_task(self._link.watch_outage())
         try:
-            await self._env.store.write(leasing.release_all)
+            if not self._began:
+                await self._env.store.write(leasing.release_all)
+                self._began = True
             self._link.know(await deliver.receiver_addresses(self._env))
             if await notices.is_outage_open(self._env):
                 self._link.was_down()
@@ -136,6 +142,7 @@ class DeliverLoop:
                 self._wake.clear()
                 self._env.heartbeat(WORKER)
                 wait_s = await self._turn()
+                await note_work(self._env, self._log, WORKER)
                 self._env.heartbeat(WORKER, wait_s)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):

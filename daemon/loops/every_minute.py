@@ -14,6 +14,7 @@ from daemon.flows.payments.cancel_expire import drop_suggestions
 from daemon.flows.upkeep import clock, disk_space
 from daemon.flows.upkeep.erasure import index_for_search, prune
 from daemon.flows.webhooks import endpoints
+from daemon.loops.keep_running import note_failure, note_work
 from daemon.runtime.log import Log
 
 WORKER: Final = "sweep"
@@ -40,26 +41,78 @@ async def run_every_minute(env: Env, log: Log) -> None:
 
 
 async def _sweep(env: Env, log: Log) -> None:
-    expired = await cancel_expire.expire(env)
-    if expired:
+    """Do each job; one that fails by a bug is told, and the others are done."""
+    failed = False
+    for job in (
+        _expire,
+        _tell_overdue,
+        _drop_suggestions,
+        _tell_silences,
+        _finish_deletions,
+        _tell_missing_parts,
+        _expire_texts,
+        _note_key_use,
+        _prune,
+        _index_for_search,
+    ):
+        env.heartbeat(WORKER, BACKLOG_S)
+        try:
+            await job(env, log)
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 -- told and counted
+            failed = True
+            await note_failure(env, log, WORKER, error)
+    if not failed:
+        await note_work(env, log, WORKER)
+
+
+async def _expire(env: Env, log: Log) -> None:
+    if expired := await cancel_expire.expire(env):
         log.info("expire", count=expired)
+
+
+async def _tell_overdue(env: Env, log: Log) -> None:
     if held := await notify_overdue(env):
         log.warning("held", count=held)
+
+
+async def _drop_suggestions(env: Env, log: Log) -> None:
     if dropped := await drop_suggestions(env):
         log.info("suggestions.dropped", count=dropped)
+
+
+async def _tell_silences(env: Env, log: Log) -> None:
     for turn in await watch(env):
         event = "sim.heard_again" if turn.silence is None else "sim.silent"
         log.warning(event, device=turn.place.device_id, minutes=turn.quiet_us // MINUTE_US)
+
+
+async def _finish_deletions(env: Env, log: Log) -> None:
     if given_up := await endpoints.finish_deletions(env):
         log.info("endpoint.deletion_finished", count=given_up)
+
+
+async def _tell_missing_parts(env: Env, log: Log) -> None:
     if lacking := await report_missing_parts(env):
         log.warning("message.incomplete", count=lacking)
-    env.heartbeat(WORKER)
+
+
+async def _expire_texts(env: Env, _log: Log) -> None:
     await texts.expire(env)
+
+
+async def _note_key_use(env: Env, _log: Log) -> None:
     await note_key_use(env)
+
+
+async def _prune(env: Env, log: Log) -> None:
     pruned = sum((await prune(env)).counts.values())
     if pruned:
         log.info("prune", count=pruned)
+
+
+async def _index_for_search(env: Env, _log: Log) -> None:
     await index_for_search(env)
 
 

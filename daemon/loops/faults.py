@@ -8,14 +8,17 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.core.upkeep.faults import Fault
 from daemon.env import Env
+from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.owner_notices import Channel, NotSent
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad
 from daemon.wire import FaultCause
+from parsers.masking import describe_error
 from parsers.times import from_us
 
+WORKER: Final = "faults"
 LOOK_S: Final = 5.0
 SEND_S_MAX: Final = 60.0
 
@@ -34,6 +37,7 @@ class FaultLoop:
         """Run until cancelled."""
         while True:
             await self.look()
+            await note_work(self._env, self._log, WORKER)
             await asyncio.sleep(LOOK_S)
 
     async def look(self) -> None:
@@ -103,3 +107,5 @@ class FaultLoop:
                     await channel.send(fault.id, f"momo: {text.partition('. ')[0]}", body)
             except (NotSent, SecretsLocked, Unavailable, TimeoutError) as error:
                 self._log.warning("fault.not_sent", channel=name, why=str(error))
+            except Exception as error:  # noqa: BLE001 -- the other channels must be tried
+                self._log.error("fault.not_sent", channel=name, why=describe_error(error))

@@ -6,6 +6,7 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.env import Env
 from daemon.flows.messages.settle_lines import assemble_parts, settle_lines
+from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 
 WORKER: Final = "held"
@@ -31,6 +32,7 @@ async def settle_held_messages(env: Env, log: Log) -> None:
                 log.info("message.assembled", count=joined)
             if settled := await settle_lines(env, tell):
                 log.info("message.settled", count=settled)
+            await note_work(env, log, WORKER)
         except Unavailable as error:
             log.warning("settle.unavailable", why=error.why)
         env.heartbeat(WORKER, 12 * EVERY_S)

@@ -6,6 +6,7 @@ from typing import Final
 
 from daemon.core.upkeep.keep_awake import OFF, AwakeState, should_keep_awake
 from daemon.env import Env
+from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.runtime.power import InhibitRefused, SleepInhibitor, on_mains
 
@@ -44,6 +45,7 @@ class KeepAwakeLoop:
             while True:
                 self._env.heartbeat(WORKER, INHIBIT_S_MAX)
                 await self.look()
+                await note_work(self._env, self._log, WORKER)
                 self._env.heartbeat(WORKER, CHECK_S)
                 await asyncio.sleep(CHECK_S)
         finally:

@@ -8,6 +8,7 @@ from daemon.core.errors import Unavailable
 from daemon.core.messages.message_journal import journal_key
 from daemon.env import Env
 from daemon.flows.messages.recover import recover
+from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.runtime.message_journal import MessageJournal, SecondFolder
 
@@ -80,5 +81,6 @@ async def copy_messages(env: Env, log: Log) -> None:
                     log.warning("messages.not_copied", why=said)
                 else:
                     log.info("messages.copied")
+        await note_work(env, log, WORKER)
         env.heartbeat(WORKER, COPY_EVERY_S)
         await asyncio.sleep(COPY_EVERY_S)

@@ -9,11 +9,13 @@ from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
 from daemon.env import Env
 from daemon.flows.upkeep import notices
+from daemon.loops.keep_running import note_work, set_aside
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.owner_notices import Channel, NotSent
 from daemon.store import journal
 from daemon.store.upkeep import notices as store_notices
+from parsers.masking import describe_error
 
 SETTLE_S: Final = 1.0
 """Debounce after a new journal entry: payments go first, and entries made together are read together."""
@@ -47,6 +49,7 @@ class NoticeLoop:
                     await notices.digest(self._env, list(self._channels))
                     await self._send_due()
                     wait_s = 0 if gathered.more else await self._wait_s()
+                    await note_work(self._env, self._log, WORKER)
                 except Unavailable as error:
                     self._log.warning("notices.unavailable", why=error.why)
                 self._env.heartbeat(WORKER, wait_s + SETTLE_S)
@@ -69,6 +72,14 @@ class NoticeLoop:
                     await channel.send(send.id, send.subject, send.body)
                 except (NotSent, SecretsLocked) as failure:
                     error = str(failure)
+                except Unavailable:
+                    raise
+                except Exception as failure:  # noqa: BLE001 -- told; the other notices are sent
+                    error = describe_error(failure)
+                    await set_aside(
+                        self._env, self._log, WORKER, f"a notice by {send.channel}", failure
+                    )
+                if error is not None:
                     self._log.warning("notice.not_sent", channel=send.channel, why=error)
             await notices.record_try(self._env, send, error)
 

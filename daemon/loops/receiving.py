@@ -9,8 +9,10 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
 from daemon.flows.lines import receiving
 from daemon.flows.lines.receiving import Watch
+from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 
+WORKER: Final = "receiving"
 LOOK_S: Final = 5.0
 
 
@@ -23,6 +25,7 @@ async def watch_receiving(
             for change in await receiving.watch(env, phones(), seen):
                 say = log.warning if change.event == receiving.NOT_RECEIVING else log.info
                 say(change.event, device=change.data["device_id"], why=change.data.get("why"))
+            await note_work(env, log, WORKER)
         except Unavailable as error:
             log.warning("receiving.unavailable", why=error.why)
         await asyncio.sleep(LOOK_S)

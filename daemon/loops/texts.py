@@ -10,6 +10,7 @@ from daemon.core.inputs import Source
 from daemon.core.limits import SECOND_US
 from daemon.env import Env
 from daemon.flows.payments import texts
+from daemon.loops.keep_running import BACK_OFF_S, note_failure, note_work
 from daemon.modem.port import Link
 from daemon.modem.session.send import SmsEnded, SmsPartSent, SmsResult
 from daemon.modem.session.session import Session
@@ -27,8 +28,14 @@ RECORD_RETRY_S: Final = 5.0
 class TextLoop:
     """Sends over one session; it lives as long as the port is open."""
 
-    def __init__(self, env: Env, log: Log, ready: Callable[[], Source | None]) -> None:
-        """Create the loop; `ready` returns the sending SIM of the port, None while it cannot send."""
+    def __init__(
+        self, env: Env, log: Log, ready: Callable[[], Source | None], worker: str = "texts"
+    ) -> None:
+        """Create the loop; `ready` returns the sending SIM of the port, None while it cannot send.
+
+        `worker` is its name among the loops of the daemon.
+        """
+        self._worker = worker
         self._env = env
         self._log = log
         self._ready = ready
@@ -48,13 +55,19 @@ class TextLoop:
         self._wake.set()
 
     async def run(self, link: Link, session: Session) -> None:
-        """Run until `stop`. An unexpected exception is logged and ends only the sending: reading must continue."""
+        """Run until `stop`. A fault by a bug stops neither the reading nor the next SMS; the SMS in hand stays in doubt."""
         unsubscribe = self._env.store.subscribe(store_texts.TOPIC, self._wake.set)
         try:
             while not self._stopping:
                 self._wake.clear()
-                await self._write_down()
-                wait_s = REREAD_S if self._open else await self._send_next(link, session)
+                try:
+                    await self._write_down()
+                    wait_s = REREAD_S if self._open else await self._send_next(link, session)
+                    await note_work(self._env, self._log, self._worker)
+                except Exception as fault:  # noqa: BLE001 -- told and counted
+                    self._heard.clear()
+                    self._open = None
+                    wait_s = await self._failed(fault)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await self._wake.wait()
@@ -62,10 +75,19 @@ class TextLoop:
             session.abandon()
             self._heard += [e for e in session.events() if isinstance(e, SmsPartSent | SmsEnded)]
             await self._write_down()
-        except Exception as fault:  # noqa: BLE001 - logged, not swallowed
-            self._log.error("sms.fault", error=described(fault))
+        except Exception as fault:  # noqa: BLE001 -- told and counted
+            await self._failed(fault)
         finally:
             unsubscribe()
+
+    async def _failed(self, fault: Exception) -> float:
+        """Tell and count a fault; return the pause in seconds."""
+        try:
+            failures = await note_failure(self._env, self._log, self._worker, fault)
+        except Exception as error:  # noqa: BLE001 -- the database's own loops report it
+            self._log.error("sms.unavailable", why=described(error))
+            return RECORD_RETRY_S
+        return BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1]
 
     def stop(self) -> None:
         """End `run` after the result of the current SMS is recorded; the port is closed."""

@@ -11,9 +11,11 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
+from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.runtime.systemd_notify import Supervisor
 
+WORKER: Final = "watchdog"
 CHECK_S: Final = 5.0
 STORE: Final = "store"
 """The single writer of the database: given a write, so that a hang or a fault is noticed even without other writes."""
@@ -43,6 +45,7 @@ class Watchdog:
         try:
             while True:
                 self.look()
+                await note_work(self._env, self._log, WORKER)
                 await asyncio.sleep(min(CHECK_S, half_s))
         finally:
             if self._asking is not None:

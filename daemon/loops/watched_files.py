@@ -10,6 +10,7 @@ from daemon import wire
 from daemon.core.errors import Unavailable
 from daemon.env import Env
 from daemon.flows.upkeep import settings
+from daemon.loops.keep_running import note_work
 from daemon.runtime.config_file import settings_files
 from daemon.runtime.folder_watch import FolderWatch
 from daemon.runtime.log import Log
@@ -47,6 +48,7 @@ class WatchedFiles:
                 if not reported:
                     # An editor may leave a broken file for a moment; a notice is for one that stays.
                     await self._notify()
+                await note_work(self._env, self._log, WORKER)
                 self._env.heartbeat(WORKER, LOOK_S)
                 try:
                     async with asyncio.timeout(LOOK_S):

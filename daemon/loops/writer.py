@@ -1,4 +1,4 @@
-"""The writer of a database on a server: signs of life for a standby daemon, and the end of its connections."""
+"""The writer of the database: the end of its thread, and on a server signs of life for a standby daemon."""
 
 import asyncio
 import contextlib
@@ -6,18 +6,34 @@ from typing import Final
 
 from daemon.core.errors import Unavailable
 from daemon.env import Env
+from daemon.loops.keep_running import note_work
+from daemon.runtime.log import Log
 
 BEAT_S: Final = 1.0
 """A standby daemon takes over from a writer that is silent for three times as long (`daemon.store.postgresql.server`)."""
 LOOK_S: Final = 0.5
+THREAD_LOOK_S: Final = 5.0
 
 
-async def beat(env: Env) -> None:
+async def until_writer_ends(env: Env) -> None:
+    """Raise when the writing thread has ended by a bug: nothing can be stored then, and only a new process helps.
+
+    Raises:
+        RuntimeError: It has ended.
+    """
+    while True:
+        if env.store.writer_has_died:
+            raise RuntimeError("the thread that writes the database has ended")
+        await asyncio.sleep(THREAD_LOOK_S)
+
+
+async def beat(env: Env, log: Log) -> None:
     """Write nothing every second, until cancelled: the server notes when a connection was last used."""
     while True:
         if env.store.is_open:
             with contextlib.suppress(Unavailable):
                 await env.store.check_writable()
+        await note_work(env, log, "beat")
         await asyncio.sleep(BEAT_S)
 
 

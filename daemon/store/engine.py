@@ -188,6 +188,7 @@ class Store:
         path: The database file.
         fault: Why the last write failed for a reason of the disk or the file; None once a write has succeeded. Damage
             stays until `trust_file`.
+        writer_has_died: The writing thread has ended by a bug. Nothing can be stored until the process is started again.
         was_left_open: The process before this one did not close the database.
         version: A number that grows with each commit that changed a row, before the callers of its jobs have their results.
             What was read after a look at it is current as long as it stays the same.
@@ -200,6 +201,7 @@ class Store:
             "momo is opening the database", STARTING_RETRY_S, cause=FaultCause.STARTING
         )
         self.was_left_open = False
+        self.writer_has_died = False
         self.version = 0
         self._writer: Any = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -273,7 +275,7 @@ class Store:
         self._writer, self.fault = writer, None
         self.version += 1  # another daemon may have written since
         self._thread = threading.Thread(
-            target=self._serve, args=(writer,), name="momo-write", daemon=True
+            target=self._run_writer, args=(writer,), name="momo-write", daemon=True
         )
         self._thread.start()
 
@@ -393,7 +395,7 @@ class Store:
     def _refuse_if_closed(self) -> None:
         if self._closed:
             raise Unavailable("momo is shutting down")  # the writing thread has ended
-        if self._writer is None:
+        if self._writer is None or self.writer_has_died:
             raise self.fault or Unavailable("the database is closed")
 
     async def check_writable(self) -> None:
@@ -446,6 +448,15 @@ class Store:
         self._closed = True
         self.disconnect()
         self._readers.shutdown()
+
+    def _run_writer(self, writer: Any) -> None:
+        try:
+            self._serve(writer)
+        except BaseException:
+            self.fault = Unavailable("the thread that writes the database has ended")
+            self.writer_has_died = True
+            self._refuse_queued()
+            raise
 
     def _serve(self, writer: Any) -> None:
         while (first := self._jobs.get()) is not None:

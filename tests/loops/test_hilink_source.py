@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from daemon.core.lines.modem_health import find_problems
 from daemon.env import Env
 from daemon.flows.lines.source_passwords import store_source_password
-from daemon.loops.sources import hilink
+from daemon.loops.sources import handover, hilink
 from daemon.loops.sources.all import Sources
 from daemon.loops.sources.hilink import HiLinkSource
 from daemon.runtime.config import Config, Modems
@@ -291,6 +292,33 @@ async def test_one_odd_character_does_not_stop_the_stick(tmp_path: Path, box: in
                 f"SELECT body FROM messages WHERE sender = '{MTN_SENDER}' ORDER BY seq"
             )
             assert good == [first.text, last.text]
+
+
+@pytest.mark.parametrize("times", [1, float("inf")])
+async def test_message_that_cannot_be_stored_by_a_bug_is_set_aside_and_the_others_are_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: float
+) -> None:
+    left = [times]
+    real = handover.store_parts
+
+    async def store(env: Any, log: Any, source: Any, parts: Sequence[Any]) -> Any:
+        if left[0] > 0 and any(part.slot == odd.index for part in parts):
+            left[0] -= 1
+            raise RuntimeError("a bug")
+        return await real(env, log, source, parts)
+
+    monkeypatch.setattr(handover, "store_parts", store)
+    with FakeStick() as stick:
+        [first, last] = receipts(2)
+        receive(stick, first)
+        odd = stick.receive("+233200000001", "hello", now())
+        receive(stick, last)
+        async with running(tmp_path, stick) as ran:
+            await ran.until_stored(3 if times == 1 else 2)
+            await until(lambda: len(stick.messages) == (0 if times == 1 else 1))
+            problems = [fault.text for fault in ran.env.faults.all()]
+            named = [f"message {odd.index} on the stick" in one for one in problems]
+            assert named == ([] if times == 1 else [True])
 
 
 async def test_missing_extra_is_told_with_what_to_type(

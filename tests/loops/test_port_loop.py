@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from daemon.loops.lines import modems
 from daemon.loops.lines.modems import PortLoop
+from daemon.loops.sources import handover
 from daemon.modem.session import events as said
 from daemon.runtime.log import Log
 from tests.fakes.receipts import mtn
@@ -17,6 +19,7 @@ from tests.fakes.waiting import until
 
 FIRST = mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001").pdus[0]
 OTHER = mtn(900, "KOFI ANTWI BADU", 90_900, "food", "93214500002").pdus[0]
+THIRD = mtn(700, "KOFI ANTWI BADU", 91_600, "food", "93214500003").pdus[0]
 OTHER_ICCID = "8923301000000000999"
 
 
@@ -121,3 +124,34 @@ async def test_on_a_damaged_shop_messages_stay_on_their_sim_until_it_is_sound(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert await shop.values("SELECT slot FROM sms_parts") == [1]
+
+
+@pytest.mark.parametrize("times", [1, float("inf")])
+async def test_part_that_cannot_be_stored_by_a_bug_is_set_aside_and_the_others_are_stored(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch, times: float
+) -> None:
+    monkeypatch.setattr(modems, "STORE_RETRY_S", 0.01)
+    left = [times]
+    real = handover.store_parts
+
+    async def store(env: Any, log: Any, source: Any, parts: Sequence[Any]) -> Any:
+        if left[0] > 0 and any(part.pdu == FIRST for part in parts):
+            left[0] -= 1
+            raise RuntimeError("a bug")
+        return await real(env, log, source, parts)
+
+    monkeypatch.setattr(modems, "store_parts", store)
+    loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
+    link: Any = Listening()
+    loop._heard([identified(ICCID), read(1, FIRST), read(2, OTHER)])
+    task = asyncio.create_task(loop._store(link, link))
+    stored = [1, 2] if times == 1 else [2]
+    await until(lambda: [part.index for part in link.parts] == stored)
+    assert await shop.values("SELECT slot FROM sms_parts ORDER BY slot") == stored
+    # The phone still has the one that was set aside, and shows it again at each look.
+    loop._heard([read(1, FIRST), read(3, THIRD)])
+    await until(lambda: 3 in [part.index for part in link.parts])
+    problems = [fault.text for fault in shop.env.faults.all()]
+    assert ["slot 1 of SM" in one for one in problems] == ([] if times == 1 else [True])
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -64,7 +64,7 @@ async def get(call: Call) -> Reply:
         now,
         times.doubt is not None,
         times.witness,
-        tuple(fault.cause for fault in call.env.faults.all()),
+        tuple(dict.fromkeys(fault.cause for fault in call.env.faults.all())),
         database_bytes=await inspect.database_bytes(call.env.store),
         **await asyncio.to_thread(_on_disk, call.env),
     )

@@ -13,6 +13,9 @@ from daemon.wire import FaultCause
 NOTICE_AFTER_US: Final = MINUTE_US
 """A fault gives a notice after this time; most end earlier by themselves, such as another program's lock."""
 NOTICE_AGAIN_US: Final = 4 * HOUR_US
+ASIDE_MAX: Final = 50
+"""Items set aside that are named; others are only counted in the log."""
+REPORT: Final = "momo doctor --bundle momo-doctor.tar.gz"
 
 
 class Fault(Struct):
@@ -33,17 +36,57 @@ class Fault(Struct):
     next_step: str
     since: int
     told_at: int | None = None
+    count: int = 1
 
 
 class Faults:
-    """The present faults, one for each cause."""
+    """The present faults: one for each cause, for each loop that fails, and for each item that was set aside."""
 
     def __init__(self) -> None:
         self._present: dict[FaultCause, Fault] = {}
+        self._loops: dict[tuple[str, str], Fault] = {}
+        """By loop and item; the item is empty for the loop itself."""
+        self._over: list[Fault] = []
 
     def all(self) -> list[Fault]:
-        """Return the present faults, the oldest first."""
-        return list(self._present.values())
+        """Return the present faults, those of the machine first."""
+        return [*self._present.values(), *self._loops.values()]
+
+    def loop_failed(self, loop: str, why: str, new_id: str, now_us: int) -> int:
+        """Note that a loop ended by a bug; return how often it did so since it last worked."""
+        fault = self._loops.setdefault(
+            (loop, ""), Fault(new_id, FaultCause.LOOP_FAILS, "", REPORT, now_us, count=0)
+        )
+        fault.count += 1
+        times = "" if fault.count == 1 else f" {fault.count} times"
+        fault.text = (
+            f"A part of momo ({loop}) failed{times} by an error in momo and is started again: {why}. "
+            "The other parts work."
+        )
+        return fault.count
+
+    def is_failing(self, loop: str) -> bool:
+        """Return whether a loop has failed since it last worked."""
+        return (loop, "") in self._loops
+
+    def loop_works(self, loop: str) -> bool:
+        """Note that a loop has done its work; return whether it had failed before."""
+        fault = self._loops.pop((loop, ""), None) if self._loops else None
+        if fault is None:
+            return False
+        self._over.append(fault)
+        return True
+
+    def set_aside(self, loop: str, item: str, why: str, new_id: str, now_us: int) -> bool:
+        """Note an item on which a loop fails again and again, and which it leaves out; False if that is known."""
+        if (loop, item) in self._loops or len(self._loops) >= ASIDE_MAX:
+            return False
+        text = (
+            f"A part of momo ({loop}) fails on {item} by an error in momo, and has set it aside: {why}. "
+            "It is not lost, and is tried again when momo starts."
+        )
+        self._loops[loop, item] = Fault(new_id, FaultCause.LOOP_FAILS, text, REPORT, now_us)
+        return True
 
     def see(
         self, found: Mapping[FaultCause, tuple[str, str]], new_id: str, now_us: int
@@ -52,7 +95,8 @@ class Faults:
 
         `found` has the sentence and the next step of each cause.
         """
-        ended = [self._present.pop(cause) for cause in list(self._present) if cause not in found]
+        ended, self._over = self._over, []
+        ended += [self._present.pop(cause) for cause in list(self._present) if cause not in found]
         began = []
         for cause, (text, next_step) in found.items():
             fault = self._present.get(cause)
@@ -66,7 +110,7 @@ class Faults:
         """Return the faults about which the owner gets a notice now, and note that it was given."""
         due = [
             fault
-            for fault in self._present.values()
+            for fault in self.all()
             if (
                 now_us - fault.since >= NOTICE_AFTER_US
                 if fault.told_at is None
@@ -98,7 +142,7 @@ def as_notice(fault: Fault) -> NoticeRow:
         urgent=True,
         text=fault.text,
         next=fault.next_step,
-        count=1,
+        count=fault.count,
         told=int(fault.told_at is not None),
         first_at=fault.since,
         last_at=fault.since,

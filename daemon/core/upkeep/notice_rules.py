@@ -15,6 +15,7 @@ from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import Event, NoticeRow
 from daemon.core.payments import reviews
 from daemon.core.upkeep.disk_space import FULL_BYTES, LOW_BYTES, TIGHT_BYTES, SpaceStep
+from daemon.core.upkeep.faults import REPORT
 from daemon.core.upkeep.self_check import CAUSE
 from daemon.core.webhooks import diagnosis
 from daemon.core.webhooks.delivery import AUTO_PAUSE_AT
@@ -386,6 +387,22 @@ RULES: Final[Mapping[str, Rule]] = {
         cause=SETTINGS_CAUSE,
     ),
     "settings.mended": Rule("The settings can be used again.", cause=SETTINGS_CAUSE, ends=True),
+    "loop.failed": Rule(
+        lambda facts: (
+            f"A part of momo ({facts.get('loop')}) failed by an error in momo: {facts.get('why')}. It is started again "
+            "by itself, and the other parts work."
+        ),
+        urgent=True,
+        next=REPORT,
+        about=("loop",),
+        cause="loop.failed",
+    ),
+    "loop.works": Rule(
+        lambda facts: f"The part of momo that had failed ({facts.get('loop')}) works again.",
+        about=("loop",),
+        cause="loop.failed",
+        ends=True,
+    ),
     "password.changed": Rule("The owner's password was changed."),
     **{
         f"notice.{kind}": Rule(

@@ -247,6 +247,16 @@ class OwnerSms:
             raise NotSent("no line can send an SMS now, or its limits are reached")
 
 
+async def record_loop(env: Env, kind: str, data: dict[str, Any]) -> None:
+    """Record in the journal that a loop of the daemon failed by a bug, or works again.
+
+    Raises:
+        Unavailable: Nothing was written.
+    """
+    now = env.clock.now_us()
+    await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=data))
+
+
 async def record_outage(env: Env) -> None:
     """Record an outage: for a long time neither a receiver nor another known host was reached."""
     await _journal(env, "link.lost")

@@ -18,6 +18,7 @@ from daemon.env import Env
 from daemon.flows.branches import join, outbound, sync
 from daemon.flows.branches.outbound import Outgoing
 from daemon.loops.branches.commands import HubCommands
+from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
@@ -71,7 +72,9 @@ class HubLinkLoop:
                 with contextlib.suppress(Unavailable):  # the next start tries the rest
                     await sync.try_again(self._env, VERSION)
             while True:
-                await self._wait(await self._turn())
+                rest_s = await self._turn()
+                await note_work(self._env, self._log, WORKER)
+                await self._wait(rest_s)
         finally:
             for end in ends:
                 end()

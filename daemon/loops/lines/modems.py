@@ -18,6 +18,7 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.lines.modems import note_modem
+from daemon.loops.keep_running import note_failure, note_work, set_aside
 from daemon.loops.lines.unlock_sim import SimUnlocker
 from daemon.loops.sources.handover import STORE_RETRY_S, store_identity, store_parts
 from daemon.loops.texts import TextLoop
@@ -143,9 +144,14 @@ class PortLoop:
         self.state = PhoneState(path, simulated=simulated is not None)
         self._simulated = simulated
         self._path = path
-        self._worker = f"modem {path}"
+        self.worker = f"modem {path}"
         self._source: Source | None = None
         self._texting = TextLoop(env, log, self._sends_from)
+        self._singly = 0
+        """So many parts are stored one by one, because storing them together has failed by a bug."""
+        self._failing = set[str]()
+        """The parts on which storing failed once by a bug. At the second time they are set aside: they stay on the phone."""
+        self._aside = set[str]()
         self._queue: list[
             session_events.StoredPart
             | session_events.Identified
@@ -180,6 +186,7 @@ class PortLoop:
             try:
                 served = await self._serve()
                 failures = 0 if served else failures + 1
+                await note_work(self._env, self._log, self.worker)
                 if self.state.state == "resuming":
                     continue
             except PortError as error:
@@ -187,6 +194,10 @@ class PortLoop:
                 if self.state.detail != error.message:
                     self._log.warning("modem.port", port=self._path, why=error.message)
                 self._say("unreachable", error.message, error.next_step)
+                await note_work(self._env, self._log, self.worker)
+            except Exception:
+                self._say("recovering", "an error in momo stopped its reader, which starts again")
+                raise
             if await self._pause(self._delay_s(failures), node):
                 failures = 0
 
@@ -241,7 +252,9 @@ class PortLoop:
         self._hilink = ""
         self._source = None
         self.state.health = None
-        texting = self._texting = TextLoop(self._env, self._log, self._sends_from)
+        texting = self._texting = TextLoop(
+            self._env, self._log, self._sends_from, f"texts {self._path}"
+        )
         link = Link(port, session, clock=self._env.clock.monotonic, on_events=self._heard)
         self._link, self._session = link, session
         storing = asyncio.create_task(self._store(link, session))
@@ -270,7 +283,7 @@ class PortLoop:
             return ready
         finally:
             self._link = self._session = None
-            self._env.heartbeats.rest(self._worker)
+            self._env.heartbeats.rest(self.worker)
             for task in (storing, closing, unlocking):
                 task.cancel()
             link.close()
@@ -337,10 +350,8 @@ class PortLoop:
         return self._source if self.state.state in SERVING and self._simulated is None else None
 
     def _say_ready(self) -> None:
-        if self._unusable:
-            self._unusable = ""
-            self._queue.append(session_events.Ready())
-            self._queued.set()
+        self._queue.append(session_events.Ready())
+        self._queued.set()
         if not self._hilink:
             self._say("ready")
             self._log.info("modem.ready", port=self._path)
@@ -456,10 +467,15 @@ class PortLoop:
             await self._queued.wait()
             self._queued.clear()
             while self._queue:
-                self._env.heartbeat(self._worker)
+                self._env.heartbeat(self.worker)
                 if not isinstance(first := self._queue[0], session_events.StoredPart):
                     if isinstance(first, session_events.Identified):
                         await self._identify(first)
+                    elif isinstance(first, session_events.Ready):
+                        await note_work(self._env, self._log, self.worker)
+                        if self._unusable:
+                            self._unusable = ""
+                            await self._journal(first)
                     else:
                         await self._journal(first)
                     del self._queue[0]
@@ -469,8 +485,8 @@ class PortLoop:
                 if not await self._ingest(batch):
                     continue
                 del self._queue[: len(batch)]
-                link.stored(batch)
-            self._env.heartbeats.rest(self._worker)
+                link.stored([part for part in batch if part.pdu not in self._aside])
+            self._env.heartbeats.rest(self.worker)
 
     async def _linger(self, session: Session) -> None:
         """Wait a moment for announced parts, so that they share a commit with the queued ones."""
@@ -483,7 +499,7 @@ class PortLoop:
     def _next_batch(self) -> list[session_events.StoredPart]:
         """Return the parts at the head of the queue, all from one SIM."""
         batch: list[session_events.StoredPart] = []
-        for waiting in self._queue[:BATCH_MAX]:
+        for waiting in self._queue[: 1 if self._singly else BATCH_MAX]:
             if not isinstance(waiting, session_events.StoredPart):
                 break
             batch.append(waiting)
@@ -494,7 +510,11 @@ class PortLoop:
         assert self._source is not None, (
             "the session says who the phone is before it hands out parts"
         )
-        parts = [ReadPart(part.storage, part.index, part.tpdu_length, part.pdu) for part in batch]
+        parts = [
+            ReadPart(part.storage, part.index, part.tpdu_length, part.pdu)
+            for part in batch
+            if part.pdu not in self._aside
+        ]
         try:
             await store_parts(self._env, self._log, self._source, parts)
         except Unavailable as error:
@@ -503,11 +523,35 @@ class PortLoop:
             self._say("not_storing", error.why)
             await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
             return False
+        except Exception as error:  # noqa: BLE001 -- told and counted; the other parts must be stored
+            return await self._store_failed(batch, error)
+        self._singly = max(0, self._singly - len(batch))
+        await note_work(self._env, self._log, self.worker)
         self._live_step()
         if self.state.state == "not_storing":
             self._say("ready")
         if self._simulated is not None:
             self._simulated.taken([part.pdu for part in batch])
+        return True
+
+    async def _store_failed(
+        self, batch: Sequence[session_events.StoredPart], error: Exception
+    ) -> bool:
+        """Find the part on which storing fails by a bug; return whether that one was set aside."""
+        if len(batch) > 1:
+            self._singly = len(batch)
+            return False
+        [part] = batch
+        if part.pdu not in self._failing:
+            self._failing.add(part.pdu)
+            await note_failure(self._env, self._log, self.worker, error)
+            await asyncio.sleep(STORE_RETRY_S)
+            return False
+        self._singly = max(0, self._singly - 1)
+        self._aside.add(part.pdu)
+        item = f"the message in slot {part.index} of {part.storage}"
+        await set_aside(self._env, self._log, self.worker, item, error)
+        await note_work(self._env, self._log, self.worker)
         return True
 
     async def _identify(self, identity: session_events.Identified) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
+from daemon.loops.keep_running import keep_running, note_work
 from daemon.loops.lines.modems import PhoneState, PortLoop, Simulated
 from daemon.modem.discovery import find_ports, reject_port
 from daemon.modem.port import Port, open_port
@@ -14,7 +16,7 @@ from daemon.runtime.system import Clock
 
 SCAN_S: Final = 1.0
 """Listing the device folders each second costs 0.03 % of a core and needs no inotify."""
-WORKER: Final = "ports"
+SEARCH: Final = "ports"
 
 GONE: Final = frozenset({"gone", "unreachable"})
 """States in which a port is not held open."""
@@ -42,6 +44,8 @@ class SleepWatch:
 
 class Ports:
     """Runs one `PortLoop` per port, each in its own task."""
+
+    worker = "modems"
 
     def __init__(  # noqa: PLR0913 -- arguments that tests replace
         self,
@@ -81,23 +85,33 @@ class Ports:
         return any(answers)
 
     async def run(self) -> None:
-        """Serve ports until cancelled; an unexpected exception in one ends all, so that it is noticed."""
-        watch = SleepWatch(self._env.clock)
+        """Serve ports until cancelled; a port that fails by a bug is opened again, and ends no other one.
+
+        Raises:
+            ExceptionGroup: The database cannot be used.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 for path in (*self._named, *self._simulated):
                     self._start(group, path)
-                while True:
-                    self._env.heartbeat(WORKER, SCAN_S)
-                    if slept := watch.slept_s():
-                        self._log.info("modem.resume", slept_s=round(slept))
-                        for loop in self._loops.values():
-                            loop.reopen()
-                    if not self._named:
-                        self._look(group)
-                    await asyncio.sleep(SCAN_S)
+                # Apart from this task, so that a fault of the search closes no port.
+                search = partial(self._search, group)
+                await keep_running(self._env, self._log, SEARCH, search)
         finally:
             self._tasks.clear()
+
+    async def _search(self, group: asyncio.TaskGroup) -> None:
+        watch = SleepWatch(self._env.clock)
+        while True:
+            self._env.heartbeat(SEARCH, SCAN_S)
+            if slept := watch.slept_s():
+                self._log.info("modem.resume", slept_s=round(slept))
+                for loop in self._loops.values():
+                    loop.reopen()
+            if not self._named:
+                self._look(group)
+            await note_work(self._env, self._log, SEARCH)
+            await asyncio.sleep(SCAN_S)
 
     def _look(self, group: asyncio.TaskGroup) -> None:
         """Start new ports and drop missing ones; an open port is dropped after it has closed by itself.
@@ -122,4 +136,5 @@ class Ports:
             self._env, path, self._log, self._opener, self._reported_hung, self._simulated.get(path)
         )
         self._loops[path] = loop
-        self._tasks[path] = group.create_task(loop.run(), name=f"modem {path}")
+        running = keep_running(self._env, self._log, loop.worker, loop.run)
+        self._tasks[path] = group.create_task(running, name=loop.worker)

@@ -9,16 +9,20 @@ from daemon.core.errors import Unavailable
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
 from daemon.flows.lines import signals
+from daemon.loops.keep_running import note_work
+from daemon.runtime.log import Log
 
+WORKER: Final = "signals"
 EVERY_S: Final = 60.0
 
 
-async def note_signals(env: Env, phones: Callable[[], Sequence[ModemHealth]]) -> None:
+async def note_signals(env: Env, phones: Callable[[], Sequence[ModemHealth]], log: Log) -> None:
     """Run until cancelled."""
     while True:
         note_once(env, phones())
         with suppress(Unavailable):  # the database's own loops report it
             await signals.keep(env)
+        await note_work(env, log, WORKER)
         await asyncio.sleep(EVERY_S)
 
 

@@ -5,19 +5,28 @@ through `handover.Handover`. No other module of the daemon depends on the kind o
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
 from daemon.env import Env
 from daemon.flows.lines.receiving import Watch
+from daemon.loops.keep_running import keep_running
+from daemon.loops.receiving import WORKER as RECEIVING
 from daemon.loops.receiving import watch_receiving
 from daemon.runtime.log import Log
 
 
 class RunningSource(Protocol):
-    """One source. It delays no other one: its blocking calls are in threads and have time limits."""
+    """One source. It delays no other one: its blocking calls are in threads and have time limits.
+
+    Attributes:
+        worker: Its name among the loops of the daemon.
+    """
+
+    worker: str
 
     def conditions(self) -> Sequence[ModemHealth]:
         """Return the state of each of its phones, for display."""
@@ -26,7 +35,7 @@ class RunningSource(Protocol):
         """Refresh the health of a phone; False if it is not of this source, or does not answer."""
 
     async def run(self) -> None:
-        """Read messages until cancelled. An exception means a bug and ends the daemon; faults of the phone do not."""
+        """Read messages until cancelled. An exception means a bug: it is run again after a pause."""
 
 
 class Sources:
@@ -52,11 +61,17 @@ class Sources:
         return any([await source.inspect(device_id) for source in self._sources])
 
     async def run(self) -> None:
-        """Run the sources until cancelled; an unexpected exception in one ends all, so that it is noticed."""
+        """Run the sources until cancelled; one that fails by a bug is started again and ends no other one.
+
+        Raises:
+            ExceptionGroup: The database cannot be used.
+        """
+        env, log = self._env, self._log
+        looking = partial(watch_receiving, env, log, self.conditions, self.receiving)
+        loops: dict[str, Callable[[], Awaitable[None]]] = {
+            RECEIVING: looking,
+            **{one.worker: one.run for one in self._sources},
+        }
         async with asyncio.TaskGroup() as group:
-            group.create_task(
-                watch_receiving(self._env, self._log, self.conditions, self.receiving),
-                name="receiving",
-            )
-            for source in self._sources:
-                group.create_task(source.run(), name=type(source).__name__)
+            for name, run in loops.items():
+                group.create_task(keep_running(env, log, name, run), name=name)

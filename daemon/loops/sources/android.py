@@ -31,6 +31,7 @@ from daemon.core.messages.android import (
 from daemon.env import Env
 from daemon.flows.lines import android_sources
 from daemon.flows.lines.source_passwords import source_password
+from daemon.loops.keep_running import note_work
 from daemon.loops.sources.handover import Handover
 from daemon.runtime.config import NO_SIM, SourceSettings
 from daemon.runtime.log import Log
@@ -68,7 +69,7 @@ class AndroidSource:
         self._env = env
         self._log = log
         self._settings = settings
-        self._worker = f"source {settings.name}"
+        self.worker = f"source {settings.name}"
         self._slots = {
             slot: Handover(env, log, settings, self._port(slot))
             for slot, network in enumerate(settings.networks)
@@ -113,16 +114,17 @@ class AndroidSource:
         try:
             await self._begin()
             while True:
-                self._env.heartbeat(self._worker, LOOK_S_MAX)
+                self._env.heartbeat(self.worker, LOOK_S_MAX)
                 await self._look()
-                self._env.heartbeat(self._worker, LOOK_S)
+                await note_work(self._env, self._log, self.worker)
+                self._env.heartbeat(self.worker, LOOK_S)
                 self._wake.clear()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_S):
                         await self._wake.wait()
         finally:
             self._sources.clear()
-            self._env.heartbeats.rest(self._worker)
+            self._env.heartbeats.rest(self.worker)
             for each in self._slots.values():
                 await each.gone()
 
@@ -198,7 +200,7 @@ class AndroidSource:
 
     async def _begin(self) -> None:
         """Read the stored state, and record the phone."""
-        self._env.heartbeat(self._worker, LOOK_S_MAX)
+        self._env.heartbeat(self.worker, LOOK_S_MAX)
         while True:
             try:
                 known = await self._env.store.read(lambda tx: sources.get(tx, self.name))
@@ -291,7 +293,7 @@ class AndroidSource:
             password = await source_password(self._env, self.name)
             while begin < now:
                 end = min(begin + DAY_US, now)
-                self._env.heartbeat(self._worker, LOOK_S_MAX)
+                self._env.heartbeat(self.worker, LOOK_S_MAX)
                 await post_again(
                     self._settings.phone_url, self._settings.user, password, begin, end
                 )

@@ -16,6 +16,7 @@ from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
 from daemon.flows.lines.source_passwords import source_password
+from daemon.loops.keep_running import note_work, set_aside
 from daemon.loops.sources.handover import Handover
 from daemon.modem.hilink import (
     Fault,
@@ -62,7 +63,7 @@ class HiLinkSource:
         self._log = log
         self._settings = settings
         self._handover = Handover(env, log, settings, settings.url)
-        self._worker = f"source {settings.name}"
+        self.worker = f"source {settings.name}"
         self._stick = Stick(
             settings.url,
             user=settings.user,
@@ -73,6 +74,8 @@ class HiLinkSource:
         self._source: Source | None = None
         self._identity: StickIdentity | None = None
         self._durable = set[StickMessage]()
+        self._aside = set[StickMessage]()
+        """Messages on which storing fails by a bug; they stay on the stick."""
         self._kept = set[StickMessage]()
         """Messages that the stick refuses to delete."""
         self._progress = False
@@ -105,14 +108,22 @@ class HiLinkSource:
             while True:
                 try:
                     await self._cycle()
+                    await note_work(self._env, self._log, self.worker)
                     failures, self._progress = 0, False
                     await self._pause(self._settings.poll_s)
                 except HiLinkError as error:
                     failures = 1 if self._progress else failures + 1
                     self._progress = False
+                    await note_work(self._env, self._log, self.worker)
                     await self._failed(error, failures)
+        except Exception:
+            self._source = None
+            self._handover.say(
+                "recovering", "an error in momo stopped its reader, which starts again"
+            )
+            raise
         finally:
-            self._env.heartbeats.rest(self._worker)
+            self._env.heartbeats.rest(self.worker)
             await self._handover.gone()
 
     async def _cycle(self) -> None:
@@ -125,10 +136,10 @@ class HiLinkSource:
         self._beat()
         assert self._source is not None, "it was identified"
         listed = await self._stick.messages()
-        stored = await self._store(
-            self._source, [one for one in listed if one not in self._durable]
-        )
+        known = self._durable | self._aside
+        stored = await self._store(self._source, [one for one in listed if one not in known])
         self._durable.intersection_update(listed)
+        self._aside.intersection_update(listed)
         if self._env.config.modems.delete and self._durable:
             # A message stored just now is compared with the stick once more before it is deleted.
             await self._delete(await self._stick.messages() if stored else listed)
@@ -137,23 +148,38 @@ class HiLinkSource:
         """Store messages; return whether there were any."""
         for start in range(0, len(found), BATCH_MAX):
             batch = found[start : start + BATCH_MAX]
-            parts = [
-                part
-                for one in batch
-                for part in text_parts(
-                    one.sender,
-                    one.text,
-                    self._sent_at(one.date),
-                    storage=one.box,
-                    slot=one.index or 0,
-                )
-            ]
-            while not await self._handover.store(source, parts):
-                self._beat()
-            self._durable.update(batch)
-            self._progress = True
-            self._beat()
+            try:
+                await self._store_batch(source, batch)
+            except Exception:  # noqa: BLE001 -- each is tried alone, and told if it is the cause
+                for one in batch:
+                    await self._store_alone(source, one)
         return bool(found)
+
+    async def _store_alone(self, source: Source, one: StickMessage) -> None:
+        try:
+            await self._store_batch(source, [one])
+        except Exception as error:  # noqa: BLE001 -- told and counted; the other messages must be stored
+            self._aside.add(one)
+            item = f"message {one.index} on the stick"
+            await set_aside(self._env, self._log, self.worker, item, error)
+
+    async def _store_batch(self, source: Source, batch: list[StickMessage]) -> None:
+        parts = [
+            part
+            for one in batch
+            for part in text_parts(
+                one.sender,
+                one.text,
+                self._sent_at(one.date),
+                storage=one.box,
+                slot=one.index or 0,
+            )
+        ]
+        while not await self._handover.store(source, parts):
+            self._beat()
+        self._durable.update(batch)
+        self._progress = True
+        self._beat()
 
     async def _delete(self, listed: list[StickMessage]) -> None:
         for one in listed:
@@ -175,7 +201,7 @@ class HiLinkSource:
 
     def _beat(self) -> None:
         """Send a heartbeat before the next call, which may take its time limit."""
-        self._env.heartbeat(self._worker, self._stick.limit_s)
+        self._env.heartbeat(self.worker, self._stick.limit_s)
 
     def _sent_at(self, date: str) -> int | None:
         """Return a time of the stick, which has no zone, in microseconds; None if it is none.
@@ -253,7 +279,7 @@ class HiLinkSource:
 
     async def _pause(self, seconds: float) -> None:
         """Wait, at most until a request wakes the loop."""
-        self._env.heartbeat(self._worker, seconds)
+        self._env.heartbeat(self.worker, seconds)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()

@@ -1,0 +1,295 @@
+"""A fault by a bug in one loop of the daemon: the loop is started again, told and counted, and ends no other one.
+
+The daemon runs in this process, with every loop that it has. One of them raises, once and then at each try.
+"""
+
+import asyncio
+import contextlib
+import io
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from daemon import app, wire
+from daemon.api.http.listeners import Listeners
+from daemon.app import Daemon, RunOptions
+from daemon.core.upkeep.faults import Faults, fault_json
+from daemon.env import Env
+from daemon.flows.lines import receiving as receiving_flow
+from daemon.flows.upkeep import notices as notices_flow
+from daemon.flows.upkeep import self_check as self_check_flow
+from daemon.loops import (
+    certificate,
+    deliveries,
+    every_minute,
+    held_messages,
+    keep_awake,
+    keep_running,
+    message_journal,
+    notices,
+    own_wordings,
+    receiving,
+    self_check,
+    watchdog,
+    writer,
+)
+from daemon.loops import faults as fault_loop
+from daemon.loops.branches import link
+from daemon.loops.lines import modems, ports, signal
+from daemon.loops.sources import android, hilink
+from daemon.runtime.config import parse_config
+from daemon.runtime.log import Log
+from daemon.runtime.message_journal import MessageJournal
+from daemon.runtime.power import InhibitRefused, SleepInhibitor
+from daemon.runtime.system import SystemClock
+from daemon.store.engine import Store
+from tests.fakes.shop import FakeShop
+from tests.fakes.waiting import until
+
+PORT = "/dev/momo-test-modem"
+SETTINGS = """
+[[sources]]
+kind = "modem"
+[[sources]]
+name = "stick"
+kind = "hilink"
+url = "http://127.0.0.1:9"
+poll_s = 0.5
+[[sources]]
+name = "phone"
+kind = "android"
+networks = ["mtn"]
+[power]
+keep_awake = "always"
+[backup]
+messages_to = "{second}"
+[http]
+tls_cert = "{home}/server.pem"
+"""
+LOOPS: dict[str, tuple[Any, str]] = {
+    "deliver": (deliveries.DeliverLoop, "_turn"),
+    "message journal": (MessageJournal, "copy_to_second"),
+    "sweep": (every_minute, "_look_at_machine"),
+    "held": (held_messages, "assemble_parts"),
+    "hub": (link.HubLinkLoop, "_turn"),
+    "notices": (notices_flow, "gather"),
+    "sources": (app, "recover_messages"),
+    "receiving": (receiving_flow, "watch"),
+    "ports": (ports.SleepWatch, "slept_s"),
+    f"modem {PORT}": (modems.PortLoop, "_serve"),
+    "source stick": (hilink.HiLinkSource, "_cycle"),
+    "source phone": (android.AndroidSource, "_look"),
+    "watchdog": (watchdog.Watchdog, "look"),
+    "faults": (fault_loop.FaultLoop, "look"),
+    "self check": (self_check_flow, "watch"),
+    "awake": (keep_awake.KeepAwakeLoop, "look"),
+    "signals": (signal, "note_once"),
+    "certificate": (certificate.CertificateLoop, "look"),
+    "templates": (own_wordings, "_look"),
+}
+"""Each loop, and what it calls in each of its turns."""
+PAUSES = (
+    (every_minute, "EXPIRE_EVERY_S"),
+    (held_messages, "EVERY_S"),
+    (message_journal, "COPY_EVERY_S"),
+    (notices, "DIGEST_EVERY_S"),
+    (notices, "SETTLE_S"),
+    (receiving, "LOOK_S"),
+    (ports, "SCAN_S"),
+    (android, "LOOK_S"),
+    (watchdog, "CHECK_S"),
+    (fault_loop, "LOOK_S"),
+    (self_check, "EVERY_S"),
+    (keep_awake, "CHECK_S"),
+    (signal, "EVERY_S"),
+    (certificate, "LOOK_S"),
+    (own_wordings, "LOOK_S"),
+    (deliveries, "REREAD_S"),
+    (link, "REST_S"),
+)
+SHORT_S = 0.05
+
+
+class Bug(Exception):
+    """An error that no loop expects."""
+
+
+class Turns(Faults):
+    """Counts the turns of each loop that were done."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = Counter[str]()
+
+    def loop_works(self, loop: str) -> bool:
+        self.done[loop] += 1
+        return super().loop_works(loop)
+
+
+class Running:
+    """A daemon with all its loops."""
+
+    def __init__(self, env: Env, turns: Turns, log: io.StringIO, task: "asyncio.Task[int]") -> None:
+        self.env = env
+        self.turns = turns
+        self.log = log
+        self.task = task
+
+    def problems(self) -> list[str]:
+        return [str(fault_json(fault)["text"]) for fault in self.env.faults.all()]
+
+    async def all_turn(self, *but: str) -> None:
+        """Wait until every loop has done two more turns."""
+        before = self.turns.done.copy()
+        loops = set(LOOPS).difference(but, {"sources"})  # which reads the journal once
+        await until(
+            lambda: (
+                self.task.done() or all(self.turns.done[one] >= before[one] + 2 for one in loops)
+            )
+        )
+        assert not self.task.done(), self.task
+
+
+@pytest.fixture
+async def running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Callable[[], Awaitable[Running]]]:
+    async with contextlib.AsyncExitStack() as stack:
+        yield lambda: _start(tmp_path, monkeypatch, stack)
+
+
+async def _start(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, stack: contextlib.AsyncExitStack
+) -> Running:
+    for module, name in PAUSES:
+        monkeypatch.setattr(module, name, SHORT_S)
+    monkeypatch.setattr(hilink, "BACK_OFF_S", (SHORT_S,))
+    monkeypatch.setattr(modems, "BACK_OFF_S", (SHORT_S,))
+    monkeypatch.setattr(keep_running, "BACK_OFF_S", (SHORT_S,))
+    monkeypatch.setattr(SleepInhibitor, "take", _refuse_to_inhibit)
+    (folder / "second").mkdir()
+    (folder / "server.pem").touch()
+    config = parse_config(SETTINGS.format(home=folder, second=folder / "second"))
+    shop = await FakeShop.make(folder, config, line=False)
+    await shop.env.store.write(
+        lambda tx: tx.run(
+            "INSERT INTO shop (id, name, timezone, account_key, role, created_at) "
+            "VALUES (1, 'Shop', 'Africa/Accra', 'ab', 'alone', 1)"
+        )
+    )
+    shop.env.store.close()
+    turns, log = Turns(), io.StringIO()
+    env = replace(
+        shop.env,
+        store=Store(shop.env.store.path),
+        clock=SystemClock(),
+        faults=turns,
+        own_wordings=app._own_wordings(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")),
+    )
+    places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
+    listeners = Listeners(socket_path=places.socket, http=None)
+    await listeners.bind()
+    daemon = Daemon(env, RunOptions(modems=(PORT,)), places, listeners, Log(log))
+    task = asyncio.create_task(daemon.run())
+
+    async def stop() -> None:
+        daemon._stopping.set()
+        await asyncio.wait([task])
+        env.store.close()
+
+    stack.push_async_callback(stop)
+    return Running(env, turns, log, task)
+
+
+async def _refuse_to_inhibit(_hold: object) -> tuple[Any, str]:
+    raise InhibitRefused("not here")
+
+
+def let_fail(monkeypatch: pytest.MonkeyPatch, loop: str, times: float) -> Callable[[], None]:
+    """Let a loop raise so many times; return what ends it."""
+    owner, name = LOOPS[loop]
+    real = getattr(owner, name)
+    left = [times]
+
+    def fail(*arguments: Any, **named: Any) -> Any:
+        if left[0] > 0:
+            left[0] -= 1
+            raise Bug("of 'Ama Mensah'")
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, fail)
+
+    def end() -> None:
+        left[0] = 0
+
+    return end
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+async def test_loop_that_fails_is_started_again_and_ends_no_other_one(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch, loop: str
+) -> None:
+    if loop == "sources":  # it fails while the journal is read, at the start
+        let_fail(monkeypatch, loop, 1)
+    ran = await running()
+    await ran.all_turn()
+    if loop != "sources":
+        let_fail(monkeypatch, loop, 1)
+    await until(lambda: "daemon.works_again" in ran.log.getvalue() or loop == "templates")
+    await ran.all_turn()
+    assert not any(loop in one for one in ran.problems())
+    assert ran.log.getvalue().count("daemon.fault") == 1
+    assert "Ama" not in ran.log.getvalue()
+    told = await ran.env.store.read(
+        lambda reader: reader.all("SELECT data FROM events WHERE type = 'loop.failed'")
+    )
+    assert [loop in row[0] for row in told] == [True]
+
+
+@pytest.mark.parametrize("loop", [one for one in LOOPS if one != "sources"])
+async def test_loop_that_always_fails_is_named_counted_and_works_when_the_cause_is_gone(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch, loop: str
+) -> None:
+    end = let_fail(monkeypatch, loop, float("inf"))
+    ran = await running()
+    await until(lambda: any(loop in one and " 5 times" in one for one in ran.problems()))
+    await ran.all_turn(loop)
+    end()
+    await ran.all_turn()
+    assert not any(loop in one for one in ran.problems())
+
+
+async def test_message_journal_that_always_fails_is_set_aside_and_the_phones_are_read(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_fail(monkeypatch, "sources", float("inf"))
+    ran = await running()
+    await ran.all_turn()
+    [problem] = ran.problems()
+    assert "has set it aside" in problem
+    assert "message journal" in problem
+
+
+async def test_end_of_the_writing_thread_ends_the_daemon(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "THREAD_LOOK_S", SHORT_S)
+    monkeypatch.setattr(threading, "excepthook", lambda _died: None)
+    ran = await running()
+    await ran.all_turn()
+
+    def die(*_: Any) -> None:
+        raise Bug
+
+    monkeypatch.setattr(ran.env.store, "_commit", die)
+    with pytest.raises(RuntimeError, match="thread that writes"):
+        await asyncio.wait_for(asyncio.shield(ran.task), 30)
+
+
+def test_loop_that_fails_is_tried_again_within_half_a_minute() -> None:
+    assert keep_running.BACK_OFF_S[-1] < 30
