@@ -42,7 +42,7 @@ from daemon.loops import faults as fault_loop
 from daemon.loops.branches import link
 from daemon.loops.lines import modems, ports, signal
 from daemon.loops.sources import android, hilink
-from daemon.runtime.config import parse_config
+from daemon.runtime.config_file import parse_config
 from daemon.runtime.log import Log
 from daemon.runtime.message_journal import MessageJournal
 from daemon.runtime.power import InhibitRefused, SleepInhibitor
