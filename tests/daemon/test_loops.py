@@ -32,10 +32,10 @@ from daemon.loops import (
     keep_running,
     message_journal,
     notices,
-    own_wordings,
     receiving,
     self_check,
     watchdog,
+    watched_files,
     writer,
 )
 from daemon.loops import faults as fault_loop
@@ -90,7 +90,7 @@ LOOPS: dict[str, tuple[Any, str]] = {
     "awake": (keep_awake.KeepAwakeLoop, "look"),
     "signals": (signal, "note_once"),
     "certificate": (certificate.CertificateLoop, "look"),
-    "templates": (own_wordings, "_look"),
+    "files": (watched_files.WatchedFiles, "_look"),
 }
 """Each loop, and what it calls in each of its turns."""
 PAUSES = (
@@ -108,7 +108,7 @@ PAUSES = (
     (keep_awake, "CHECK_S"),
     (signal, "EVERY_S"),
     (certificate, "LOOK_S"),
-    (own_wordings, "LOOK_S"),
+    (watched_files, "LOOK_S"),
     (deliveries, "REREAD_S"),
     (link, "REST_S"),
 )
@@ -240,7 +240,7 @@ async def test_loop_that_fails_is_started_again_and_ends_no_other_one(
     await ran.all_turn()
     if loop != "sources":
         let_fail(monkeypatch, loop, 1)
-    await until(lambda: "daemon.works_again" in ran.log.getvalue() or loop == "templates")
+    await until(lambda: "daemon.works_again" in ran.log.getvalue())
     await ran.all_turn()
     assert not any(loop in one for one in ran.problems())
     assert ran.log.getvalue().count("daemon.fault") == 1
