@@ -31,10 +31,10 @@ from typing import Any
 
 from _figures import Row, median, progress, report, spread, until
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.pty import PhonePort
 from tests.fakes.real_shop import ROOT, RealShop
 from tests.fakes.receipts import mtn_receipts
+from tests.phones.phone import Phone
+from tests.phones.pty import PhonePort
 
 INSTANT = 1_000
 """Receipts on the phone without delay."""

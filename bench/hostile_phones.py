@@ -25,10 +25,10 @@ from path import NO_LIMIT, NUMBER, SETTLE_S, WARM_UP, Daemon
 
 from daemon import wire
 from daemon.core import ids
-from daemon.emulator.sim import Identity
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import RealShop
+from tests.phones.sim import Identity
 
 GOAL_RATIO = 1.2
 STORM_MS = 2

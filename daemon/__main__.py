@@ -35,7 +35,6 @@ COMMANDS: Final = {
 }
 """Command -> its module."""
 Add: TypeAlias = Callable[..., argparse.ArgumentParser]
-DEMO_PHONES = ("generic", "huawei", "zte", "sim800", "quectel", "wavecom")
 """Makes of modems that the daemon can read; HiLink sticks are not among them."""
 
 
@@ -93,8 +92,6 @@ def _add_daemon_commands(add: Add) -> None:
     )
     demo = add("demo", help="play one payment from SMS to webhook")
     demo.add_argument("--keep", action="store_true")
-    demo.add_argument("--phone", choices=DEMO_PHONES, default="generic")
-    demo.add_argument("--fault", metavar="NAME", action="append", default=[])
     demo.add_argument("--picture", metavar="FILE.svg", default="")
     chain = add("demo-hub", help="play head office and two branches")
     chain.add_argument("--store", metavar="URL", default="", help="the hub's [store] url")

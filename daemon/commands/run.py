@@ -64,16 +64,15 @@ def demo_command(options: argparse.Namespace, _places: wire.Places) -> int:
     from rich.console import Console  # noqa: PLC0415 -- the daemon itself never needs it
 
     from daemon.demo.picture import picture  # noqa: PLC0415 -- the same
-    from daemon.demo.story import DemoOptions, run_demo  # noqa: PLC0415 -- the same
+    from daemon.demo.story import run_demo  # noqa: PLC0415 -- the same
 
     # SIGTERM ends the demo as Ctrl-C does, so that the clean-up runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if not options.picture:
-            demo = DemoOptions(options.keep, options.phone, tuple(options.fault))
-            return run_demo(demo, Console(highlight=False))
+            return run_demo(Console(highlight=False), keep=options.keep)
         console = Console(highlight=False, record=True, width=100, force_terminal=True)
-        code = run_demo(DemoOptions(), console)
+        code = run_demo(console)
         Path(options.picture).write_text(picture(console, "momo demo"), encoding="utf-8")
     except KeyboardInterrupt:
         return 130

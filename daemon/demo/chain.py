@@ -21,7 +21,7 @@ from daemon.core.messages import sandbox
 from daemon.demo.server import ServerFailed, ThrowAwayServer, is_installed
 from daemon.demo.shop import DemoError, Shop
 from daemon.demo.story import print_command
-from daemon.emulator.sim import Identity
+from daemon.emulator.phone import Identity
 from daemon.modem.codec.pdu_encode import encode_deliver
 from parsers.times import to_us
 
@@ -117,7 +117,7 @@ class _Play:
             "[trust]\nunconfirmed_limit = 1000\n", encoding="utf-8"
         )
         shop.set_up(name.title())
-        shop.start_phone("generic", ())
+        shop.start_phone()
         shop.start_daemon()
         phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
         number = f"02441245{60 + len(name)}" if name == "kumasi" else "0244124577"

@@ -60,12 +60,10 @@ class Shop:
             "setup", "--no-input", "--shop", name, "--password-file", str(password_file)
         )
 
-    def start_phone(self, make: str, faults: Sequence[str]) -> None:
+    def start_phone(self) -> None:
         """Start the emulated phone: a real pty that answers AT commands, with an MTN Ghana SIM."""
-        flags = [f"--link={self.phone_path}", f"--family={make}"]
-        flags += [f"--fault={name}" for name in faults]
         self._phone = subprocess.Popen(
-            _program("daemon.emulator", *flags),
+            _program("daemon.emulator", f"--link={self.phone_path}"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -77,7 +75,7 @@ class Shop:
         """Deliver an SMS to the phone, part by part."""
         assert self._phone is not None
         assert self._phone.stdin is not None
-        self._phone.stdin.write(json.dumps({"command": "deliver", "pdus": list(pdus)}) + "\n")
+        self._phone.stdin.write(json.dumps({"pdus": list(pdus)}) + "\n")
         self._phone.stdin.flush()
         answer = self._answer("the phone")
         if not answer.get("ok"):

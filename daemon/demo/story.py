@@ -8,14 +8,13 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
 from rich.console import Console
 from rich.panel import Panel
 
 from daemon.core.messages import sandbox
 from daemon.demo.receiver import Received, Receiver
 from daemon.demo.shop import DemoError, Shop
-from daemon.emulator.sim import Identity
+from daemon.emulator.phone import Identity
 from daemon.modem.codec.pdu_encode import encode_deliver
 from parsers.money import read_api_amount
 from parsers.times import to_us
@@ -31,32 +30,21 @@ WAIT_S: Final = 60.0
 """Two polls: a phone that does not announce messages is polled every 30 s."""
 
 
-class DemoOptions(Struct, frozen=True):
-    """The options of `momo demo`."""
-
-    keep: bool = False
-    """Keep the shop running after the demo."""
-    phone: str = "generic"
-    """The make of the emulated phone."""
-    faults: tuple[str, ...] = ()
-    """Faults of the emulated phone."""
-
-
-def run_demo(options: DemoOptions, console: Console) -> int:
-    """Run the demo; return the exit code."""
+def run_demo(console: Console, *, keep: bool = False) -> int:
+    """Run the demo; return the exit code. With `keep` the shop runs on after the demo."""
     folder = Path(tempfile.mkdtemp(prefix="momo-demo-"))
     try:
         with Shop(folder) as shop:
-            return _play(shop, folder, options, console)
+            return _play(shop, folder, console, keep=keep)
     except DemoError as error:
         console.print(f"[red]x[/red] {error}", highlight=False)
         return 1
     finally:
-        if not options.keep:
+        if not keep:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> int:
+def _play(shop: Shop, folder: Path, console: Console, *, keep: bool) -> int:
     console.print(
         Panel.fit(
             "[bold]A customer pays a shop by mobile money.[/bold]\n"
@@ -67,7 +55,7 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
     step = _Steps(console)
     receiver = Receiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a demo runs in real time
     try:
-        _open_shop(shop, receiver, options, step)
+        _open_shop(shop, receiver, step)
         transaction = _create_transaction(shop, step)
         received = _pay(shop, receiver, transaction["svc_code"], step)
         paid = shop.momo("tx", "show", transaction["reference"])["data"]
@@ -82,14 +70,14 @@ def _play(shop: Shop, folder: Path, options: DemoOptions, console: Console) -> i
         console.print(
             "[green]✓[/green] [bold]Paid, recorded, and sent to the shop's software.[/bold]"
         )
-        if options.keep:
+        if keep:
             _keep(shop, console, transaction["reference"])
         return 0
     finally:
         receiver.stop()
 
 
-def _open_shop(shop: Shop, receiver: Receiver, options: DemoOptions, step: "_Steps") -> None:
+def _open_shop(shop: Shop, receiver: Receiver, step: "_Steps") -> None:
     """Create the shop, start phone and daemon, and register the merchant number and the web server."""
     shop.write_config(receiver.ca_file)
     shop.set_up("Ama Provisions")
@@ -98,12 +86,8 @@ def _open_shop(shop: Shop, receiver: Receiver, options: DemoOptions, step: "_Ste
         "Ama Provisions, with its own database and keys",
         "momo setup --shop 'Ama Provisions'",
     )
-    shop.start_phone(options.phone, options.faults)
-    wrong = f", with {', '.join(options.faults)}" if options.faults else ""
-    step(
-        "A phone is plugged in",
-        f"an emulated USB modem ({options.phone}{wrong}) with an MTN Ghana SIM",
-    )
+    shop.start_phone()
+    step("A phone is plugged in", "an emulated USB modem with an MTN Ghana SIM")
     address = shop.start_daemon()
     step("The daemon is running", f"its API listens on http://{address}", "momo daemon start")
     phone = shop.momo("sims", "list", "--wait=30s")["data"][0]

@@ -16,12 +16,12 @@ from typing import Self
 
 import pytest
 
-from daemon.emulator.quirks import FAMILIES
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_fields import Deliver, Submit
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import wait_until
 from tests.fakes.receipts import mtn_receipts
+from tests.phones.quirks import FAMILIES
 
 LONG = "Pay GHS 12.50 to Ama Provisions, reference 7KQ2MX. " * 4
 NUMBER = "+233241234567"

@@ -1,286 +1,107 @@
-"""The emulated phone, bytes in and bytes out: commands, storages and messages."""
+"""The phone of the demo and the sandbox: the daemon's own session reads it, and it keeps what does not fit."""
 
 import pytest
 
-from daemon.emulator.faults import Sent
-from daemon.emulator.message_commands import Deletion
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import GENERIC, Family
-from daemon.emulator.sim import Identity
-from tests.fakes.bare_phone import LENGTH, PDU_A, PDU_B, PDU_C, heard, said
-from tests.fakes.each import each
+from daemon.emulator.phone import CAPACITY, Identity, Phone
+from daemon.modem.codec.pdu_encode import encode_submit
+from daemon.modem.session.events import Identified, PartsRead, Ready
+from daemon.modem.session.send import Outgoing, SmsPartSent
+from tests.fakes.session_with_phone import Shop, pdu
 
-IDENTITY = Identity(number="+233241000001", operator="MTN", operator_code="62001")
+LENGTH = len(pdu(1)) // 2 - 8
 
 
-def quiet_phone(storages: dict[str, int] | None = None, family: Family = GENERIC) -> Phone:
-    phone = Phone(IDENTITY, storages or {"SM": 3, "ME": 5}, family)
-    assert said(phone, "ATE0") == "ATE0\r\r\nOK\r\n"
-    return phone
+def said(phone: Phone, command: str) -> str:
+    """Send a command and return the answer."""
+    phone.receive_data(command.encode() + b"\r")
+    return phone.data_to_send().decode("latin-1")
 
 
-@each(
-    ("command", "lines"),
-    [
-        ("AT", []),
-        ("ATV1", []),
-        ("ATQ0", []),
-        ("ATE0V1Q0", []),
-        ("AT&F", []),
-        ("at+cgmi", ["Generic"]),
-        ("AT+CGMM", ["GSM-1"]),
-        ("AT+CGMR", ["1.00"]),
-        ("AT+GMI", ["Generic"]),
-        ("AT+CGSN", ["004401000000014"]),
-        ("AT+CGSN=1", ['+CGSN: "004401000000014"']),
-        ("AT+CIMI", ["620010000000001"]),
-        ("AT+CCID", ["+CCID: 8923301000000000019"]),
-        ("AT+ICCID", ["+ICCID: 8923301000000000019"]),
-        ("AT+CNUM", ['+CNUM: "","+233241000001",145']),
-        ("AT+CPIN?", ["+CPIN: READY"]),
-        ("AT+CFUN?", ["+CFUN: 1"]),
-        ("AT+CSQ", ["+CSQ: 20,99"]),
-        ("AT+CREG?", ["+CREG: 0,1"]),
-        ("AT+CGREG?", ["+CGREG: 0,1"]),
-        ("AT+CEREG?", ["+CEREG: 0,1"]),
-        # gammu's networkinfo asks for these two.
-        ("AT+CREG=2;+CREG?", ['+CREG: 2,1,"01F4","4E21"']),
-        ("AT+CGATT?", ["+CGATT: 1"]),
-        ("AT+COPS?", ['+COPS: 0,0,"MTN"']),
-        ("AT+COPS=3,2;+COPS?", ['+COPS: 0,2,"62001"']),
-        ("AT+COPS=0", []),
-        ("AT+CSCA?", ['+CSCA: "+233240000099",145']),
-        ("AT+CSCS?", ['+CSCS: "IRA"']),
-        ('AT+CSCS="GSM"', []),
-        ("AT+CCLK?", ['+CCLK: "70/01/01,00:00:00+00"']),
-        ("AT+CSMS=0", ["+CSMS: 1,1,1"]),
-        ("AT+CMGF=0", []),
-        ("AT+CMGF?", ["+CMGF: 0"]),
-        ("AT+CPMS=?", ['+CPMS: ("SM","ME"),("SM","ME"),("SM","ME")']),
-        ("AT+CPMS?", ['+CPMS: "SM",0,3,"SM",0,3,"SM",0,3']),
-        ('AT+CPMS="ME","ME","ME"', ["+CPMS: 0,5,0,5,0,5"]),
-        ("AT+CNMI=?", ["+CNMI: (0,1,2),(0,1),(0),(0,1),(0,1)"]),
-        ("AT+CNMI?", ["+CNMI: 0,0,0,0,0"]),
-        ("AT+CNMI=2,1,0,1,0;+CNMI?", ["+CNMI: 2,1,0,1,0"]),
-        ("AT+CNMI=2,1;+CNMI?", ["+CNMI: 2,1,0,0,0"]),
-        ("AT+CMGL=4", []),
-        ("AT+CMGD=2", []),
-        ("AT+CMGD=?", ["+CMGD: (),(0-4)"]),
-    ],
-)
-def test_known_command_is_answered(command: str, lines: list[str]) -> None:
-    shown = "".join(f"\r\n{line}\r\n" for line in lines)
-    assert said(quiet_phone(), command) == f"{shown}\r\nOK\r\n"
+def read_by_a_session(phone: Phone) -> Shop:
+    return Shop(phone)  # type: ignore[arg-type]  # the same bytes as the phone of the tests
 
 
-@each(
-    ("command", "verbosity", "result"),
-    [
-        ("AT+NONE", 0, "ERROR"),
-        ("AT+NONE", 1, "+CME ERROR: 100"),
-        ("AT+NONE", 2, "+CME ERROR: unknown"),
-        ("ATJUNK", 0, "ERROR"),
-        ("AT+CMEE=3", 1, "+CME ERROR: 50"),
-        ("AT+CMGF=1", 1, "+CME ERROR: 50"),
-        ("AT+CSMS=1", 1, "+CME ERROR: 50"),
-        ("AT+CMGR=1", 0, "+CMS ERROR: 321"),
-        ("AT+CMGR=1", 2, "+CMS ERROR: invalid memory index"),
-        ("AT+CMGR=99", 1, "+CMS ERROR: 321"),
-        ("AT+CMGR=x", 1, "+CMS ERROR: 321"),
-        ("AT+CMGD=99", 1, "+CMS ERROR: 321"),
-        ("AT+CMGD=1,9", 1, "+CMS ERROR: 302"),
-        ('AT+CPMS="XX"', 1, "+CMS ERROR: 302"),
-        ('AT+CPMS="SM","SM","SM","SM"', 1, "+CMS ERROR: 302"),
-        ("AT+CNMI=2,2", 1, "+CMS ERROR: 302"),
-        ("AT+CMGL=9", 1, "+CMS ERROR: 302"),
-        ('AT+CMGL="ALL"', 1, "+CMS ERROR: 302"),
-        ("AT+CMGS=0", 1, "+CMS ERROR: 304"),
-        ("AT+CMGS=10;+CSQ", 1, "+CMS ERROR: 302"),
-        ("AT+CSQ=1", 1, "+CME ERROR: 4"),
-        ("AT+CFUN=9", 1, "+CME ERROR: 50"),
-        ("AT+COPS=9", 1, "+CME ERROR: 50"),
-        ("AT+CSCA=abc", 1, "+CMS ERROR: 304"),
-        ('AT+CSCS="UCS2"', 1, "+CME ERROR: 50"),
-    ],
-)
-def test_refused_command_says_why(command: str, verbosity: int, result: str) -> None:
-    phone = quiet_phone()
-    said(phone, f"AT+CMEE={verbosity}")
-    assert said(phone, command) == f"\r\n{result}\r\n"
+def test_a_session_identifies_the_phone_and_is_ready() -> None:
+    shop = read_by_a_session(Phone(Identity(imei="004999010640000", iccid="8923301999999999911")))
+    shop.wait(60)
+    (identified,) = shop.of(Identified)
+    assert isinstance(identified, Identified)
+    assert (identified.imei, identified.iccid) == ("004999010640000", "8923301999999999911")
+    assert shop.of(Ready)
 
 
-def test_echo_is_on_until_it_is_switched_off_and_on_again_after_a_reset() -> None:
-    phone = Phone()
-    assert said(phone, "AT") == "AT\r\r\nOK\r\n"
-    assert said(phone, "ATE0") == "ATE0\r\r\nOK\r\n"
-    assert said(phone, "AT") == "\r\nOK\r\n"
-    assert said(phone, "ATZ") == "\r\nOK\r\n"
-    assert said(phone, "AT") == "AT\r\r\nOK\r\n"
+def test_messages_are_read_in_their_order_and_deleted_also_if_they_came_before() -> None:
+    phone = Phone(Identity())
+    phone.deliver(pdu(1))
+    shop = read_by_a_session(phone)
+    phone.deliver(pdu(2))
+    phone.deliver(pdu(3))
+    shop.wait(60)
+    read = [
+        part.pdu for event in shop.happened if isinstance(event, PartsRead) for part in event.parts
+    ]
+    assert read == [pdu(1), pdu(2), pdu(3)]
+    assert "+CMGL:" not in said(phone, "AT+CMGL=4")
 
 
-def test_first_refusal_ends_a_line_of_commands() -> None:
-    phone = quiet_phone()
-    assert said(phone, "AT+CSQ;+NONE;+CMGF?") == "\r\n+CSQ: 20,99\r\n\r\nERROR\r\n"
-    assert list(phone.commands) == ["ATE0", "AT+CSQ", "AT+NONE"]
-    assert phone.command_count == 3
-
-
-def test_line_without_at_is_ignored_and_rubbish_before_it_too() -> None:
-    phone = quiet_phone()
-    assert said(phone, "") == ""
-    assert said(phone, "hello") == ""
-    assert said(phone, "\x1b\xffAT") == "\r\nOK\r\n"
-
-
-def test_endless_line_is_thrown_away() -> None:
-    phone = quiet_phone()
-    phone.receive_data(b"A" * 5000)
-    assert said(phone, "AT") == "\r\nOK\r\n"
-
-
-def test_delivered_message_is_announced_listed_read_and_deleted() -> None:
-    phone = quiet_phone()
-    said(phone, "AT+CNMI=2,1,0,1,0")
-    assert phone.deliver(PDU_A)
-    assert heard(phone) == b'\r\n+CMTI: "SM",1\r\n'
-    assert phone.stored() == {("SM", 1): PDU_A}
-    assert said(phone, "AT+CMGL=0") == f"\r\n+CMGL: 1,0,,{LENGTH}\r\n{PDU_A}\r\n\r\nOK\r\n"
-    assert said(phone, "AT+CMGL=0") == "\r\nOK\r\n"
-    assert said(phone, "AT+CMGL=1") == f"\r\n+CMGL: 1,1,,{LENGTH}\r\n{PDU_A}\r\n\r\nOK\r\n"
-    assert said(phone, "AT+CMGR=1") == f"\r\n+CMGR: 1,,{LENGTH}\r\n{PDU_A}\r\n\r\nOK\r\n"
-    phone.receive_data(b"AT+CMGD=1\r", 42)
-    assert heard(phone) == b"\r\nOK\r\n"
-    assert phone.stored() == {}
-    assert phone.deleted == [Deletion("SM", 1, PDU_A, 0, phone.command_count, 42)]
-
-
-def test_length_leaves_the_smsc_out() -> None:
-    phone = quiet_phone()
-    phone.deliver("07913232000000F1" + PDU_A[2:])
-    assert said(phone, "AT+CMGR=1").startswith(f"\r\n+CMGR: 0,,{LENGTH}\r\n")
-
-
-def test_listing_is_by_slot_number_and_a_freed_slot_is_used_again() -> None:
-    phone = quiet_phone()
-    for pdu in (PDU_A, PDU_B):
-        phone.deliver(pdu)
+def test_a_message_that_does_not_fit_is_delivered_when_a_slot_is_free() -> None:
+    phone = Phone(Identity())
+    for number in range(CAPACITY + 1):
+        phone.deliver(pdu(number))
+    assert said(phone, "AT+CMGL=4").count("+CMGL:") == CAPACITY
+    assert pdu(CAPACITY) not in said(phone, "AT+CMGL=4")
     said(phone, "AT+CMGD=1")
-    phone.deliver(PDU_C)
-    assert said(phone, "AT+CMGL=4") == (
-        f"\r\n+CMGL: 1,0,,{LENGTH}\r\n{PDU_C}\r\n+CMGL: 2,0,,{LENGTH}\r\n{PDU_B}\r\n\r\nOK\r\n"
-    )
+    assert pdu(CAPACITY) in said(phone, "AT+CMGR=1")
 
 
-def test_full_storage_keeps_later_messages_waiting_in_order() -> None:
-    phone = quiet_phone({"SM": 1})
-    said(phone, "AT+CNMI=2,1,0,1,0")
-    assert [phone.deliver(pdu) for pdu in (PDU_A, PDU_B, PDU_C)] == [True, False, False]
-    assert heard(phone) == b'\r\n+CMTI: "SM",1\r\n'
-    assert phone.held() == [PDU_B, PDU_C]
-    assert said(phone, "AT+CMGD=1") == '\r\nOK\r\n\r\n+CMTI: "SM",1\r\n'
-    assert (phone.stored(), phone.held()) == ({("SM", 1): PDU_B}, [PDU_C])
-    phone.resize("SM", 2)
-    assert heard(phone) == b'\r\n+CMTI: "SM",2\r\n'
-    assert (phone.stored(), phone.held()) == ({("SM", 1): PDU_B, ("SM", 2): PDU_C}, [])
+def test_a_message_is_announced_only_if_the_daemon_asked_for_it() -> None:
+    phone = Phone(Identity())
+    phone.deliver(pdu(1))
+    assert phone.data_to_send() == b""
+    assert said(phone, "AT+CNMI=2,1").endswith("\r\nOK\r\n")
+    phone.deliver(pdu(2))
+    assert phone.data_to_send() == b'\r\n+CMTI: "SM",2\r\n'
 
 
-def test_message_goes_to_the_storage_that_was_chosen_or_named() -> None:
-    phone = quiet_phone()
-    said(phone, 'AT+CPMS="SM","SM","ME"')
-    said(phone, "AT+CNMI=2,1,0,1,0")
-    phone.deliver(PDU_A)
-    phone.deliver(PDU_B, "SM")
-    assert heard(phone) == b'\r\n+CMTI: "ME",1\r\n\r\n+CMTI: "SM",1\r\n'
-    assert phone.stored() == {("SM", 1): PDU_B, ("ME", 1): PDU_A}
-    assert said(phone, "AT+CPMS?") == '\r\n+CPMS: "SM",1,3,"SM",1,3,"ME",1,5\r\n\r\nOK\r\n'
-
-
-def test_nothing_is_announced_before_it_is_asked_for() -> None:
-    phone = quiet_phone()
-    phone.deliver(PDU_A)
-    assert heard(phone) == b""
-
-
-def test_notice_knows_where_it_ends_in_the_stream() -> None:
-    phone = quiet_phone()
-    said(phone, "AT+CNMI=2,1,0,1,0")
-    before = phone.bytes_handed_over
-    phone.deliver(PDU_A)
-    assert phone.notices[0].offset == before + len(heard(phone)) == phone.bytes_handed_over
-
-
-def test_preloaded_messages_are_silent_and_all_or_none() -> None:
-    phone = quiet_phone()
-    said(phone, "AT+CNMI=2,1,0,1,0")
-    assert phone.preload([PDU_A, PDU_B]) == [1, 2]
-    with pytest.raises(ValueError, match="2 messages do not fit: SM has 1 free"):
-        phone.preload([PDU_B, PDU_C])
-    assert (heard(phone), len(phone.stored())) == (b"", 2)
-
-
-@pytest.mark.parametrize("pdu", ["", "0", "XY", "00 1", "é"])
-def test_pdu_that_is_no_hex_is_refused(pdu: str) -> None:
-    phone = quiet_phone()
-    with pytest.raises(ValueError, match=r"hex|octet"):
-        phone.deliver(pdu)
-    assert phone.stored() == {}
-
-
-def test_impossible_storage_is_refused() -> None:
-    with pytest.raises(ValueError, match="no storage 'XX'; this phone has SM, ME"):
-        quiet_phone().deliver(PDU_A, "XX")
-    with pytest.raises(ValueError, match="at least one storage"):
-        Phone(storages={})
-    with pytest.raises(ValueError, match="capacity -1 is not 0 to"):
-        Phone(storages={"SM": -1})
-    with pytest.raises(ValueError, match="capacity 1048576 is not 0 to"):
-        quiet_phone().resize("SM", 1 << 20)
-
-
-def test_mass_delete_is_done_and_written_down() -> None:
-    phone = quiet_phone()
-    for pdu in (PDU_A, PDU_B):
-        phone.deliver(pdu)
-    said(phone, "AT+CMGR=2")
-    assert said(phone, "AT+CMGD=1,1") == "\r\nOK\r\n"
-    assert said(phone, "AT+CMGD=1,4") == "\r\nOK\r\n"
-    assert [(gone.pdu, gone.flag) for gone in phone.deleted] == [(PDU_B, 1), (PDU_A, 4)]
-
-
-def test_message_is_sent_after_the_prompt() -> None:
-    phone = quiet_phone()
+@pytest.mark.parametrize(
+    ("ends", "answer"), [(b"\x1a", "\r\n+CMGS: 1\r\n\r\nOK\r\n"), (b"\x1b", "\r\nOK\r\n")]
+)
+def test_an_sms_is_sent_after_the_prompt_and_cancelled_by_escape(ends: bytes, answer: str) -> None:
+    phone = Phone(Identity())
+    said(phone, "ATE0")
     assert said(phone, f"AT+CMGS={LENGTH}") == "\r\n> "
-    phone.deliver(PDU_B)
-    phone.receive_data(PDU_A.encode() + b"\x1a", 7)
-    assert heard(phone) == b"\r\n+CMGS: 0\r\n\r\nOK\r\n"
-    assert phone.sent == [Sent(PDU_A, 0, 2, 7)]
-    said(phone, f"AT+CMGS={LENGTH}")
-    phone.receive_data(PDU_A.encode() + b"\x1a")
-    assert heard(phone) == b"\r\n+CMGS: 1\r\n\r\nOK\r\n"
+    phone.receive_data(pdu(1).encode() + ends)
+    assert phone.data_to_send().decode() == answer
 
 
-def test_escape_leaves_the_prompt_and_sends_nothing() -> None:
-    phone = quiet_phone()
-    said(phone, f"AT+CMGS={LENGTH}")
-    phone.receive_data(PDU_A.encode() + b"\x1bAT\r")
-    assert (heard(phone), phone.sent) == (b"\r\nOK\r\n\r\nOK\r\n", [])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "AT+NEVER?",
+        "hello",
+        "AT+CMGR=x",
+        "AT+CMGR=7",
+        "AT+CMGD=",
+        "AT+CNMI=9",
+        "AT+CMGS=",
+        "AT+CMGL=9",
+    ],
+)
+def test_a_command_that_it_does_not_know_is_an_error(command: str) -> None:
+    phone = Phone(Identity())
+    said(phone, "ATE0")
+    assert "ERROR" in said(phone, command)
 
 
-@pytest.mark.parametrize("typed", [PDU_A[:-2], "no hex", ""])
-def test_message_of_another_length_is_not_sent(typed: str) -> None:
-    phone = quiet_phone()
-    said(phone, f"AT+CMGS={LENGTH}")
-    phone.receive_data(typed.encode() + b"\x1a")
-    assert (heard(phone), phone.sent) == (b"\r\n+CMS ERROR: 304\r\n", [])
+def test_an_endless_line_is_dropped() -> None:
+    phone = Phone(Identity())
+    said(phone, "ATE0")
+    phone.receive_data(b"A" * 10_000)
+    assert said(phone, "AT") == "\r\nOK\r\n"
 
 
-def test_without_radio_nothing_comes_or_goes() -> None:
-    phone = quiet_phone()
-    said(phone, "AT+CFUN=4")
-    assert not phone.deliver(PDU_A)
-    assert said(phone, "AT+CREG?") == "\r\n+CREG: 0,0\r\n\r\nOK\r\n"
-    assert said(phone, "AT+COPS?") == "\r\n+COPS: 0\r\n\r\nOK\r\n"
-    said(phone, f"AT+CMGS={LENGTH}")
-    assert said(phone, PDU_A + "\x1a") == "\r\n+CMS ERROR: 331\r\n"
-    said(phone, "AT+CFUN=1")
-    assert phone.stored() == {("SM", 1): PDU_A}
+def test_a_session_sends_an_sms() -> None:
+    shop = read_by_a_session(Phone(Identity()))
+    shop.session.send(Outgoing("one", encode_submit("+233244123456", "Your code is A7K2M9", 77)))
+    shop.wait(5)
+    assert shop.of(SmsPartSent)

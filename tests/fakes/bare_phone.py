@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from daemon.emulator.phone import Phone
+from tests.phones.phone import Phone
 
 PDU_A: Final = "00040B910000000000F00000621112800000000141"
 PDU_B: Final = "00040B910000000000F00000621112800000000142"

@@ -19,7 +19,7 @@ class PhoneRefused(Exception):
 
 
 class PhoneProcess:
-    """The program `daemon.emulator`, controlled over its standard input.
+    """The program `tests.phones`, controlled over its standard input.
 
     Use it as a context manager. It survives kills of the daemon and ends with the process that started it. Calls block
     for microseconds.
@@ -72,7 +72,7 @@ class PhoneProcess:
     def start(self) -> Self:
         """Start the program; return when its tty exists."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "daemon.emulator", *self._arguments],
+            [sys.executable, "-m", "tests.phones", *self._arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,

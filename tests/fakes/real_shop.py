@@ -40,11 +40,11 @@ from daemon import wire
 from daemon.core.inputs import Source
 from daemon.core.limits import HOUR_US
 from daemon.core.names import network_of
-from daemon.emulator.sim import Identity
 from daemon.store.engine import Tx
 from daemon.store.lines import devices
 from daemon.store.open_store import new_store
 from tests.fakes.chain import begin_chain
+from tests.phones.sim import Identity
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 60.0

@@ -4,9 +4,9 @@ events.
 
 from collections.abc import Callable, Iterable
 
-from daemon.emulator.phone import Phone
 from daemon.modem.session.events import Event, PartsRead, SessionSettings, StoredPart
 from daemon.modem.session.session import Session, State
+from tests.phones.phone import Phone
 
 TURNS_MAX = 20_000
 

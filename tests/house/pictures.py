@@ -60,7 +60,7 @@ def draw(into: Path) -> None:
 def open_shop(shop: Shop) -> str:
     """Make a shop with a phone and its number, let six customers pay, and return the address of its pages."""
     shop.set_up("Ama Provisions")
-    shop.start_phone("huawei", ())
+    shop.start_phone()
     address = shop.start_daemon()
     phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
     place = f"{phone['device_id']}:{phone['sims'][0]['slot_index']}"

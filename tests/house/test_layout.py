@@ -16,7 +16,7 @@ TESTED = {
     "parsers": ("parsers",),
 }
 """The packages of folders of tests that are not named after a package of the daemon."""
-NO_PACKAGE = {"acceptance", "corpus", "examples", "fakes", "house", "simulation"}
+NO_PACKAGE = {"acceptance", "corpus", "examples", "fakes", "house", "phones", "simulation"}
 
 
 def contract(name: str) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_a_contract_covers_all_of_the_daemon_but_those_allowed(
 
 @pytest.mark.parametrize(
     ("folder", "impure"),
-    [("modem", {"port", "discovery", "hilink"}), ("emulator", {"pty", "__main__"})],
+    [("modem", {"port", "discovery", "hilink"}), ("emulator", {"port", "__main__"})],
 )
 def test_only_the_modules_with_ports_are_not_pure(folder: str, impure: set[str]) -> None:
     pure = contract("pure")["source_modules"]

@@ -9,10 +9,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.pty import PhonePort
-from daemon.emulator.quirks import FAMILIES
-from daemon.emulator.sim import Identity
 from daemon.env import Env
 from daemon.loops.lines.ports import Ports, SleepWatch
 from daemon.runtime.config import Config, Modems
@@ -21,6 +17,10 @@ from daemon.runtime.system import SystemClock
 from tests.fakes.clock import FakeClock
 from tests.fakes.shop import FakeShop
 from tests.fakes.waiting import until
+from tests.phones.phone import Phone
+from tests.phones.pty import PhonePort
+from tests.phones.quirks import FAMILIES
+from tests.phones.sim import Identity
 
 QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=0.3))
 

@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.pty import PhonePort
-from daemon.emulator.quirks import GENERIC, HUAWEI, Family
 from daemon.loops.lines.ports import Ports
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config, Modems
@@ -20,6 +17,9 @@ from daemon.runtime.system import SystemClock
 from tests.fakes.receipts import STARTED
 from tests.fakes.shop import FakeShop
 from tests.fakes.waiting import until
+from tests.phones.phone import Phone
+from tests.phones.pty import PhonePort
+from tests.phones.quirks import GENERIC, HUAWEI, Family
 
 QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.5, command_timeout_s=1))
 STRANGE = '^NEVERSEEN: 4,"of your business"'

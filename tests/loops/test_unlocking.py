@@ -9,10 +9,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.pty import PhonePort
-from daemon.emulator.quirks import FAMILIES
-from daemon.emulator.sim import Identity
 from daemon.flows.lines.sims import store_pin
 from daemon.loops.lines.modems import PhoneState, PortLoop
 from daemon.runtime.config import Config, Modems
@@ -21,6 +17,10 @@ from daemon.runtime.system import SystemClock
 from daemon.store.lines import sim_pins
 from tests.fakes.shop import OWNER, FakeShop
 from tests.fakes.waiting import until
+from tests.phones.phone import Phone
+from tests.phones.pty import PhonePort
+from tests.phones.quirks import FAMILIES
+from tests.phones.sim import Identity
 
 QUICK = Config(modems=Modems(poll_s=0.5, heartbeat_s=0.3, command_timeout_s=1))
 FAMILY = FAMILIES["generic"]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.pty import PhonePort
 from daemon.modem.port import Link, PortGone, open_port
 from daemon.modem.session.events import Event, Freed, PartsRead, Ready, SessionSettings, StoredPart
 from daemon.modem.session.session import Session
 from daemon.runtime.system import SystemClock
+from tests.phones.phone import Phone
+from tests.phones.pty import PhonePort
 
 CLOCK = SystemClock()
 PATIENCE_S = 20.0

@@ -4,7 +4,7 @@ import asyncio
 import random
 from typing import Final
 
-from daemon.emulator.faults import PRESETS, healthy_fields
+from tests.phones.faults import PRESETS, healthy_fields
 from tests.simulation.customers import Customers
 from tests.simulation.initial_state import HOSTS
 from tests.simulation.operators import Operators

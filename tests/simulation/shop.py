@@ -23,7 +23,6 @@ import pytest
 from daemon import wire
 from daemon.core.errors import MomoError, Refusal, Unavailable
 from daemon.core.inputs import PhoneIdentity
-from daemon.emulator.message_commands import Deletion
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.payments import texts
@@ -43,6 +42,7 @@ from daemon.store.lines import devices
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.invariants import check_invariants
 from tests.fakes.new_database import writer
+from tests.phones.message_commands import Deletion
 from tests.simulation.initial_state import set_up
 from tests.simulation.inline_store import FaultyStore
 from tests.simulation.internet import Internet, Receiver, Receivers

@@ -1,7 +1,7 @@
 """An emulated phone on a socket instead of a pty, served by the loop of the simulation, without threads or real time.
 
 A pty's bytes pass through a kernel worker at an unpredictable time; a socket pair passes them at once, so a run can be
-repeated. The daemon's end is a real `Port` with a real descriptor. The rules are those of `daemon/emulator/pty.py`.
+repeated. The daemon's end is a real `Port` with a real descriptor. The rules are those of `tests/phones/pty.py`.
 """
 
 import asyncio
@@ -10,9 +10,9 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from daemon.emulator.message_commands import Deletion
-from daemon.emulator.phone import Phone
 from daemon.modem.port import Port, PortError, PortTrouble
+from tests.phones.message_commands import Deletion
+from tests.phones.phone import Phone
 from tests.simulation.simulated_time import SimulatedClock
 
 READ_BYTES = 65_536

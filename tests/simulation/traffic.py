@@ -4,7 +4,6 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from daemon.emulator.sim import Identity, Sim
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.receipts import (
     FIRST_MTN_ID,
@@ -14,6 +13,7 @@ from tests.fakes.receipts import (
     mtn,
     telecel,
 )
+from tests.phones.sim import Identity, Sim
 from tests.simulation.simulated_time import SimulatedClock
 
 RECEIPTS = 0.6

@@ -4,11 +4,11 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from daemon.emulator.message_commands import Deletion
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES
-from daemon.emulator.sim import Sim
 from daemon.modem.port import Port, PortError, PortTrouble
+from tests.phones.message_commands import Deletion
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES
+from tests.phones.sim import Sim
 from tests.simulation.simulated_phone import COMMAND_S, SimulatedPhone
 from tests.simulation.simulated_time import SimulatedClock
 

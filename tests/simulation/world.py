@@ -20,9 +20,6 @@ from pathlib import Path
 
 from daemon import wire
 from daemon.core.inputs import PhoneIdentity
-from daemon.emulator.faults import PRESETS, healthy_fields
-from daemon.emulator.message_commands import Deletion
-from daemon.emulator.sim import Sim
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.loops.held_messages import settle_held_messages
@@ -31,6 +28,9 @@ from daemon.runtime.config import Config, Trust
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import Vault
 from tests.fakes.entropy import FakeEntropy
+from tests.phones.faults import PRESETS, healthy_fields
+from tests.phones.message_commands import Deletion
+from tests.phones.sim import Sim
 from tests.simulation.initial_state import register_number
 from tests.simulation.inline_store import InlineStore
 from tests.simulation.simulated_phone import SimulatedPhone

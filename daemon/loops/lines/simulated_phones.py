@@ -15,12 +15,10 @@ from daemon.core.inputs import Source
 from daemon.core.messages import sandbox
 
 if TYPE_CHECKING:
-    from daemon.emulator.pty import PhonePort
+    from daemon.emulator.port import PhonePort
 
 STORED_S_MAX: Final = 20.0
 """Time limit until an SMS sent to the phone is stored; it takes milliseconds, unless the disk is full."""
-COMMAND_S: Final = 0.005
-"""Duration of a command on a fast modem."""
 _IDENTITIES: Final[Mapping[str, Mapping[str, str]]] = {
     "momo_mtn": {
         "imei": "004999010640000",
@@ -57,20 +55,19 @@ class SimulatedPhone:
             OSError: There is no pty, or the link cannot be made.
         """
         # A daemon without the flag does not need these modules.
-        from daemon.emulator.phone import Phone  # noqa: PLC0415 -- loaded only when it is needed
-        from daemon.emulator.pty import PhonePort  # noqa: PLC0415 -- loaded only when it is needed
-        from daemon.emulator.sim import Identity  # noqa: PLC0415 -- loaded only when it is needed
+        from daemon.emulator.phone import Identity, Phone  # noqa: PLC0415 -- loaded only when it is needed
+        from daemon.emulator.port import PhonePort  # noqa: PLC0415 -- loaded only when it is needed
 
         self._link.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with contextlib.suppress(FileNotFoundError):
             self._link.unlink()  # left behind by a killed predecessor
         identity = Identity(manufacturer="momo", model="simulated", **_IDENTITIES[self.provider])
-        self._port = PhonePort(Phone(identity), link=self._link, latency_s=COMMAND_S).start()
+        self._port = PhonePort(Phone(identity), self._link)
 
     def unplug(self) -> None:
         """Unplug the phone for good."""
         if self._port is not None:
-            self._port.stop()
+            self._port.unplug()
 
     def taken(self, pdus: Sequence[str]) -> None:
         """Wake up the senders of these PDUs, which are durable now."""

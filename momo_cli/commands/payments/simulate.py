@@ -212,12 +212,6 @@ def sms(
 def demo(
     terminal: Terminal,
     keep: Annotated[bool, option("--keep", "Leave the shop running.")] = False,
-    phone: Annotated[
-        str | None, option("MAKE", "generic, huawei, zte, sim800, quectel or wavecom.")
-    ] = None,
-    fault: Annotated[
-        list[str] | None, option("NAME", "A fault of the phone, such as storm; repeat for each.")
-    ] = None,
 ) -> Answer:
     """Show a payment from SMS to webhook, on a simulated phone.
 
@@ -227,9 +221,5 @@ def demo(
     Examples:
         momo demo
         momo demo --keep
-        momo demo --phone huawei --fault storm
     """
-    flags = ["--keep"] if keep else []
-    flags += [f"--phone={phone}"] if phone else []
-    flags += [f"--fault={name}" for name in fault or []]
-    exec_daemon(terminal, "demo", *flags)
+    exec_daemon(terminal, "demo", *(["--keep"] if keep else []))

@@ -251,10 +251,6 @@ def test_start_and_restart_hand_on_the_flags_of_run(
         (("daemon", "run", "--no-modem"), ["run", "--no-modem"]),
         (("demo",), ["demo"]),
         (("demo", "--keep"), ["demo", "--keep"]),
-        (
-            ("demo", "--phone", "huawei", "--fault", "storm"),
-            ["demo", "--phone=huawei", "--fault=storm"],
-        ),
     ],
 )
 def test_run_and_demo_become_the_daemon_s_program(

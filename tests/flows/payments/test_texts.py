@@ -10,7 +10,6 @@ from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.inputs import CallMeta, InitializeRequest, PhoneIdentity
 from daemon.core.model import Event, Transaction
 from daemon.core.payments.payer_texts import RETRY_US
-from daemon.emulator.network import report
 from daemon.flows.lines import modems
 from daemon.flows.payments import cancel_expire, initialize
 from daemon.flows.payments import texts as flows_texts
@@ -22,6 +21,7 @@ from daemon.store.payments.texts import Text
 from daemon.wire import Mode
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
+from tests.phones.network import report
 
 PAYER = "+233241234567"
 

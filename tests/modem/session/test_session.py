@@ -3,13 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES
-from daemon.emulator.sim import Identity, Sim
 from daemon.modem.session.events import Hung, Identified, SessionSettings, SimAbsent
 from daemon.modem.session.session import TRANSITIONS, Cause, Session, State
 from tests.fakes.each import each
 from tests.fakes.session_with_phone import Shop, pdu, ready
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES
+from tests.phones.sim import Identity, Sim
 
 
 def test_every_state_has_a_row() -> None:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.emulator.phone import Phone
 from daemon.modem.session.events import KeptOnPhone, PartsRead, SessionSettings, StoredPart
 from daemon.modem.session.session import Session, State
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
 from tests.fakes.tiers import share
+from tests.phones.phone import Phone
 
 
 def test_lines_between_a_header_and_its_message_do_no_harm() -> None:

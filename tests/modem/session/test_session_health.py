@@ -3,9 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES
-from daemon.emulator.sim import Identity
 from daemon.modem.session.at import clock_us
 from daemon.modem.session.events import (
     Health,
@@ -17,6 +14,9 @@ from daemon.modem.session.events import (
 )
 from daemon.modem.session.session import State
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES
+from tests.phones.sim import Identity
 
 
 def test_health_is_asked_for_every_heartbeat() -> None:

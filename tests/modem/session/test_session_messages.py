@@ -2,11 +2,11 @@
 
 import pytest
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import Family
 from daemon.modem.session.events import Freed, KeptOnPhone, PartsRead
 from daemon.modem.session.session import State
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
+from tests.phones.phone import Phone
+from tests.phones.quirks import Family
 
 
 def test_a_notice_is_answered_by_reading_that_slot_and_nothing_else() -> None:

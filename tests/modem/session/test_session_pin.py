@@ -2,11 +2,11 @@
 
 import pytest
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES
 from daemon.modem.session.events import PinNeeded, PinRefused
 from daemon.modem.session.session import State
 from tests.fakes.session_with_phone import Shop
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES
 
 LOCKED = ["generic", "huawei", "zte", "sim800", "quectel"]
 

@@ -4,8 +4,6 @@ import itertools
 
 import pytest
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES, Family
 from daemon.modem.codec import pdu
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.codec.pdu_fields import Direction, StatusReport, Submit
@@ -15,6 +13,8 @@ from daemon.modem.session.session import State
 from tests.fakes.each import each
 from tests.fakes.session_with_phone import Shop, ready
 from tests.fakes.session_with_phone import pdu as received
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES, Family
 
 NUMBER = "+233241234567"
 LONG = "Pay GHS 12.50 to Ama Provisions \N{SMILING FACE WITH SMILING EYES}. " * 6

@@ -3,10 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from daemon.emulator.command_lines import Refusal
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES, Family
-from daemon.emulator.sim import Identity
 from daemon.modem.session.events import (
     Event,
     Health,
@@ -24,6 +20,10 @@ from daemon.modem.session.events import (
 )
 from daemon.modem.session.session import Session, State
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
+from tests.phones.command_lines import Refusal
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES, Family
+from tests.phones.sim import Identity
 
 
 def test_a_phone_is_identified_then_ready_then_read() -> None:

@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES
 from daemon.modem.session.events import Ready, Watermark
 from tests.fakes.session_with_phone import Shop, part, pdu, ready
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES
 
 
 def test_a_storage_that_is_nearly_full_is_told_once_and_again_when_it_is_not() -> None:

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
-from daemon.emulator.command_lines import Handler, Refusal, number, require_form, split_arguments
-from daemon.emulator.message_commands import Messages
-from daemon.emulator.quirks import Family
-from daemon.emulator.sim import Identity, Sim
-from daemon.emulator.sim_commands import NEEDS_SIM, Card
+from tests.phones.command_lines import Handler, Refusal, number, require_form, split_arguments
+from tests.phones.message_commands import Messages
+from tests.phones.quirks import Family
+from tests.phones.sim import Identity, Sim
+from tests.phones.sim_commands import NEEDS_SIM, Card
 
 _RANGES: Final = {
     "+CMEE": range(3),

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.emulator.sim import validated_pdu
+from tests.phones.sim import validated_pdu
 
 EVENTS: Final = ("calm", "reboot", "reboot-loud", "sim-out", "full", "other-port", "pin", "puk")
 """One-time events, by the names that `Phone.play` accepts in addition to those of faults."""

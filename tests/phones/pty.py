@@ -26,8 +26,8 @@ from typing import Final, Self, TypeVar
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.sim import Sim
+from tests.phones.phone import Phone
+from tests.phones.sim import Sim
 
 READ_BYTES: Final = 65_536
 CALL_TIMEOUT_S: Final = 10.0

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from daemon.emulator.command_lines import (
+from tests.phones.command_lines import (
     Handler,
     Refusal,
     number,
@@ -11,8 +11,8 @@ from daemon.emulator.command_lines import (
     split_arguments,
     type_of_address,
 )
-from daemon.emulator.quirks import Family
-from daemon.emulator.sim import Sim
+from tests.phones.quirks import Family
+from tests.phones.sim import Sim
 
 NEEDS_SIM: Final = {
     "+CIMI": "CME", "+CNUM": "CME", "+CSCA": "CMS", "+CPMS": "CMS", "+CNMI": "CMS",

@@ -5,9 +5,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.emulator.command_lines import Handler, Refusal, number, split_arguments
-from daemon.emulator.quirks import Family
-from daemon.emulator.sim import Slot, Status, Storage
+from tests.phones.command_lines import Handler, Refusal, number, split_arguments
+from tests.phones.quirks import Family
+from tests.phones.sim import Slot, Status, Storage
 
 _LISTED: Final = {  # clause 3.1, <stat>
     "": (Status.UNREAD,),

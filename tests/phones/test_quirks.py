@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.emulator.faults import EVENTS, PRESETS
-from daemon.emulator.network import advertisement
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES
-from daemon.emulator.sim import Sim
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.codec.pdu_fields import StatusReport
 from tests.fakes.bare_phone import LENGTH, OK, PDU_A, PDU_B, drain, said
 from tests.fakes.each import each
+from tests.phones.faults import EVENTS, PRESETS
+from tests.phones.network import advertisement
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES
+from tests.phones.sim import Sim
 
 ICCID = "8923301000000000019"
 SECOND_NS = 1_000_000_000

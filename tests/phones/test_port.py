@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.emulator.__main__ import main
-from daemon.emulator.phone import Phone
-from daemon.emulator.pty import Announced, PhonePort
-from daemon.emulator.quirks import FAMILIES
 from tests.fakes.bare_phone import LENGTH, PDU_A
 from tests.fakes.receipts import mtn_receipts
+from tests.phones.__main__ import main
+from tests.phones.phone import Phone
+from tests.phones.pty import Announced, PhonePort
+from tests.phones.quirks import FAMILIES
 
 PATIENCE_S = 10.0
 

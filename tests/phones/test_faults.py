@@ -2,11 +2,11 @@
 
 import pytest
 
-from daemon.emulator.faults import EVENTS, PRESETS, Faults, healthy_fields, read_fault
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES
 from tests.fakes.bare_phone import LENGTH, OK, PDU_A, PDU_B, drain, said
 from tests.fakes.each import each
+from tests.phones.faults import EVENTS, PRESETS, Faults, healthy_fields, read_fault
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES
 
 
 def quiet_phone() -> Phone:

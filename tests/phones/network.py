@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from daemon.emulator.commands import Handset
-from daemon.emulator.faults import Faults, Line, Notice
-from daemon.emulator.message_commands import WEB
-from daemon.emulator.sim import SIM_STORAGE, Sim, Slot, Status, Storage, validated_pdu
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.modem.codec.pdu_fields import write_time
+from tests.phones.commands import Handset
+from tests.phones.faults import Faults, Line, Notice
+from tests.phones.message_commands import WEB
+from tests.phones.sim import SIM_STORAGE, Sim, Slot, Status, Storage, validated_pdu
 
 _STATUS_REPORT: Final = 0x06
 """TP-MTI of a report and no more messages (3GPP TS 23.040 clause 9.2.2.3)."""

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import Family
-from tests.emulator.test_phone import quiet_phone
 from tests.fakes.bare_phone import LENGTH, PDU_A, PDU_B, heard, said
+from tests.phones.phone import Phone
+from tests.phones.quirks import Family
+from tests.phones.test_phone import quiet_phone
 
 
 def test_phone_without_power_is_dead_and_forgets_settings_but_no_message() -> None:

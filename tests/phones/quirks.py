@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.emulator.sim import Identity
+from tests.phones.sim import Identity
 
 Answers = tuple[tuple[str, str], ...]
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from daemon.emulator.network import advertisement, report
-from daemon.emulator.phone import Phone
-from daemon.emulator.sim import Sim
-from daemon.emulator.sim_commands import swap_nibbles
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.codec.pdu_fields import Deliver, StatusReport
-from tests.emulator.test_quirks import SECOND_NS, calm, make
 from tests.fakes.bare_phone import LENGTH, OK, PDU_A, PDU_B, drain, said
+from tests.phones.network import advertisement, report
+from tests.phones.phone import Phone
+from tests.phones.sim import Sim
+from tests.phones.sim_commands import swap_nibbles
+from tests.phones.test_quirks import SECOND_NS, calm, make
 
 
 def test_hilink_keeps_what_it_receives_from_every_command() -> None:

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from daemon.emulator.phone import Phone
-from daemon.emulator.quirks import FAMILIES
-from daemon.emulator.sim import Identity, Sim
 from tests.fakes.bare_phone import OK, PDU_A, PDU_B, PDU_C, drain, said
 from tests.fakes.each import each
+from tests.phones.phone import Phone
+from tests.phones.quirks import FAMILIES
+from tests.phones.sim import Identity, Sim
 
 
 def quiet_phone(family: str = "generic") -> Phone:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.emulator.__main__ import main
 from daemon.modem.codec.pdu import decode
 from daemon.modem.codec.pdu_fields import Deliver
-from tests.emulator.test_port import PATIENCE_S, Line
 from tests.fakes.bare_phone import LENGTH, PDU_A, PDU_B
 from tests.fakes.phone import ROOT, PhoneProcess, PhoneRefused
 from tests.fakes.receipts import mtn_receipts, telecel_receipts
+from tests.phones.__main__ import main
+from tests.phones.test_port import PATIENCE_S, Line
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_program_can_be_unplugged_slowed_and_broken(program: PhoneProcess) -> No
     ],
 )
 def test_bad_request_is_refused_in_words(tmp_path: Path, request_line: bytes, error: str) -> None:
-    arguments = [sys.executable, "-m", "daemon.emulator", f"--link={tmp_path}/phone"]
+    arguments = [sys.executable, "-m", "tests.phones", f"--link={tmp_path}/phone"]
     done = subprocess.run(
         arguments, input=request_line + b"\n", capture_output=True, cwd=ROOT, timeout=20, check=True
     )
@@ -145,7 +145,7 @@ def test_program_serves_callers_on_a_socket_until_it_is_told_to_quit(tmp_path: P
     path = tmp_path / "control"
     arguments = [f"--link={tmp_path}/phone", f"--control={path}", "--max-seconds=60"]
     program = subprocess.Popen(
-        [sys.executable, "-m", "daemon.emulator", *arguments],
+        [sys.executable, "-m", "tests.phones", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         cwd=ROOT,
@@ -190,7 +190,7 @@ def test_program_ends_when_its_parent_dies(tmp_path: Path) -> None:
     arguments = [f"--link={tmp_path}/phone", f"--control={tmp_path}/control", "--max-seconds=60"]
     script = (
         "import subprocess, sys\n"
-        f"p = subprocess.Popen([sys.executable, '-m', 'daemon.emulator', *{arguments!r}],"
+        f"p = subprocess.Popen([sys.executable, '-m', 'tests.phones', *{arguments!r}],"
         " stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)\n"
         "p.stdout.readline()\n"
         "print(p.pid, flush=True)\n"
