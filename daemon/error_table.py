@@ -104,7 +104,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
         404, "There is no such review.", "List the reviews to see their ids."
     ),
     _E.DEVICE_NOT_FOUND: Spec(
-        404, "There is no such phone.", "List the phones with `momo sims list`."
+        404, "There is no such phone.", "List the phones with `momo phones list`."
     ),
     _E.APPROVED_PAYER_NOT_FOUND: Spec(
         404, "There is no such approved payer.", "List them with `momo review payers list`."
@@ -284,7 +284,7 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
         "Use a public https address, or add the host to `[webhooks] allow_private_hosts`.",
     ),
     _E.SIM_NOT_FOUND: Spec(
-        422, "There is no such SIM.", "List phones and slots with `momo sims list`."
+        422, "There is no such SIM.", "List phones and slots with `momo phones list`."
     ),
     _E.NETWORK_MISMATCH: Spec(
         422,

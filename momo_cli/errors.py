@@ -68,11 +68,11 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     ),
     _E.ENDPOINT_NOT_FOUND: Row(NOT_FOUND, ("momo endpoints list",)),
     _E.DELIVERY_NOT_FOUND: Row(NOT_FOUND, ("momo deliveries list",)),
-    _E.PAYMENT_METHOD_NOT_FOUND: Row(NOT_FOUND, ("momo methods list",)),
+    _E.PAYMENT_METHOD_NOT_FOUND: Row(NOT_FOUND, ("momo lines list",)),
     _E.DEAD_LETTER_NOT_FOUND: Row(NOT_FOUND, ("momo dead-letters list",)),
     _E.RULE_NOT_FOUND: Row(NOT_FOUND, ("momo endpoints list",)),
     _E.REVIEW_NOT_FOUND: Row(NOT_FOUND, ("momo review list",)),
-    _E.DEVICE_NOT_FOUND: Row(NOT_FOUND, ("momo sims list",)),
+    _E.DEVICE_NOT_FOUND: Row(NOT_FOUND, ("momo phones list",)),
     _E.MESSAGE_NOT_FOUND: Row(NOT_FOUND, ("momo messages list",)),
     _E.NOTICE_NOT_FOUND: Row(NOT_FOUND, ("momo notices list --all",)),
     _E.APPROVED_PAYER_NOT_FOUND: Row(NOT_FOUND, ("momo review payers list",)),
@@ -92,20 +92,20 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
         REFUSED,
         (
             "momo lines",
-            "momo sims assign {device}:{slot} --method {method_id}",
-            "momo sims ignore {device}:{slot}",
+            "momo lines update {method_id} --sim {device}:{slot}",
+            "momo lines ignore {device}:{slot}",
         ),
     ),
     _E.SIM_ALREADY_ASSIGNED: Row(
         REFUSED,
         (
-            "momo sims assign {device}:{slot} --method {method_id} --move",
-            "momo methods update {phone_number} --sim none",
+            "momo lines update {method_id} --sim {device}:{slot} --move",
+            "momo lines update {phone_number} --sim none",
         ),
     ),
-    _E.PAYMENT_METHOD_EXISTS: Row(REFUSED, ("momo methods show {payment_method_id}",)),
+    _E.PAYMENT_METHOD_EXISTS: Row(REFUSED, ("momo lines show {payment_method_id}",)),
     _E.USER_EXISTS: Row(REFUSED, ("momo users list",)),
-    _E.METHOD_HAS_NO_SIM: Row(REFUSED, ("momo sims assign {device}:{slot} --method {method_id}",)),
+    _E.METHOD_HAS_NO_SIM: Row(REFUSED, ("momo lines update {method_id} --sim {device}:{slot}",)),
     _E.DELIVERY_NOT_REDELIVERABLE: Row(REFUSED, ("momo deliveries list",)),
     _E.DEAD_LETTER_ALREADY_REPLAYED: Row(REFUSED, ("momo dead-letters list --include-replayed",)),
     _E.ENDPOINT_DELETED: Row(REFUSED, ("momo endpoints list",)),
@@ -143,8 +143,8 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
             "momo config get webhooks.allow_private_hosts",
         ),
     ),
-    _E.SIM_NOT_FOUND: Row(REFUSED, ("momo sims list",)),
-    _E.NETWORK_MISMATCH: Row(REFUSED, ("momo sims list",)),
+    _E.SIM_NOT_FOUND: Row(REFUSED, ("momo phones list",)),
+    _E.NETWORK_MISMATCH: Row(REFUSED, ("momo phones list",)),
     _E.REPLAY_WINDOW_TOO_LARGE: Row(
         REFUSED, ("momo replay --endpoint {endpoint} --from 60d --to now --chunk",)
     ),
@@ -196,8 +196,8 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
 
 _LISTS: Final[Mapping[str, str]] = {
     "endpoint_id": "momo endpoints list",
-    "payment_method_id": "momo methods list",
-    "line": "momo methods list",
+    "payment_method_id": "momo lines list",
+    "line": "momo lines list",
 }
 """The command that lists the valid values of a field; more useful than the help of the failed command."""
 
@@ -207,35 +207,34 @@ _SHOWN_BY: Final[Mapping[str, str]] = {
     "used_by_reference": "momo tx list",
     "transaction_id": "momo messages list --since 24h",
     "provider": "momo messages list --since 24h",
-    "payment_method_id": "momo methods list",
-    "method_id": "momo methods list",
-    "phone_number": "momo methods list",
-    "device": "momo sims list",
-    "slot": "momo sims list",
+    "payment_method_id": "momo lines list",
+    "method_id": "momo lines list",
+    "phone_number": "momo lines list",
+    "device": "momo phones list",
+    "slot": "momo phones list",
     "endpoint": "momo endpoints list",
     "review": "momo review list --all",
 }
 """The command that shows the possible values of a placeholder."""
 
 _OF_BOTH_MODES: Final = tuple(
-    f"momo {name} "
+    f"momo {name}"
     for name in (
-        "claim",
-        "dead-letters list",
-        "dead-letters replay --all",
-        "deliveries list",
-        "lines",
-        "methods add",
-        "methods list",
-        "methods remove",
-        "methods show",
-        "methods update",
-        "review list",
-        "sims assign",
-        "sims clear",
-        "sims ignore",
-        "sims list",
-        "tx list",
+        "claim ",
+        "dead-letters list ",
+        "dead-letters replay --all ",
+        "deliveries list ",
+        "lines --",
+        "lines add ",
+        "lines list ",
+        "lines remove ",
+        "lines show ",
+        "lines status ",
+        "lines update ",
+        "review list ",
+        "lines ignore ",
+        "phones list ",
+        "tx list ",
     )
 )
 """Beginnings of the commands that show nothing of the sandbox, or change nothing in it, without `--sandbox`."""
@@ -342,7 +341,7 @@ def in_sandbox(command: str) -> str:
 
 def takes_sandbox(command: str) -> bool:
     """Return whether it is a command of both modes without the `--sandbox` that it may have."""
-    there = f"{command} ".startswith(_OF_BOTH_MODES)
+    there = command == "momo lines" or f"{command} ".startswith(_OF_BOTH_MODES)
     return there and not command.endswith(("--help", "--sandbox"))
 
 

@@ -17,7 +17,8 @@ from momo_cli.times import duration_s, is_duration
 
 _DURATIONS: Final[Mapping[tuple[str, str], str]] = {
     ("init", "--wait"): "10m",
-    ("sims", "--wait"): "30s",
+    ("phones", "--wait"): "30s",
+    ("lines", "--wait"): "1h",
     ("lines", "--watch"): "2s",
     ("status", "--watch"): "2s",
 }

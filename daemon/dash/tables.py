@@ -262,7 +262,7 @@ PAGES: Final[tuple[Page, ...]] = (
         READERS,
         lines.show_one,
         live=("line",),
-        command="momo sims show {id}",
+        command="momo lines centres {id}",
     ),
     Page(
         "/dash/unplaced",
@@ -388,37 +388,42 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "momo review reject {id} --reason TEXT",
     ),
     Action(
-        "/dash/lines/{id}/name", Operation.MANAGE_LINES, lines.name, "momo modems name MODEM NAME"
+        "/dash/lines/{id}/name", Operation.MANAGE_LINES, lines.name, "momo phones name MODEM NAME"
     ),
     Action(
         "/dash/lines/{id}/assign",
         Operation.MANAGE_LINES,
         lines.assign,
-        "momo sims assign {id} --method NUMBER",
+        "momo lines update NUMBER --sim {id}",
     ),
-    Action("/dash/lines/{id}/clear", Operation.MANAGE_LINES, lines.clear, "momo sims clear {id}"),
-    Action("/dash/lines/{id}/pin", Operation.MANAGE_LINES, lines.pin, "momo sims pin {id}"),
-    Action("/dash/lines/{id}/test", Operation.MANAGE_LINES, lines.test, "momo modems test MODEM"),
+    Action(
+        "/dash/lines/{id}/clear",
+        Operation.MANAGE_LINES,
+        lines.clear,
+        "momo lines update NUMBER --sim none",
+    ),
+    Action("/dash/lines/{id}/pin", Operation.MANAGE_LINES, lines.pin, "momo lines pin {id}"),
+    Action("/dash/lines/{id}/test", Operation.MANAGE_LINES, lines.test, "momo phones test MODEM"),
     Action(
         "/dash/lines/{id}/text",
         Operation.MANAGE_LINES,
         lines.send_text,
-        "momo modems test MODEM --send-to NUMBER",
+        "momo phones test MODEM --send-to NUMBER",
     ),
     Action(
         "/dash/lines/{id}/test-payment",
         Operation.MANAGE_LINES,
         lines.test_payment,
-        "momo sims test-payment {id}",
+        "momo lines test-payment {id}",
     ),
     Action(
-        "/dash/lines/{id}/ignore", Operation.MANAGE_LINES, lines.ignore, "momo sims ignore {id}"
+        "/dash/lines/{id}/ignore", Operation.MANAGE_LINES, lines.ignore, "momo lines ignore {id}"
     ),
     Action(
         "/dash/lines/{id}/acknowledge",
         Operation.MANAGE_LINES,
         lines.acknowledge,
-        "momo sims acknowledge {id}",
+        "momo lines acknowledge {id}",
     ),
     Action("/dash/unplaced/{id}/claim", Operation.MANAGE_LINES, unplaced.claim, "momo claim {id}"),
     Action(

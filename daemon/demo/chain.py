@@ -119,10 +119,10 @@ class _Play:
         shop.set_up(name.title())
         shop.start_phone()
         shop.start_daemon()
-        phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
+        phone = shop.momo("phones", "list", "--wait=30s")["data"][0]
         number = f"02441245{60 + len(name)}" if name == "kumasi" else "0244124577"
         shop.momo(
-            "methods", "add", "--provider", "momo_mtn", "--phone", number, "--name", "Ama Mensah",
+            "lines", "add", number, "--provider", "momo_mtn", "--name", "Ama Mensah",
             "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
         )  # fmt: skip
         word = self._hub.momo("hub", "invite", name)["data"]["word"]

@@ -90,15 +90,15 @@ def _open_shop(shop: Shop, receiver: Receiver, step: "_Steps") -> None:
     step("A phone is plugged in", "an emulated USB modem with an MTN Ghana SIM")
     address = shop.start_daemon()
     step("The daemon is running", f"its API listens on http://{address}", "momo daemon start")
-    phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
+    phone = shop.momo("phones", "list", "--wait=30s")["data"][0]
     method = shop.momo(
-        "methods", "add", "--provider", "momo_mtn", "--phone", SHOP_PHONE, "--name", "Ama Mensah",
+        "lines", "add", SHOP_PHONE, "--provider", "momo_mtn", "--name", "Ama Mensah",
         "--sim", f"{phone['device_id']}:{phone['sims'][0]['slot_index']}",
     )["data"]  # fmt: skip
     step(
         "The shop's number is on the SIM",
         f"{method['phone_number']} ({method['provider_name']}) in {phone['name']}",
-        f"momo methods add --provider momo_mtn --phone {SHOP_PHONE} --name 'Ama Mensah' --sim {phone['name']}:0",
+        f"momo lines add {SHOP_PHONE} --provider momo_mtn --name 'Ama Mensah' --sim {phone['name']}:0",
     )
     receiver.secret = shop.momo("endpoints", "add", receiver.url)["secret"]
     step(

@@ -65,7 +65,7 @@ def _lines(reader: Reader) -> Iterator[Check]:
             "sim.line", Status.FAIL,
             f"the SIM {one.device}:{one.slot_index} ({one.network or 'unknown network'}) has no merchant number: its "
             "payments wait until it has one",
-            f"momo sims assign {one.device}:{one.slot_index} METHOD_ID",
+            f"momo lines update NUMBER --sim {one.device}:{one.slot_index}",
         )
         for one in found
         if not one.has_line
@@ -76,7 +76,7 @@ def _lines(reader: Reader) -> Iterator[Check]:
     silent = (
         Check(
             "sim.heard", Status.WARN,
-            f"{one.device}:{one.slot_index} has had no message for longer than usual at this hour", "momo modems list",
+            f"{one.device}:{one.slot_index} has had no message for longer than usual at this hour", "momo phones status",
         )
         for one in found
         if one.silent

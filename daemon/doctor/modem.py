@@ -156,7 +156,7 @@ def _permission(system: System, paths: list[str]) -> Iterator[Check]:
                 Status.FAIL,
                 f"this user may not open {path}: it belongs to the group {group}",
                 # Membership in root's group would allow far more than opening a modem.
-                join if status.st_gid else f"momo modems udev-rule | sudo tee {RULES}, {_REPLUG}",
+                join if status.st_gid else f"momo phones udev-rule | sudo tee {RULES}, {_REPLUG}",
             )
 
 
@@ -191,7 +191,7 @@ def _held(system: System, paths: list[str]) -> Iterator[Check]:
             if holder.pid == system.pid:
                 continue
             name = holder.name or "a program"
-            stop = f"momo modems release {path}" if name == MODEM_MANAGER else f"kill {holder.pid}"
+            stop = f"momo phones release {path}" if name == MODEM_MANAGER else f"kill {holder.pid}"
             yield Check("modem.busy", Status.FAIL, f"{name} (PID {holder.pid}) uses {path}", stop)
 
 
@@ -207,7 +207,7 @@ def _manager(system: System, modems: list[UsbDevice]) -> Check:
         "modem.manager",
         Status.WARN,
         f"{MODEM_MANAGER} (PID {pid}) may take {', '.join(taken)} at any time",
-        f"momo modems udev-rule | sudo tee {RULES}, then restart the computer; "
+        f"momo phones udev-rule | sudo tee {RULES}, then restart the computer; "
         f"or: sudo systemctl disable --now {MODEM_MANAGER}",
     )
 

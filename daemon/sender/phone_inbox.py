@@ -45,7 +45,7 @@ async def post_again(
     """
     if password is None:
         raise InboxError(
-            "the password of the app's local server is not stored: momo modems password NAME"
+            "the password of the app's local server is not stored: momo phones password NAME"
         )
     order = {
         "since": _iso(since_us),

@@ -56,34 +56,32 @@ COMMANDS: Final[dict[str, Info]] = {
     "today": Info("books.report", "Show the day sheet, compared with the wallet", DAY),
     "report": Info("books.report", "Show or mail the sheet of any period", DAY),
     "status": Info("upkeep.status", "Show the state of the shop", DAY),
-    "lines": Info("lines.lines", "Show the phones, their SIMs and numbers", LINES),
-    "modems list": Info("lines.modems", "List the modems and their state", LINES),
-    "modems show": Info("lines.modems", "Show one modem and its troubles", LINES),
-    "modems test": Info("lines.modems", "Check a modem now", LINES),
-    "modems release": Info("lines.modems", "Make ModemManager release a modem", LINES),
-    "modems udev-rule": Info("lines.modems", "Print the udev rule for modems", LINES),
-    "modems name": Info("lines.modems", "Give a modem a name", LINES),
-    "modems password": Info("lines.modems", "Store the password of a HiLink stick's page", LINES),
-    "sources list": Info("lines.sources", "List the sources besides AT modems", LINES),
-    "sources add": Info("lines.sources", "Add an Android phone or a HiLink stick", LINES),
-    "sources remove": Info("lines.sources", "Remove a source", LINES),
-    "sources rotate-key": Info("lines.sources", "Make a signing key for an Android phone", LINES),
-    "sims list": Info("lines.sims", "List the phones and their SIMs", LINES),
-    "sims show": Info("lines.sims", "Show which service centres are home, and why", LINES),
-    "sims trust": Info("lines.sims", "Accept a held message, and all that waits for it", LINES),
-    "sims test-payment": Info("lines.sims", "Name an odd amount for you to pay to a SIM", LINES),
-    "sims pin": Info("lines.sims", "Store the PIN of a SIM, encrypted", LINES),
-    "sims acknowledge": Info("lines.sims", "Acknowledge money that no message explains", LINES),
-    "sims assign": Info("lines.sims", "Assign a number to a SIM", LINES),
-    "sims clear": Info("lines.sims", "Remove the number from a SIM", LINES),
-    "sims ignore": Info("lines.sims", "Set aside a SIM that is not for payments", LINES),
-    "methods add": Info("lines.methods", "Register a number that receives payments", LINES),
-    "methods list": Info("lines.methods", "List the registered numbers", LINES),
-    "methods show": Info("lines.methods", "Show one number", LINES),
-    "methods update": Info(
-        "lines.methods", "Change the SIM or the account name of a number", LINES
+    "lines status": Info("lines.lines", "Show the phones, their SIMs and numbers", LINES),
+    "phones status": Info(
+        "lines.modems", "Show the signal, the storage and the troubles of the modems", LINES
     ),
-    "methods remove": Info("lines.methods", "Remove a number", LINES),
+    "phones show": Info("lines.modems", "Show one modem and its troubles", LINES),
+    "phones test": Info("lines.modems", "Check a modem now", LINES),
+    "phones release": Info("lines.modems", "Make ModemManager release a modem", LINES),
+    "phones udev-rule": Info("lines.modems", "Print the udev rule for modems", LINES),
+    "phones name": Info("lines.modems", "Give a modem a name", LINES),
+    "phones password": Info("lines.modems", "Store the password of a HiLink stick's page", LINES),
+    "phones sources": Info("lines.sources", "List the Android phones and HiLink sticks", LINES),
+    "phones add": Info("lines.sources", "Add an Android phone or a HiLink stick", LINES),
+    "phones remove": Info("lines.sources", "Remove a source", LINES),
+    "phones rotate-key": Info("lines.sources", "Make a signing key for an Android phone", LINES),
+    "phones list": Info("lines.sims", "List the phones and their SIMs", LINES),
+    "lines centres": Info("lines.sims", "Show which service centres are home, and why", LINES),
+    "lines trust": Info("lines.sims", "Accept a held message, and all that waits for it", LINES),
+    "lines test-payment": Info("lines.sims", "Name an odd amount for you to pay to a SIM", LINES),
+    "lines pin": Info("lines.sims", "Store the PIN of a SIM, encrypted", LINES),
+    "lines acknowledge": Info("lines.sims", "Acknowledge money that no message explains", LINES),
+    "lines ignore": Info("lines.sims", "Set aside a SIM that is not for payments", LINES),
+    "lines add": Info("lines.methods", "Register a number that receives payments", LINES),
+    "lines list": Info("lines.methods", "List the registered numbers", LINES),
+    "lines show": Info("lines.methods", "Show one number", LINES),
+    "lines update": Info("lines.methods", "Change the SIM or the account name of a number", LINES),
+    "lines remove": Info("lines.methods", "Remove a number", LINES),
     "claim": Info("lines.methods", "Claim the unplaced payments of a number", LINES),
     "endpoints add": Info("webhooks.endpoints", "Add an endpoint that payments are sent to", HOOKS),
     "endpoints list": Info("webhooks.endpoints", "List the endpoints", HOOKS),
@@ -218,13 +216,14 @@ GROUPS: Final[dict[str, tuple[str, str]]] = {
     "review payers": ("Payer names approved for a number: list, revoke", DAY),
     "messages": ("The received SMS: list, show, parse, reparse, import, sample, templates", DAY),
     "messages templates": ("Your own wordings: list, check, learn, confirm", CARE),
-    "modems": ("Modems: list, show, test, release, name", LINES),
-    "sources": ("Sources besides AT modems: list, add, remove, rotate-key", LINES),
-    "sims": (
-        "SIM cards: list, show, trust, test-payment, assign, clear, ignore, pin, acknowledge",
+    "phones": (
+        "Phones, modems and other sources: list, status, show, add, name, test, release",
         LINES,
     ),
-    "methods": ("The numbers that receive payments: add, list, show, update, remove", LINES),
+    "lines": (
+        "The state of the numbers; list, show, add, update, remove, ignore, trust, pin",
+        LINES,
+    ),
     "endpoints": ("Receivers of webhooks: add, list, show, update, pause, resume, test", HOOKS),
     "endpoints rules": (
         "The payments that an endpoint gets: list, add, update, remove, test",
@@ -266,8 +265,14 @@ ALIASES: Final[dict[str, tuple[str, ...]]] = {
 }
 """Aliases, each with the words it may stand for; the first one that the group has is used."""
 
+
+def verb_alone(group: str) -> str:
+    """Return the command of a group that its name alone runs: its list; empty if it has none."""
+    return "status" if group == "lines" else "list" if f"{group} list" in COMMANDS else ""
+
+
 RUNNABLE: Final = frozenset(
-    (*COMMANDS, *(name for name in GROUPS if " " in name or f"{name} list" in COMMANDS))
+    (*COMMANDS, *(name for name in GROUPS if " " in name or verb_alone(name)))
 )
 """What may stand behind `momo` in a text that names a command: all of it, or its first two words."""
 _LONGEST: Final = max(len(name.split()) for name in COMMANDS)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from daemon.wire import Path
 from momo_cli.flags import SWITCHES, VALUED, Flags, Output, lift
-from momo_cli.frame.command_table import COMMANDS, find_name, words_after
+from momo_cli.frame.command_table import COMMANDS, find_name, verb_alone, words_after
 from momo_cli.text import clean
 
 _LIMIT_S: Final = 0.15
@@ -124,7 +124,7 @@ def _found(words: Sequence[str], current: str, environ: Mapping[str, str]) -> It
         return
     _, rest = lift(words, {})
     named = [word for word in rest if not word.startswith("-")]
-    command, arguments = _command(named)
+    command, arguments = _command(named, flags=current.startswith("-") or rest[-1:] != named[-1:])
     if command is None:
         yield from _next_words(named, current)
         return
@@ -143,10 +143,12 @@ def _found(words: Sequence[str], current: str, environ: Mapping[str, str]) -> It
         yield from _topics()
 
 
-def _command(named: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """Return the command, None if it is not complete, and the words after it."""
+def _command(named: Sequence[str], *, flags: bool) -> tuple[str | None, Sequence[str]]:
+    """Return the command, None if it is not complete, and the words after it; with `flags` a group alone is a command."""
     name = find_name(named)
     rest = named[len(name.split()) :]
+    if flags and not rest and (alone := verb_alone(name)):
+        name = f"{name} {alone}"
     return (name, rest) if name in COMMANDS else (None, rest)
 
 
@@ -198,7 +200,7 @@ def _values(
     else:
         kind = _OPTIONS.get(before) or _KIND_OF_PLACEHOLDER.get(shown.rpartition("] ")[2])
         if kind is None and shown == "ID":
-            kind = command.partition(" ")[0]
+            kind = (" " + command).split()[-2]
         if kind is not None:
             yield from _live_values(kind, current, environ)
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from momo_cli.frame.command_table import COMMANDS, GROUPS, PANELS, meanings, words_after
+from momo_cli.frame.command_table import COMMANDS, GROUPS, PANELS, meanings, verb_alone, words_after
 from momo_cli.frame.usage_errors import check_words, no_such_command
 
 _SETTINGS: Final[Mapping[str, Any]] = {"help_option_names": ["-h", "--help"]}
@@ -81,11 +81,14 @@ class LazyGroup(TyperGroup):
         self.commands = {word: TyperCommand(word) for word in words_after(prefix)}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # as above
-        """Run the list of the group if there is no word of a command; without a list, show the help."""
-        if "list" in self.commands and not (
-            (args and args[0][0] != "-") or {"-h", "--help"} & {*args}
+        """Run the command that the name of the group stands for if there is no word of one; else show the help."""
+        alone = verb_alone(self._prefix)
+        if (
+            alone
+            and all(word.startswith("-") for word in args[:1])
+            and not {"-h", "--help"} & {*args}
         ):
-            args = ["list", *args]
+            args = [alone, *args]
         if not args:
             raise HelpWanted(ctx.get_help(), self._prefix, list(self.commands))
         return super().parse_args(ctx, args)

@@ -30,7 +30,7 @@ def split_sim(text: str, flag: str) -> tuple[str, int]:
     """Split `DEVICE:SLOT`; fail (exit 2) if it does not have that form."""
     device, colon, slot = text.rpartition(":")
     if not colon or not device or not slot.isascii() or not slot.isdigit():
-        raise usage(f"{flag}: {text!r} is not DEVICE:SLOT, such as zte-front:0", "momo sims list")
+        raise usage(f"{flag}: {text!r} is not DEVICE:SLOT, such as zte-front:0", "momo phones list")
     return device, int(slot)
 
 
@@ -45,11 +45,11 @@ def sim_object(client: Client, device: str, slot: int) -> dict[str, Any]:
         simulated = () if client.sandbox else client.of_mode(sandbox=True).find(Path.SIMS) or ()
         if any(device in (p.get("device_id"), p.get("name")) for p in simulated):
             why = f"{device!r} is a phone of the sandbox: repeat the command with --sandbox"
-            raise Failure(ErrorCode.DEVICE_NOT_FOUND, why, next=("momo sims list --sandbox",))
+            raise Failure(ErrorCode.DEVICE_NOT_FOUND, why, next=("momo phones list --sandbox",))
         raise Failure(ErrorCode.DEVICE_NOT_FOUND, why)
     if len(found) > 1:
         ids = ", ".join(clean(p.get("device_id")) for p in found)
-        raise usage(f"two phones are called {device!r}; give one of {ids}", "momo sims list")
+        raise usage(f"two phones are called {device!r}; give one of {ids}", "momo phones list")
     return {"device_id": found[0]["device_id"], "slot_index": slot}
 
 
@@ -118,7 +118,7 @@ METHODS: Final = IdKind(
     "payment method",
     Path.PAYMENT_METHODS,
     ErrorCode.PAYMENT_METHOD_NOT_FOUND,
-    "momo methods list",
+    "momo lines list",
     lambda row: (row.get("phone_number"), row.get("account_name")),
 )
 ENDPOINTS: Final = IdKind(

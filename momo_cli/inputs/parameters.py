@@ -35,7 +35,7 @@ SinceEvent = Annotated[
 Ids = Annotated[list[str] | None, argument("[ID...]", "Their ids; - reads ids from stdin.")]
 Transaction = Annotated[str, argument("REF|CODE", "The transaction's reference or code.")]
 Method = Annotated[
-    str, argument("METHOD", "The number, the name on it, or its id: momo methods list.")
+    str, argument("METHOD", "The number, the name on it, or its id: momo lines list.")
 ]
 MessagesFile = Annotated[str, argument("FILE|-", "The messages; - reads them from stdin.")]
 Label = Annotated[str | None, option("A label.")]

@@ -130,7 +130,7 @@ def release_modem(
         return Released(manager=False)
     device = usb_device(port)
     if device is None:
-        raise usage(f"{port} is not a USB modem of this machine", "momo modems list", "lsusb")
+        raise usage(f"{port} is not a USB modem of this machine", "momo phones status", "lsusb")
     uid = managed_name(mmcli, device, port, environ)
     return Released(True, uid, None if uid is None else inhibit(mmcli, uid, environ, pause))
 

@@ -26,8 +26,8 @@ _PASSING: Final = frozenset({"starting", "restarting", "recovering", "resuming",
 """Passing states of a phone."""
 _AWAY: Final = "away"
 _NOT_TESTED: Final = "No test payment yet: foreign and first messages wait for you"
-_PIN: Final = "momo sims pin "
-_RELEASE: Final = "momo modems release "
+_PIN: Final = "momo lines pin "
+_RELEASE: Final = "momo phones release "
 
 
 def all_sims(client: Client) -> list[dict[str, Any]]:
@@ -65,7 +65,7 @@ def modem(setup: Setup) -> Row:
     status = "needs_action" if setup.looks else "skipped"
     away = ", ".join(clean(one.get("name")) for one in known if one.get("state") == _AWAY)
     detail = f"{away} is not plugged in" if away else "No phone yet; plug it in at any time"
-    return outcome(status, detail, "momo modems list" if away else "momo sims list --wait")
+    return outcome(status, detail, "momo phones status" if away else "momo phones list --wait")
 
 
 def first_payment(setup: Setup) -> Row:

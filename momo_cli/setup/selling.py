@@ -43,7 +43,7 @@ def number(setup: Setup) -> Row:
         return outcome("done", detail, "momo lines" if without else None)
     if taken:
         detail = "The number is on no SIM yet"
-        return outcome("needs_action", detail, "momo sims list")
+        return outcome("needs_action", detail, "momo phones list")
     status = "needs_action" if setup.looks else "skipped"
     return outcome(status, "No number receives payments yet", fix)
 

@@ -30,7 +30,7 @@ def keep_given(setup: Setup) -> tuple[str, str]:
     try:
         _add_phone(setup, "phone1", answers.android, may_pay=bool(answers.android_may_pay))
     except Failure as failure:
-        return failure.message, "momo sources list"
+        return failure.message, "momo phones sources"
     return "", ""
 
 
@@ -77,7 +77,7 @@ def _offer_phone(setup: Setup) -> Row:
     _add_phone(setup, name, networks, may_pay=may_pay)
     _restart(setup)
     certificate = [] if setup.get("http.tls_cert") else ["momo daemon certificate create"]
-    following = [*certificate, f"momo sources rotate-key {name} --qr", "momo sources list"]
+    following = [*certificate, f"momo phones rotate-key {name} --qr", "momo phones sources"]
     setup.say(f"  Then type these, in this order; {_DOCUMENT}:")
     for line in following:
         setup.say(f"      {line}")

@@ -76,7 +76,7 @@ def method_answer(reply: Reply, terminal: Terminal, verb: str) -> Answer:
         rows=[row],
         lines=[f"{terminal.tick} {said}"],
         notes=warnings_of(reply.body),
-        next=["momo lines"] if where else ["momo sims list"],
+        next=["momo lines"] if where else ["momo phones list"],
     )
 
 
@@ -101,12 +101,14 @@ def find_modem(client: Client, wanted: str) -> Row:
         found = [row for row in phones if row.get(member) == text]
         if len(found) > 1:
             ids = ", ".join(clean(row.get("device_id")) for row in found)
-            raise usage(f"two phones are called {wanted!r}; give one of {ids}", "momo modems list")
+            raise usage(
+                f"two phones are called {wanted!r}; give one of {ids}", "momo phones status"
+            )
         if found:
             return found[0]
     names = ", ".join(modem_name(row) for row in phones) or "none"
     why = f"no phone is called {wanted!r}; there are: {names}"
-    raise Failure(ErrorCode.DEVICE_NOT_FOUND, why, next=("momo modems list",))
+    raise Failure(ErrorCode.DEVICE_NOT_FOUND, why, next=("momo phones status",))
 
 
 def simulated_notes(phones: Iterable[Row]) -> Iterator[str]:

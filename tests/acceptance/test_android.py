@@ -50,7 +50,7 @@ def till_of(folder: Path, drawn: int) -> Iterator[Till]:
         with Path(shop.places.config).open("a") as settings:
             settings.write(f'[http]\ntls_cert = "{file}"\n')
         added = shop.momo(
-            "sources", "add", "android", NAME, "--network", "mtn", "--may-pay",
+            "phones", "add", "android", NAME, "--network", "mtn", "--may-pay",
             "--phone", app.inbox_url, "--user", USER, "--json",
         )  # fmt: skip
         assert added.returncode == 0, added.stdout + added.stderr
@@ -59,7 +59,7 @@ def till_of(folder: Path, drawn: int) -> Iterator[Till]:
         till = Till(shop, app, address)
         till.spawn()
         shop.wait_ready()
-        made = shop.momo("sources", "rotate-key", NAME, "--json")
+        made = shop.momo("phones", "rotate-key", NAME, "--json")
         assert made.returncode == 0, made.stdout + made.stderr
         data = json.loads(made.stdout)["data"]
         shop.ask("POST", wire.Path.LOCAL_SOURCE_PASSWORD, {"name": NAME, "password": PASSWORD})

@@ -215,7 +215,7 @@ def test_a_phone_that_is_locked_before_it_tells_its_imei_is_shown_as_locked(
             for line in shown.stderr.splitlines()
             if line.startswith("next:")
         )
-        assert command[:3] == ["momo", "sims", "pin"]
+        assert command[:3] == ["momo", "lines", "pin"]
         (tmp_path / "pin").write_text("1234\n", encoding="utf-8")
         (tmp_path / "pin").chmod(0o600)
         stored = shop.momo(*command[1:], "--pin-file", str(tmp_path / "pin"))

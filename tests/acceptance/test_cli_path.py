@@ -109,14 +109,14 @@ def _start(momo: Momo, phone: PhoneProcess) -> None:
 
 
 def _give_the_sim_a_number(momo: Momo) -> dict[str, Any]:
-    (device,) = momo("sims", "list", "--wait=20s")["data"]
+    (device,) = momo("phones", "list", "--wait=20s")["data"]
     (sim,) = device["sims"]
     assert (sim["slot_index"], sim["network"], sim["payment_method_id"]) == (0, "MTN", None)
-    flags = ("--provider", "momo_mtn", "--phone", "0244124567", "--name", "Ama Mensah")
-    method: dict[str, Any] = momo("methods", "add", *flags, "--sim", f"{device['name']}:0")["data"]
+    flags = ("0244124567", "--provider", "momo_mtn", "--name", "Ama Mensah")
+    method: dict[str, Any] = momo("lines", "add", *flags, "--sim", f"{device['name']}:0")["data"]
     assert method["phone_number"] == "+233244124567"
     assert method["sim"]["device_id"] == device["device_id"]
-    twice = momo("methods", "add", *flags, exits=5)
+    twice = momo("lines", "add", *flags, exits=5)
     assert twice["error"]["code"] == "PAYMENT_METHOD_EXISTS"
     (line,) = [sim["line"] for phone in momo("lines")["data"]["phones"] for sim in phone["sims"]]
     assert (line["payment_method_id"], line["account_name"]) == (method["id"], "Ama Mensah")
@@ -222,7 +222,7 @@ def _look_around(
     assert status["queue"] == {"pending": 0, "retrying": 0, "failed": 0, "dead_letters": 0}
     assert status["secrets"] == "unlocked"
     assert [phone["state"] for phone in status["phones"]] == ["ready"]
-    assert momo("methods", "list")["data"][0]["id"] == method["id"]
+    assert momo("lines", "list")["data"][0]["id"] == method["id"]
     assert [item["id"] for item in momo("endpoints", "list")["data"]] == [endpoint["id"]]
     # For a script without JSON: tab-separated, no header, nothing truncated.
     plain = momo.run("tx", "list", "--fields", "reference,status")

@@ -38,7 +38,7 @@ def test_the_demo_plays_one_payment_to_its_end_and_leaves_nothing_behind(tmp_pat
 
 
 def test_its_commands_are_on_one_line_however_narrow_the_terminal_is() -> None:
-    command = "momo methods add --phone 0244111222 --name 'Ama Mensah' --sim huawei-e173:0"
+    command = "momo lines add --phone 0244111222 --name 'Ama Mensah' --sim huawei-e173:0"
     printed = io.StringIO()
     print_command(Console(file=printed, width=40), command)
     assert printed.getvalue() == f"  $ {command}\n"

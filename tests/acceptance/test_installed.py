@@ -162,7 +162,7 @@ def test_the_sdist_and_the_wheel_have_everything(built: tuple[Path, Path], tmp_p
 
     folder = make_venv(tmp_path / "venv", wheel)
     assert (folder.parent / "share/man/man1/momo.1").read_text().startswith(".TH MOMO 1")
-    rule = subprocess.run([folder / "momo", "modems", "udev-rule"], capture_output=True, text=True, check=True)  # fmt: skip
+    rule = subprocess.run([folder / "momo", "phones", "udev-rule"], capture_output=True, text=True, check=True)  # fmt: skip
     assert "ID_MM_DEVICE_IGNORE" in rule.stdout
     for shell in ("bash", "zsh", "fish"):
         done = subprocess.run(

@@ -26,7 +26,7 @@ def healthy(shop: RealShop) -> dict[str, Any]:
     """Wait until the phone has reported its health."""
 
     def look() -> dict[str, Any] | None:
-        phones = said(shop, "modems", "list")
+        phones = said(shop, "phones", "status")
         found: dict[str, Any] | None = next(
             (p for p in phones if p["signal"] is not None and p["device_id"] is not None), None
         )
@@ -42,18 +42,18 @@ def test_a_phone_is_listed_named_tested_and_examined(scene: Scene) -> None:
     assert (phone["state"], phone["registration"], phone["troubles"]) == ("ready", "home", [])
     assert phone["storage"]["used"] == 0
     assert phone["sims"][0]["network"] == "MTN"
-    assert said(scene.shop, "modems", "name", phone["name"], "front desk")["name"] == "front desk"
+    assert said(scene.shop, "phones", "name", phone["name"], "front desk")["name"] == "front desk"
     scene.shop.restart()
     assert healthy(scene.shop)["name"] == "front desk", "a person's name outlives the phone's own"
     # Both commands work while messages arrive.
     receipts = list(mtn_receipts(5, started=utc_now()))
     scene.phone.deliver([pdu for receipt in receipts for pdu in receipt.pdus])
-    tested = said(scene.shop, "modems", "test", "front desk")
+    tested = said(scene.shop, "phones", "test", "front desk")
     assert tested["answered"] is True
     assert tested["signal"] == phone["signal"]
     scene.receiver.wait_for(5)
     wait_until(scene.phone.is_empty, SOON_S, "the phone is empty")
-    assert said(scene.shop, "modems", "show", "front desk")["last_sms_at"] is not None
+    assert said(scene.shop, "phones", "show", "front desk")["last_sms_at"] is not None
     checks = {check["id"]: check for check in said(scene.shop, "doctor", "modem")["checks"]}
     assert checks["modem.answers"]["detail"] == "front desk is ready"
     metrics = f"http://{scene.shop.http}/metrics"
@@ -86,7 +86,7 @@ def test_a_phone_of_the_settings_is_served_unless_no_phone_is_wanted(tmp_path: P
         settings = {"modems": {"ports": [str(phone.link)]}}
         with RealShop(tmp_path / "shop", settings=settings) as shop:
             shop.start(arguments=["--no-modem"])
-            assert said(shop, "modems", "list") == []
+            assert said(shop, "phones", "status") == []
             shop.stop()
             shop.start()
             assert healthy(shop)["port"] == str(phone.link)
@@ -97,7 +97,7 @@ def test_an_sms_is_sent_to_see_that_it_can_be(scene: Scene) -> None:
     """A SIM without a number can send: that is when an operator tests."""
     scene.shop.start()
     name = healthy(scene.shop)["name"]
-    send = ("modems", "test", name, "--send-to", "0244123456", "--yes")
+    send = ("phones", "test", name, "--send-to", "0244123456", "--yes")
     tested = said(scene.shop, *send)
     assert (tested["answered"], tested["sms"]["status"]) == (True, "sent")
     assert sent_to(scene.phone) == ["+233244123456"]

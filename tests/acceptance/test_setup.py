@@ -125,6 +125,6 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             # From then on every daemon serves the named port.
             assert momo(environ, "daemon", "stop")[0] == 0
             assert momo(environ, "daemon", "start")[0] == 0
-            assert momo(environ, "sims", "list", "--wait")[0] == 0
+            assert momo(environ, "phones", "list", "--wait")[0] == 0
         finally:
             momo(environ, "daemon", "stop")

@@ -31,7 +31,7 @@ def begin(shop: RealShop) -> None:
     shop.start(arguments=["--simulated-phone", "--modem", "/dev/ttyUSB_not_there"])
 
     def ready() -> bool:
-        phones = [row for row in said(shop, "modems", "list") if row.get("simulated")]
+        phones = [row for row in said(shop, "phones", "status") if row.get("simulated")]
         return len(phones) == 2 and all(row["state"] == "ready" for row in phones)
 
     wait_until(ready, 20, "both simulated phones are ready")
@@ -49,7 +49,7 @@ def test_a_made_up_payment_takes_the_way_through_the_phone(shop: RealShop, netwo
     assert paid["message"]["state"] == "payment"
     assert paid["message"]["test"] is True
     assert paid["transaction"]["status"] == "SUCCESS"
-    phones = {row["name"]: row for row in said(shop, "modems", "list")}
+    phones = {row["name"]: row for row in said(shop, "phones", "status")}
     phone = phones[f"simulated-{network}"]
     assert paid["message"]["device_id"] == phone["device_id"]
     assert phone["last_sms_at"] is not None
@@ -107,7 +107,7 @@ def test_a_start_without_the_flag_knows_nothing_of_it(shop: RealShop) -> None:
     said(shop, "simulate", "payment", "--amount", "5")
     shop.stop()
     shop.start(arguments=["--modem", "/dev/ttyUSB_not_there"])
-    assert not [row for row in said(shop, "modems", "list") if row["device_id"] or row["name"]]
+    assert not [row for row in said(shop, "phones", "status") if row["device_id"] or row["name"]]
     assert said(shop, "lines")["phones"] == []
     paid = said(shop, "simulate", "payment", "--amount", "5")
     assert paid["message"]["state"] == "payment", "straight in, as before"

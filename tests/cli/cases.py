@@ -157,82 +157,86 @@ CASES = {
         ("report", "--yesterday"), ("GET", wire.Path.LOCAL_REPORT), ok(samples.REPORT), ok(NO_MONEY)
     ),
     "status": Case(("status",), ("GET", wire.Path.LOCAL_STATUS), ok(samples.STATUS), ok({})),
-    "lines": Case(("lines",), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)),
-    "modems list": Case(
-        ("modems", "list"), ("GET", wire.Path.LOCAL_MODEMS), ok([samples.MODEM]), ok([])
+    "lines status": Case(
+        ("lines", "status"), ("GET", wire.Path.LINES), ok(samples.LINES), ok(EMPTY_LINES)
     ),
-    "modems show": Case(
-        ("modems", "show", "zte-front"), ("GET", MODEM), ok(samples.MODEM), ONE_THING
+    "phones status": Case(
+        ("phones", "status"), ("GET", wire.Path.LOCAL_MODEMS), ok([samples.MODEM]), ok([])
     ),
-    "modems test": Case(
-        ("modems", "test", "zte-front"),
+    "phones show": Case(
+        ("phones", "show", "zte-front"), ("GET", MODEM), ok(samples.MODEM), ONE_THING
+    ),
+    "phones test": Case(
+        ("phones", "test", "zte-front"),
         ("POST", f"{MODEM}/test"),
         ok({**samples.MODEM, "answered": True, "took_ms": 42}),
         DOES,
     ),
-    "modems name": Case(
-        ("modems", "name", "zte-front", "till"),
+    "phones name": Case(
+        ("phones", "name", "zte-front", "till"),
         ("PATCH", MODEM),
         ok({**samples.MODEM, "name": "till"}),
         DOES,
     ),
-    "sims list": Case(("sims", "list"), ("GET", wire.Path.SIMS), ok(samples.SIMS), ok([])),
-    "sims assign": Case(
-        ("sims", "assign", "zte-front:0", "--method", samples.METHOD),
-        ("PATCH", f"/v1/payment-methods/{samples.METHOD}"),
-        ok(samples.METHOD_ROW),
-        DOES,
-    ),
-    "sims ignore": Case(
-        ("sims", "ignore", "zte-front:0"),
+    "phones list": Case(("phones", "list"), ("GET", wire.Path.SIMS), ok(samples.SIMS), ok([])),
+    "lines ignore": Case(
+        ("lines", "ignore", "zte-front:0"),
         ("PATCH", wire.Path.SIM.format(device_id=samples.DEVICE, slot_index=0)),
         ok(samples.IGNORED_SIM),
         DOES,
     ),
-    "sims show": Case(
-        ("sims", "show", "zte-front:0"),
+    "lines centres": Case(
+        ("lines", "centres", "zte-front:0"),
         ("POST", wire.Path.LOCAL_SIM_SMSCS),
         ok(samples.SMSCS),
         ok({**samples.SMSCS, "smscs": []}),
     ),
-    "sims trust": Case(
-        ("sims", "trust", "zte-front:0", "--message", samples.MESSAGE, "--password-file", "pw.txt"),
+    "lines trust": Case(
+        (
+            "lines",
+            "trust",
+            "zte-front:0",
+            "--message",
+            samples.MESSAGE,
+            "--password-file",
+            "pw.txt",
+        ),
         ("POST", wire.Path.LOCAL_SIM_TRUST),
         ok({"message_id": samples.MESSAGE, "settled": 2}),
         DOES,
     ),
-    "sims test-payment": Case(
-        ("sims", "test-payment", "zte-front:0"),
+    "lines test-payment": Case(
+        ("lines", "test-payment", "zte-front:0"),
         ("POST", wire.Path.LOCAL_SIM_TEST_PAYMENT),
         ok(samples.TEST_PAYMENT),
         DOES,
     ),
-    "sims acknowledge": Case(
-        ("sims", "acknowledge", "zte-front:0"),
+    "lines acknowledge": Case(
+        ("lines", "acknowledge", "zte-front:0"),
         ("POST", wire.Path.LOCAL_SIM_UNTOLD),
         ok(samples.KNOWN),
         ok([]),
     ),
-    "methods add": Case(
-        ("methods", "add", "--provider", "momo_mtn", "--phone", "0244124567", "--name", "Ama"),
+    "lines add": Case(
+        ("lines", "add", "0244124567", "--provider", "momo_mtn", "--name", "Ama"),
         ("POST", wire.Path.PAYMENT_METHODS),
         Says({"success": True, "data": samples.METHOD_ROW}, 201),
         DOES,
     ),
-    "methods list": Case(
-        ("methods", "list"), ("GET", wire.Path.PAYMENT_METHODS), ok([samples.METHOD_ROW]), ok([])
+    "lines list": Case(
+        ("lines", "list"), ("GET", wire.Path.PAYMENT_METHODS), ok([samples.METHOD_ROW]), ok([])
     ),
-    "methods show": Case(
-        ("methods", "show", samples.METHOD), ("GET", METHOD), ok(samples.METHOD_ROW), ONE_THING
+    "lines show": Case(
+        ("lines", "show", samples.METHOD), ("GET", METHOD), ok(samples.METHOD_ROW), ONE_THING
     ),
-    "methods update": Case(
-        ("methods", "update", samples.METHOD, "--sim", "none"),
+    "lines update": Case(
+        ("lines", "update", samples.METHOD, "--sim", "none"),
         ("PATCH", METHOD),
         ok(samples.METHOD_ROW),
         DOES,
     ),
-    "methods remove": Case(
-        ("methods", "remove", samples.METHOD, "--yes"),
+    "lines remove": Case(
+        ("lines", "remove", samples.METHOD, "--yes"),
         ("DELETE", METHOD),
         ok(samples.METHOD_ROW),
         DOES,
@@ -351,14 +355,14 @@ CASES = {
     "notices test": Case(
         ("notices", "test"), ("POST", wire.Path.LOCAL_NOTICES_TEST), ok({"queued": ["email"]}), DOES
     ),
-    "sources list": Case(
-        ("sources", "list"),
+    "phones sources": Case(
+        ("phones", "sources"),
         ("GET", wire.Path.LOCAL_SOURCES),
         ok([samples.SOURCE]),
         ok([]),
     ),
-    "sources rotate-key": Case(
-        ("sources", "rotate-key", "phone1"),
+    "phones rotate-key": Case(
+        ("phones", "rotate-key", "phone1"),
         ("POST", wire.Path.LOCAL_SOURCE_KEY.format(name="phone1")),
         ok(
             {
@@ -372,8 +376,8 @@ CASES = {
         ),
         DOES,
     ),
-    "modems password": Case(
-        ("modems", "password", "stick", "--forget"),
+    "phones password": Case(
+        ("phones", "password", "stick", "--forget"),
         ("POST", wire.Path.LOCAL_SOURCE_PASSWORD),
         ok({"name": "stick", "set": False}),
         DOES,
@@ -560,16 +564,10 @@ CASES = {
         ok(samples.SIMULATED),
         DOES,
     ),
-    "sims pin": Case(
-        ("sims", "pin", "zte-front:0", "--pin-file", "pin.txt"),
+    "lines pin": Case(
+        ("lines", "pin", "zte-front:0", "--pin-file", "pin.txt"),
         ("POST", wire.Path.LOCAL_SIM_PIN),
         ok({"device_name": "zte-front", "slot_index": 0, "wants": None}),
-        DOES,
-    ),
-    "sims clear": Case(
-        ("sims", "clear", "zte-front:0"),
-        ("PATCH", METHOD),
-        ok({**samples.METHOD_ROW, "sim": None}),
         DOES,
     ),
     "api": Case(

@@ -380,7 +380,7 @@ OTHERS = {
     "help": _alone(
         "help", "exit-codes", empty=TEXT, missing=_wrong("help", "cooking"), refused=NOBODY
     ),
-    "modems udev-rule": _alone("modems", "udev-rule", empty=TEXT, missing=TEXT, refused=NOBODY),
+    "phones udev-rule": _alone("phones", "udev-rule", empty=TEXT, missing=TEXT, refused=NOBODY),
     "deliveries verify": _alone(
         "deliveries", "verify", "request.txt", "--secret-file", "hook.secret",
         empty=ONE_THING,
@@ -388,8 +388,8 @@ OTHERS = {
         refused=Cell(6, program={"verify": says({**VALID, "valid": False, "problems": ["old"]})}),
         program={"verify": says(VALID)},
     ),
-    "modems release": Other(
-        ("modems", "release", "zte-front"),
+    "phones release": Other(
+        ("phones", "release", "zte-front"),
         0,
         DOES,
         Cell(3, E.DEVICE_NOT_FOUND, api={("GET", wire.Path.LOCAL_MODEMS): ok([])}),
@@ -512,17 +512,17 @@ OTHERS = {
     "daemon certificate export": _certificate(
         "export", "-", missing=_says_no(E.CERTIFICATE_NOT_FOUND, 3, "certificate export")
     ),
-    "sources add": Other(
-        ("sources", "add", "android", "phone1", "--network", "mtn"),
+    "phones add": Other(
+        ("phones", "add", "android", "phone1", "--network", "mtn"),
         0,
         DOES,
-        _wrong("sources", "add", "pigeon", "bird"),
+        _wrong("phones", "add", "pigeon", "bird"),
         _says_no(E.CONFIG_INVALID, 78, "config add-source"),
         program={"config add-source": says({"name": "phone1", "path": "c", "changed": True})},
         down=0,
     ),
-    "sources remove": Other(
-        ("sources", "remove", "phone1"),
+    "phones remove": Other(
+        ("phones", "remove", "phone1"),
         0,
         DOES,
         _says_no(E.USAGE, 2, "config remove-source"),

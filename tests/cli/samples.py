@@ -741,7 +741,7 @@ NOTICE: dict[str, Any] = {
     "kind": "sim.silent",
     "urgent": True,
     "text": "A SIM that is usually busy has had no message for a long time. Is the network down?",
-    "next": "momo modems list",
+    "next": "momo phones status",
     "count": 2,
     "first_at": "2026-11-20T08:00:00.000Z",
     "last_at": "2026-11-20T09:00:00.000Z",

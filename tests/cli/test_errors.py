@@ -28,8 +28,9 @@ NOT_TYPED = (
     "momo config set backup.also_to /media/STICK/momo",
     "momo tx list --status PENDING",
     "momo config set http.public_base_url https://HUB-NAME:8420",
-    'momo methods add --provider   --phone NUMBER --name "NAME" --sim ',
-    'momo methods add --provider momo_telecel --phone NUMBER --name "NAME" --sim zte-front:1',
+    "momo lines add NUMBER --provider ",
+    'momo lines add NUMBER --provider   --name "NAME" --sim ',
+    'momo lines add NUMBER --provider momo_telecel --name "NAME" --sim zte-front:1',
 )
 """A setting that the step of setup explains, a status of the API, and names that only the shop knows."""
 

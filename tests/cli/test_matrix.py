@@ -16,7 +16,7 @@ from tests.fakes.each import each
 from tests.fakes.fake_api import FakeApi, Says, ok, refusal
 
 pytestmark = pytest.mark.usefixtures("sample_folder")
-AS_IT_IS = ("api", "deliveries curl", "sources rotate-key")
+AS_IT_IS = ("api", "deliveries curl", "phones rotate-key")
 """Commands that print text unchanged, for copying or from another program."""
 EACH = each("name", CASES)
 

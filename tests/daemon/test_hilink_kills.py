@@ -77,12 +77,12 @@ def test_setup_adds_the_stick_and_the_daemon_shows_its_health(tmp_path: Path) ->
         assert "momo daemon restart" in said.stdout
         shop.restart()
         for _ in range(300):
-            listed = shop.momo("modems", "list", "--json")
+            listed = shop.momo("phones", "status", "--json")
             if '"ready"' in listed.stdout:
                 break
             pause(0.1)
         assert f'"port":"{stick.url}"' in listed.stdout.replace(": ", ":")
-        shown = json.loads(shop.momo("modems", "show", stick.url, "--json").stdout)
+        shown = json.loads(shop.momo("phones", "show", stick.url, "--json").stdout)
         source = {"name": "stick", "kind": "hilink", "trust_level": "partial"}
         assert shown["data"]["source"] == source
         for command in (("lines",), ("status",), ("doctor", "modem")):

@@ -305,7 +305,7 @@ async def test_a_sim_without_a_number_and_a_silent_one_are_named(
         )
     )
     assert bad(patient, "sim") == {"sim.line": "fail", "sim.heard": "warn"}
-    assert "momo sims assign" in found(patient, "sim")["sim.line"][2]
+    assert "momo lines update NUMBER --sim" in found(patient, "sim")["sim.line"][2]
 
 
 async def test_many_unread_messages_and_a_broken_wording_are_named(

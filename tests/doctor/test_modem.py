@@ -178,7 +178,7 @@ def test_another_program_on_the_port_is_named(machine: Machine) -> None:
 def test_modem_manager_on_the_port_is_asked_to_release_it(machine: Machine) -> None:
     port = zte(machine)
     machine.program(812, "ModemManager", port)
-    assert bad(machine)["modem.busy"][2] == f"momo modems release {port}"
+    assert bad(machine)["modem.busy"][2] == f"momo phones release {port}"
 
 
 def test_modem_manager_that_may_come_is_a_warning_until_udev_says_ignore(machine: Machine) -> None:

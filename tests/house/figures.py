@@ -130,9 +130,9 @@ FIGURES: Final = {
                 1,
             ),
             Screen(
-                ("What you see then", "in momo modems list"),
+                ("What you see then", "in momo phones status"),
                 "Terminal",
-                ("huawei-e3372h  ready|http://192.168.8.1, MTN, 0 of 500", "momo sims assign|its number comes next"),
+                ("huawei-e3372h  ready|http://192.168.8.1, MTN, 0 of 500", "momo lines update|its number comes next"),
                 0,
             ),
         ),

@@ -62,11 +62,11 @@ def open_shop(shop: Shop) -> str:
     shop.set_up("Ama Provisions")
     shop.start_phone()
     address = shop.start_daemon()
-    phone = shop.momo("sims", "list", "--wait=30s")["data"][0]
+    phone = shop.momo("phones", "list", "--wait=30s")["data"][0]
     place = f"{phone['device_id']}:{phone['sims'][0]['slot_index']}"
-    shop.momo("modems", "name", phone["device_id"], "front-desk")
+    shop.momo("phones", "name", phone["device_id"], "front-desk")
     shop.momo(
-        "methods", "add", "--provider", "momo_mtn", "--phone", NUMBER, "--name", "Ama Mensah",
+        "lines", "add", NUMBER, "--provider", "momo_mtn", "--name", "Ama Mensah",
         "--sim", place,
     )  # fmt: skip
     balance_minor = 91_400

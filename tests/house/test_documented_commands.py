@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from momo_cli.flags import SWITCHES, VALUED
-from momo_cli.frame.command_table import COMMANDS, GROUPS, find_name, meanings, words_after
+from momo_cli.frame.command_table import (
+    COMMANDS,
+    GROUPS,
+    find_name,
+    meanings,
+    verb_alone,
+    words_after,
+)
 from momo_cli.frame.reference import page
 from momo_cli.frame.topics import TOPICS
 from tests.fakes.each import each
@@ -53,10 +60,10 @@ def wrong(words: list[str]) -> list[str]:
             known |= flags(name)
         elif name not in GROUPS:
             found.append(name)
-        elif re.fullmatch("[a-z-]+", verb) and not {*meanings(verb)} & {*words_after(name)}:
+        elif re.fullmatch("[a-z][a-z-]*", verb) and not {*meanings(verb)} & {*words_after(name)}:
             found.append(f"{name} {verb}")
-        elif "list" in words_after(name):
-            known |= flags(f"{name} list")
+        elif alone := verb_alone(name):
+            known |= flags(f"{name} {alone}")
     for word in words if known else ():
         flag = re.match(r"\[?(--[a-z-]+)", word)
         if flag and flag[1] not in known:

@@ -201,7 +201,7 @@ async def test_password_is_asked_for_and_used(tmp_path: Path) -> None:
         async with running(tmp_path, stick, config) as ran:
             await until(lambda: ran.state == "login_needed")
             [health] = ran.source.conditions()
-            assert health.next_step == "momo modems password stick"
+            assert health.next_step == "momo phones password stick"
             await store_source_password(ran.env, OWNER, "stick", stick.firmware.password)
             ran.source.wake()
             await until(lambda: not stick.messages)

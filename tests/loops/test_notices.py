@@ -59,7 +59,7 @@ async def test_what_happens_while_it_runs_goes_out_over_every_channel(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert "password was changed" in email.sent[0][1]
-    assert "momo modems list" in email.sent[1][1]
+    assert "momo phones status" in email.sent[1][1]
     # A failing channel does not stop the others, and is tried again with the same id when it is due.
     assert broken.sent == []
     broken.fails = False

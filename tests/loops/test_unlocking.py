@@ -83,7 +83,7 @@ async def test_a_pin_that_a_person_stores_opens_the_sim_and_does_so_again(bench:
     state = bench.start()
     await until(lambda: state.state == "pin_needed")
     command = state.next_step.split()
-    assert command[:3] == ["momo", "sims", "pin"]
+    assert command[:3] == ["momo", "lines", "pin"]
     name, slot = command[3].rsplit(":", 1)
     await store_pin(bench.shop.env, OWNER, name, int(slot), "4321")
     await until(lambda: state.state == "ready")
@@ -106,7 +106,7 @@ async def test_a_wrong_pin_is_typed_once_through_restarts_of_phone_and_daemon(be
     await store_pin(bench.shop.env, OWNER, name, 0, "1111")
     await until(lambda: state.state == "pin_wrong")
     assert "2 tries are left" in state.detail
-    assert state.next_step == f"momo sims pin {name}:0"
+    assert state.next_step == f"momo lines pin {name}:0"
     for _ in range(2):
         await bench.stop()
         bench.port.play("reboot-loud")
@@ -132,7 +132,7 @@ async def test_a_try_that_a_crash_swallowed_is_not_made_again(bench: Bench) -> N
     await until(lambda: "did not report" in state.detail)
     await asyncio.sleep(0.3)
     assert typed(bench.phone) == []
-    assert state.next_step == f"momo sims pin {name}:0"
+    assert state.next_step == f"momo lines pin {name}:0"
 
 
 async def test_a_blocked_sim_is_told_with_what_to_do(bench: Bench) -> None:

@@ -221,7 +221,7 @@ def read(reader: Reader) -> Known:
 
 
 def on_ports(known: Known, states: Sequence[ModemHealth], now: int) -> list[Json]:
-    """Build the list for the status: modems on a port now, without the details of `modems show`."""
+    """Build the list for the status: modems on a port now, without the details of `phones show`."""
     rows = [row for row in listed(known, states, now) if row["state"] != _AWAY]
     return [{name: value for name, value in row.items() if name not in _DETAILS} for row in rows]
 

@@ -44,7 +44,7 @@ _WHY: Final = {
     Fault.FORGED: "The signature does not fit the body and the key of this source.",
     Fault.STALE: "The timestamp is more than 10 minutes away from the shop's clock.",
 }
-_HINT: Final = "Enter the signing key of this source in the app; `momo sources rotate-key NAME` makes a new one."
+_HINT: Final = "Enter the signing key of this source in the app; `momo phones rotate-key NAME` makes a new one."
 
 
 def read_post_fields(fields: Fields) -> None:

@@ -517,7 +517,7 @@ SHAPES: Final[dict[str, Schema]] = {
                             {
                                 "state": text("pin_needed"),
                                 "text": nullable(text("the SIM is locked")),
-                                "next": nullable(text("momo sims pin")),
+                                "next": nullable(text("momo lines pin")),
                             },
                             note="why the phone shows no message, and the command to type",
                         )

@@ -1,6 +1,6 @@
 """Health of a modem: signal, network, storage, its problems and how to fix them. Pure.
 
-A problem has a stable id, a level, a sentence and a next step. `momo modems`, `momo status`, `momo doctor modem` and
+A problem has a stable id, a level, a sentence and a next step. `momo phones status`, `momo status`, `momo doctor modem` and
 `/metrics` agree because all of them use this module.
 """
 

@@ -33,7 +33,7 @@ AWAY: Final = Problem(
     "modem.away", Level.FAIL, "its modem is not connected", "plug the modem in, or restart its hub"
 )
 NO_PHONE: Final = Problem(
-    "modem.away", Level.FAIL, "no modem is connected", "plug the modem in; momo modems list"
+    "modem.away", Level.FAIL, "no modem is connected", "plug the modem in; momo phones status"
 )
 PUBLIC_WARNING: Final = "The shop cannot see payments now: the confirmation may take longer."
 _NAMES: Final = (

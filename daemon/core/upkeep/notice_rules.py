@@ -193,7 +193,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "sim.silent": Rule(
         "A SIM that is usually busy has had no message for a long time. Is the network down?",
         urgent=True,
-        next="momo modems list",
+        next="momo phones status",
         about=("device_id", "slot_index"),
         cause="sim.silent",
     ),
@@ -218,19 +218,19 @@ RULES: Final[Mapping[str, Rule]] = {
     "sim.locked": Rule(
         "A SIM asks for its PIN: no payment is read from it.",
         urgent=True,
-        next="momo sims pin",
+        next="momo lines pin",
         about=("device_id",),
     ),
     "sim.pin_wrong": Rule(
         "The stored PIN of a SIM is wrong. It was tried once and will not be tried again.",
         urgent=True,
-        next="momo sims pin",
+        next="momo lines pin",
         about=("device_id",),
     ),
     "modem.hung": Rule(
         "The modem {modem} does not answer and could not be woken: unplug it and plug it in again.",
         urgent=True,
-        next="momo modems list",
+        next="momo phones status",
         about=("device_id",),
         cause="modem",
     ),
@@ -264,7 +264,7 @@ RULES: Final[Mapping[str, Rule]] = {
             f"it works again. What to do: {str(facts.get('fix')).rstrip('.')}."
         ),
         urgent=True,
-        next="momo modems list",
+        next="momo phones status",
         about=("sim",),
         cause="line.not_receiving",
     ),
@@ -285,7 +285,7 @@ RULES: Final[Mapping[str, Rule]] = {
             f"The {_line(facts)} has neither received nor sent anything for {facts.get('days')} days. Networks "
             "take an unused prepaid SIM back after three to six months: buy airtime with it, or send an SMS from it."
         ),
-        next="momo modems test {device_id}",
+        next="momo phones test {device_id}",
         about=("sim",),
         cause="line.unused",
     ),
@@ -300,7 +300,7 @@ RULES: Final[Mapping[str, Rule]] = {
             f"The {_line(facts)} is served by another network ({facts.get('by')}), not its own: messages may "
             "come late or cost money. See that the modem has signal of its own network."
         ),
-        next="momo modems list",
+        next="momo phones status",
         about=("sim",),
         cause="line.roaming",
     ),
@@ -313,7 +313,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "modem.storage_high": Rule(
         "The modem {modem} has its message storage nearly full: soon it receives no more payment messages.",
         urgent=True,
-        next="momo modems list",
+        next="momo phones status",
         about=("device_id",),
         cause="modem.storage",
     ),

@@ -37,7 +37,7 @@ class LockedSim(Struct, frozen=True):
     Attributes:
         owner: Key of its stored PIN (ICCID or IMEI); None if the phone reports neither.
         device_id: The phone with the SIM.
-        name: `NAME:SLOT`, the argument of `momo sims pin`.
+        name: `NAME:SLOT`, the argument of `momo lines pin`.
     """
 
     owner: str | None

@@ -234,5 +234,5 @@ def _modem(phones: tuple[str, ...], *, check: bool) -> dict[str, str | None]:
         "id": "modem",
         "status": "needs_action" if check else "skipped",
         "detail": "No modem yet: plug it in at any time",
-        "fix": "momo sims list --wait",
+        "fix": "momo phones list --wait",
     }

@@ -578,7 +578,7 @@ class PortLoop:
 
 
 _PUT_SIM: Final = "put the SIM in and plug the modem in again"
-_OTHER_MODEM: Final = "use another modem, or another port of this one (momo modems list); momo doctor modem has details"
+_OTHER_MODEM: Final = "use another modem, or another port of this one (momo phones status); momo doctor modem has details"
 
 
 _Node = tuple[int, int, int] | None

@@ -128,7 +128,7 @@ class SimUnlocker:
         known = await sims.pin_state(self._env, owner)
         if self._wanted is not wanted:
             return
-        command = f"momo sims pin {name}"
+        command = f"momo lines pin {name}"
         if known is None:
             self._say("pin_needed", "the SIM asks for its PIN", command)
         elif known.outcome == "wrong":

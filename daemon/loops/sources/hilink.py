@@ -262,7 +262,7 @@ class HiLinkSource:
             return
         if error.fault is Fault.LOGIN:
             name = self._settings.name
-            self._handover.say("login_needed", str(error), f"momo modems password {name}")
+            self._handover.say("login_needed", str(error), f"momo phones password {name}")
         else:
             state, fix = _STATES[error.fault]
             self._handover.say(state, str(error), fix)

@@ -37,7 +37,7 @@ _VIEW: Final = view_of(
 )
 
 
-@command("lines", view=_VIEW)
+@command("lines status", view=_VIEW)
 def lines(
     client: Client,
     terminal: Terminal,
@@ -231,8 +231,8 @@ def _commands(
         if modems and all(row.get("simulated") for row in modems) and not client.sandbox:
             return ["momo lines --sandbox"]
         fixes = [fix for fix in _fixes(modems) if fix.startswith("momo ")]
-        return fixes or ["momo doctor modem" if any(_fixes(modems)) else "momo sims list --wait"]
-    known = [f"momo sims acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]
+        return fixes or ["momo doctor modem" if any(_fixes(modems)) else "momo phones list --wait"]
+    known = [f"momo lines acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]
     return [*_next_for_payments(client, rows, modems, ready=ready, unplaced=unplaced), *known]
 
 
@@ -242,7 +242,7 @@ def _adding(row: Row, sim: str) -> str:
 
     name = f"momo_{str(row['network'] or '').lower()}"
     provider = name if provider_of(name) else "PROVIDER"
-    return f'momo methods add --provider {provider} --phone NUMBER --name "NAME" --sim {sim}'
+    return f'momo lines add NUMBER --provider {provider} --name "NAME" --sim {sim}'
 
 
 def _next_for_payments(
@@ -251,8 +251,8 @@ def _next_for_payments(
     bare = _without_number(rows, modems) or [row for row in rows if not row["phone_number"]]
     if bare:
         sim = _typed(bare[0])
-        assign = [f"momo sims assign {sim} --method {each}" for each in _without_sim(client)]
-        return [*(assign or [_adding(bare[0], sim)]), f"momo sims ignore {sim}"]
+        assign = [f"momo lines update {each} --sim {sim}" for each in _without_sim(client)]
+        return [*(assign or [_adding(bare[0], sim)]), f"momo lines ignore {sim}"]
     moved = next((row for row in rows if row["unplaced_payments"]), None)
     if ready and moved is not None:
         return [f"momo claim {phone(moved['phone_number']).replace(' ', '')} --dry-run"]

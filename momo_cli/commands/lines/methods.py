@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
-from daemon.wire import Path
+from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_name, method_id, sim_object, split_sim
-from momo_cli.inputs.parameters import DryRun, Method, SandboxLines, option
+from momo_cli.inputs.parameters import DryRun, Method, SandboxLines, argument, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import clock, money, payer_text, phone
+from momo_cli.show.words import clock, money, payer_text
+from momo_cli.show.words import phone as shown_phone
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean
 from momo_cli.views.lines import METHODS_VIEW, agrees_to_network, change_method, method_answer
@@ -20,12 +21,12 @@ from momo_cli.views.lines import METHODS_VIEW, agrees_to_network, change_method,
 _HINTS_MAX: Final = 3
 
 
-@command("methods add", view=METHODS_VIEW)
+@command("lines add", view=METHODS_VIEW)
 def add(
     client: Client,
     terminal: Terminal,
+    phone: Annotated[str, argument("NUMBER", "The number, local or +233...")],
     provider: Annotated[str, option("momo_mtn, momo_telecel or momo_at; or mtn, telecel, at.")],
-    phone: Annotated[str, option("The number, local or +233...")],
     name: Annotated[str, option("The account's name, as customers see it.")],
     sim: Annotated[str | None, option("DEVICE:SLOT", "The SIM of the number.")] = None,
     merchant_code: Annotated[str | None, option("The merchant code, if any.")] = None,
@@ -37,9 +38,9 @@ def add(
     confirmed.
 
     Examples:
-        momo methods add --provider momo_mtn --phone 0244124567 --name "Ama Mensah"
-        momo methods add --provider momo_telecel --phone 0204100011 --name "Ama Mensah" --sim zte-back:0
-        momo methods add --provider mtn --phone 0244000001 --name "Practice" --sim simulated-mtn:0 --sandbox
+        momo lines add 0244124567 --provider momo_mtn --name "Ama Mensah"
+        momo lines add 0204100011 --provider momo_telecel --name "Ama Mensah" --sim zte-back:0
+        momo lines add 0244000001 --provider mtn --name "Practice" --sim simulated-mtn:0 --sandbox
     """
     client = client.of_mode(sandbox=sandbox)
     given = {
@@ -55,40 +56,40 @@ def add(
     return method_answer(reply, terminal, "Registered")
 
 
-@command("methods list", view=METHODS_VIEW)
+@command("lines list", view=METHODS_VIEW)
 def list_(client: Client, sandbox: SandboxLines = False) -> Answer:
     """List the registered numbers.
 
     These are the merchant numbers, which receive payments.
 
     Examples:
-        momo methods list
-        momo methods list --fields id,phone_number
+        momo lines list
+        momo lines list --fields id,phone_number
     """
     reply = client.of_mode(sandbox=sandbox).get(Path.PAYMENT_METHODS)
     return Answer(
         *reply.parts,
         empty="No numbers yet.",
-        next=[] if reply.data else ["momo methods add --help"],
+        next=[] if reply.data else ["momo lines add --help"],
     )
 
 
-@command("methods show", view=METHODS_VIEW)
+@command("lines show", view=METHODS_VIEW)
 def show(client: Client, method: Method, sandbox: SandboxLines = False) -> Answer:
     """Show one number.
 
     It shows the SIM of the number and the time of its last payment.
 
     Examples:
-        momo methods show 0244124567
-        momo methods show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+        momo lines show 0244124567
+        momo lines show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
     """
     client = client.of_mode(sandbox=sandbox)
     reply = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method)))
     return Answer(*reply.parts)
 
 
-@command("methods update", view=METHODS_VIEW)
+@command("lines update", view=METHODS_VIEW)
 def update(
     client: Client,
     terminal: Terminal,
@@ -96,41 +97,64 @@ def update(
     sim: Annotated[str | None, option("DEVICE:SLOT|none", "The new SIM of the number.")] = None,
     name: Annotated[str | None, option("The account's name, as customers see it.")] = None,
     phone: Annotated[str | None, option("The right number, if a wrong one was registered.")] = None,
+    move: Annotated[
+        bool, option("--move", "With --sim: remove the number that is on the SIM now.")
+    ] = False,
     sandbox: SandboxLines = False,
 ) -> Answer:
     """Change a number, the name of its account, or its SIM.
 
     --phone and --name correct what was typed wrongly; payments that came before show the new values too. It asks if the
-    new number is in the range of another network. --sim none removes the number from its SIM. Exit 10: not confirmed.
+    new number is in the range of another network. Exit 10: not confirmed.
+
+    --sim assigns the number to a SIM, and removes it from its earlier one. A SIM that holds another number is refused
+    (exit 5); with --move the other number is removed from the SIM first. --sim none removes the number from its SIM: the
+    payments of that SIM are then unplaced.
 
     Examples:
-        momo methods update 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --sim zte-front:0
-        momo methods update 0244124567 --sim none
-        momo methods update 0244124567 --name "Ama Mensah Ventures"
-        momo methods update 0244124567 --phone 0244124568
+        momo lines update 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --sim zte-front:0
+        momo lines update 0244124567 --sim zte-front:0 --move
+        momo lines update 0244124567 --sim none
+        momo lines update 0244124567 --name "Ama Mensah Ventures"
+        momo lines update 0244124567 --phone 0244124568
     """
     client = client.of_mode(sandbox=sandbox)
     changes = only_given({"account_name": name, "phone_number": phone})
-    if sim is not None:
-        changes["sim"] = None if sim == "none" else sim_object(client, *split_sim(sim, "--sim"))
+    facts: dict[str, str] = {}
+    if sim is not None and sim != "none":
+        device, slot = split_sim(sim, "--sim")
+        changes["sim"] = sim_object(client, device, slot)
+        facts = {"device": device, "slot": str(slot)}
+    elif sim is not None:
+        changes["sim"] = None
+    if move and not facts:
+        raise usage("--move goes with --sim DEVICE:SLOT")
     if not changes:
-        raise usage("give --sim, --name or --phone", "momo methods update --help")
+        raise usage("give --sim, --name or --phone", "momo lines update --help")
     method = method.strip()
     if phone is not None and terminal.can_ask():
         now = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method))).data
         if not agrees_to_network(terminal, phone, str(now["provider"])):
             return unchanged()
+    facts["method_id"] = method
     try:
         reply = change_method(client, method, changes)
     except Failure as failure:
-        failure.facts.setdefault("method_id", method)
-        raise
+        failure.facts |= facts
+        holder = at(failure.body, "error.payment_method_id")
+        taken = failure.code == ErrorCode.SIM_ALREADY_ASSIGNED and isinstance(holder, str)
+        if not (move and taken):
+            raise
+        change_method(client, str(holder), {"sim": None})
+        number = shown_phone(at(failure.body, "error.phone_number"))
+        terminal.note(f"Removed {number or holder} from that SIM.")
+        reply = change_method(client, method, changes)
     verb = "Moved" if changes.get("sim") else ""
     verb = "Changed" if name is not None or phone is not None else verb
     return method_answer(reply, terminal, verb)
 
 
-@command("methods remove", view=METHODS_VIEW)
+@command("lines remove", view=METHODS_VIEW)
 def remove(
     client: Client, terminal: Terminal, method: Method, sandbox: SandboxLines = False
 ) -> Answer:
@@ -139,18 +163,18 @@ def remove(
     Its payments are kept. New payments to its SIM match no number. Exit 10: not confirmed.
 
     Examples:
-        momo methods remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
-        momo methods remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
+        momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
+        momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
     """
     client = client.of_mode(sandbox=sandbox)
     path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
     if not terminal.flags.yes:
         seen = client.get(path)
-        number = phone(seen.data.get("phone_number"))
+        number = shown_phone(seen.data.get("phone_number"))
         if not terminal.confirm(f"Remove {number}? Payments to it will match no number."):
             return unchanged(seen)
     reply = client.call("DELETE", path)
-    number = phone(reply.data.get("phone_number"))
+    number = shown_phone(reply.data.get("phone_number"))
     said = f"{terminal.tick} {number} is removed; its payments are kept."
     return Answer(*reply.parts, lines=[said], next=["momo lines"])
 
@@ -230,7 +254,7 @@ def _candidates(seen: Reply, terminal: Terminal) -> Iterator[str]:
 def _number(client: Client, path: str) -> str:
     """Return the number for the question, with the spaces in which it is read."""
     row = client.get(path.rpartition("/")[0]).data or {}
-    return phone(row.get("phone_number")) or "this number"
+    return shown_phone(row.get("phone_number")) or "this number"
 
 
 def _replays(client: Client, terminal: Terminal, claimed: Reply) -> list[str]:

@@ -40,28 +40,28 @@ _ENDS: Final = {
     "expired": (_WRONG, "the SMS to {number} was not sent in time"),
 }
 _WAITS: Final = (Cell("…", "dim"), "the SMS to {number} is still under way")
-_PERMANENT: Final = "To make it permanent: momo modems udev-rule"
+_PERMANENT: Final = "To make it permanent: momo phones udev-rule"
 
-_Modem = Annotated[str, argument("MODEM", "Its name, id or port: momo modems list.")]
+_Modem = Annotated[str, argument("MODEM", "Its name, id or port: momo phones status.")]
 
 
-@command("modems list", view=MODEMS_VIEW)
+@command("phones status", view=MODEMS_VIEW)
 def list_(client: Client) -> Answer:
     """List the modems and their state.
 
-    The list shows the signal, the messages on the SIM and the trouble of each. TROUBLE is one word; `momo modems show`
+    The list shows the signal, the messages on the SIM and the trouble of each. TROUBLE is one word; `momo phones show`
     explains it and names the remedy.
 
     Examples:
-        momo modems list
-        momo modems list --fields name,state,signal_dbm,storage_used
+        momo phones status
+        momo phones status --fields name,state,signal_dbm,storage_used
     """
     reply = client.get(Path.LOCAL_MODEMS)
     bad = [row for row in reply.data or () if row.get("troubles")]
     return Answer(
         *reply.parts,
         empty="No modem was found. Plug one in, or type: momo doctor modem",
-        next=[f"momo modems show {_typed(row)}" for row in bad[:1]],
+        next=[f"momo phones show {_typed(row)}" for row in bad[:1]],
     )
 
 
@@ -70,15 +70,15 @@ def _typed(row: dict[str, Any]) -> str:
     return f'"{name}"' if " " in name else name
 
 
-@command("modems show", view=MODEMS_VIEW)
+@command("phones show", view=MODEMS_VIEW)
 def show(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
     """Show one modem and its troubles.
 
     It shows signal (now and over 24 hours), network, SIM and storage, and the troubles with their remedies.
 
     Examples:
-        momo modems show front-desk
-        momo modems show /dev/ttyUSB0 --json
+        momo phones show front-desk
+        momo phones show /dev/ttyUSB0 --json
     """
     row = find_modem(client, modem)
     if row.get("device_id") is None:
@@ -88,7 +88,7 @@ def show(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
 
 
 @command(
-    "modems test",
+    "phones test",
     view=view_of(*MODEMS_VIEW.fields, "answered took_ms sms=sms.status", id=MODEMS_VIEW.id),
 )
 def check(
@@ -106,9 +106,9 @@ def check(
     network charges for the SMS, so momo asks first. Exit 6: the SMS was not sent. Exit 8: its result is not known yet.
 
     Examples:
-        momo modems test front-desk
-        momo modems test front-desk --quiet || echo "look at the modem"
-        momo modems test front-desk --send-to 0244124567 --yes
+        momo phones test front-desk
+        momo phones test front-desk --quiet || echo "look at the modem"
+        momo phones test front-desk --send-to 0244124567 --yes
     """
     if send_to is not None:
         _check_sending(terminal, send_to)
@@ -212,17 +212,17 @@ def _result_lines(row: Row, terminal: Terminal) -> Iterator[str]:
     yield from trouble_lines(row, terminal)
 
 
-@command("modems release", view=view_of("port device_id state manager uid pid", id="device_id"))
+@command("phones release", view=view_of("port device_id state manager uid pid", id="device_id"))
 def release(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
     """Make ModemManager release a modem.
 
     If ModemManager has taken the modem, momo cannot read it. This runs ModemManager's mmcli in the background. The
-    release lasts until the computer restarts or that program ends; momo modems udev-rule makes it permanent. If
+    release lasts until the computer restarts or that program ends; momo phones udev-rule makes it permanent. If
     ModemManager does not have the modem, that is a success.
 
     Examples:
-        momo modems release front-desk
-        momo modems release /dev/ttyUSB0 --json
+        momo phones release front-desk
+        momo phones release /dev/ttyUSB0 --json
     """
     row: Row = {"port": modem, "device_id": None}
     if not modem.startswith("/dev/"):
@@ -252,7 +252,7 @@ def _release_lines(row: Row, result: Row, terminal: Terminal) -> Iterator[str]:
         yield _PERMANENT
 
 
-@command("modems udev-rule", view=view_of("path text", id="path"))
+@command("phones udev-rule", view=view_of("path text", id="path"))
 def udev_rule() -> Answer:
     """Print the udev rule for modems.
 
@@ -261,15 +261,15 @@ def udev_rule() -> Answer:
     writing it, restart the computer, or type: sudo udevadm control --reload && sudo udevadm trigger.
 
     Examples:
-        momo modems udev-rule
-        momo modems udev-rule | sudo tee /etc/udev/rules.d/77-momo-modems.rules
+        momo phones udev-rule
+        momo phones udev-rule | sudo tee /etc/udev/rules.d/77-momo-modems.rules
     """
     text = unit_files.udev_rule("").text
     row = {"path": unit_files.udev_rule("").path, "text": text}
     return Answer(*made(row), verbatim=text.splitlines(), plain=text.rstrip("\n"))
 
 
-@command("modems name", view=MODEMS_VIEW)
+@command("phones name", view=MODEMS_VIEW)
 def rename(
     client: Client,
     terminal: Terminal,
@@ -281,8 +281,8 @@ def rename(
     All commands accept the name as MODEM or DEVICE.
 
     Examples:
-        momo modems name huawei-e3131-4f2a front-desk
-        momo modems name /dev/ttyUSB0 "till 2"
+        momo phones name huawei-e3131-4f2a front-desk
+        momo phones name /dev/ttyUSB0 "till 2"
     """
     row = find_modem(client, modem)
     if row.get("device_id") is None:
@@ -292,10 +292,10 @@ def rename(
     path = path_of(Path.LOCAL_MODEM, id=row["device_id"])
     reply = client.call("PATCH", path, body={"name": name})
     line = f"{terminal.tick} {modem_name(row)} is now called {modem_name(reply.data)}"
-    return Answer(*reply.parts, lines=[line], next=["momo modems list"])
+    return Answer(*reply.parts, lines=[line], next=["momo phones status"])
 
 
-@command("modems password", view=view_of("name set", id="name"))
+@command("phones password", view=view_of("name set", id="name"))
 def password(
     client: Client,
     terminal: Terminal,
@@ -309,12 +309,12 @@ def password(
     Only a stick that asks for a password needs it; it is stored encrypted. --forget deletes it.
 
     Examples:
-        momo modems password stick
-        momo modems password stick --password-file stick.pw
+        momo phones password stick
+        momo phones password stick --password-file stick.pw
     """
     question = f"The password of the page of {clean(name)}: "
     typed = None if forget else owners_password(terminal, password_file, question)
     body = {"name": name, "password": typed}
     reply = client.call("POST", Path.LOCAL_SOURCE_PASSWORD, body=body)
     state = "The password is stored, encrypted." if typed is not None else "No password is stored."
-    return Answer(*reply.parts, lines=[f"{terminal.tick} {state}"], next=["momo modems list"])
+    return Answer(*reply.parts, lines=[f"{terminal.tick} {state}"], next=["momo phones status"])

@@ -3,25 +3,21 @@
 from collections.abc import Iterator
 from typing import Annotated, Final
 
-from daemon.wire import ErrorCode, Path
+from daemon.wire import Path
 from momo_cli import exit_codes, system
-from momo_cli.errors import Failure
 from momo_cli.frame.command import command
 from momo_cli.inputs import passwords
 from momo_cli.inputs.ids import MESSAGES, id_of, sim_object, split_sim
 from momo_cli.inputs.parameters import PasswordFile, Reason, SandboxLines, argument, option
 from momo_cli.inputs.typed_values import only_given
-from momo_cli.show.answer import Answer, Cell, Head, Row, document_of, view_of
+from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, phone
 from momo_cli.socket.client import Client, Reply
-from momo_cli.text import at, clean
+from momo_cli.text import clean
 from momo_cli.times import duration_s, parse_stamp
 from momo_cli.views.lines import (
-    METHODS_VIEW,
-    assign_sim,
     ignore_sim,
-    method_answer,
     simulated_notes,
 )
 from momo_cli.views.reviews import settled_lines
@@ -72,10 +68,10 @@ _NEIGHBOURS: Final = (
 _NO_CHAIN: Final = "A test payment makes its balance known."
 _LOOK_S: Final = 1.0
 
-_Sim = Annotated[str, argument("DEVICE:SLOT", "The SIM: momo sims list shows them.")]
+_Sim = Annotated[str, argument("DEVICE:SLOT", "The SIM: momo phones list shows them.")]
 
 
-@command("sims list", view=_LIST_VIEW)
+@command("phones list", view=_LIST_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
@@ -88,10 +84,10 @@ def list_(
     over (exit 8). --sandbox lists the simulated phones of momo daemon run --simulated-phone.
 
     Examples:
-        momo sims list
-        momo sims list --wait=60s
-        momo sims list --sandbox
-        momo sims list --fields phone,slot_index,network
+        momo phones list
+        momo phones list --wait=60s
+        momo phones list --sandbox
+        momo phones list --fields phone,slot_index,network
     """
     client = client.of_mode(sandbox=sandbox)
     wait_s = None if wait is None else duration_s(wait, "--wait")
@@ -114,7 +110,7 @@ def list_(
         empty="No SIM was found. Plug in the modem, with its SIM.",
         notes=simulated,
         exit_code=exit_codes.PENDING if wait_s is not None and not rows else exit_codes.OK,
-        next=["momo lines"] if free else ["momo sims list --sandbox"] if hidden else [],
+        next=["momo lines"] if free else ["momo phones list --sandbox"] if hidden else [],
     )
 
 
@@ -125,7 +121,7 @@ def _rows(reply: Reply) -> Iterator[Row]:
             yield place | {name: sim.get(name) for name in _OF_SIM}
 
 
-@command("sims show", view=SMSCS_VIEW)
+@command("lines centres", view=SMSCS_VIEW)
 def show(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
     """Show which service centres are home, and why.
 
@@ -133,8 +129,8 @@ def show(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
     Messages through any other one are foreign: they wait until later messages, or you, prove them.
 
     Examples:
-        momo sims show zte-front:0
-        momo sims show zte-front:0 --fields smsc,home,source
+        momo lines centres zte-front:0
+        momo lines centres zte-front:0 --fields smsc,home,source
     """
     reply = smscs_of(client, sim_object(client, *split_sim(sim, "DEVICE:SLOT")))
     data, rows = reply.data, reply.data["smscs"]
@@ -142,7 +138,7 @@ def show(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
     notes = [_NEIGHBOURS] if begun else [_NEIGHBOURS, _NO_CHAIN]
     if asked:
         notes.append(test_payment_text(asked, None, terminal))
-    next_ = [] if begun or asked else [f"momo sims test-payment {sim}"]
+    next_ = [] if begun or asked else [f"momo lines test-payment {sim}"]
     if not all(row["home"] for row in rows):
         next_.append("momo review list")
     chain = "its balance is known" if begun else "its balance is not known yet"
@@ -156,7 +152,7 @@ def show(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
     )
 
 
-@command("sims trust", view=view_of("message_id settled", id="message_id"))
+@command("lines trust", view=view_of("message_id settled", id="message_id"))
 def trust(
     client: Client,
     terminal: Terminal,
@@ -170,7 +166,7 @@ def trust(
     names. A message with other doubts is refused: momo review approve decides about it.
 
     Examples:
-        momo sims trust zte-front:0 --message 0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f --password-file pw.txt
+        momo lines trust zte-front:0 --message 0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f --password-file pw.txt
     """
     body = {
         **sim_object(client, *split_sim(sim, "DEVICE:SLOT")),
@@ -179,10 +175,10 @@ def trust(
     }
     reply = client.call("POST", Path.LOCAL_SIM_TRUST, body=body)
     lines = [f"{terminal.tick} The message is accepted.", *settled_lines(reply.data)]
-    return Answer(*reply.parts, lines=lines, next=[f"momo sims show {sim}"])
+    return Answer(*reply.parts, lines=lines, next=[f"momo lines centres {sim}"])
 
 
-@command("sims test-payment", view=view_of("amount currency expires_at", id="amount"))
+@command("lines test-payment", view=view_of("amount currency expires_at", id="amount"))
 def expect_test_payment(
     client: Client,
     terminal: Terminal,
@@ -195,8 +191,8 @@ def expect_test_payment(
     that receipt first. It is expected for an hour. With --wait: exit 0 when it has come, 8 if it has not.
 
     Examples:
-        momo sims test-payment zte-front:0
-        momo sims test-payment zte-front:0 --wait=10m
+        momo lines test-payment zte-front:0
+        momo lines test-payment zte-front:0 --wait=10m
     """
     wait_s = None if wait is None else duration_s(wait, "--wait")
     target = sim_object(client, *split_sim(sim, "DEVICE:SLOT"))
@@ -204,7 +200,7 @@ def expect_test_payment(
     reply = ask_test_payment(client, target)
     said = test_payment_text(reply.data, next(on_it, {}).get("phone_number"), terminal)
     if wait_s is None:
-        return Answer(*reply.parts, lines=[said], next=[f"momo sims show {sim}"])
+        return Answer(*reply.parts, lines=[said], next=[f"momo lines centres {sim}"])
     terminal.note(said)
     deadline = system.monotonic() + wait_s
     while (seen := smscs_of(client, target).data)["test_payment"] and system.monotonic() < deadline:
@@ -213,10 +209,10 @@ def expect_test_payment(
     come = not seen["test_payment"] and (until is None or terminal.now() < until)
     said = f"{terminal.tick} It has come." if come else "It has not come."
     code = exit_codes.OK if come else exit_codes.PENDING
-    return Answer(*reply.parts, lines=[said], exit_code=code, next=[f"momo sims show {sim}"])
+    return Answer(*reply.parts, lines=[said], exit_code=code, next=[f"momo lines centres {sim}"])
 
 
-@command("sims pin")
+@command("lines pin")
 def set_pin(
     client: Client,
     terminal: Terminal,
@@ -229,8 +225,8 @@ def set_pin(
     the SIM rejects it, it is never tried again, because three wrong PINs block a SIM.
 
     Examples:
-        momo sims pin zte-front:0
-        momo sims pin zte-front:0 --pin-file - < pin.txt
+        momo lines pin zte-front:0
+        momo lines pin zte-front:0 --pin-file - < pin.txt
     """
     device, slot = split_sim(sim, "DEVICE:SLOT")
     if pin_file is not None:
@@ -247,10 +243,10 @@ def set_pin(
         lines.append(f"The SIM asks for its {clean(data['wants'])} first: unblock it in a phone.")
     else:
         lines.append("It is tried once, when the SIM asks for it.")
-    return Answer(reply.text, lines=lines, next=["momo modems list"])
+    return Answer(reply.text, lines=lines, next=["momo phones status"])
 
 
-@command("sims acknowledge", view=_UNACCOUNTED_VIEW)
+@command("lines acknowledge", view=_UNACCOUNTED_VIEW)
 def acknowledge(client: Client, terminal: Terminal, sim: _Sim, notes: Reason = None) -> Answer:
     """Acknowledge money that no message explains.
 
@@ -259,8 +255,8 @@ def acknowledge(client: Client, terminal: Terminal, sim: _Sim, notes: Reason = N
     reported again.
 
     Examples:
-        momo sims acknowledge zte-front:0
-        momo sims acknowledge zte-front:0 --notes "interest of November"
+        momo lines acknowledge zte-front:0
+        momo lines acknowledge zte-front:0 --notes "interest of November"
     """
     device, slot = split_sim(sim, "DEVICE:SLOT")
     body = {**sim_object(client, device, slot), "notes": notes}
@@ -277,65 +273,7 @@ def acknowledge(client: Client, terminal: Terminal, sim: _Sim, notes: Reason = N
     )
 
 
-@command("sims assign", view=METHODS_VIEW)
-def assign(
-    client: Client,
-    terminal: Terminal,
-    sim: _Sim,
-    method: Annotated[str, option("METHOD", "The number, the name on it, or its id.")],
-    move: Annotated[bool, option("--move", "Remove the number that is on the SIM now.")] = False,
-    sandbox: SandboxLines = False,
-) -> Answer:
-    """Assign a number to a SIM.
-
-    The number must be registered. It is removed from its earlier SIM. A SIM that holds another number is refused (exit
-    5); with --move the other number is removed from the SIM first.
-
-    Examples:
-        momo sims assign zte-front:0 --method 0244124567
-        momo sims assign zte-front:0 --method 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
-        momo sims assign zte-front:0 --method 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --move
-    """
-    client = client.of_mode(sandbox=sandbox)
-    device, slot = split_sim(sim, "DEVICE:SLOT")
-    target = sim_object(client, device, slot)
-    facts = {"method_id": method, "device": device, "slot": str(slot)}
-    try:
-        reply = assign_sim(client, method, target)
-    except Failure as failure:
-        failure.facts |= facts
-        holder = at(failure.body, "error.payment_method_id")
-        taken = failure.code == ErrorCode.SIM_ALREADY_ASSIGNED and isinstance(holder, str)
-        if not (move and taken):
-            raise
-        number = phone(at(failure.body, "error.phone_number"))
-        assign_sim(client, str(holder), None)
-        terminal.note(f"Removed {number or holder} from that SIM.")
-        reply = assign_sim(client, method, target)
-    return method_answer(reply, terminal, "Moved")
-
-
-@command("sims clear", view=METHODS_VIEW)
-def clear(client: Client, terminal: Terminal, sim: _Sim, sandbox: SandboxLines = False) -> Answer:
-    """Remove the number from a SIM.
-
-    Its payments are then unplaced until it is on a SIM again. A SIM without a number does not change (exit 0).
-
-    Examples:
-        momo sims clear zte-front:0
-    """
-    client = client.of_mode(sandbox=sandbox)
-    device, slot = split_sim(sim, "DEVICE:SLOT")
-    target = sim_object(client, device, slot)
-    found = client.get(Path.PAYMENT_METHODS)
-    on_it = [row for row in found.data or () if _is_on(row, target)]
-    if not on_it:
-        said = f"There is no number on {device}:{slot}."
-        return Answer(document_of(None), empty=said)
-    return method_answer(assign_sim(client, str(on_it[0].get("id")), None), terminal, "Removed")
-
-
-@command("sims ignore", view=_LIST_VIEW)
+@command("lines ignore", view=_LIST_VIEW)
 def ignore(
     client: Client,
     terminal: Terminal,
@@ -349,9 +287,9 @@ def ignore(
     messages are still read. A SIM with a number is refused (exit 5). A number that is assigned to it ends it.
 
     Examples:
-        momo sims ignore zte-front:0
-        momo sims ignore zte-front:0 --undo
-        momo sims ignore simulated-mtn:0 --sandbox
+        momo lines ignore zte-front:0
+        momo lines ignore zte-front:0 --undo
+        momo lines ignore simulated-mtn:0 --sandbox
     """
     client = client.of_mode(sandbox=sandbox)
     device, slot = split_sim(sim, "DEVICE:SLOT")
@@ -359,7 +297,7 @@ def ignore(
     row: Row = {"phone": reply.data.get("name"), **reply.data}
     where = f"{clean(row['phone'])}:{row['slot_index']}"
     said = f"{where} is for payments again" if undo else f"{where} is set aside"
-    then = ["momo lines"] if undo else [f"momo sims ignore {sim} --undo"]
+    then = ["momo lines"] if undo else [f"momo lines ignore {sim} --undo"]
     return Answer(reply.text, [row], lines=[f"{terminal.tick} {said}."], next=then)
 
 

@@ -37,26 +37,26 @@ _ADDABLE: Final = (SourceKind.ANDROID.value, SourceKind.HILINK.value)
 _Name = Annotated[str, argument("NAME", "The source: its name in config.toml.")]
 
 
-@command("sources list", view=_LIST_VIEW)
+@command("phones sources", view=_LIST_VIEW)
 def list_(client: Client) -> Answer:
     """List the sources besides AT modems.
 
     HEARD is when an Android phone last posted something, REFUSED how many posts had a wrong signature or time.
 
     Examples:
-        momo sources list
-        momo sources list --json
+        momo phones sources
+        momo phones sources --json
     """
     reply = client.get(Path.LOCAL_SOURCES)
     following = [at(row, "next") for row in reply.data if str(row.get("next")).startswith("momo ")]
     return Answer(
         *reply.parts,
         empty="No source besides AT modems.",
-        next=[clean(each) for each in following] or ["momo modems list"],
+        next=[clean(each) for each in following] or ["momo phones status"],
     )
 
 
-@command("sources add", view=_ADDED_VIEW)
+@command("phones add", view=_ADDED_VIEW)
 def add(
     client: Client,
     terminal: Terminal,
@@ -78,12 +78,12 @@ def add(
     """Add a source of messages.
 
     It is written to config.toml; the daemon reads it after a restart. An Android phone then needs a signing key: momo
-    sources rotate-key. Without --may-pay its messages are history and pay nothing. docs/sources.md shows what to press.
+    phones rotate-key. Without --may-pay its messages are history and pay nothing. docs/sources.md shows what to press.
 
     Examples:
-        momo sources add android phone1 --network mtn --may-pay
-        momo sources add android phone2 --network mtn --network telecel --phone http://192.168.1.23:8080 --user sms
-        momo sources add hilink stick --url http://192.168.8.1
+        momo phones add android phone1 --network mtn --may-pay
+        momo phones add android phone2 --network mtn --network telecel --phone http://192.168.1.23:8080 --user sms
+        momo phones add hilink stick --url http://192.168.8.1
     """
     if kind not in _ADDABLE:
         raise usage(f"{kind!r} is no kind of source; there are {', '.join(_ADDABLE)}")
@@ -102,10 +102,10 @@ def add(
     word = "is added to" if row["changed"] else "is already in"
     following = ["momo daemon restart"] if row["restart"] else []
     if kind == SourceKind.ANDROID:
-        following.append(f"momo sources rotate-key {name}")
-        following += [f"momo modems password {name}"] if phone is not None else []
+        following.append(f"momo phones rotate-key {name}")
+        following += [f"momo phones password {name}"] if phone is not None else []
     else:
-        following.append("momo modems list")
+        following.append("momo phones status")
     notes = []
     if kind == SourceKind.ANDROID and not may_pay:
         notes.append("Its messages pay nothing: without --may-pay they are history.")
@@ -117,14 +117,14 @@ def add(
     )
 
 
-@command("sources remove", view=_ADDED_VIEW)
+@command("phones remove", view=_ADDED_VIEW)
 def remove(client: Client, terminal: Terminal, name: _Name) -> Answer:
     """Remove a source.
 
     Its entry is removed from config.toml, and its key and password are deleted. Its messages and payments stay.
 
     Examples:
-        momo sources remove phone1
+        momo phones remove phone1
     """
     row: dict[str, Any] = {
         **run_verb(terminal, "config", "--json", "remove-source", "--", name).body["data"]
@@ -139,7 +139,7 @@ def remove(client: Client, terminal: Terminal, name: _Name) -> Answer:
     )
 
 
-@command("sources rotate-key", view=_KEY_VIEW)
+@command("phones rotate-key", view=_KEY_VIEW)
 def rotate_key(
     client: Client,
     terminal: Terminal,
@@ -154,8 +154,8 @@ def rotate_key(
     key goes into that file (which must not exist yet; mode 0600) and is null in the output.
 
     Examples:
-        momo sources rotate-key phone1 --qr
-        momo sources rotate-key phone1 --secret-file phone1.key --quiet
+        momo phones rotate-key phone1 --qr
+        momo phones rotate-key phone1 --secret-file phone1.key --quiet
     """
     with keep_in(secret_file, "--secret-file") as keep:
         reply = client.call("POST", path_of(Path.LOCAL_SOURCE_KEY, name=name))
@@ -174,7 +174,7 @@ def rotate_key(
         lines=_instructions(row, terminal, secret_file),
         verbatim=[*_commands(row), *(_code(row, terminal) if qr else [])],
         notes=notes,
-        next=["momo sources list"],
+        next=["momo phones sources"],
     )
 
 

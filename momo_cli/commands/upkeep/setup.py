@@ -238,7 +238,7 @@ def _add_methods(client: Client, terminal: Terminal, answers: SetupAnswers) -> l
     for body in answers.methods:
         if not client.alive():
             todo.append(
-                f"momo methods add --provider {body['provider']} --phone {body['phone_number']} "
+                f"momo lines add {body['phone_number']} --provider {body['provider']} "
                 f'--name "{body["account_name"]}"'
             )
             continue

@@ -257,7 +257,7 @@ async def test_a_line_that_cannot_receive_is_named_and_a_new_transaction_warns(
     api: FakeApi,
 ) -> None:
     locked = ModemHealth(
-        "/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo sims pin till:0",
+        "/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo lines pin till:0",
         device_id=api.shop.source.device_id,
     )  # fmt: skip
     api.phones = [locked]
@@ -270,7 +270,7 @@ async def test_a_line_that_cannot_receive_is_named_and_a_new_transaction_warns(
     warnings = (await api.live.post(path, json=body)).json()["meta"]["warnings"]
     assert warnings[0] == (
         "Payments are not seen now: the SIM asks for its PIN. They are confirmed when it works again. "
-        "What to do: momo sims pin till:0."
+        "What to do: momo lines pin till:0."
     )
     public = await api.client(await api.key(kind=KeyKind.PUBLISHABLE))
     assert (await public.post(path, json=body)).json()["meta"]["warnings"][0] == (

@@ -94,7 +94,7 @@ async def test_a_port_on_which_nobody_answers_is_listed_too(api: FakeApi) -> Non
 async def test_a_phone_whose_sim_is_locked_is_one_phone_and_not_two(api: FakeApi) -> None:
     """The modem's IMEI is known and its SIM is not, so the loop of its port does not name the modem yet."""
     api.phones = [
-        ModemHealth("/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo sims pin")
+        ModemHealth("/dev/ttyUSB0", "pin_needed", "the SIM asks for its PIN", "momo lines pin")
     ]
     (phone,) = await listed(api)
     assert (phone["device_id"], phone["state"]) == (api.shop.source.device_id, "pin_needed")

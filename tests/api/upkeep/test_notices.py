@@ -25,7 +25,7 @@ async def test_a_notice_is_listed_until_it_was_seen(api: FakeApi) -> None:
     await happens(api, "modem.hung", device_id="a")
     (one,) = (await api.local.get(NOTICES)).json()["data"]
     assert (one["kind"], one["urgent"], one["count"]) == ("modem.hung", True, 1)
-    assert one["next"] == "momo modems list"
+    assert one["next"] == "momo phones status"
     status = (await api.local.get("/local/v1/status")).json()["data"]
     assert status["notices"] == {"unseen": 1, "urgent": 1}
     unknown = {"id": "6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"}

@@ -41,7 +41,7 @@ def stocked(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     [
         ("momo rec", ["reconcile"]),
         ("momo --json rec", ["reconcile"]),
-        ("momo sims a", ["acknowledge", "assign"]),
+        ("momo lines a", ["acknowledge", "add"]),
         ("momo dl re", ["replay"]),
         ("momo endpoints rules r", ["remove"]),
         ("momo endpoints rules add --fi", ["--filter", "--fields"]),
@@ -74,9 +74,9 @@ def test_words_and_flags_need_no_daemon(line: str, offered: list[str], shop: Sho
         ("momo endpoints show ", [ENDPOINT]),
         ("momo replay --from 25h --endpoint ", [ENDPOINT]),
         ("momo endpoints rules list ", [ENDPOINT]),
-        ("momo sims clear zte-front:", ["zte-front:0"]),
-        ("momo sims assign zte-front:0 --method ", [samples.METHOD]),
-        ("momo modems test ", [samples.MODEM["name"]]),
+        ("momo lines ignore zte-front:", ["zte-front:0"]),
+        ("momo lines update ", [samples.METHOD]),
+        ("momo phones test ", [samples.MODEM["name"]]),
         ("momo claim ", [samples.METHOD]),
         ("momo review show ", [samples.REVIEW["id"]]),
     ],
@@ -94,9 +94,9 @@ def test_meanings_stand_beside_the_values(stocked: FakeApi, shop: Shop) -> None:
 def test_bash_gets_only_what_follows_the_colon_and_it_is_quoted(
     stocked: FakeApi, shop: Shop
 ) -> None:
-    assert completions("momo sims clear zte-front:", shop.environ, bash=True) == ["0"]
+    assert completions("momo lines ignore zte-front:", shop.environ, bash=True) == ["0"]
     stocked.on("GET", wire.Path.LOCAL_MODEMS, ok([{**samples.MODEM, "name": "till 2"}]))
-    assert completions("momo modems test ", shop.environ, bash=True) == ["'till 2'"]
+    assert completions("momo phones test ", shop.environ, bash=True) == ["'till 2'"]
 
 
 @pytest.mark.parametrize("says", [Says(drop=True), Says(raw=b"no JSON"), Says({}, 503), ok("odd")])

@@ -36,7 +36,7 @@ from tests.fakes.fake_api import FakeApi, ok
         (["init", "12", "--wait"], Flags(), ["init", "12", "--wait=10m"]),
         (["init", "12", "--wait", "5m"], Flags(), ["init", "12", "--wait=5m"]),
         (["init", "--wait", "12"], Flags(), ["init", "--wait=10m", "12"]),
-        (["-o", "json", "sims", "list", "--wait"], Flags(output=Output.JSON), None),
+        (["-o", "json", "phones", "list", "--wait"], Flags(output=Output.JSON), None),
         (
             ["users", "password", "--password-stdin"],
             Flags(),
@@ -46,7 +46,7 @@ from tests.fakes.fake_api import FakeApi, ok
     ],
 )
 def test_global_flags_are_lifted_out(argv: list[str], flags: Flags, rest: list[str] | None) -> None:
-    expected = ["sims", "list", "--wait=30s"] if rest is None else rest
+    expected = ["phones", "list", "--wait=30s"] if rest is None else rest
     assert lift(argv, {}) == (flags, expected)
 
 
@@ -72,7 +72,7 @@ def test_flag_wins_over_environment() -> None:
         (("lines", "--nonsense"), "momo lines has no flag --nonsense"),
         (("nonsense",), "there is no command 'nonsense'"),
         (("init",), "AMOUNT and --phone are missing"),
-        (("methods", "add", "--phone", "0244124567"), "--provider and --name are missing"),
+        (("lines", "add", "0244124567"), "--provider and --name are missing"),
         (("init", "12", "--phone"), "--phone needs a value"),
         (
             ("init", "12", "--phone", "--name", "x"),
@@ -80,7 +80,7 @@ def test_flag_wins_over_environment() -> None:
         ),
         (("lines", "--fields", "--utc"), "--fields needs a value"),
         (("init", "12", "13", "--phone", "1"), "unexpected '13': momo init takes AMOUNT"),
-        (("lines", "extra"), "unexpected 'extra': momo lines takes flags only"),
+        (("status", "extra"), "unexpected 'extra': momo status takes flags only"),
         (("lines", "--", "--json"), "unexpected '--json'"),
         (("lines", "--jsn"), "momo lines has no flag --jsn; did you mean --json?"),
         (("init", "12", "--fone", "1"), "momo init has no flag --fone; did you mean --phone?"),
@@ -112,7 +112,7 @@ def test_flag_wins_over_environment() -> None:
             ("tx", "wait", "X", "--for", "money"),
             "--for: 'money' is not one of paid, final, expired",
         ),
-        (("sims", "assign", "zte", "--method", "1"), "DEVICE:SLOT: 'zte' is not DEVICE:SLOT"),
+        (("lines", "ignore", "zte"), "DEVICE:SLOT: 'zte' is not DEVICE:SLOT"),
         (("messages", "list", "--state", "odd"), "--state: 'odd' is not one of payment"),
         (("deliveries", "list", "--status", "odd"), "--status: 'odd' is not one of pending"),
         (("lines", "--fields", "nope"), "--fields: unknown field nope; there are device_id, phone"),
@@ -155,7 +155,7 @@ def test_wrong_words_with_json_are_one_document(momo: Momo) -> None:
         (("tx", "ls"), ("tx", "list")),
         (("dl", "ls"), ("dead-letters", "list")),
         (("endpoints", "rm"), ("endpoints", "delete")),
-        (("methods", "rm"), ("methods", "remove")),
+        (("lines", "rm"), ("lines", "remove")),
         (("keys", "rm"), ("keys", "revoke")),
     ],
 )

@@ -64,10 +64,10 @@ def test_hints_of_an_answer_and_of_its_lines_name_the_socket(
     ran = momo("tx", "show", samples.REF, "-o", "table", "--socket", str(shop.socket))
     assert f"next:  momo --socket {shop.socket} tx wait {samples.REF}" in ran.err
     api.on("GET", Path.LOCAL_STATUS, ok(samples.STATUS))
-    busy = {**samples.STATUS["phones"][1], "next": "momo modems release zte"}
+    busy = {**samples.STATUS["phones"][1], "next": "momo phones release zte"}
     api.on("GET", Path.LOCAL_STATUS, ok({**samples.STATUS, "phones": [busy]}))
     shown = momo("status", "-o", "table", "--socket", str(shop.socket))
-    assert f"momo --socket {shop.socket} modems release zte" in " ".join(shown.out.split())
+    assert f"momo --socket {shop.socket} phones release zte" in " ".join(shown.out.split())
     assert f"momo --socket {shop.socket} review list" in shown.err
 
 
@@ -124,5 +124,5 @@ def test_lines_that_are_not_ready_name_the_very_sim(
     api.on("POST", Path.ENDPOINTS, no)
     ran = momo("endpoints", "add", "https://shop.example/hook")
     # The number on the SIM is not known here, so the hint names the list of numbers.
-    assert (ran.code, "momo methods list" in ran.err) == (5, True)
-    assert f"momo sims ignore {typed}" in ran.err
+    assert (ran.code, "momo lines list" in ran.err) == (5, True)
+    assert f"momo lines ignore {typed}" in ran.err

@@ -66,7 +66,7 @@ def test_of_two_that_are_meant_none_is_taken() -> None:
         find_match("6f1c", [AMA, ESI], METHODS)
     assert refused.value.code == ErrorCode.USAGE
     assert refused.value.message == f"'6f1c' matches 2 payment methods: {AMA['id']}, {ESI['id']}"
-    assert refused.value.next == ("momo methods list",)
+    assert refused.value.next == ("momo lines list",)
 
 
 def test_a_name_wins_over_the_beginning_of_an_id() -> None:
@@ -77,9 +77,9 @@ def test_a_name_wins_over_the_beginning_of_an_id() -> None:
 @each(
     ("argv", "call"),
     [
-        (("methods", "show"), ("GET", f"/v1/payment-methods/{samples.METHOD}")),
-        (("methods", "remove", "--yes"), ("DELETE", f"/v1/payment-methods/{samples.METHOD}")),
-        (("methods", "update", "--sim", "none"), ("PATCH", f"/v1/payment-methods/{samples.METHOD}")),
+        (("lines", "show"), ("GET", f"/v1/payment-methods/{samples.METHOD}")),
+        (("lines", "remove", "--yes"), ("DELETE", f"/v1/payment-methods/{samples.METHOD}")),
+        (("lines", "update", "--sim", "none"), ("PATCH", f"/v1/payment-methods/{samples.METHOD}")),
         (("claim", "--yes"), ("POST", f"/v1/payment-methods/{samples.METHOD}/claim-unplaced")),
     ],
 )  # fmt: skip
@@ -103,10 +103,10 @@ def test_a_replay_goes_to_whom_it_is_said(api: FakeApi, momo: Momo) -> None:
 
 def test_a_number_that_there_is_not_is_3(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.PAYMENT_METHODS, ok([ESI]))
-    ran = momo("methods", "show", "0244124567", "--json")
+    ran = momo("lines", "show", "0244124567", "--json")
     assert ran.code == 3
     assert ran.json["error"]["code"] == "PAYMENT_METHOD_NOT_FOUND"
-    assert ran.json["error"]["next"] == ["momo methods list"]
+    assert ran.json["error"]["next"] == ["momo lines list"]
 
 
 @pytest.mark.parametrize("typed", ["svc_trx_0123", "svc_…cdef", "svc_~cdef", "SVC_TRX_0123...EF"])

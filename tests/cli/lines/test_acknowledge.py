@@ -26,13 +26,13 @@ def test_status_finds_fault_with_it_until_it_is_known(api: FakeApi, momo: Momo) 
 
 def test_the_lines_say_what_to_type(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.LINES, ok(samples.LINES))
-    assert "momo sims acknowledge zte-front:0" in momo("lines", "-o", "table").err
+    assert "momo lines acknowledge zte-front:0" in momo("lines", "-o", "table").err
 
 
 def test_a_person_knows_of_it_and_says_why(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
     api.on("POST", wire.Path.LOCAL_SIM_UNTOLD, ok(samples.KNOWN))
-    ran = momo("sims", "acknowledge", "zte-front:0", "--notes", "interest", "-o", "table")
+    ran = momo("lines", "acknowledge", "zte-front:0", "--notes", "interest", "-o", "table")
     assert ran.code == 0
     assert "GHS 30.00" in ran.out
     assert "Acknowledged. Later differences are reported again." in ran.err
@@ -43,5 +43,5 @@ def test_a_person_knows_of_it_and_says_why(api: FakeApi, momo: Momo) -> None:
 def test_when_nothing_is_untold_it_says_so(api: FakeApi, momo: Momo) -> None:
     api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
     api.on("POST", wire.Path.LOCAL_SIM_UNTOLD, ok([]))
-    ran = momo("sims", "acknowledge", "zte-front:0", "-o", "table")
+    ran = momo("lines", "acknowledge", "zte-front:0", "-o", "table")
     assert (ran.code, ran.err) == (0, "All money of this SIM is accounted for.\n")

@@ -25,15 +25,15 @@ def number(phone: str, *, placed: bool = False) -> dict[str, Any]:
     ("numbers", "told"),
     [
         ([number("+233244124567"), number("+233200000011", placed=True)],
-         ["next:  momo sims assign 'till 1:0' --method 0244124567",
-          "       momo sims ignore 'till 1:0'"]),
+         ["next:  momo lines update 0244124567 --sim 'till 1:0'",
+          "       momo lines ignore 'till 1:0'"]),
         ([number("+233244124567"), number("+233200000011")],
-         ["next:  momo sims assign 'till 1:0' --method 0244124567",
-          "       momo sims assign 'till 1:0' --method 0200000011",
-          "       momo sims ignore 'till 1:0'"]),
+         ["next:  momo lines update 0244124567 --sim 'till 1:0'",
+          "       momo lines update 0200000011 --sim 'till 1:0'",
+          "       momo lines ignore 'till 1:0'"]),
         ([number("+233200000011", placed=True)],
-         ["next:  momo methods add --provider momo_mtn --phone NUMBER --name \"NAME\" --sim 'till 1:0'",
-          "       momo sims ignore 'till 1:0'"]),
+         ["next:  momo lines add NUMBER --provider momo_mtn --name \"NAME\" --sim 'till 1:0'",
+          "       momo lines ignore 'till 1:0'"]),
     ],
 )  # fmt: skip
 def test_a_sim_without_a_number_is_offered_those_that_have_no_sim(
@@ -79,9 +79,9 @@ def test_programs_are_asked_for_nothing_more(api: FakeApi, momo: Momo) -> None:
 
 def test_a_number_taken_off_its_sim_is_said_to_be_on_none(api: FakeApi, momo: Momo) -> None:
     api.on("PATCH", f"/v1/payment-methods/{samples.METHOD}", ok(number("+233244124567")))
-    ran = momo("methods", "update", samples.METHOD, "--sim", "none", "-o", "table")
+    ran = momo("lines", "update", samples.METHOD, "--sim", "none", "-o", "table")
     assert ran.out == "✓ 024 412 4567 (Ama Mensah) is on no SIM now\n"
-    assert ran.err.splitlines()[0] == "next:  momo sims list"
+    assert ran.err.splitlines()[0] == "next:  momo phones list"
 
 
 def deaf(api: FakeApi) -> str:
@@ -119,9 +119,9 @@ def test_a_line_that_cannot_receive_is_shown_once_with_the_reason(api: FakeApi, 
 def test_a_modem_that_is_locked_is_not_called_no_phone(api: FakeApi, momo: Momo) -> None:
     api.on("GET", Path.LINES, ok({**bare("x"), "ready": True, "phones": []}))
     trouble = {"id": "modem.pin", "level": "fail", "text": "the SIM asks for its PIN"}
-    locked = {"name": "x", "state": "pin_needed", "troubles": [{**trouble, "fix": "momo sims pin x:0"}]}  # fmt: skip
+    locked = {"name": "x", "state": "pin_needed", "troubles": [{**trouble, "fix": "momo lines pin x:0"}]}  # fmt: skip
     api.on("GET", Path.LOCAL_MODEMS, ok([locked]))
     err = momo("lines", "-o", "table").err
     assert "A modem is connected, but no SIM can be read yet." in err
     assert "x: the SIM asks for its PIN" in err
-    assert "next:  momo sims pin x:0" in err
+    assert "next:  momo lines pin x:0" in err

@@ -14,7 +14,7 @@ from tests.cli.conftest import Momo
 from tests.fakes.fake_api import FakeApi, ok
 
 METHOD = f"{Path.PAYMENT_METHODS}/{samples.METHOD}"
-ADD = ("methods", "add", "--name", "Ama", "-o", "table", "--provider", "mtn", "--phone")
+ADD = ("lines", "add", "--name", "Ama", "-o", "table", "--provider", "mtn")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> Iterator[BinaryIO]:
 def test_update_corrects_a_number_and_a_name(api: FakeApi, momo: Momo) -> None:
     api.on("PATCH", METHOD, ok({**samples.METHOD_ROW, "account_name": "Ama B."}))
     ran = momo(
-        "methods", "update", samples.METHOD, "--phone", "0244124567", "--name", "Ama B.",
+        "lines", "update", samples.METHOD, "--phone", "0244124567", "--name", "Ama B.",
         "-o", "table",
     )  # fmt: skip
     assert api.asked[-1].body == {"account_name": "Ama B.", "phone_number": "0244124567"}
@@ -59,7 +59,7 @@ def test_a_corrected_number_is_compared_with_the_network_of_the_record(
 ) -> None:
     api.on("GET", METHOD, ok(samples.METHOD_ROW))
     typed.write(b"n\n")
-    ran = momo("methods", "update", samples.METHOD, "--phone", "0274100011", "-o", "table")
+    ran = momo("lines", "update", samples.METHOD, "--phone", "0274100011", "-o", "table")
     assert (ran.code, [one.method for one in api.asked]) == (10, ["GET"])
 
 

@@ -1,4 +1,4 @@
-"""`momo modems release`: ModemManager releases the modem, does not have it, is missing, or refuses; mmcli is a script."""
+"""`momo phones release`: ModemManager releases the modem, does not have it, is missing, or refuses; mmcli is a script."""
 
 import os
 import signal
@@ -58,7 +58,7 @@ def test_modem_manager_lets_go_for_as_long_as_its_program_runs(
     manager: Manager, momo: Momo
 ) -> None:
     manager.has("ttyUSB1")
-    ran = momo("modems", "release", "/dev/ttyUSB1", "--json", PATH=manager.path)
+    ran = momo("phones", "release", "/dev/ttyUSB1", "--json", PATH=manager.path)
     data = ran.json["data"]
     # It is still there: this would raise otherwise.
     os.kill(data["pid"], signal.SIGTERM)
@@ -71,18 +71,18 @@ def test_modem_manager_lets_go_for_as_long_as_its_program_runs(
 def test_a_person_hears_how_long_it_lasts(manager: Manager, momo: Momo) -> None:
     # ModemManager knows the stick by another of its ports.
     manager.has("ttyUSB0")
-    ran = momo("modems", "release", "/dev/ttyUSB1", "-o", "table", PATH=manager.path)
+    ran = momo("phones", "release", "/dev/ttyUSB1", "-o", "table", PATH=manager.path)
     first, lasts, for_good = ran.out.splitlines()
     os.kill(pid := int(lasts.rpartition(" ")[2]), signal.SIGTERM)
     os.waitpid(pid, 0)
     assert first == "✓ ModemManager has released /dev/ttyUSB1."
-    assert for_good == "To make it permanent: momo modems udev-rule"
-    assert "ID_MM_DEVICE_IGNORE" in momo("modems", "udev-rule").out
+    assert for_good == "To make it permanent: momo phones udev-rule"
+    assert "ID_MM_DEVICE_IGNORE" in momo("phones", "udev-rule").out
 
 
 def test_a_modem_that_it_does_not_have_is_released_already(manager: Manager, momo: Momo) -> None:
     manager.has("ttyUSB7", uid="/sys/devices/usb1/1-9")
-    ran = momo("modems", "release", "/dev/ttyUSB1", "--json", PATH=manager.path)
+    ran = momo("phones", "release", "/dev/ttyUSB1", "--json", PATH=manager.path)
     assert (ran.code, ran.json["data"]["state"]) == (0, "already_released")
     assert "--inhibit" not in manager.log.read_text()
 
@@ -91,9 +91,9 @@ def test_without_modem_manager_there_is_nothing_to_do(
     manager: Manager, api: FakeApi, momo: Momo
 ) -> None:
     api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
-    ran = momo("modems", "release", "zte-front", "-o", "table", PATH=str(manager.bin))
+    ran = momo("phones", "release", "zte-front", "-o", "table", PATH=str(manager.bin))
     assert (ran.code, ran.out.startswith("There is no ModemManager here")) == (0, True)
-    ran = momo("modems", "release", "zte-front", "--json", PATH=str(manager.bin))
+    ran = momo("phones", "release", "zte-front", "--json", PATH=str(manager.bin))
     assert (ran.json["data"]["manager"], ran.json["data"]["port"]) == (
         False,
         samples.MODEM["port"],
@@ -102,16 +102,16 @@ def test_without_modem_manager_there_is_nothing_to_do(
 
 def test_what_modem_manager_refuses_is_told(manager: Manager, momo: Momo) -> None:
     manager.has("ttyUSB1", inhibit=REFUSES)
-    ran = momo("modems", "release", "/dev/ttyUSB1", PATH=manager.path)
+    ran = momo("phones", "release", "/dev/ttyUSB1", PATH=manager.path)
     assert ran.code == 4
     assert "couldn't inhibit device: 'Unauthorized'" in ran.err
     assert "next:  sudo systemctl disable --now ModemManager" in ran.err
     (manager.bin / "mmcli").write_text("#!/bin/sh\necho 'error: no such bus' >&2; exit 1\n")
-    ran = momo("modems", "release", "/dev/ttyUSB1", PATH=manager.path)
+    ran = momo("phones", "release", "/dev/ttyUSB1", PATH=manager.path)
     assert (ran.code, "no such bus" in ran.err) == (1, True)
 
 
 def test_a_port_that_is_no_usb_modem_is_refused(manager: Manager, momo: Momo) -> None:
     manager.has("ttyUSB1")
-    ran = momo("modems", "release", "/dev/ttyS0", PATH=manager.path)
+    ran = momo("phones", "release", "/dev/ttyS0", PATH=manager.path)
     assert (ran.code, "not a USB modem" in ran.err) == (2, True)

@@ -1,4 +1,4 @@
-"""`momo modems test --send-to`: an SMS costs money, so the command asks first; then it reports the result."""
+"""`momo phones test --send-to`: an SMS costs money, so the command asks first; then it reports the result."""
 
 import io
 from typing import Any
@@ -13,7 +13,7 @@ from tests.fakes.fake_api import FakeApi, ok
 MODEM = f"/local/v1/modems/{samples.DEVICE}"
 WELL = {**samples.MODEM, "answered": True, "took_ms": 42}
 TEXTS = f"{MODEM}/texts"
-SEND = ("modems", "test", "zte-front", "--send-to", "0244124567")
+SEND = ("phones", "test", "zte-front", "--send-to", "0244124567")
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_without_a_person_yes_must_be_said_and_nothing_is_asked_of_the_modem(
 
 
 def test_what_is_no_number_is_refused_before_anything_else(well: FakeApi, momo: Momo) -> None:
-    ran = momo("modems", "test", "zte-front", "--send-to", "02441", "--yes", "--json")
+    ran = momo("phones", "test", "zte-front", "--send-to", "02441", "--yes", "--json")
     assert ran.code == 2
     assert "'02441' is no phone number" in ran.json["error"]["message"]
     assert well.asked == []

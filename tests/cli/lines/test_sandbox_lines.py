@@ -14,7 +14,7 @@ from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
 
 SIM = Path.SIM.format(device_id=samples.DEVICE, slot_index=0)
 SIMULATED = [{**samples.SIMS[0], "name": "simulated-mtn"}]
-NUMBER = ("--provider", "mtn", "--phone", "0244000001", "--name", "Practice")
+NUMBER = ("0244000001", "--provider", "mtn", "--name", "Practice")
 
 
 def _is_test(asked: Asked) -> bool:
@@ -38,8 +38,8 @@ def practice(api: FakeApi) -> FakeApi:
 @pytest.mark.parametrize(
     "argv",
     [
-        ("sims", "ignore", "simulated-mtn:0"),
-        ("methods", "add", *NUMBER, "--sim", "simulated-mtn:0"),
+        ("lines", "ignore", "simulated-mtn:0"),
+        ("lines", "add", *NUMBER, "--sim", "simulated-mtn:0"),
     ],
 )
 def test_a_simulated_phone_is_reached_with_the_flag_and_named_without_it(
@@ -49,7 +49,7 @@ def test_a_simulated_phone_is_reached_with_the_flag_and_named_without_it(
     without = momo(*argv)
     assert without.code == 3
     assert "is a phone of the sandbox: repeat the command with --sandbox" in without.err
-    assert "next:  momo sims list --sandbox" in without.err
+    assert "next:  momo phones list --sandbox" in without.err
 
 
 def test_a_refused_sandbox_endpoint_suggests_commands_of_the_sandbox(
@@ -60,25 +60,25 @@ def test_a_refused_sandbox_endpoint_suggests_commands_of_the_sandbox(
     argv = ("endpoints", "add", "https://test.shop.example/hook")
     assert momo(*argv, "--sandbox", "--json").json["error"]["next"] == [
         "momo lines --sandbox",
-        "momo methods list --sandbox",
-        "momo sims ignore simulated-mtn:0 --sandbox",
+        "momo lines list --sandbox",
+        "momo lines ignore simulated-mtn:0 --sandbox",
     ]
-    assert momo(*argv, "--json").json["error"]["next"][2] == "momo sims ignore simulated-mtn:0"
+    assert momo(*argv, "--json").json["error"]["next"][2] == "momo lines ignore simulated-mtn:0"
 
 
 def test_a_change_in_the_sandbox_suggests_commands_of_the_sandbox(
     practice: FakeApi, momo: Momo
 ) -> None:
-    argv = ("sims", "ignore", "simulated-mtn:0", "--sandbox", "-o", "table")
-    assert "next:  momo sims ignore simulated-mtn:0 --undo --sandbox" in momo(*argv).err
+    argv = ("lines", "ignore", "simulated-mtn:0", "--sandbox", "-o", "table")
+    assert "next:  momo lines ignore simulated-mtn:0 --undo --sandbox" in momo(*argv).err
 
 
 def test_a_shop_with_simulated_phones_alone_is_told_how_to_list_them(
     practice: FakeApi, momo: Momo
 ) -> None:
     practice.on("GET", Path.LOCAL_MODEMS, ok([{"name": "simulated-mtn", "simulated": True}]))
-    assert "next:  momo sims list --sandbox" in momo("sims", "list", "-o", "table").err
-    assert "simulated-mtn" in momo("sims", "list", "--sandbox").out
+    assert "next:  momo phones list --sandbox" in momo("phones", "list", "-o", "table").err
+    assert "simulated-mtn" in momo("phones", "list", "--sandbox").out
 
 
 def test_the_lines_of_a_shop_with_simulated_phones_alone_say_that_no_phone_is_connected(

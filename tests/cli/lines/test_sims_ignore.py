@@ -29,7 +29,7 @@ def plugged(api: FakeApi) -> FakeApi:
 def test_a_sim_is_set_aside_and_taken_back(
     flags: tuple[str, ...], ignored: bool, said: str, plugged: FakeApi, momo: Momo
 ) -> None:
-    ran = momo("sims", "ignore", "zte-front:0", *flags, "-o", "table")
+    ran = momo("lines", "ignore", "zte-front:0", *flags, "-o", "table")
     assert (ran.code, ran.out.splitlines()[0]) == (0, said)
     assert plugged.asked[-1].body == {"ignored": ignored}
 
@@ -40,20 +40,20 @@ def test_an_ignored_sim_is_shown_as_such_and_no_number_is_offered_for_it(
     ignored = {**samples.SIMS[0]["sims"][0], "ignored": True}
     plugged.on("GET", Path.SIMS, ok([{**samples.SIMS[0], "sims": [ignored]}]))
     plugged.on("GET", Path.LOCAL_MODEMS, ok([]))
-    ran = momo("sims", "list", "-o", "table")
+    ran = momo("phones", "list", "-o", "table")
     assert "ignored" in ran.out
-    assert "sims assign" not in ran.err
+    assert "lines update" not in ran.err
 
 
 def test_the_name_on_a_number_is_changed_and_its_sim_is_not(plugged: FakeApi, momo: Momo) -> None:
-    ran = momo("methods", "update", samples.METHOD, "--name", "Ama Ventures", "-o", "table")
+    ran = momo("lines", "update", samples.METHOD, "--name", "Ama Ventures", "-o", "table")
     assert (ran.code, ran.out.startswith("✓ Changed 024 412 4567")) == (0, True)
     assert plugged.asked[-1].body == {"account_name": "Ama Ventures"}
-    both = momo("methods", "update", samples.METHOD, "--name", "Ama", "--sim", "none")
+    both = momo("lines", "update", samples.METHOD, "--name", "Ama", "--sim", "none")
     assert both.code == 0
     assert plugged.asked[-1].body == {"account_name": "Ama", "sim": None}
 
 
 def test_an_update_of_nothing_is_a_usage_error(plugged: FakeApi, momo: Momo) -> None:
-    ran = momo("methods", "update", samples.METHOD)
+    ran = momo("lines", "update", samples.METHOD)
     assert (ran.code, "give --sim, --name or --phone" in ran.err) == (2, True)

@@ -11,7 +11,7 @@ OTHER = "7a1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11"
 METHOD = f"/v1/payment-methods/{samples.METHOD}"
 HOLDER = f"/v1/payment-methods/{OTHER}"
 TAKEN = refusal(409, "SIM_ALREADY_ASSIGNED", payment_method_id=OTHER, phone_number="+233204100011")
-ASSIGN = ("sims", "assign", "zte-front:0", "--method", samples.METHOD)
+ASSIGN = ("lines", "update", samples.METHOD, "--sim", "zte-front:0")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_sim_with_another_number_is_refused_and_the_hint_moves_it(
     assert ran.code == 5
     assert (
         ran.json["error"]["next"][0]
-        == f"momo sims assign zte-front:0 --method {samples.METHOD} --move"
+        == f"momo lines update {samples.METHOD} --sim zte-front:0 --move"
     )
     assert [asked.path for asked in taken.asked][1:] == [METHOD]
 
@@ -51,25 +51,16 @@ def test_move_does_not_hide_any_other_refusal(taken: FakeApi, momo: Momo) -> Non
     assert HOLDER not in [asked.path for asked in taken.asked]
 
 
-def test_clear_takes_the_number_off_its_sim(taken: FakeApi, momo: Momo) -> None:
-    row = {**samples.METHOD_ROW, "id": OTHER, "sim": {"device_id": samples.DEVICE, "slot_index": 0}}
-    taken.on("GET", wire.Path.PAYMENT_METHODS, ok([row]))
-    ran = momo("sims", "clear", "zte-front:0", "-o", "table")
+def test_sim_none_takes_the_number_off_its_sim(api: FakeApi, momo: Momo) -> None:
+    api.on("PATCH", METHOD, ok({**samples.METHOD_ROW, "sim": None}))
+    ran = momo("lines", "update", samples.METHOD, "--sim", "none", "-o", "table")
     assert ran.code == 0
     assert "on no SIM" in ran.out
-    assert taken.asked[-1].body == {"sim": None}
+    assert api.asked[-1].body == {"sim": None}
 
 
-def test_clear_of_an_empty_sim_changes_nothing(taken: FakeApi, momo: Momo) -> None:
-    taken.on("GET", wire.Path.PAYMENT_METHODS, ok([samples.METHOD_ROW]))
-    ran = momo("sims", "clear", "zte-front:1", "--json")
-    assert (ran.code, ran.json) == (0, {"success": True, "data": None})
-    assert [asked.method for asked in taken.asked] == ["GET", "GET"]
-
-
-def test_a_sim_without_a_number_is_said_to_have_none_once(api: FakeApi, momo: Momo) -> None:
-    api.on("GET", wire.Path.SIMS, ok(samples.SIMS))
-    api.on("GET", wire.Path.PAYMENT_METHODS, ok([]))
-    ran = momo("sims", "clear", "zte-front:0", "-o", "table")
-    assert ran.code == 0
-    assert (ran.out + ran.err).count("There is no number on zte-front:0.") == 1
+@pytest.mark.parametrize("flags", [(), ("--sim", "none"), ("--name", "Ama")])
+def test_move_needs_the_sim_to_move_to(flags: tuple[str, ...], momo: Momo) -> None:
+    ran = momo("lines", "update", samples.METHOD, "--move", *flags)
+    assert ran.code == 2
+    assert "--move goes with --sim DEVICE:SLOT" in ran.err

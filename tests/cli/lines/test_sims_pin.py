@@ -1,4 +1,4 @@
-"""`momo sims pin`: the PIN is sent to the daemon and never printed, and the output names the next step."""
+"""`momo lines pin`: the PIN is sent to the daemon and never printed, and the output names the next step."""
 
 from pathlib import Path
 
@@ -33,17 +33,17 @@ def test_the_pin_is_sent_and_not_shown(
     file = tmp_path / "pin"
     file.write_text("4321\n")
     api.on("POST", wire.Path.LOCAL_SIM_PIN, ok(kept(wants)))
-    ran = momo("sims", "pin", "zte-front:0", "--pin-file", str(file), "-o", "table")
+    ran = momo("lines", "pin", "zte-front:0", "--pin-file", str(file), "-o", "table")
     assert ran.code == 0
     assert said in ran.out
     assert "4321" not in ran.out + ran.err
-    assert "next:  momo modems list" in ran.err
+    assert "next:  momo phones status" in ran.err
 
 
 @pytest.mark.parametrize("pin", ["123", "123456789", "12a4", ""])
 def test_what_is_no_pin_is_not_sent(pin: str, momo: Momo, tmp_path: Path) -> None:
     file = tmp_path / "pin"
     file.write_text(pin)
-    ran = momo("sims", "pin", "zte-front:0", "--pin-file", str(file))
+    ran = momo("lines", "pin", "zte-front:0", "--pin-file", str(file))
     assert ran.code == 2
     assert "a PIN is 4 to 8 digits" in ran.err

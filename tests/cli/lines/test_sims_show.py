@@ -1,4 +1,4 @@
-"""`momo sims show|trust|test-payment`: the home SMSCs of a SIM, and the commands for the other ones."""
+"""`momo lines centres|trust|test-payment`: the home SMSCs of a SIM, and the commands for the other ones."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def shown(api: FakeApi) -> FakeApi:
 
 
 def test_each_service_centre_is_shown_with_the_reason(shown: FakeApi, momo: Momo) -> None:
-    ran = momo("sims", "show", "zte-front:0", "-o", "table")
+    ran = momo("lines", "centres", "zte-front:0", "-o", "table")
     assert ran.code == 0
     assert "zte-front:0, MTN: its balance is known" in ran.out
     home, foreign = (line for line in ran.out.splitlines() if "+" in line)
@@ -49,7 +49,7 @@ def test_each_service_centre_is_shown_with_the_reason(shown: FakeApi, momo: Momo
 def test_every_reason_has_words(source: str, why: str, shown: FakeApi, momo: Momo) -> None:
     row = {**samples.SMSCS["smscs"][0], "source": source}
     shown.on("POST", wire.Path.LOCAL_SIM_SMSCS, ok({**samples.SMSCS, "smscs": [row]}))
-    assert why in momo("sims", "show", "zte-front:0", "-o", "table").out
+    assert why in momo("lines", "centres", "zte-front:0", "-o", "table").out
 
 
 def test_a_sim_without_a_chain_is_shown_with_the_way_to_begin_it(
@@ -57,19 +57,19 @@ def test_a_sim_without_a_chain_is_shown_with_the_way_to_begin_it(
 ) -> None:
     expecting = {**NEW, "test_payment": samples.TEST_PAYMENT}
     shown.on("POST", wire.Path.LOCAL_SIM_SMSCS, ok(NEW), ok(expecting))
-    ran = momo("sims", "show", "zte-front:0", "-o", "table")
+    ran = momo("lines", "centres", "zte-front:0", "-o", "table")
     assert "its balance is not known yet" in ran.out
-    assert "next:  momo sims test-payment zte-front:0" in ran.err
-    ran = momo("sims", "show", "zte-front:0", "-o", "table")
+    assert "next:  momo lines test-payment zte-front:0" in ran.err
+    ran = momo("lines", "centres", "zte-front:0", "-o", "table")
     assert "send exactly GHS 1.37 to the number of this SIM" in ran.err
-    assert "momo sims test-payment" not in ran.err
+    assert "momo lines test-payment" not in ran.err
 
 
 def test_trust_sends_the_message_and_the_password_and_says_how_many_settled(
     shown: FakeApi, momo: Momo, tmp_path: Path
 ) -> None:
     (tmp_path / "pw").write_text("correct horse\n")
-    words = ("sims", "trust", "zte-front:0", "--message", samples.MESSAGE)
+    words = ("lines", "trust", "zte-front:0", "--message", samples.MESSAGE)
     with_file = (*words, "--password-file", str(tmp_path / "pw"), "-o", "table")
     shown.on("POST", wire.Path.LOCAL_SIM_TRUST, ok({"message_id": samples.MESSAGE, "settled": 3}))
     ran = momo(*with_file)
@@ -81,7 +81,7 @@ def test_trust_sends_the_message_and_the_password_and_says_how_many_settled(
 
 
 def test_the_odd_amount_is_named_with_the_number_and_the_time(shown: FakeApi, momo: Momo) -> None:
-    ran = momo("sims", "test-payment", "zte-front:0", "-o", "table")
+    ran = momo("lines", "test-payment", "zte-front:0", "-o", "table")
     assert ran.out.replace("\n", " ") == (
         "From any other phone, send exactly GHS 1.37 to 024 412 4567, without a code, until today 10:18. "
     )
@@ -93,16 +93,16 @@ def test_a_wait_ends_when_the_test_payment_has_come_or_when_its_time_is_over(
 ) -> None:
     waiting = ok({**NEW, "test_payment": samples.TEST_PAYMENT})
     shown.on("POST", wire.Path.LOCAL_SIM_SMSCS, waiting, waiting, ok(samples.SMSCS))
-    ran = momo("sims", "test-payment", "zte-front:0", "--wait=10m", "-o", "table")
+    ran = momo("lines", "test-payment", "zte-front:0", "--wait=10m", "-o", "table")
     assert (ran.code, ran.out, len(naps)) == (0, "✓ It has come.\n", 2)
     assert "send exactly GHS 1.37 to 024 412 4567" in ran.err
     shown.on("POST", wire.Path.LOCAL_SIM_SMSCS, waiting)
-    ran = momo("sims", "test-payment", "zte-front:0", "--wait=0s", "-o", "table")
+    ran = momo("lines", "test-payment", "zte-front:0", "--wait=0s", "-o", "table")
     assert (ran.code, ran.out) == (8, "It has not come.\n")
 
 
 def test_a_test_payment_that_expired_has_not_come(shown: FakeApi, momo: Momo) -> None:
     over = {**samples.TEST_PAYMENT, "expires_at": "2026-11-20T09:17:59.000Z"}
     shown.on("POST", wire.Path.LOCAL_SIM_TEST_PAYMENT, ok(over))
-    ran = momo("sims", "test-payment", "zte-front:0", "--wait=10m")
+    ran = momo("lines", "test-payment", "zte-front:0", "--wait=10m")
     assert ran.code == 8

@@ -204,7 +204,7 @@ def test_methods_are_registered_when_the_daemon_runs(api: FakeApi, momo: Momo) -
 def test_methods_wait_for_the_daemon_with_the_command_to_type(momo: Momo) -> None:
     ran = momo("setup", "--method", "mtn:0244124567:Ama", "-o", "table")
     assert ran.err.splitlines()[1].strip() == (
-        'momo methods add --provider momo_mtn --phone 0244124567 --name "Ama"'
+        'momo lines add 0244124567 --provider momo_mtn --name "Ama"'
     )
 
 

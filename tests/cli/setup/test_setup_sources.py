@@ -106,7 +106,7 @@ def test_an_android_phone_is_offered_when_no_modem_is_found(
         {"name": "phone1", "kind": "android", "networks": ["mtn", "none"], "may_pay": True}
     ]
     assert restarts == ["stop", "start"]
-    following = ["momo daemon certificate create", "momo sources rotate-key phone1 --qr", "momo sources list"]  # fmt: skip
+    following = ["momo daemon certificate create", "momo phones rotate-key phone1 --qr", "momo phones sources"]  # fmt: skip
     places = [ran.err.index(f"      {line}\n") for line in following]
     assert places == sorted(places)
     assert ran.code == 6

@@ -136,7 +136,7 @@ LOCKED = {
     "device_id": samples.DEVICE,
     "state": "pin_needed",
     "detail": "the SIM asks for its PIN",
-    "next": "momo sims pin zte-front:0",
+    "next": "momo lines pin zte-front:0",
 }
 
 
@@ -180,7 +180,7 @@ def test_pin_that_is_wrong_or_nobodys_for_sure_is_not_tried_again(
     ran = momo("setup", "--no-input", "--pin-file", str(pin), "--json")
     assert ran.code == 6
     modem = next(step for step in ran.json["data"]["steps"] if step["id"] == "modem")
-    assert (modem["status"], modem["fix"]) == ("needs_action", "momo sims pin zte-front:0")
+    assert (modem["status"], modem["fix"]) == ("needs_action", "momo lines pin zte-front:0")
     tried = [one for one in api.asked if one.path == wire.Path.LOCAL_SIM_PIN]
     assert len(tried) == (0 if others else 1)
 

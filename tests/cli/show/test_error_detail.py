@@ -99,10 +99,10 @@ def test_a_sim_that_is_taken_leads_to_both_ways_out(api: FakeApi, momo: Momo) ->
         409, "SIM_ALREADY_ASSIGNED", payment_method_id=holder, phone_number="+233200000011"
     )
     api.on("PATCH", f"/v1/payment-methods/{samples.METHOD}", answer)
-    ran = momo("sims", "assign", "zte-front:0", "--method", samples.METHOD, "--json")
+    ran = momo("lines", "update", samples.METHOD, "--sim", "zte-front:0", "--json")
     assert ran.json["error"]["next"] == [
-        f"momo sims assign zte-front:0 --method {samples.METHOD} --move",
-        "momo methods update +233200000011 --sim none",
+        f"momo lines update {samples.METHOD} --sim zte-front:0 --move",
+        "momo lines update +233200000011 --sim none",
     ]
 
 

@@ -56,7 +56,7 @@ def test_verbose_shows_the_calls_alone(api: FakeApi, momo: Momo) -> None:
          Says({"success": True, "data": samples.KEY, "key": KEY}, 201), [KEY]),
         (("users", "password", "--password-file", "owner.password"), wire.Path.LOCAL_PASSWORD,
          ok({}), ["correct horse"]),
-        (("sims", "pin", "zte-front:0", "--pin-file", "pin.txt"), wire.Path.LOCAL_SIM_PIN,
+        (("lines", "pin", "zte-front:0", "--pin-file", "pin.txt"), wire.Path.LOCAL_SIM_PIN,
          ok({}), ['"1234"']),
         (("api", "POST", "/v1/keys", "-H", f"Authorization: Bearer {KEY}"), wire.Path.KEYS,
          refusal(403, "INSUFFICIENT_SCOPE"), [KEY]),

@@ -30,7 +30,7 @@ def test_a_notice_has_its_command_on_a_line_of_its_own(api: FakeApi, momo: Momo)
     assert momo("notices", "list", "-o", "table", COLUMNS="100").out.splitlines() == [
         f"! now  18m ago  2 times  {samples.NOTICE['id'][:8]}",
         "       A SIM that is usually busy has had no message for a long time. Is the network down?",
-        "       momo modems list",
+        "       momo phones status",
         f"! now  18m ago  2 times  {samples.NOTICE['id'][:8]}",
         "       A SIM that is usually busy has had no message for a long time. Is the network down?",
     ]

@@ -135,12 +135,12 @@ def test_a_new_transaction_is_warned_of_what_does_not_end_by_itself() -> None:
     starting = replace(WELL, state="starting")
     assert receiving.warning([judged(starting)], [starting], AT) is None
     locked = replace(
-        WELL, state="pin_needed", detail="the SIM asks for its PIN", next_step="momo sims pin x:0"
+        WELL, state="pin_needed", detail="the SIM asks for its PIN", next_step="momo lines pin x:0"
     )
     deaf = judged(locked)
     assert receiving.warning([deaf], [locked], AT) == (
         "Payments are not seen now: the SIM asks for its PIN. They are confirmed when it works again. "
-        "What to do: momo sims pin x:0."
+        "What to do: momo lines pin x:0."
     )
     some = receiving.warning([deaf, judged(WELL)], [locked, WELL], AT) or ""
     assert some.startswith("Some payments are not seen now: 1 of 2 lines cannot receive")
