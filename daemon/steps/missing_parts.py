@@ -15,6 +15,8 @@ from daemon.runtime.message_journal import MessageJournal
 from daemon.store.engine import Store
 from daemon.store.messages import messages
 
+PARTS_AT_ONCE: Final = 500
+"""Parts of the message journal that are looked for at once."""
 KNOWN_RUN: Final = 1_000
 """Known parts in a row that end the search. Intakes that run at the same time write to the journal and to the database in
 different orders; ten phones with a batch each are fewer parts than this."""
@@ -46,4 +48,4 @@ async def missing(store: Store, message_journal: MessageJournal) -> list[Record]
 
 
 def _take(backward: Iterator[Record]) -> list[tuple[Key, Record]]:
-    return [(record.key, record) for record in islice(backward, messages.KEYS_MAX)]
+    return [(record.key, record) for record in islice(backward, PARTS_AT_ONCE)]

@@ -14,13 +14,12 @@ from daemon.core import json_values
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Rows, Tx
 from daemon.store.journal_texts import with_texts
-from daemon.store.rows import Conditions, columns, load_all, pieces, table, values
+from daemon.store.rows import Conditions, columns, json_rows, load_all
 from daemon.wire import Mode
 
 TOPIC = "events"
 """Woken by every commit that added a journal entry."""
 _OF_TRANSACTION: Final = "transaction_seq = (SELECT seq FROM transactions WHERE id = :id)"
-_MESSAGE: Final = "(SELECT seq FROM messages WHERE id = v.column7 AND state <> 'incomplete')"
 _OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
 
 
@@ -245,11 +244,13 @@ def _append(tx: Tx, rows: Rows) -> None:
 
 
 def _write(tx: Tx, rows: Rows) -> None:
-    for piece in pieces(rows):
-        tx.run(
-            "INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_seq, message_id, endpoint_seq, data) "
-            "SELECT v.column1, v.column2, v.column3, v.column4, (SELECT seq FROM transactions WHERE id = v.column5), "
-            f"(SELECT seq FROM payments WHERE id = v.column6), {_MESSAGE}, CASE WHEN {_MESSAGE} IS NULL THEN v.column7 END, "
-            f"(SELECT seq FROM endpoints WHERE id = v.column8), v.column9 FROM (VALUES {table(piece)}) AS v",
-            values(piece),
-        )
+    tx.run(
+        "INSERT INTO events (type, mode, at, actor, transaction_seq, payment_seq, message_seq, message_id, endpoint_seq, data) "
+        "SELECT value ->> 0, value ->> 1, CAST(value ->> 2 AS BIGINT), value ->> 3, "
+        "(SELECT seq FROM transactions WHERE id = value ->> 4), (SELECT seq FROM payments WHERE id = value ->> 5), "
+        # Not a join, which could change the order of the rows.
+        "(SELECT seq FROM messages WHERE id = value ->> 6 AND state <> 'incomplete'), "
+        "CASE WHEN NOT EXISTS (SELECT 1 FROM messages WHERE id = value ->> 6 AND state <> 'incomplete') THEN value ->> 6 END, "
+        "(SELECT seq FROM endpoints WHERE id = value ->> 7), value ->> 8 FROM json_each(:rows)",
+        {"rows": json_rows(rows)},
+    )

@@ -12,17 +12,21 @@ from msgspec.structs import replace
 from daemon.core import json_values
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import listed
+from daemon.store.rows import json_ids
 
-_REVIEW: Final = ("review_id", "SELECT id, notes FROM reviews WHERE id IN ({ids})", ("notes",))
+_REVIEW: Final = (
+    "review_id",
+    "SELECT id, notes FROM reviews WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ("notes",),
+)
 _PAYER: Final = (
     "approved_payer_id",
-    "SELECT id, phone_number, name FROM approved_payers WHERE id IN ({ids})",
+    "SELECT id, phone_number, name FROM approved_payers WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
     ("phone_number", "name"),
 )
 _CANCELLED: Final = (
     "transaction_id",
-    "SELECT transaction_id, reason FROM cancellations WHERE transaction_id IN ({ids})",
+    "SELECT transaction_id, reason FROM cancellations WHERE transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))",
     ("reason",),
 )
 _SOURCES: Final = {
@@ -58,7 +62,7 @@ def _rows(
     ids = sorted({_key(event, source[0]) for event in events if _SOURCES.get(event.type) == source})
     if not ids:
         return {}
-    return {row[0]: row[1:] for row in reader.all(source[1].format(ids=listed(ids)), ids)}
+    return {row[0]: row[1:] for row in reader.all(source[1], {"ids": json_ids(ids)})}
 
 
 def _filled(event: Event, found: dict[Any, dict[str, Sequence[Any]]]) -> Event:

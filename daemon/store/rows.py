@@ -1,8 +1,7 @@
 """Rows as values of the structs of `core.model`, lists of parameters, and filtered pages of a list."""
 
 import functools
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeVar, get_args, get_type_hints
 
@@ -15,9 +14,6 @@ from daemon.store.engine import Reader
 
 Row = tuple[Any, ...]
 T = TypeVar("T", bound=Struct)
-V = TypeVar("V")
-_COUNTS: Final = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-"""Numbers of rows or members for which a statement is made; see `evened`."""
 _CONVERTERS: dict[type, tuple[tuple[int, Callable[[Any], Any]], ...]] = {}
 
 
@@ -38,20 +34,8 @@ _BY_NUMBER: Final[Mapping[type, Mapping[str, str]]] = {
 _READ_AS: Final[Mapping[type, Mapping[str, str]]] = {
     # A message that lacks parts may go, so its id is kept.
     Event: {"message_id": "COALESCE({named}, {prefix}message_id)"},
-    Payment: {
-        "telco_id_as_read": "COALESCE({prefix}telco_id_as_read, {prefix}telco_transaction_id)",
-        # Of the part that came last. Few SIMs move to another phone in the middle of a message.
-        "device_id": "COALESCE({prefix}device_id, (SELECT device_id FROM messages WHERE seq = {prefix}message_seq))",
-    },
 }
 """Model -> fields that are not simply a column or an id by number, and the expression that reads each."""
-_WRITTEN_AS: Final[Mapping[type, Mapping[str, str]]] = {
-    Payment: {
-        "telco_id_as_read": "NULLIF(:telco_id_as_read, :telco_transaction_id)",
-        "device_id": "NULLIF(:device_id, (SELECT device_id FROM messages WHERE id = :message_id))",
-    },
-}
-"""Model -> fields of it that are stored as NULL if another column has the same value, and the expression that stores each."""
 
 
 def by_number(model: type[Struct]) -> Mapping[str, str]:
@@ -108,7 +92,7 @@ def assignments(model: type[Struct], *kept: str) -> Mapping[str, str]:
             of = number_or_none if optional else number
             found[numbered(name)] = of(referred[name], f":{name}")
         else:
-            found[name] = _WRITTEN_AS.get(model, {}).get(name, f":{name}")
+            found[name] = f":{name}"
     return found
 
 
@@ -177,62 +161,14 @@ def _is_converted(kind: object) -> bool:
     return kind is bool or (isinstance(kind, type) and issubclass(kind, Enum))
 
 
-def table(rows: Sequence[Sequence[Any]]) -> str:
-    """Return the rows of a VALUES list with a placeholder for each of `values(rows)`.
-
-    One statement writes many rows, because after each statement another thread may run, and the writer waits for its
-    next turn. The placeholders have no names: SQLite looks up each name among all earlier ones, which for 50 rows of 7
-    takes longer than writing them.
-    """
-    return _table(len(rows), len(rows[0]))
-
-
-def values(rows: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the parameters of `table(rows)`."""
-    return [value for row in rows for value in row]
-
-
-def listed(members: Collection[Any]) -> str:
-    """Return the placeholders of an IN list, one for each member, without names for the same reason.
-
-    Nothing is IN (NULL); PostgreSQL does not take an empty list.
-    """
-    return _listed(len(members))
-
-
-def evened(members: Sequence[V]) -> Sequence[V]:
-    """Return the members, the last one repeated until there are 1, 2, 3, 4, 6, 8, 12 or another of `_COUNTS`.
-
-    For IN and UPDATE, which a repeated member does not change. SQLite keeps each different statement prepared, which
-    takes 15 kB: with one for each number of members 6 MB after a few thousand payments.
-    """
-    at = bisect_left(_COUNTS, len(members))
-    repeated = _COUNTS[at] - len(members) if members and at < len(_COUNTS) else 0
-    return [*members, *[members[-1]] * repeated] if repeated else members
-
-
-def pieces(rows: Sequence[V]) -> Iterator[Sequence[V]]:
-    """Split the rows into a few pieces whose lengths are in `_COUNTS`, for INSERT; see `evened`."""
-    start = 0
-    while left := len(rows) - start:
-        count = _COUNTS[bisect_right(_COUNTS, left) - 1]
-        yield rows[start : start + count]
-        start += count
-
-
-@functools.lru_cache(maxsize=256)
-def _listed(count: int) -> str:
-    return ", ".join("?" * count) or "NULL"
-
-
-@functools.lru_cache(maxsize=256)
-def _table(count: int, width: int) -> str:
-    return ", ".join([f"({_listed(width)})"] * count)
-
-
 def json_rows(rows: Sequence[object]) -> str:
     """Return rows or members as the JSON array that a statement reads with `json_each`, however many they are."""
     return msgspec.json.encode(rows).decode()
+
+
+def json_ids(ids: Iterable[str]) -> str:
+    """Return ids as `json_rows` with one column, for `IN (SELECT value ->> 0 FROM json_each(:ids))`."""
+    return json_rows([(one,) for one in ids])
 
 
 class Conditions(Struct):

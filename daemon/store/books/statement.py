@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import listed
+from daemon.store.rows import json_ids
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
 
@@ -49,13 +49,17 @@ class HeldMessage(Struct, frozen=True):
 
 def payments_with_ids(reader: Reader, ids: Sequence[str]) -> list[StatementPayment]:
     """Return the live payments with these IDs."""
-    found = (
+    rows = reader.all(
+        # Each half has an index.
         "SELECT p.telco_transaction_id, p.id, p.amount_minor, p.currency, pm.phone_number, t.id, t.origin FROM payments p "
         "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq LEFT JOIN transactions t ON t.payment_seq = p.seq "
-        f"WHERE p.telco_transaction_id IN ({listed(ids)}) AND p.mode = 'live' AND p.double_of IS"
+        "WHERE p.telco_transaction_id IN (SELECT value ->> 0 FROM json_each(:ids)) AND p.mode = 'live' AND p.double_of IS NULL "
+        "UNION ALL "
+        "SELECT p.telco_transaction_id, p.id, p.amount_minor, p.currency, pm.phone_number, t.id, t.origin FROM payments p "
+        "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq LEFT JOIN transactions t ON t.payment_seq = p.seq "
+        "WHERE p.telco_transaction_id IN (SELECT value ->> 0 FROM json_each(:ids)) AND p.mode = 'live' AND p.double_of IS NOT NULL",
+        {"ids": json_ids(ids)},
     )
-    # Each half has an index.
-    rows = reader.all(f"{found} NULL UNION ALL {found} NOT NULL", [*ids, *ids])
     return [StatementPayment(*row) for row in rows]
 
 
@@ -76,9 +80,9 @@ def held_with_ids(reader: Reader, ids: Sequence[str]) -> list[HeldMessage]:
     """Return the messages with these IDs that made no payment."""
     rows = reader.all(
         "SELECT b.telco_id, m.id, b.standing, r.id FROM sims s JOIN line_balances b ON b.sim_seq = s.seq "
-        f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN ({listed(ids)}) "
+        f"AND b.provider IN ({_PROVIDERS}) AND b.telco_id IN (SELECT value ->> 0 FROM json_each(:ids)) "
         "JOIN messages m ON m.seq = b.message_seq LEFT JOIN reviews r ON r.message_id = m.id AND r.state = 'open' WHERE b.pays = 1",
-        ids,
+        {"ids": json_ids(ids)},
     )
     return [HeldMessage(*row) for row in rows]
 
@@ -88,8 +92,9 @@ def claims_with_ids(reader: Reader, ids: Sequence[str]) -> dict[str, str]:
     return dict(
         reader.all(
             "SELECT telco_transaction_id, MAX(transaction_id) FROM payer_claims "
-            f"WHERE mode = 'live' AND telco_transaction_id IN ({listed(ids)}) GROUP BY telco_transaction_id",
-            ids,
+            "WHERE mode = 'live' AND telco_transaction_id IN (SELECT value ->> 0 FROM json_each(:ids)) "
+            "GROUP BY telco_transaction_id",
+            {"ids": json_ids(ids)},
         )
     )
 

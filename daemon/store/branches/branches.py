@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from daemon.core.branches.facts import EPOCH, Fact
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, listed, load_all, load_optional
+from daemon.store.rows import columns, json_ids, load_all, load_optional
 
 TOPIC = "branch_commands"
 """Woken by a new command."""
@@ -306,8 +306,8 @@ def of_kinds(reader: Reader, kinds: Sequence[str], limit: int) -> list[tuple[str
     """
     rows = reader.all(
         "SELECT branch_id, version, kind, id, body, message FROM branch_facts "
-        f"WHERE kind IN ({listed(kinds)}) ORDER BY branch_id, kind, id LIMIT ?",
-        [*kinds, limit],
+        "WHERE kind IN (SELECT value ->> 0 FROM json_each(:kinds)) ORDER BY branch_id, kind, id LIMIT :limit",
+        {"kinds": json_ids(kinds), "limit": limit},
     )
     return [
         (

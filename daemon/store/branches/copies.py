@@ -203,17 +203,8 @@ def _with_doubles(tx: Tx, facts: Sequence[Fact]) -> list[Fact]:
         row = {**(fact.row or {}), "double_of": None if first == fact.id else first}
         if row.get("standing") == "handed":
             row["standing"] = "review"  # until the hub has decided, in the same commit
-        _shorten(row, fact.message)
         found.append(Fact(fact.seq, fact.kind, fact.id, row))
     return found
-
-
-def _shorten(row: dict[str, Any], message: Mapping[str, Any] | None) -> None:
-    """Leave out what another column or the message says, as a shop's own payments do (`rows.insertion`)."""
-    if row.get("telco_id_as_read") == row.get("telco_transaction_id"):
-        row["telco_id_as_read"] = None
-    if message is not None and row.get("device_id") == message.get("device_id"):
-        row["device_id"] = None
 
 
 _NetworkId = tuple[Any, Any, Any]

@@ -14,7 +14,7 @@ from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, MODE
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
 from daemon.store.feed_triggers import WATCHED
-from daemon.store.rows import column, listed
+from daemon.store.rows import column, json_ids
 
 TOPIC = "hub_link"
 """Woken when this shop joins or leaves a hub, and when a payment is handed up: it is sent at once."""
@@ -181,8 +181,9 @@ def _first_entries(reader: Reader, wanted: Collection[_Key], after: int) -> dict
     for kind in {kind for kind, _id in wanted}:
         ids = sorted(row_id for each, row_id in wanted if each == kind)
         rows = reader.all(
-            f"SELECT id, MIN(seq) FROM feed WHERE kind = ? AND id IN ({listed(ids)}) AND seq > ? GROUP BY id",
-            [kind, *ids, after],
+            "SELECT id, MIN(seq) FROM feed WHERE kind = :kind AND id IN (SELECT value ->> 0 FROM json_each(:ids)) "
+            "AND seq > :after GROUP BY id",
+            {"kind": kind, "ids": json_ids(ids), "after": after},
         )
         found |= {(kind, str(row_id)): int(seq) for row_id, seq in rows}
     return found
@@ -221,7 +222,8 @@ def _rows(reader: Reader, wanted: set[_Key]) -> dict[_Key, dict[str, Any]]:
             names = tuple(columns.split())
             chosen = [*names]
         for key_value, *values in reader.all(
-            f"SELECT {key}, {', '.join(chosen)} FROM {table} WHERE {key} IN ({listed(ids)})", ids
+            f"SELECT {key}, {', '.join(chosen)} FROM {table} WHERE {key} IN (SELECT value ->> 0 FROM json_each(:ids))",
+            {"ids": json_ids(ids)},
         ):
             found[kind, str(key_value)] = dict(zip(names, values, strict=True))
     return found
@@ -234,7 +236,10 @@ def _messages(
     if not ids:
         return {}
     found = {}
-    for values in reader.all(f"SELECT {_MESSAGE} FROM messages WHERE id IN ({listed(ids)})", ids):
+    for values in reader.all(
+        f"SELECT {_MESSAGE} FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+        {"ids": json_ids(ids)},
+    ):
         row = dict(zip(MESSAGE, values, strict=True))
         if not texts:
             row["body"] = None if row["body"] is None else ""

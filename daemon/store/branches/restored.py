@@ -10,7 +10,7 @@ from daemon.core.limits import DAY_US
 from daemon.store.branches import contradictions
 from daemon.store.branches.numbers import Numbers
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import number, table, values
+from daemon.store.rows import number
 from parsers.svc_code import HUB_FIRST
 
 _ROWS_AT_ONCE: Final = 250
@@ -59,11 +59,7 @@ def store(
         given, piece = [*stored[0]], [[*row.values()] for row in stored]
         # The text of a message is only here; its copy has none.
         changed = ", ".join(f"{n} = excluded.{n}" for n in given if n not in (key, "body"))
-        tx.run(
-            f"INSERT INTO {name} ({', '.join(given)}) VALUES {table(piece)} "
-            f"ON CONFLICT ({key}) DO UPDATE SET {changed}",
-            values(piece),
-        )
+        tx.insert_rows(name, given, piece, f"ON CONFLICT ({key}) DO UPDATE SET {changed}")
     if kind == "transaction":
         _reserve_codes(tx, wanted, rest_us)
 

@@ -17,7 +17,7 @@ from daemon.core.messages.line_history import USUAL_DAYS
 from daemon.core.messages.trust import SmscSource
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import SIM, listed, number
+from daemon.store.rows import SIM, json_rows, number
 from daemon.wire import Mode
 
 _MESSAGE: Final = "(SELECT id FROM messages WHERE seq = message_seq)"
@@ -351,13 +351,16 @@ def refute_flood(tx: Tx, chain: Chain, after: int) -> int:
         f"SELECT seq, message_seq {_FLOOD} ORDER BY seq LIMIT {FOREIGN_MAX}",
         chain.params(after=after),
     ):
-        numbers = [row[1] for row in batch]
+        numbers = json_rows([row[1] for row in batch])
         tx.run(
-            f"UPDATE line_balances SET standing = 'refuted', why = 'person' WHERE message_seq IN ({listed(numbers)})",
-            numbers,
+            "UPDATE line_balances SET standing = 'refuted', why = 'person' "
+            "WHERE message_seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:numbers))",
+            {"numbers": numbers},
         )
         tx.run(
-            f"UPDATE messages SET state = 'not_payment' WHERE seq IN ({listed(numbers)})", numbers
+            "UPDATE messages SET state = 'not_payment' "
+            "WHERE seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:numbers))",
+            {"numbers": numbers},
         )
         after, refuted = batch[-1][0], refuted + len(batch)
     return refuted

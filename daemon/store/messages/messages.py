@@ -18,15 +18,13 @@ from daemon.store.rows import (
     Conditions,
     columns,
     insertion,
-    listed,
+    json_ids,
     load,
     load_all,
     load_optional,
     number,
     number_or_none,
     select_page,
-    table,
-    values,
 )
 from daemon.wire import MessageState, Mode
 
@@ -54,8 +52,6 @@ _SIM: Final = _sim(":sim_key")
 _THE_PART: Final = f"sim = {_SIM} AND sha256 = :sha256"
 CANDIDATES_MAX: Final = 64
 """Parts to look at for one part, the nearest in SMSC time."""
-KEYS_MAX: Final = 500
-"""Parts or messages in one statement."""
 PARTS_MISSING = "parts_missing"
 _PARTS_MISSING = f'["{PARTS_MISSING}"]'
 
@@ -365,30 +361,18 @@ def has_part(reader: Reader, sim_key: str, sha256: str) -> bool:
 
 
 def known_parts(reader: Reader, keys: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Return those of these parts (SIM, digest) that are stored; at most `KEYS_MAX`."""
-    if not keys:
-        return set()
-    wanted = [(sim_key, bytes.fromhex(sha256)) for sim_key, sha256 in keys]
-    rows = reader.all(
-        f"SELECT k.column1, p.sha256 FROM (VALUES {table(wanted)}) k JOIN sms_parts p "
-        f"ON p.sim = {_sim('k.column1')} AND p.sha256 = k.column2",
-        values(wanted),
-    )
-    return {(row[0], row[1].hex()) for row in rows}
+    """Return those of these parts (SIM, digest) that are stored."""
+    return {key for key in keys if has_part(reader, *key)}
 
 
 def part_keys(reader: Reader, message_ids: Sequence[str]) -> set[tuple[str, str]]:
     """Return the parts (SIM, digest) of these messages."""
-    found = set[tuple[str, str]]()
-    for start in range(0, len(message_ids), KEYS_MAX):
-        batch = message_ids[start : start + KEYS_MAX]
-        rows = reader.all(
-            "SELECT m.sim_key, p.sha256 FROM messages m JOIN sms_parts p ON p.message_seq = m.seq "
-            f"WHERE m.id IN ({listed(batch)})",
-            batch,
-        )
-        found.update((row[0], row[1].hex()) for row in rows)
-    return found
+    rows = reader.all(
+        "SELECT m.sim_key, p.sha256 FROM messages m JOIN sms_parts p ON p.message_seq = m.seq "
+        "WHERE m.id IN (SELECT value ->> 0 FROM json_each(:ids))",
+        {"ids": json_ids(message_ids)},
+    )
+    return {(row[0], row[1].hex()) for row in rows}
 
 
 def has_whole(reader: Reader, sim_key: str, sha256: str) -> bool:

@@ -442,11 +442,11 @@ CREATE TABLE payments (
     mode                 TEXT NOT NULL CHECK (mode IN ('live', 'test')),
     provider             TEXT NOT NULL,
     telco_transaction_id TEXT NOT NULL,    -- trimmed, upper case, for comparison
-    telco_id_as_read     TEXT,             -- NULL: as in telco_transaction_id
+    telco_id_as_read     TEXT NOT NULL,
     message_seq          INTEGER NOT NULL REFERENCES messages (seq),
     payment_method_seq   INTEGER CHECK (payment_method_seq > 0),  -- NULL: unplaced
     sim_key              TEXT NOT NULL,
-    device_id            TEXT,             -- NULL: as in the message
+    device_id            TEXT NOT NULL,
     slot_index           INTEGER NOT NULL,
     kind                 TEXT NOT NULL,
     amount_minor         INTEGER NOT NULL CHECK (amount_minor >= 0),

@@ -13,30 +13,28 @@ from daemon.core.model import ApprovedPayer, Payment, Reversal, Transaction
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
-from daemon.store.rows import (
-    assignments,
-    columns,
-    insertion,
-    load,
-    load_all,
-    load_optional,
-    number_or_none,
-)
+from daemon.store.rows import columns, load, load_all, load_optional
 from daemon.wire import Mode
 from parsers import person_name
 
 _PAYMENT = columns(Payment)
-_INSERTION = insertion("payments", Payment, "decider", "double_of", "branch_id").replace(
-    ":reversed_at",
-    "COALESCE(:reversed_at, (SELECT at FROM reversals WHERE mode = :mode AND provider = :provider "
-    "AND original_telco_id = :telco_transaction_id))",
-)
-_UNPLACED = (
-    "sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL "
-    "AND stored_at >= :since AND mode = "
-    "(SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key)"
-)
-_METHOD = number_or_none("payment_methods", ":method")
+_ADD = f"""
+INSERT INTO payments (
+    id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, sim_key, device_id,
+    slot_index, kind, amount_minor, currency, fee_minor, balance_minor, payer_name, payer_phone, payer_proven,
+    reference_text, telco_at, stored_at, historical, standing, reversed_at)
+VALUES (
+    :id, :mode, :provider, :telco_transaction_id, :telco_id_as_read, (SELECT seq FROM messages WHERE id = :message_id),
+    -- An unknown number of the shop is number 0, which the column refuses.
+    CASE WHEN CAST(:payment_method_id AS TEXT) IS NOT NULL
+         THEN COALESCE((SELECT seq FROM payment_methods WHERE id = :payment_method_id), 0) END,
+    :sim_key, :device_id, :slot_index, :kind, :amount_minor, :currency, :fee_minor, :balance_minor, :payer_name,
+    :payer_phone, :payer_proven, :reference_text, :telco_at, :stored_at, :historical, :standing,
+    COALESCE(:reversed_at, (SELECT at FROM reversals WHERE mode = :mode AND provider = :provider
+                            AND original_telco_id = :telco_transaction_id)))
+ON CONFLICT (telco_transaction_id, mode, provider) WHERE double_of IS NULL DO NOTHING
+RETURNING {_PAYMENT}
+"""
 _REVERSAL = columns(Reversal)
 _PAYER = columns(ApprovedPayer)
 
@@ -46,11 +44,7 @@ def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
 
     `payment` has every column but `seq`. If the network took it back before it was seen here, it is reversed at once.
     """
-    row = tx.one(
-        f"{_INSERTION} ON CONFLICT (telco_transaction_id, mode, provider) WHERE double_of IS NULL DO NOTHING RETURNING {_PAYMENT}",
-        payment,
-    )
-    return load_optional(Payment, row)
+    return load_optional(Payment, tx.one(_ADD, payment))
 
 
 def get(reader: Reader, payment_id: str) -> Payment | None:
@@ -90,14 +84,17 @@ def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Paym
 
     Its id, mode, provider, transaction ID, standing and reversal stay.
     """
-    kept = {
-        "seq", "id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at",
-        "decider", "double_of", "branch_id",
-    }  # fmt: skip
-    changed = ", ".join(f"{to} = {given}" for to, given in assignments(Payment, *kept).items())
     search_index.remove(tx, "payments", [payment_id])
     row = tx.one(
-        f"UPDATE payments SET {changed} WHERE id = :id RETURNING {_PAYMENT}",
+        "UPDATE payments SET telco_id_as_read = :telco_id_as_read, "
+        "message_seq = (SELECT seq FROM messages WHERE id = :message_id), "
+        "payment_method_seq = CASE WHEN CAST(:payment_method_id AS TEXT) IS NOT NULL "
+        "THEN COALESCE((SELECT seq FROM payment_methods WHERE id = :payment_method_id), 0) END, "
+        "sim_key = :sim_key, device_id = :device_id, slot_index = :slot_index, kind = :kind, "
+        "amount_minor = :amount_minor, currency = :currency, fee_minor = :fee_minor, balance_minor = :balance_minor, "
+        "payer_name = :payer_name, payer_phone = :payer_phone, payer_proven = :payer_proven, "
+        "reference_text = :reference_text, telco_at = :telco_at, stored_at = :stored_at, historical = :historical "
+        f"WHERE id = :id RETURNING {_PAYMENT}",
         {**payment, "id": payment_id},
     )
     assert row is not None, payment_id
@@ -159,8 +156,8 @@ def last_of_line(reader: Reader, payment_method_id: str) -> Payment | None:
     return load_optional(
         Payment,
         reader.one(
-            f"SELECT {_PAYMENT} FROM payments WHERE payment_method_seq = {_METHOD} "
-            "ORDER BY stored_at DESC, seq DESC LIMIT 1",
+            f"SELECT {_PAYMENT} FROM payments "
+            "WHERE payment_method_seq = (SELECT seq FROM payment_methods WHERE id = :method) ORDER BY stored_at DESC, seq DESC LIMIT 1",
             {"method": payment_method_id},
         ),
     )
@@ -196,7 +193,9 @@ def unplaced(
 ) -> tuple[int, int | None, int | None]:
     """Return the count, and the first and last storage time, of a SIM and network's payments without a number."""
     row = reader.one(
-        f"SELECT COUNT(*), MIN(stored_at), MAX(stored_at) FROM payments WHERE {_UNPLACED}",
+        "SELECT COUNT(*), MIN(stored_at), MAX(stored_at) FROM payments "
+        "WHERE sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL AND stored_at >= :since "
+        "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key)",
         {"sim_key": sim_key, "provider": provider, "since": since},
     )
     assert row is not None, "an aggregate has one row"
@@ -208,7 +207,10 @@ def unplaced_first(
 ) -> list[Payment]:
     """Return the first of those payments, in order of storage."""
     rows = reader.all(
-        f"SELECT {_PAYMENT} FROM payments WHERE {_UNPLACED} ORDER BY seq LIMIT :limit",
+        f"SELECT {_PAYMENT} FROM payments "
+        "WHERE sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL AND stored_at >= :since "
+        "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key) "
+        "ORDER BY seq LIMIT :limit",
         {"sim_key": sim_key, "provider": provider, "since": since, "limit": limit},
     )
     return load_all(Payment, rows)
@@ -219,7 +221,10 @@ def unplaced_amounts(
 ) -> list[tuple[str, int]]:
     """Return the sum of those payments by currency."""
     rows = reader.all(
-        f"SELECT currency, SUM(amount_minor) FROM payments WHERE {_UNPLACED} GROUP BY currency ORDER BY currency",
+        "SELECT currency, SUM(amount_minor) FROM payments "
+        "WHERE sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL AND stored_at >= :since "
+        "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key) "
+        "GROUP BY currency ORDER BY currency",
         {"sim_key": sim_key, "provider": provider, "since": since},
     )
     return [(row[0], int(row[1])) for row in rows]
@@ -230,7 +235,10 @@ def claim(
 ) -> list[tuple[Payment, Payment]]:
     """Assign a merchant number to those payments; return each as it was and as it is."""
     rows = tx.all(
-        f"UPDATE payments SET payment_method_seq = {_METHOD} WHERE {_UNPLACED} RETURNING {_PAYMENT}",
+        "UPDATE payments SET payment_method_seq = COALESCE((SELECT seq FROM payment_methods WHERE id = :method), 0) "
+        "WHERE sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL AND stored_at >= :since "
+        "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key) "
+        f"RETURNING {_PAYMENT}",
         {"sim_key": sim_key, "provider": provider, "since": since, "method": payment_method_id},
     )
     now = sorted(load_all(Payment, rows), key=lambda payment: payment.seq)
@@ -244,7 +252,9 @@ def add_reversal(tx: Tx, reversal: dict[str, Any]) -> Reversal | None:
     the payment back.
     """
     row = tx.one(
-        f"{insertion('reversals', Reversal)} ON CONFLICT DO NOTHING RETURNING {_REVERSAL}",
+        "INSERT INTO reversals (message_id, mode, provider, original_telco_id, amount_minor, at, created_at) "
+        "VALUES (:message_id, :mode, :provider, :original_telco_id, :amount_minor, :at, :created_at) "
+        f"ON CONFLICT DO NOTHING RETURNING {_REVERSAL}",
         reversal,
     )
     return load_optional(Reversal, row)
@@ -357,17 +367,20 @@ def approved_payers(
     offset: int,
 ) -> tuple[list[ApprovedPayer], int]:
     """Return one page of approvals, newest first, and their total number; `revoked` includes revoked ones."""
-    where = (
-        "(CAST(:mode AS TEXT) IS NULL OR mode = :mode) AND (CAST(:phone_number AS TEXT) IS NULL OR phone_number = :phone_number) "
-        "AND (:revoked = 1 OR revoked_at IS NULL)"
-    )
     params = {"mode": mode, "phone_number": phone_number, "revoked": revoked}
-    total = int(reader.value(f"SELECT COUNT(*) FROM approved_payers WHERE {where}", params))
+    total = reader.value(
+        "SELECT COUNT(*) FROM approved_payers WHERE (CAST(:mode AS TEXT) IS NULL OR mode = :mode) "
+        "AND (CAST(:phone_number AS TEXT) IS NULL OR phone_number = :phone_number) "
+        "AND (:revoked = 1 OR revoked_at IS NULL)",
+        params,
+    )
     rows = reader.all(
-        f"SELECT {_PAYER} FROM approved_payers WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
+        f"SELECT {_PAYER} FROM approved_payers WHERE (CAST(:mode AS TEXT) IS NULL OR mode = :mode) "
+        "AND (CAST(:phone_number AS TEXT) IS NULL OR phone_number = :phone_number) "
+        "AND (:revoked = 1 OR revoked_at IS NULL) ORDER BY seq DESC LIMIT :limit OFFSET :offset",
         {**params, "limit": limit, "offset": offset},
     )
-    return load_all(ApprovedPayer, rows), total
+    return load_all(ApprovedPayer, rows), int(total)
 
 
 def approve_payer(

@@ -13,7 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import listed
+from daemon.store.rows import json_ids
 
 OF_TRANSACTION: Final = (
     "svc_code",
@@ -153,8 +153,9 @@ def _change(tx: Tx, table: str, ids: Sequence[str], insert: str) -> None:
     at = indexed(tx)
     top = at.payment_seq if place else at.transaction_seq
     tx.run(
-        f"{insert}seq * 2 + {place}, {text} FROM {table} WHERE seq <= ? AND id IN ({listed(ids)})",
-        [top, *ids],
+        f"{insert}seq * 2 + {place}, {text} FROM {table} WHERE seq <= :top "
+        "AND id IN (SELECT value ->> 0 FROM json_each(:ids))",
+        {"top": top, "ids": json_ids(ids)},
     )
 
 

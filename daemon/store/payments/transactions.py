@@ -1,6 +1,5 @@
 """Transactions, holders and their codes. Every change of status is one conditional UPDATE that checks and acts."""
 
-import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,24 +7,31 @@ from daemon.core import ids
 from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
 from daemon.core.model import Transaction
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import (
-    by_number,
-    columns,
-    load,
-    load_all,
-    load_optional,
-    number,
-    number_or_none,
-    numbered,
-)
+from daemon.store.rows import columns, json_ids, load, load_all, load_optional
 from daemon.wire import Mode, TransactionStatus
 from parsers import person_name
 
 _TRANSACTION = columns(Transaction)
 _NAMES = [name for name in Transaction.__struct_fields__ if name != "seq"]
-_BY_NUMBER = by_number(Transaction)
-_GIVEN = number_or_none("payments", ":payment_id")
-_OF_PAYMENT = f"payment_seq = {number('payments', ':id')}"
+_ADD = """
+INSERT INTO transactions (
+    id, mode, origin, status, svc_code, public_slug, expected_minor, currency, phone_number, customer_name, description,
+    webhook_url, redirect_url, client_reference, meta, expected_telco_transaction_id, expected_payer_phone,
+    expected_payer_name, send_sms_to_payer, created_with, created_at, expires_at, cancelled_at, payment_seq,
+    held_payment_seq, matched_by, processing_at, completed_at, late, rejected, merged_into, supersedes, reversed_at,
+    branch_id)
+VALUES (
+    :id, :mode, :origin, :status, :svc_code, :public_slug, :expected_minor, :currency, :phone_number, :customer_name,
+    :description, :webhook_url, :redirect_url, :client_reference, :meta, :expected_telco_transaction_id,
+    :expected_payer_phone, :expected_payer_name, :send_sms_to_payer, :created_with, :created_at, :expires_at,
+    :cancelled_at,
+    -- An unknown payment is number 0, which the column refuses.
+    CASE WHEN CAST(:payment_id AS TEXT) IS NOT NULL
+         THEN COALESCE((SELECT seq FROM payments WHERE id = :payment_id), 0) END,
+    CASE WHEN CAST(:held_payment_id AS TEXT) IS NOT NULL
+         THEN COALESCE((SELECT seq FROM payments WHERE id = :held_payment_id), 0) END,
+    :matched_by, :processing_at, :completed_at, :late, :rejected, :merged_into, :supersedes, :reversed_at, :branch_id)
+"""
 
 EXPECTING_MAX = 16
 """Transactions to look at that expect one network ID; at most one of them is open, the others are cancelled."""
@@ -33,20 +39,8 @@ EXPECTING_MAX = 16
 
 def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
     """Store a new transaction or holder; `transaction` has every column but `seq` and those that are NULL."""
-    given = {name: value for name, value in transaction.items() if value is not None}
-    seq = tx.add(_insert(tuple(given)), given)
-    return load(Transaction, (seq, *map(transaction.get, _NAMES)))
-
-
-@functools.lru_cache(maxsize=64)
-def _insert(names: tuple[str, ...]) -> str:
-    """Return the statement with only the given columns, because binding a NULL costs as much as binding a value."""
-    given = {
-        numbered(name): number_or_none(_BY_NUMBER[name], f":{name}")
-        for name in names
-        if name in _BY_NUMBER
-    } | {name: f":{name}" for name in names if name not in _BY_NUMBER}
-    return f"INSERT INTO transactions ({', '.join(given)}) VALUES ({', '.join(given.values())})"
+    given = {name: transaction.get(name) for name in _NAMES}
+    return load(Transaction, (tx.add(_ADD, given), *given.values()))
 
 
 def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transaction | None:
@@ -71,7 +65,9 @@ def paid_by(reader: Reader, payment_id: str) -> Transaction | None:
     return load_optional(
         Transaction,
         reader.one(
-            f"SELECT {_TRANSACTION} FROM transactions WHERE {_OF_PAYMENT}", {"id": payment_id}
+            f"SELECT {_TRANSACTION} FROM transactions "
+            "WHERE payment_seq = (SELECT seq FROM payments WHERE id = :id)",
+            {"id": payment_id},
         ),
     )
 
@@ -81,49 +77,29 @@ def holding(reader: Reader, payment_id: str) -> Transaction | None:
     return load_optional(
         Transaction,
         reader.one(
-            f"SELECT {_TRANSACTION} FROM transactions WHERE held_{_OF_PAYMENT}",
+            f"SELECT {_TRANSACTION} FROM transactions "
+            "WHERE held_payment_seq = (SELECT seq FROM payments WHERE id = :id)",
             {"id": payment_id},
         ),
     )
 
 
-_EXPECTING = (
-    "FROM transactions WHERE mode = :mode AND expected_telco_transaction_id = :telco_id "
-    "AND branch_id IS NULL AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
-    "ORDER BY seq DESC LIMIT :limit"
-)
-
-
 def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
     """Return the unpaid transaction that expects this network ID; a cancelled one only if there is no other."""
-    params = {"mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX}
-    return _expecting(
-        load_all(Transaction, reader.all(f"SELECT {_TRANSACTION} {_EXPECTING}", params))
+    rows = reader.all(
+        f"SELECT {_TRANSACTION} FROM transactions WHERE mode = :mode AND expected_telco_transaction_id = :telco_id "
+        "AND branch_id IS NULL AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
+        "ORDER BY seq DESC LIMIT :limit",
+        {"mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX},
     )
+    return _expecting(load_all(Transaction, rows))
 
 
 def named_by(
     reader: Reader, mode: Mode, codes: Sequence[str], telco_id: str, now: int
 ) -> tuple[list[Transaction], Transaction | None]:
-    """Return the results of `by_codes_in_use` and `expecting`, read in one statement."""
-    if not codes:
-        return [], expecting(reader, mode, telco_id)
-    named = {f"code{place}": code for place, code in enumerate(codes)}
-    rows = reader.all(
-        f"SELECT c.code, {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
-        f"WHERE c.mode = :mode AND c.code IN ({', '.join(':' + name for name in named)}) AND c.free_at > :now "
-        f"UNION ALL SELECT * FROM (SELECT '', {_TRANSACTION} {_EXPECTING}) part",
-        {
-            **named,
-            "mode": mode,
-            "telco_id": telco_id,
-            "limit": EXPECTING_MAX,
-            "now": now,
-        },
-    )
-    by_code = {row[0]: load(Transaction, row[1:]) for row in rows if row[0]}
-    expected = [load(Transaction, row[1:]) for row in rows if not row[0]]
-    return [by_code[code] for code in codes if code in by_code], _expecting(expected)
+    """Return the results of `by_codes_in_use` and `expecting`."""
+    return by_codes_in_use(reader, mode, codes, now), expecting(reader, mode, telco_id)
 
 
 def _expecting(found: Sequence[Transaction]) -> Transaction | None:
@@ -136,7 +112,7 @@ def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int,
     return (
         tx.run(
             "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) "
-            f"VALUES (:mode, :code, {number('transactions', ':transaction_id')}, :free_at) "
+            "VALUES (:mode, :code, (SELECT seq FROM transactions WHERE id = :transaction_id), :free_at) "
             "ON CONFLICT (mode, code) DO UPDATE SET transaction_seq = excluded.transaction_seq, "
             "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
             {
@@ -176,19 +152,18 @@ def reserve_code_until(tx: Tx, transaction: Transaction, free_at: int) -> None:
 
 
 def by_codes_in_use(
-    reader: Reader, mode: Mode, codes: tuple[str, ...], now: int
+    reader: Reader, mode: Mode, codes: Sequence[str], now: int
 ) -> list[Transaction]:
-    """Return the transactions with these codes, except codes that may be reused."""
-    found = []
-    for code in codes:
-        row = reader.one(
-            f"SELECT {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t "
-            "ON t.seq = c.transaction_seq WHERE c.mode = :mode AND c.code = :code AND c.free_at > :now",
-            {"mode": mode, "code": code, "now": now},
-        )
-        if row is not None:
-            found.append(load(Transaction, row))
-    return found
+    """Return the transactions with these codes, in their order, except codes that may be reused."""
+    if not codes:
+        return []
+    rows = reader.all(
+        f"SELECT c.code, {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
+        "WHERE c.mode = :mode AND c.code IN (SELECT value ->> 0 FROM json_each(:codes)) AND c.free_at > :now",
+        {"mode": mode, "codes": json_ids(codes), "now": now},
+    )
+    found = {row[0]: load(Transaction, row[1:]) for row in rows}
+    return [found[code] for code in codes if code in found]
 
 
 def verify(
@@ -208,7 +183,8 @@ def verify(
     The UNIQUE column `payment_seq` refuses a payment that already verifies another one.
     """
     row = tx.one(
-        f"UPDATE transactions SET status = :status, payment_seq = {_GIVEN}, held_payment_seq = NULL, "
+        "UPDATE transactions SET status = :status, "
+        "payment_seq = COALESCE((SELECT seq FROM payments WHERE id = :payment_id), 0), held_payment_seq = NULL, "
         "matched_by = :matched_by, late = :late, processing_at = :processing_at, completed_at = :now, "
         "supersedes = :supersedes WHERE id = :id AND payment_seq IS NULL AND origin = 'request' "
         "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
@@ -250,7 +226,8 @@ def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
 def revive_holder(tx: Tx, holder_id: str, payment_id: str) -> None:
     """Give a payment that came back from a hub or branch to the holder that it had before, if there is one."""
     tx.run(
-        f"UPDATE transactions SET payment_seq = {_GIVEN}, merged_into = NULL "
+        "UPDATE transactions SET payment_seq = COALESCE((SELECT seq FROM payments WHERE id = :payment_id), 0), "
+        "merged_into = NULL "
         "WHERE id = :id AND payment_seq IS NULL AND origin = 'open'",
         {"id": holder_id, "payment_id": payment_id},
     )
@@ -269,7 +246,7 @@ def reject_holder(tx: Tx, holder: Transaction) -> Transaction:
 def reverse(tx: Tx, payment_id: str, at: int) -> Transaction | None:
     """Record the reversal on the transaction or holder that a payment verifies; its status stays."""
     row = tx.one(
-        f"UPDATE transactions SET reversed_at = :at WHERE {_OF_PAYMENT} AND reversed_at IS NULL "
+        f"UPDATE transactions SET reversed_at = :at WHERE payment_seq = (SELECT seq FROM payments WHERE id = :id) AND reversed_at IS NULL "
         f"RETURNING {_TRANSACTION}",
         {"id": payment_id, "at": at},
     )
@@ -283,7 +260,9 @@ def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
     """
     return (
         tx.run(
-            f"UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_seq = {_GIVEN} "
+            "UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_seq = CASE "
+            "WHEN CAST(:payment_id AS TEXT) IS NOT NULL "
+            "THEN COALESCE((SELECT seq FROM payments WHERE id = :payment_id), 0) END "
             "WHERE id = :id AND status = 'PENDING'",
             {"id": transaction_id, "payment_id": payment_id},
         )

@@ -4,7 +4,7 @@ The rows stay, for the books and for the keys that prevent duplicates; the perso
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -13,11 +13,11 @@ from daemon.core.upkeep.erasure import forget_in_json, forget_in_text, search_di
 from daemon.store import idempotency
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
-from daemon.store.rows import columns, listed, load_all
+from daemon.store.rows import columns, json_ids, load_all
 from daemon.store.webhooks import deliveries
 
 BATCH: Final = 500
-"""Ids in one statement."""
+"""Kept answers in one statement."""
 _ID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 """A UUID, also in a reference."""
 
@@ -55,9 +55,9 @@ class Found(Struct, frozen=True):
         return tuple(dict.fromkeys((*self.orders, *self.paid)))
 
 
-_THEIRS: Final = "transaction_seq IN (SELECT seq FROM transactions WHERE id IN ({ids}))"
+_THEIRS: Final = "transaction_seq IN (SELECT seq FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))"
 """The deliveries of transactions."""
-_SEQS: Final = "(SELECT seq FROM payments WHERE id IN ({ids}))"
+_SEQS: Final = "(SELECT seq FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))"
 _OWN: Final = "(phone_number = :number OR expected_payer_phone = :number)"
 _PAYMENTS: Final = (
     "SELECT id FROM payments WHERE payer_phone = :number UNION SELECT p.id FROM payments p JOIN transactions t "
@@ -65,12 +65,12 @@ _PAYMENTS: Final = (
 )
 
 _SOURCES: Final = (
-    "SELECT m.id FROM payments p JOIN messages m ON m.seq = p.message_seq WHERE p.id IN ({ids})",
+    "SELECT m.id FROM payments p JOIN messages m ON m.seq = p.message_seq WHERE p.id IN (SELECT value ->> 0 FROM json_each(:ids))",
     # A second copy of the receipt may have another text, without the number.
-    "SELECT id FROM messages WHERE payment_id IN ({ids})",
+    "SELECT id FROM messages WHERE payment_id IN (SELECT value ->> 0 FROM json_each(:ids))",
     (
         "SELECT r.message_id FROM reversals r JOIN payments p ON p.mode = r.mode AND p.provider = r.provider "
-        "AND p.telco_transaction_id = r.original_telco_id WHERE p.id IN ({ids})"
+        "AND p.telco_transaction_id = r.original_telco_id WHERE p.id IN (SELECT value ->> 0 FROM json_each(:ids))"
     ),
 )
 """The messages about payments: each receipt, its copies, and the message that took the payment back."""
@@ -94,9 +94,21 @@ def find(reader: Reader, number: str) -> Found:
     )
     messages = tuple(dict.fromkeys((*sources, *named)))
     reviews = {
-        *_where(reader, "SELECT id FROM reviews WHERE payment_id IN ({ids})", payments),
-        *_where(reader, "SELECT id FROM reviews WHERE message_id IN ({ids})", messages),
-        *_where(reader, "SELECT id FROM reviews WHERE transaction_id IN ({ids})", transactions),
+        *_where(
+            reader,
+            "SELECT id FROM reviews WHERE payment_id IN (SELECT value ->> 0 FROM json_each(:ids))",
+            payments,
+        ),
+        *_where(
+            reader,
+            "SELECT id FROM reviews WHERE message_id IN (SELECT value ->> 0 FROM json_each(:ids))",
+            messages,
+        ),
+        *_where(
+            reader,
+            "SELECT id FROM reviews WHERE transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))",
+            transactions,
+        ),
     }
     return Found(
         number,
@@ -116,9 +128,21 @@ def _names(
     reader: Reader, number: str, payments: Sequence[str], orders: Sequence[str]
 ) -> tuple[str, ...]:
     found = {
-        *_where(reader, "SELECT payer_name FROM payments WHERE id IN ({ids})", payments),
-        *_where(reader, "SELECT customer_name FROM transactions WHERE id IN ({ids})", orders),
-        *_where(reader, "SELECT expected_payer_name FROM transactions WHERE id IN ({ids})", orders),
+        *_where(
+            reader,
+            "SELECT payer_name FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+            payments,
+        ),
+        *_where(
+            reader,
+            "SELECT customer_name FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+            orders,
+        ),
+        *_where(
+            reader,
+            "SELECT expected_payer_name FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+            orders,
+        ),
         *_ids(
             reader,
             "SELECT name FROM approved_payers WHERE phone_number = :number",
@@ -167,17 +191,17 @@ def unfinished(reader: Reader, found: Found, late_since: int) -> list[Unfinished
     statements = {
         "orders": (
             (
-                "SELECT id, mode = 'test' FROM transactions WHERE id IN ({ids}) AND (status IN ('PENDING', 'MANUAL_REVIEW') "
+                "SELECT id, mode = 'test' FROM transactions WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)) AND (status IN ('PENDING', 'MANUAL_REVIEW') "
                 f"OR (status = 'EXPIRED' AND expires_at > {int(late_since)})) ORDER BY seq"
             ),
             found.transactions,
         ),
         "reviews": (
-            "SELECT id, mode = 'test' FROM reviews WHERE id IN ({ids}) AND state = 'open' ORDER BY seq",
+            "SELECT id, mode = 'test' FROM reviews WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)) AND state = 'open' ORDER BY seq",
             found.reviews,
         ),
         "messages": (
-            "SELECT id, mode = 'test' FROM messages WHERE id IN ({ids}) AND state IN ('held', 'incomplete') ORDER BY seq",
+            "SELECT id, mode = 'test' FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)) AND state IN ('held', 'incomplete') ORDER BY seq",
             found.messages,
         ),
         "webhooks": (
@@ -185,15 +209,14 @@ def unfinished(reader: Reader, found: Found, late_since: int) -> list[Unfinished
             found.transactions,
         ),
         "sms": (
-            "SELECT id, 1 = 0 FROM sms_outbox WHERE id IN ({ids}) AND ended_at IS NULL ORDER BY seq",
+            "SELECT id, 1 = 0 FROM sms_outbox WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)) AND ended_at IS NULL ORDER BY seq",
             found.texts,
         ),
     }
     return [
         Unfinished(kind, row[0], bool(row[1]))
         for kind, (sql, ids) in statements.items()
-        for batch in _batches(ids)
-        for row in reader.all(sql.format(ids=listed(batch)), batch)
+        for row in reader.all(sql, {"ids": json_ids(ids)})
     ]
 
 
@@ -245,26 +268,44 @@ def approved_names(reader: Reader, found: Found) -> list[str]:
 _ERASURES: Final = (
     (
         "payments",
-        "UPDATE payments SET payer_name = NULL, payer_phone = NULL, reference_text = NULL WHERE id IN ({ids})",
+        "UPDATE payments SET payer_name = NULL, payer_phone = NULL, reference_text = NULL WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
     ),
     (
         "orders",
         (
-            "UPDATE transactions SET phone_number = NULL, customer_name = NULL, description = NULL, meta = '{{}}', "
-            "expected_payer_phone = NULL, expected_payer_name = NULL WHERE id IN ({ids})"
+            "UPDATE transactions SET phone_number = NULL, customer_name = NULL, description = NULL, meta = '{}', "
+            "expected_payer_phone = NULL, expected_payer_name = NULL WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))"
         ),
     ),
-    ("orders", "DELETE FROM request_names WHERE transaction_id IN ({ids})"),
-    ("orders", "DELETE FROM payer_claims WHERE transaction_id IN ({ids})"),
+    (
+        "orders",
+        "DELETE FROM request_names WHERE transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ),
+    (
+        "orders",
+        "DELETE FROM payer_claims WHERE transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ),
     # The same as when a message is too old to keep: `daemon.store.upkeep.retention`.
     (
         "messages",
-        "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_seq IN (SELECT seq FROM messages WHERE id IN ({ids}))",
+        "UPDATE sms_parts SET pdu = NULL, pdu_text = NULL WHERE message_seq IN (SELECT seq FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)))",
     ),
-    ("messages", "UPDATE messages SET body = '', fields = '{{}}' WHERE id IN ({ids})"),
-    ("texts", "DELETE FROM sms_outbox_parts WHERE sms_id IN ({ids})"),
-    ("texts", "UPDATE sms_outbox SET body = '', number = '' WHERE id IN ({ids})"),
-    ("approved", "DELETE FROM approved_payers WHERE id IN ({ids})"),
+    (
+        "messages",
+        "UPDATE messages SET body = '', fields = '{}' WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ),
+    (
+        "texts",
+        "DELETE FROM sms_outbox_parts WHERE sms_id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ),
+    (
+        "texts",
+        "UPDATE sms_outbox SET body = '', number = '' WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ),
+    (
+        "approved",
+        "DELETE FROM approved_payers WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ),
     (
         "transactions",
         f"UPDATE deliveries SET response_body = NULL WHERE {_THEIRS} AND response_body IS NOT NULL",
@@ -286,17 +327,14 @@ def erase(tx: Tx, found: Found) -> None:
     indexed = (("payments", found.payments), ("transactions", found.transactions))
     try:
         for table, ids in indexed:
-            for batch in _batches(ids):
-                search_index.remove(tx, table, batch)
+            search_index.remove(tx, table, ids)
         for kind, statement in _ERASURES:
-            for batch in _batches(getattr(found, kind)):
-                tx.run(statement.format(ids=listed(batch)), batch)
+            tx.run(statement, {"ids": json_ids(getattr(found, kind))})
         _rewrite_all(tx, found)
         for scope, key in found.answers:
             idempotency.remove(tx, scope, key)
         for table, ids in indexed:
-            for batch in _batches(ids):
-                search_index.add(tx, table, batch)
+            search_index.add(tx, table, ids)
         search_index.begin_purge(tx)
     finally:
         _overwrite_deleted(tx, "OFF")
@@ -318,41 +356,44 @@ def _rewrite_all(tx: Tx, found: Found) -> None:
         return forget_in_text(text, number, found.names)
 
     seqs = _where(tx, f"SELECT seq FROM deliveries WHERE {_THEIRS}", found.transactions)
-    for batch in _batches(seqs):
-        deliveries.rewrite_bodies(tx, batch, in_json)
+    deliveries.rewrite_bodies(tx, seqs, in_json)
     _rewrite(tx, "reviews", "details", "id", found.reviews, in_json)
     _rewrite(tx, "reviews", "notes", "id", found.reviews, in_text)
     _rewrite(tx, "reconciliations", "notes", "transaction_id", found.transactions, in_text)
     _rewrite(tx, "cancellations", "reason", "transaction_id", found.transactions, in_text)
-    numbers = _where(tx, "SELECT seq FROM payments WHERE id IN ({ids})", found.payments)
+    numbers = _where(
+        tx,
+        "SELECT seq FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+        found.payments,
+    )
     _rewrite(tx, "routings", "decision", "payment_seq", numbers, in_json)
     # Another payer may have typed this number.
-    numbers = _where(tx, "SELECT seq FROM messages WHERE id IN ({ids})", found.messages)
+    numbers = _where(
+        tx,
+        "SELECT seq FROM messages WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+        found.messages,
+    )
     _rewrite(tx, "payments", "reference_text", "message_seq", numbers, in_text)
-    sent = "UPDATE messages SET sender = NULL WHERE id IN ({ids}) AND sender LIKE ?"
-    for batch in _batches(found.messages):
-        tx.run(sent.format(ids=listed(batch)), [*batch, f"%{search_digits(number)}"])
+    tx.run(
+        "UPDATE messages SET sender = NULL WHERE id IN (SELECT value ->> 0 FROM json_each(:ids)) AND sender LIKE :like",
+        {"ids": json_ids(found.messages), "like": f"%{search_digits(number)}"},
+    )
 
 
 def _rewrite(
     tx: Tx, table: str, column: str, key: str, ids: Iterable[Any], change: Callable[[str], str]
 ) -> None:
-    for batch in _batches(ids):
-        rows = tx.all(
-            f"SELECT seq, {column} FROM {table} WHERE {key} IN ({listed(batch)}) AND {column} IS NOT NULL",
-            batch,
+    members = "CAST(value ->> 0 AS BIGINT)" if key.endswith("seq") else "value ->> 0"
+    rows = tx.all(
+        f"SELECT seq, {column} FROM {table} WHERE {key} IN (SELECT {members} FROM json_each(:ids)) "
+        f"AND {column} IS NOT NULL",
+        {"ids": json_ids([*ids])},
+    )
+    for seq, text in rows:
+        tx.run(
+            f"UPDATE {table} SET {column} = :text WHERE seq = :seq",
+            {"text": change(text), "seq": seq},
         )
-        for seq, text in rows:
-            tx.run(
-                f"UPDATE {table} SET {column} = :text WHERE seq = :seq",
-                {"text": change(text), "seq": seq},
-            )
-
-
-def _batches(ids: Iterable[Any]) -> Iterator[list[Any]]:
-    known = list(ids)
-    for start in range(0, len(known), BATCH):
-        yield known[start : start + BATCH]
 
 
 def _ids(reader: Reader, sql: str, params: dict[str, Any]) -> tuple[Any, ...]:
@@ -360,11 +401,7 @@ def _ids(reader: Reader, sql: str, params: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _where(reader: Reader, sql: str, ids: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(
-        row[0]
-        for batch in _batches(ids)
-        for row in reader.all(sql.format(ids=listed(batch)), batch)
-    )
+    return tuple(row[0] for row in reader.all(sql, {"ids": json_ids(ids)}))
 
 
 def _count(reader: Reader, sql: str, ids: Sequence[Any]) -> int:

@@ -9,7 +9,7 @@ from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, DeadLetter
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import Conditions, Row, columns, load, select_page, table, values
+from daemon.store.rows import Conditions, Row, columns, json_rows, load, select_page
 from daemon.store.webhooks import deliveries
 from daemon.wire import Mode
 
@@ -60,11 +60,11 @@ def add_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int
     tx.run(
         "INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at, failing_since, "
         "error_code, error_message, last_status_code, last_response_body, attempt_count, clock_waits, mode) "
-        "SELECT v.column1, d.id, e.id, ?, ?, 0, ?, "
+        "SELECT value ->> 0, d.id, e.id, :reason, :now, 0, :now, "
         "(SELECT MIN(a.started_at) FROM attempts a WHERE a.delivery_seq = d.seq AND a.run = d.run), "
         "d.error_code, d.error_message, d.response_status_code, d.response_body, d.attempt_count, d.clock_waits, e.mode "
-        f"FROM (VALUES {table(letters)}) AS v JOIN deliveries d ON d.id = v.column2 "
-        "JOIN endpoints e ON e.seq = d.endpoint_seq WHERE TRUE "
+        "FROM json_each(:letters) JOIN deliveries d ON d.id = value ->> 1 "
+        "JOIN endpoints e ON e.seq = d.endpoint_seq WHERE 1 = 1 "
         "ON CONFLICT (delivery_id) DO UPDATE SET reason = excluded.reason, replayed_at = NULL, resolved_at = NULL, "
         "dismissed_at = NULL, dismissed_by = NULL, notes = NULL, "
         "failed_at = excluded.failed_at, failing_since = excluded.failing_since, "
@@ -72,7 +72,7 @@ def add_all(tx: Tx, letters: Sequence[tuple[str, str]], *, reason: str, now: int
         "last_status_code = excluded.last_status_code, "
         "last_response_body = excluded.last_response_body, attempt_count = excluded.attempt_count, "
         "clock_waits = excluded.clock_waits",
-        [reason, now, now, *values(letters)],
+        {"reason": reason, "now": now, "letters": json_rows(letters)},
     )
 
 

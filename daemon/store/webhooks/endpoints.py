@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, insertion, listed, load, load_all, load_optional
+from daemon.store.rows import columns, insertion, json_ids, load, load_all, load_optional
 from daemon.wire import EventKind, Mode
 
 TOPIC = "endpoints"
@@ -52,11 +52,10 @@ def in_use(reader: Reader, mode: Mode | None = None) -> list[Endpoint]:
 
 def pause_scheme(tx: Tx, scheme: str, connected: Collection[str]) -> int:
     """Pause the endpoints with this URL scheme, but those of the connected receivers: at start most are not connected yet."""
-    kept = ["", *connected]  # nothing is NOT IN an empty list
     return tx.run(
         "UPDATE endpoints SET is_active = 0 WHERE is_active = 1 AND deleted_at IS NULL "
-        f"AND kind = 'endpoint' AND url LIKE ? AND url NOT IN ({listed(kept)})",
-        [f"{scheme}%", *kept],
+        "AND kind = 'endpoint' AND url LIKE :scheme AND url NOT IN (SELECT value ->> 0 FROM json_each(:kept))",
+        {"scheme": f"{scheme}%", "kept": json_ids([*connected])},
     )
 
 

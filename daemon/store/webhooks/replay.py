@@ -11,7 +11,7 @@ from daemon.core.webhooks.replay import ReplayDecision, decide_replay
 from daemon.core.webhooks.rule_fields import PaymentFacts
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
-from daemon.store.rows import columns, load, load_optional, table, values
+from daemon.store.rows import columns, json_rows, load, load_optional
 from daemon.store.webhooks import routing as store_routing
 from daemon.wire import EventKind
 
@@ -89,9 +89,8 @@ def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict
         f"SELECT {_PAYMENT_P}, {_TRANSACTION_T}, {columns(Delivery, 'd.')}, "
         "EXISTS (SELECT 1 FROM transactions own JOIN deliveries o ON o.transaction_seq = own.seq "
         "WHERE own.id IN (t.id, t.supersedes) AND o.endpoint_seq <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
-        # Literals instead of named parameters, because SQLite looks up each name among all earlier ones; they are ours.
-        f"{_WINDOW}WHERE p.seq IN ({', '.join(map(str, seqs))}) AND {_COUNTED}",
-        {"endpoint": endpoint.seq, "event": EventKind.FORWARDED},
+        f"{_WINDOW}WHERE p.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs)) AND {_COUNTED}",
+        {"endpoint": endpoint.seq, "event": EventKind.FORWARDED, "seqs": json_rows(seqs)},
     )
     return {
         row[0]: Candidate(
@@ -113,11 +112,10 @@ def no_longer_sendable(reader: Reader, found: Sequence[Candidate]) -> dict[str, 
         return {}
     pairs = [(one.payment.id, one.transaction.id) for one in found]
     rows = reader.all(
-        f"WITH looked_at (payment_id, transaction_id) AS (VALUES {table(pairs)}) "
-        "SELECT l.payment_id, t.id FROM looked_at l LEFT JOIN payments p ON p.id = l.payment_id "
-        "LEFT JOIN transactions t ON t.id = l.transaction_id AND t.payment_seq = p.seq "
+        "SELECT value ->> 0, t.id FROM json_each(:pairs) LEFT JOIN payments p ON p.id = value ->> 0 "
+        "LEFT JOIN transactions t ON t.id = value ->> 1 AND t.payment_seq = p.seq "
         "WHERE t.id IS NULL OR p.reversed_at IS NOT NULL",
-        values(pairs),
+        {"pairs": json_rows(pairs)},
     )
     return {
         payment_id: ReplayDecision.IN_FLIGHT if still_verified is None else ReplayDecision.REVERSED

@@ -171,7 +171,7 @@ async def test_a_search_ends_at_a_long_run_of_known_parts(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(missing_parts, "KNOWN_RUN", 4)
-    monkeypatch.setattr("daemon.store.messages.messages.KEYS_MAX", 2)
+    monkeypatch.setattr(missing_parts, "PARTS_AT_ONCE", 2)
     plan = receipts(8)
     await read_all(shop, plan)
     (first, *_) = [*shop.env.message_journal.backward()][::-1]  # type: ignore[union-attr]
