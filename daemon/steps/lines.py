@@ -17,7 +17,7 @@ def read_lines(reader: Reader, phones: Iterable[ModemHealth], now: int) -> list[
     """Return the live lines; `phones` is the current state of the ports."""
     return receiving.judge(
         devices.known(reader),
-        devices.sims_in_phones(reader),
+        devices.sims_of_lines(reader),
         payment_methods.in_use(reader),
         phones,
         now,
@@ -29,7 +29,7 @@ def line_status(
 ) -> dict[str, Any]:
     """Read the line status object; `phones` is the current state of the ports."""
     gaps = balances.gaps_since(reader, now - readiness.UNACCOUNTED_WINDOW_US)
-    known, sims = devices.known(reader, mode), devices.sims_in_phones(reader, mode)
+    known, sims = devices.known(reader, mode), devices.sims_of_lines(reader, mode)
     methods = payment_methods.in_use(reader, mode)
     found = readiness.line_status(
         known,

@@ -191,6 +191,24 @@ def test_a_line_without_its_modem_is_told_everywhere(scene: Scene) -> None:
     receives(shop, BACK_S * shop.slowness)
 
 
+@pytest.mark.slow
+def test_another_sim_in_the_modem_is_told_and_a_new_transaction_warns(scene: Scene) -> None:
+    shop = scene.shop
+    quick(shop)
+    scene.open_for_business()
+    receives(shop)
+    own = scene.phone.take_sim()
+    deaf(shop, "no SIM")
+    scene.phone.insert_sim({**own, "iccid": "8923301000000000999"})
+    reason = deaf(shop, "the SIM of a number is in no modem")
+    asked = shop.momo("init", "5", "--phone", "0244000001", "-o", "table")
+    assert f"Payments are not seen now: {reason}." in asked.stderr
+    scene.phone.take_sim()
+    deaf(shop, "no SIM")
+    scene.phone.insert_sim(own)
+    receives(shop)
+
+
 def not_receiving(shop: RealShop, why: str) -> dict[str, Any] | None:
     with urllib.request.urlopen(f"http://{shop.http}/healthz", timeout=10) as answer:
         data: dict[str, Any] = json.load(answer)["data"]

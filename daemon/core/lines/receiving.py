@@ -47,7 +47,7 @@ _NAMES: Final = (
 
 
 class Line(Struct, frozen=True):
-    """One SIM that is not ignored, in a phone that was not forgotten.
+    """One SIM that is not ignored, in a phone that was not forgotten, or that was there last and has a number.
 
     Attributes:
         recent: Its phone is connected or was seen in the last 7 days.
@@ -102,7 +102,9 @@ def judge(
     ports = with_devices(devices, phones)
     found = {phone.device_id: phone for phone in ports if phone.device_id is not None}
     strangers = [phone for phone in ports if phone.device_id is None]
-    numbered = {method.sim_seq for method in methods if method.deleted_at is None}
+    methods = [method for method in methods if method.deleted_at is None]
+    numbered = {method.sim_seq for method in methods}
+    active = {method.sim_seq for method in methods if method.is_active}
     known = {device.device_id: device for device in devices if device.forgotten_at is None}
     return [
         Line(
@@ -111,10 +113,12 @@ def judge(
             counts(device, now_us),
             sim.seq in numbered or sim.read_payment_at is not None,
             phone := found.get(sim.device_id),
-            _problem(device, phone, strangers, now_us, any_ports=bool(ports)),
+            # A modem without any SIM says so itself.
+            _problem(device, phone, strangers, now_us, any_ports=bool(ports))
+            or (None if sim.present else _other_sim(device)),
         )
         for sim in sims
-        if sim.present and sim.ignored_at is None
+        if (sim.present or sim.seq in active) and sim.ignored_at is None
         if (device := known.get(sim.device_id)) is not None
     ]
 
@@ -160,7 +164,11 @@ def with_receiving(
 
     `lines` are the judged lines and `why` is their `overall`. A SIM that was not judged receives, as in the sandbox.
     """
-    problems = {(line.device.device_id, line.sim.slot_index): line.problem for line in lines}
+    problems = {
+        (line.device.device_id, line.sim.slot_index): line.problem
+        for line in lines
+        if line.sim.present
+    }
     phones = [
         {
             **phone,
@@ -226,6 +234,16 @@ def _problem(
     # One modem that did not identify itself: probably this one.
     one = port_problem(strangers[0], now_us) if len(strangers) == 1 else None
     return one or AWAY
+
+
+def _other_sim(device: Device) -> Problem:
+    """Return the problem of a number whose SIM is in no slot: another one was put there."""
+    return Problem(
+        "modem.other_sim",
+        Level.FAIL,
+        f"the SIM of a number is in no modem: {device.name} has another SIM now",
+        "put the SIM of the number back, or move the number to the SIM that is there (momo methods list)",
+    )
 
 
 def _members(problem: Problem | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Notices to the owner when a line cannot receive, is unused, or is served by a foreign network, and when that has ended."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -72,6 +72,7 @@ async def watch(env: Env, phones: Sequence[ModemHealth], seen: Watch) -> tuple[L
     def look(reader: Reader) -> tuple[list[Line], list[LineChange]]:
         lines = read_lines(reader, phones, now)
         changes = [change for line in lines for change in _changes(line, seen, now, now_s)]
+        changes += _not_watched(reader, {line.sim.seq for line in lines})
         if times.doubt is None:  # a wrong year would make every SIM look unused
             changes += [change for line in lines for change in _unused(reader, line, now)]
         return lines, changes
@@ -109,6 +110,14 @@ def _changes(line: Line, seen: Watch, now: int, now_s: float) -> Iterable[LineCh
         yield _change(line, "line.roaming", {"by": by}, served_by=by)
     elif by is None and line.problem is None and sim.served_by is not None:
         yield _change(line, "line.home", served_by=None)
+
+
+def _not_watched(reader: Reader, watched: Container[int]) -> Iterable[LineChange]:
+    """Yield the SIMs with an open notice that are no lines any more: set aside, or their number was moved or removed."""
+    for sim in devices.sims_told(reader):
+        if sim.seq not in watched:
+            facts = {"sim": sim.seq, "device_id": sim.device_id, "slot_index": sim.slot_index}
+            yield LineChange(NOT_WATCHED, facts, sim.seq, {"not_receiving_since": None})
 
 
 def _unused(reader: Reader, line: Line, now: int) -> Iterable[LineChange]:

@@ -64,6 +64,26 @@ def sims_in_phones(reader: Reader, mode: Mode = Mode.LIVE) -> list[Sim]:
     )
 
 
+def sims_of_lines(reader: Reader, mode: Mode = Mode.LIVE) -> list[Sim]:
+    """Return the SIMs that are in a slot, and those in none that have a number."""
+    return load_all(
+        Sim,
+        reader.all(
+            f"SELECT {columns(Sim, 's.')} FROM sims s JOIN devices d ON d.device_id = s.device_id "
+            "WHERE d.mode = :mode AND (s.present = 1 OR EXISTS (SELECT 1 FROM payment_methods m "
+            "WHERE m.sim_seq = s.seq AND m.deleted_at IS NULL)) ORDER BY s.device_id, s.slot_index",
+            {"mode": mode},
+        ),
+    )
+
+
+def sims_told(reader: Reader) -> list[Sim]:
+    """Return the SIMs about which the owner has a notice that no message can come to them."""
+    return load_all(
+        Sim, reader.all(f"SELECT {columns(Sim)} FROM sims WHERE not_receiving_since IS NOT NULL")
+    )
+
+
 def sim_in_slot(
     reader: Reader, device_id: str, slot_index: int, mode: Mode = Mode.LIVE
 ) -> Sim | None:

@@ -164,3 +164,27 @@ def test_another_network_than_the_sims_own_is_recognised(
     receives = registration in {"home", "roaming"}
     phone = replace(WELL, registration=registration, receives=receives, network=operator)
     assert receiving.elsewhere(rows.sim(), phone) == by
+
+
+def test_a_number_whose_sim_was_replaced_by_another_one_does_not_receive() -> None:
+    gone = rows.sim(present=False)
+    new = rows.sim(seq=gone.seq + 1, sim_key="8923301000000000999", read_payment_at=None)
+    given: dict[str, Any] = {"devices": [rows.device()], "methods": [rows.method()]}
+    lines = receiving.judge(sims=[gone, new], phones=[WELL], now_us=AT, **given)
+    why = receiving.overall(lines, [WELL], AT)
+    assert why is not None
+    assert why.id == "modem.other_sim"
+    assert "the SIM of a number is in no modem" in why.text
+    assert (receiving.warning(lines, [WELL], AT) or "").startswith("Payments are not seen now")
+
+
+@pytest.mark.parametrize(
+    ("sim", "method"),
+    [({}, {"deleted_at": AT}), ({"ignored_at": AT}, {}), ({}, {"is_active": False})],
+)
+def test_a_number_that_was_removed_or_whose_sim_is_set_aside_does_not_count(
+    sim: dict[str, Any], method: dict[str, Any]
+) -> None:
+    given: dict[str, Any] = {"devices": [rows.device()], "methods": [rows.method(**method)]}
+    gone = rows.sim(present=False, **sim)
+    assert receiving.judge(sims=[gone], phones=[WELL], now_us=AT, **given) == []

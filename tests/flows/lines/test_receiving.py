@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from daemon.core.inputs import PhoneIdentity
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Event
 from daemon.core.upkeep.notice_rules import RULES, notice_for
@@ -15,7 +16,7 @@ from daemon.flows.lines import modems, receiving
 from daemon.flows.lines.receiving import Watch
 from daemon.wire import Mode
 from tests.fakes.receipts import mtn
-from tests.fakes.shop import FakeShop
+from tests.fakes.shop import ICCID, IMEI, MTN_IMSI, FakeShop
 
 PORT = "/dev/ttyUSB0"
 DAY_S = 86_400
@@ -118,6 +119,43 @@ async def test_a_phone_that_is_away_is_told_for_a_week_and_then_quietly_dropped(
     assert end.event == "line.not_watched"
     shop.clock.advance(3600)
     assert await receiving.watch(shop.env, [], seen) == ()
+
+
+async def put_other_sim(shop: FakeShop) -> None:
+    other = PhoneIdentity(PORT, IMEI, "8923301000000000999", MTN_IMSI, "huawei", "E3131")
+    await modems.identify(shop.env, other)
+
+
+async def test_number_whose_sim_was_replaced_is_told_until_its_sim_is_back(shop: FakeShop) -> None:
+    seen = Watch()
+    await put_other_sim(shop)
+    assert await look(shop, seen) == []
+    assert seen.last == (False, "modem.other_sim")
+    assert await look(shop, seen, seconds=120) == ["line.not_receiving"]
+    back = PhoneIdentity(PORT, IMEI, ICCID, MTN_IMSI, "huawei", "E3131")
+    await modems.identify(shop.env, back)
+    assert await look(shop, seen) == ["line.receiving"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE payment_methods SET deleted_at = 1",
+        "UPDATE payment_methods SET sim_seq = (SELECT seq FROM sims WHERE present = 1)",
+        "UPDATE sims SET ignored_at = 1 WHERE present = 0",
+    ],
+)
+async def test_number_whose_sim_was_replaced_is_not_watched_once_it_is_removed_or_moved(
+    shop: FakeShop, change: str
+) -> None:
+    seen = Watch()
+    await put_other_sim(shop)
+    await look(shop, seen)
+    assert await look(shop, seen, seconds=120) == ["line.not_receiving"]
+    await shop.env.store.write(lambda tx: tx.run(change))
+    assert await look(shop, seen) == ["line.not_watched"]
+    assert seen.last == (True, None)
+    assert await look(shop, seen, seconds=3600) == []
 
 
 async def test_a_sim_that_is_set_aside_is_not_told(shop: FakeShop) -> None:
