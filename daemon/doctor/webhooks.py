@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.doctor.checks import Check, Status, System, with_database
 from daemon.store.engine import Reader
-from daemon.store.webhooks import backlog, endpoints
+from daemon.store.webhooks import delivery_log, endpoints
 
 HOSTS: Final = 20
 """Maximum number of names, looked up a few at a time: an unreachable resolver is slow on each."""
@@ -67,7 +67,7 @@ def _endpoints(reader: Reader) -> Iterator[Check]:
         yield Check("endpoints.answer", Status.OK, "no webhook endpoint is in use")
     for one in found:
         yield _endpoint(one)
-    queue = backlog.queue_counts(reader)
+    queue = delivery_log.queue_counts(reader)
     if dead := queue.get("dead_letters", 0):
         yield Check(
             "endpoints.dead_letters", Status.WARN,

@@ -26,7 +26,7 @@ from daemon.env import Env
 from daemon.steps.lines import line_status
 from daemon.store.engine import Reader
 from daemon.store.upkeep import backup, inspect
-from daemon.store.webhooks import backlog
+from daemon.store.webhooks import delivery_log
 from daemon.wire import VERSION, ErrorCode
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -74,7 +74,7 @@ async def get(call: Call) -> Reply:
             facts,
             known=modems.read(reader),
             lines=line_status(reader, now, conditions),
-            queue=backlog.queue_counts(reader),
+            queue=delivery_log.queue_counts(reader),
         )
 
     with suppress(Unavailable):  # the metrics of the database are missing then

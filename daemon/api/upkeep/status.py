@@ -30,7 +30,7 @@ from daemon.store.books import day_sheet
 from daemon.store.engine import Reader
 from daemon.store.messages import messages
 from daemon.store.upkeep import backup, inspect, notices
-from daemon.store.webhooks import backlog, endpoints
+from daemon.store.webhooks import delivery_log, endpoints
 from daemon.wire import VERSION, TransactionStatus
 from parsers.money import render
 from parsers.times import to_us
@@ -155,7 +155,7 @@ class QueuedEndpoint(EndpointAnswer, frozen=True):
 
 def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[str, Any]:
     owner = shop.get(reader)
-    waiting = backlog.waiting_by_endpoint(reader)
+    waiting = delivery_log.waiting_by_endpoint(reader)
     return {
         "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
         "lines": line_status(reader, now, conditions),
@@ -164,7 +164,7 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
             QueuedEndpoint.of(endpoint, queued=waiting.get(endpoint.id, 0))
             for endpoint in endpoints.in_use(reader)
         ],
-        "queue": backlog.queue_counts(reader),
+        "queue": delivery_log.queue_counts(reader),
         "messages": {"incomplete": messages.count_incomplete(reader)},
         "notices": dict(zip(("unseen", "urgent"), notices.unseen(reader), strict=True)),
         "schema": shop.schema_version(reader),

@@ -30,7 +30,7 @@ from daemon.store.engine import Store
 from daemon.store.open_store import IN_POSTGRESQL
 from daemon.store.upkeep import backup, restored_access
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
-from daemon.store.webhooks import backlog
+from daemon.store.webhooks import delivery_log
 from daemon.wire import Mode, Places
 from parsers.times import from_us, render, to_us
 
@@ -370,7 +370,7 @@ async def _record_restore(
             lacking = len(await missing(store, message_journal))
         except OSError:
             lacking = None
-        counts = await store.read(backlog.queue_counts)
+        counts = await store.read(delivery_log.queue_counts)
     finally:
         store.close()
     return {

@@ -23,7 +23,7 @@ from daemon.runtime.secrets import SecretsLocked
 from daemon.sender.targets import Target
 from daemon.steps.webhooks.head import head, unsealing
 from daemon.store.engine import Tx
-from daemon.store.webhooks import attempts, backlog, deliveries, leasing
+from daemon.store.webhooks import attempts, backlog, deliveries, endpoints
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
 from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
 from daemon.wire import Mode
@@ -171,4 +171,4 @@ async def link_returned(env: Env) -> int:
 
 async def receiver_addresses(env: Env) -> list[str]:
     """Return the receivers' addresses that can be used to check our own connection."""
-    return await env.store.read(leasing.addresses)
+    return await env.store.read(endpoints.addresses)

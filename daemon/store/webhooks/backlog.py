@@ -18,43 +18,19 @@ from daemon.store.webhooks.deliveries import TOPIC
 
 RESUME_MAX: Final = 1_000
 """Largest queue that is rescheduled at once when its endpoint is resumed; it blocks the writer for about 20 ms."""
-_ENDPOINT: Final = "endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id)"
-_WAITS: Final = f"{_ENDPOINT} AND next_attempt_at IS NOT NULL"
+SEQ_MAX: Final = (1 << 63) - 1
 RELEASE_BATCH: Final = 250
 """Retries rescheduled in one transaction; this blocks the writer for about 10 ms."""
 
 
 def count(reader: Reader, endpoint_id: str) -> int:
     """Count the deliveries that wait for an endpoint or are being sent to it."""
-    found = reader.value(f"SELECT COUNT(*) FROM deliveries WHERE {_WAITS}", {"id": endpoint_id})
+    found = reader.value(
+        "SELECT COUNT(*) FROM deliveries "
+        "WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND next_attempt_at IS NOT NULL",
+        {"id": endpoint_id},
+    )
     return int(found)
-
-
-def queue_counts(reader: Reader) -> dict[str, int]:
-    """Return the number of pending, retrying and failed deliveries, and of open dead letters of live endpoints.
-
-    A dead letter of the sandbox is no loss, so monitoring does not count it.
-    """
-    counts = dict(reader.all("SELECT status, SUM(count) FROM delivery_counts GROUP BY status"))
-    dead = reader.value(
-        "SELECT COUNT(*) FROM dead_letters WHERE mode = 'live' AND resolved_at IS NULL AND replayed_at IS NULL "
-        "AND dismissed_at IS NULL"
-    )
-    return {
-        "pending": int(counts.get("pending", 0)),
-        "retrying": int(counts.get("retrying", 0)),
-        "failed": int(counts.get("failed", 0)),
-        "dead_letters": int(dead),
-    }
-
-
-def waiting_by_endpoint(reader: Reader) -> dict[str, int]:
-    """Return the number of waiting deliveries by endpoint of the shop's own."""
-    rows = reader.all(
-        "SELECT endpoint, SUM(count) FROM delivery_counts WHERE status IN ('pending', 'retrying') "
-        "GROUP BY endpoint"
-    )
-    return {endpoint_id: int(count) for endpoint_id, count in rows}
 
 
 def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
@@ -64,17 +40,26 @@ def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
     probe succeeds. A retry that is brought forward is marked extra: its failure uses up no step of the schedule.
     """
     waiting = count(tx, endpoint_id)
-    free = f"{_WAITS} AND leased_until IS NULL"
-    oldest = f"(SELECT MIN(seq) FROM deliveries WHERE {free})"
-    # A longer queue is left as it is, so that no payment waits while 100,000 rows are written. Its deliveries wait
-    # behind a probe anyway: the one attempted least recently, as in any outage.
-    which = free if waiting <= RESUME_MAX else f"seq = {oldest}"
+    oldest = tx.value(
+        "SELECT MIN(seq) FROM deliveries "
+        "WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND next_attempt_at IS NOT NULL AND leased_until IS NULL",
+        {"id": endpoint_id},
+    )
     tx.run(
-        f"UPDATE deliveries SET next_attempt_at = CASE WHEN seq > {oldest} THEN :later "
+        "UPDATE deliveries SET next_attempt_at = CASE WHEN seq > :oldest THEN :later "
         "WHEN next_attempt_at > :now THEN :now ELSE next_attempt_at END, "
         "extra = CASE WHEN status = 'retrying' AND next_attempt_at > :now THEN 1 ELSE extra END "
-        f"WHERE {which}",
-        {"id": endpoint_id, "now": now, "later": later},
+        "WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND seq BETWEEN :oldest AND :last "
+        "AND next_attempt_at IS NOT NULL AND leased_until IS NULL",
+        # A longer queue is left as it is, so that no payment waits while 100,000 rows are written. Its deliveries wait
+        # behind a probe anyway: the one attempted least recently, as in any outage.
+        {
+            "id": endpoint_id,
+            "now": now,
+            "later": later,
+            "oldest": oldest,
+            "last": SEQ_MAX if waiting <= RESUME_MAX else oldest,
+        },
     )
     tx.wake(TOPIC)
     return waiting
@@ -101,7 +86,7 @@ def begin_release(tx: Tx, endpoint_id: str, now: int) -> None:
     tx.run(
         # Due at the time of creation, not now, so that they keep the order of creation.
         "UPDATE deliveries SET next_attempt_at = CASE WHEN created_at < :now THEN created_at ELSE :now END "
-        f"WHERE {_ENDPOINT} AND bulk IN (0, 1) AND status = 'pending' AND next_attempt_at > :now "
+        "WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND bulk IN (0, 1) AND status = 'pending' AND next_attempt_at > :now "
         "AND leased_until IS NULL",
         params,
     )
@@ -135,7 +120,8 @@ def continue_release(tx: Tx, now: int) -> bool:
 
 def _reschedule(tx: Tx, endpoint_id: str, after: int, at: int, now: int) -> None:
     found = tx.all(
-        f"SELECT seq FROM deliveries WHERE {_ENDPOINT} AND status = 'retrying' AND seq > :after "
+        "SELECT seq FROM deliveries "
+        "WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND status = 'retrying' AND seq > :after "
         "AND leased_until IS NULL ORDER BY seq LIMIT :limit",
         {"id": endpoint_id, "after": after, "limit": RELEASE_BATCH},
     )
@@ -173,25 +159,35 @@ def release_after_link_outage(tx: Tx, now: int) -> int:
     return len(rows)
 
 
+# The index has a range for each kind, and the ranges are merged in order, so a long queue is never sorted.
+_PENDING: Final = f"""
+SELECT {columns(Delivery)} FROM deliveries WHERE seq IN (SELECT seq FROM (
+    SELECT seq, next_attempt_at FROM deliveries
+    WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND next_attempt_at IS NOT NULL
+      AND bulk = 0 AND status = 'pending'
+    UNION ALL
+    SELECT seq, next_attempt_at FROM deliveries
+    WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND next_attempt_at IS NOT NULL
+      AND bulk = 0 AND status = 'retrying'
+    UNION ALL
+    SELECT seq, next_attempt_at FROM deliveries
+    WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND next_attempt_at IS NOT NULL
+      AND bulk = 1 AND status = 'pending'
+    UNION ALL
+    SELECT seq, next_attempt_at FROM deliveries
+    WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND next_attempt_at IS NOT NULL
+      AND bulk = 1 AND status = 'retrying'
+    ORDER BY next_attempt_at, seq LIMIT :limit) AS part)
+ORDER BY next_attempt_at, seq
+"""
+
+
 def fail_pending(tx: Tx, endpoint_id: str, now: int, limit: int) -> list[Delivery]:
     """Fail up to `limit` pending deliveries of an endpoint, longest due first, and return them as they were.
 
     Those that are being sent are included.
     """
-    # The index has a range for each kind, and the ranges are merged in order, so a long queue is never sorted.
-    kinds = " UNION ALL ".join(
-        f"SELECT seq, next_attempt_at FROM deliveries WHERE {_WAITS} AND bulk = {bulk} AND status = '{status}'"
-        for bulk in (0, 1)
-        for status in ("pending", "retrying")
-    )
-    pending = load_all(
-        Delivery,
-        tx.all(
-            f"SELECT {columns(Delivery)} FROM deliveries "
-            f"WHERE seq IN (SELECT seq FROM ({kinds} ORDER BY next_attempt_at, seq LIMIT :limit) part) ORDER BY next_attempt_at, seq",
-            {"id": endpoint_id, "limit": limit},
-        ),
-    )
+    pending = load_all(Delivery, tx.all(_PENDING, {"id": endpoint_id, "limit": limit}))
     if pending:
         tx.run(
             "UPDATE deliveries SET status = 'failed', failed_at = :now, next_attempt_at = NULL, "

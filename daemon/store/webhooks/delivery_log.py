@@ -153,3 +153,30 @@ def last_failure(reader: Reader, endpoint: Endpoint) -> Attempt | None:
         },
     )
     return None if row is None else load(Attempt, row)
+
+
+def queue_counts(reader: Reader) -> dict[str, int]:
+    """Return the number of pending, retrying and failed deliveries, and of open dead letters of live endpoints.
+
+    A dead letter of the sandbox is no loss, so monitoring does not count it.
+    """
+    counts = dict(reader.all("SELECT status, SUM(count) FROM delivery_counts GROUP BY status"))
+    dead = reader.value(
+        "SELECT COUNT(*) FROM dead_letters WHERE mode = 'live' AND resolved_at IS NULL AND replayed_at IS NULL "
+        "AND dismissed_at IS NULL"
+    )
+    return {
+        "pending": int(counts.get("pending", 0)),
+        "retrying": int(counts.get("retrying", 0)),
+        "failed": int(counts.get("failed", 0)),
+        "dead_letters": int(dead),
+    }
+
+
+def waiting_by_endpoint(reader: Reader) -> dict[str, int]:
+    """Return the number of waiting deliveries by endpoint of the shop's own."""
+    rows = reader.all(
+        "SELECT endpoint, SUM(count) FROM delivery_counts WHERE status IN ('pending', 'retrying') "
+        "GROUP BY endpoint"
+    )
+    return {endpoint_id: int(count) for endpoint_id, count in rows}

@@ -77,6 +77,18 @@ def count(reader: Reader) -> int:
     )
 
 
+def addresses(reader: Reader) -> list[str]:
+    """Return the URLs of endpoints that may be called: the shop's own, and implicit ones with pending deliveries."""
+    return [
+        str(row[0])
+        for row in reader.all(
+            "SELECT DISTINCT e.url FROM endpoints e WHERE e.is_active = 1 AND e.deleted_at IS NULL "
+            "AND (e.kind = 'endpoint' OR EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_seq = e.seq "
+            "AND d.next_attempt_at IS NOT NULL))"
+        )
+    ]
+
+
 def change(tx: Tx, endpoint_id: str, changes: dict[str, Any]) -> Endpoint:
     """Change columns of an existing endpoint and return it."""
     tx.wake(TOPIC)

@@ -9,7 +9,7 @@ from daemon.core.limits import LEASE_US
 from daemon.core.model import Delivery
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.fair_queue import QueueKey, Running, most_behind, most_probes
-from daemon.store.engine import Reader, Tx
+from daemon.store.engine import Tx
 from daemon.store.rows import columns, json_rows, load
 from daemon.store.webhooks import backlog, secrets
 from daemon.store.webhooks.attempts import Leased
@@ -135,6 +135,7 @@ FROM deliveries d WHERE d.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:s
 ORDER BY d.next_attempt_at, d.seq
 RETURNING delivery_seq, number
 """
+_WIDTH: Final = len(Delivery.__struct_fields__)
 _LOAD: Final = f"""
 SELECT {columns(Delivery, "d.")}, {columns(Endpoint, "e.")}, b.body
 FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq JOIN delivery_bodies b ON b.delivery_seq = d.seq
@@ -194,30 +195,22 @@ class Workers(Struct, frozen=True):
             tx.run(_EXTEND, {"seqs": json_rows(over), "until": now + LEASE_US})
         is_flushing = backlog.continue_release(tx, now)
         *chosen, (*_, next_at) = tx.all(_CHOICE, self._params(now))
+        order = {row[0]: row[1] or len(chosen) + 1 for row in chosen}
         begins = sorted(
-            (number, (endpoint_id, bool(bulk)), seq)
-            for seq, number, endpoint_id, bulk, _ in chosen
-            if number is not None
+            (row for row in chosen if row[1] is not None), key=lambda row: order[row[0]]
         )
-        leased = _begin(tx, [row[0] for row in chosen], now)
-        order = {seq: number for number, _, seq in begins}
-        leased.sort(key=lambda one: order.get(one.delivery.seq, len(chosen) + 1))
-        places = tuple(key for _, key, _ in begins)
+        leased = _begin(tx, [*order], now)
+        leased.sort(key=lambda one: order[one.delivery.seq])
+        places = tuple((row[2], bool(row[3])) for row in begins)
         return Due(tuple(leased), places, now if is_flushing else next_at)
 
     def _params(self, now: int) -> dict[str, Any]:
         workers = self.limit + sum(self.running.values())
         in_bulk = sum(count for (_, bulk), count in self.running.items() if bulk)
-        known = self.running.keys() | self.served.keys() | self.ahead.keys()
+        numbers = (self.running, self.ahead, self.served)
         queues = [
-            (
-                key[0],
-                int(key[1]),
-                self.running.get(key, 0),
-                self.ahead.get(key, 0),
-                self.served.get(key, 0),
-            )
-            for key in known
+            (key[0], int(key[1]), *(one.get(key, 0) for one in numbers))
+            for key in self.running.keys() | self.ahead.keys() | self.served.keys()
         ]
         return {
             "now": now,
@@ -243,22 +236,16 @@ def _begin(tx: Tx, chosen: Sequence[int], now: int) -> list[Leased]:
     seqs = json_rows(chosen)
     tx.run(_LEASE, {"seqs": seqs, "until": now + LEASE_US})
     numbers = dict(tx.all(_BEGIN, {"seqs": seqs, "now": now}))
-    width = len(Delivery.__struct_fields__)
-    rows = [
-        (load(Delivery, row[:width]), load(Endpoint, row[width:-1]), row[-1])
-        for row in tx.all(_LOAD, {"seqs": seqs})
-    ]
-    sealed = secrets.of_owners(tx, {secrets.owner_of(endpoint) for _, endpoint, _ in rows}, now)
-    return [
-        Leased(
-            delivery,
-            endpoint,
-            numbers[delivery.seq],
-            body.encode(),
-            sealed[secrets.owner_of(endpoint)],
-        )
-        for delivery, endpoint, body in rows
-    ]
+    found = []
+    sealed: dict[str, tuple[str, ...]] = {}
+    for row in tx.all(_LOAD, {"seqs": seqs}):
+        delivery, endpoint = load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:-1])
+        owner = secrets.owner_of(endpoint)
+        if owner not in sealed:
+            sealed[owner] = tuple(secrets.valid_at(tx, owner, now))
+        number, body = numbers[delivery.seq], row[-1].encode()
+        found.append(Leased(delivery, endpoint, number, body, sealed[owner]))
+    return found
 
 
 def release_all(tx: Tx) -> int:
@@ -267,15 +254,3 @@ def release_all(tx: Tx) -> int:
         "UPDATE deliveries SET leased_until = NULL WHERE leased_until IS NOT NULL "
         "AND next_attempt_at IS NOT NULL"
     )
-
-
-def addresses(reader: Reader) -> list[str]:
-    """Return the URLs of endpoints that may be called: the shop's own, and implicit ones with pending deliveries."""
-    return [
-        str(row[0])
-        for row in reader.all(
-            "SELECT DISTINCT e.url FROM endpoints e WHERE e.is_active = 1 AND e.deleted_at IS NULL "
-            "AND (e.kind = 'endpoint' OR EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_seq = e.seq "
-            "AND d.next_attempt_at IS NOT NULL))"
-        )
-    ]

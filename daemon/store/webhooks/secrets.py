@@ -1,11 +1,9 @@
 """Signing secrets, sealed. An endpoint has its own; all implicit endpoints share the account's."""
 
-from collections.abc import Collection
 from typing import Final
 
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import json_rows
 
 ACCOUNT: Final = "account"
 """The owner of the secret that all implicit endpoints share."""
@@ -28,19 +26,12 @@ def add(tx: Tx, *, owner: str, sealed: str, now: int) -> None:
 
 def valid_at(reader: Reader, owner: str, now: int) -> list[str]:
     """Return the sealed secrets to sign with, newest first: the current one, then those in their overlap."""
-    return [*of_owners(reader, {owner}, now)[owner]]
-
-
-def of_owners(reader: Reader, owners: Collection[str], now: int) -> dict[str, tuple[str, ...]]:
-    """Return the sealed secrets of each owner to sign with, newest first, as `valid_at` does for one."""
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(owners, ())
-    for owner, sealed in reader.all(
-        "SELECT owner, sealed FROM webhook_secrets WHERE owner IN (SELECT value ->> 0 FROM json_each(:owners)) "
+    rows = reader.all(
+        "SELECT sealed FROM webhook_secrets WHERE owner = :owner "
         "AND (expires_at IS NULL OR expires_at > :now) ORDER BY seq DESC",
-        {"owners": json_rows([(owner,) for owner in owners]), "now": now},
-    ):
-        found[owner] += (sealed,)
-    return found
+        {"owner": owner, "now": now},
+    )
+    return [row[0] for row in rows]
 
 
 def expire(tx: Tx, owner: str, *, until: int) -> None:

@@ -25,7 +25,7 @@ from daemon.store.engine import Reader
 from daemon.store.messages import messages
 from daemon.store.payments import payment_list, payments, reviews
 from daemon.store.payments.payment_list import Listed, PaymentFilter
-from daemon.store.webhooks import backlog, endpoints
+from daemon.store.webhooks import delivery_log, endpoints
 from daemon.wire import Mode, receiver_of
 from parsers.money import read_api_amount
 
@@ -111,8 +111,8 @@ def _read(
         reviews=[(review, *_amount(reader, review)) for review in found],
         reviews_open=total,
         endpoints=endpoints.in_use(reader, Mode.LIVE),
-        waiting=backlog.waiting_by_endpoint(reader),
-        queue=backlog.queue_counts(reader),
+        waiting=delivery_log.waiting_by_endpoint(reader),
+        queue=delivery_log.queue_counts(reader),
     )
 
 

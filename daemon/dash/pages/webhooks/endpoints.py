@@ -36,7 +36,7 @@ async def show_list(visit: Visit) -> Shown:
     def read(reader: Reader) -> tuple[list[Endpoint], dict[str, int], int]:
         return (
             endpoints.in_use(reader),
-            backlog.waiting_by_endpoint(reader),
+            delivery_log.waiting_by_endpoint(reader),
             routing.count_unclaimed(reader, Mode.LIVE, since),
         )
 
