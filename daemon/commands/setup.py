@@ -43,7 +43,7 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
         result = await setup.set_up(shop.store, clock, entropy, shop.vault, request)
     except Refusal as refusal:
         raise StartError(
-            refusal.code, EXIT_USAGE, refusal.message, "momo setup --help"
+            refusal.code, EXIT_USAGE, str(refusal.message), "momo setup --help"
         ) from refusal
     except MomoError as error:
         raise StartError(
@@ -76,7 +76,9 @@ async def _set_password(places: wire.Places) -> int:
         await set_new(shop.store, clock, f"local:{os.getuid()}", password("-"), at_machine=True)
     except Refusal as refusal:
         code = EXIT_CONFIG if refusal.code is wire.ErrorCode.NOT_SET_UP else EXIT_USAGE
-        raise StartError(refusal.code, code, refusal.message, "momo users password") from refusal
+        raise StartError(
+            refusal.code, code, str(refusal.message), "momo users password"
+        ) from refusal
     finally:
         shop.close()
     print_json({"success": True, "data": {"changed": True}})

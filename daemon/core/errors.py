@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from daemon.core.text import Text
 from daemon.error_table import ERRORS
 from daemon.wire import ErrorCode, FaultCause
 
@@ -31,7 +32,7 @@ class Refusal(MomoError):
     def __init__(
         self,
         code: ErrorCode,
-        message: str | None = None,
+        message: Text | str | None = None,
         *,
         hint: str | None = None,
         headers: dict[str, str] | None = None,
@@ -39,7 +40,7 @@ class Refusal(MomoError):
     ) -> None:
         self.code = code
         self.spec = ERRORS[code]
-        self.message = message or self.spec.message
+        self.message: Text | str = message or self.spec.message
         self.hint = hint or self.spec.hint
         self.extras = extras
         self.headers = headers or {}
@@ -83,9 +84,9 @@ class FieldError(Struct, frozen=True):
 
     field: str
     code: str
-    message: str
+    message: Text | str
 
-    def as_json(self) -> dict[str, str]:
+    def as_json(self) -> dict[str, Text | str]:
         """Return the wire form."""
         return {"field": self.field, "code": self.code, "message": self.message}
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from daemon.core.text import Text
+from daemon.core.text import BESIDE, Text
 from parsers.money import render
 
 _MINOR: Final = "_minor"
@@ -23,6 +23,8 @@ def facts(data: str, currency: str | None) -> dict[str, Any]:
         currency: ISO 4217 code of the entry's subject; None is the cedi. A currency in the entry itself comes first.
     """
     held: dict[str, Any] = _decode(data)
+    if BESIDE in data:
+        held = {name: value for name, value in held.items() if not name.endswith(BESIDE)}
     if _MINOR not in data:
         return held
     unit = str(held.get("currency") or currency or "GHS")

@@ -7,6 +7,7 @@ from typing import Final
 
 from daemon.core.errors import FieldError
 from daemon.core.limits import SHOP_NAME_CHARACTERS_MAX
+from daemon.core.text import Text
 from parsers.phone import NETWORK_NAMES
 from parsers.read import PROVIDERS, provider_of, provider_of_network
 
@@ -82,5 +83,5 @@ def shop_name_error(name: str) -> FieldError | None:
     """Return the error of a shop's name, on the field `shop`; None if it is good."""
     if 0 < len(name) <= SHOP_NAME_CHARACTERS_MAX and name.isprintable():
         return None
-    text = f"the shop needs a name of 1 to {SHOP_NAME_CHARACTERS_MAX} characters"
+    text = Text("field.shop.name", most=SHOP_NAME_CHARACTERS_MAX)
     return FieldError("shop", "required" if not name else "invalid", text)

@@ -5,7 +5,6 @@ their own language. A value is rendered before it is filled in and is never form
 are. The whole sentence is escaped where it is shown.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from gettext import c2py
 from typing import Any, Final
@@ -13,6 +12,8 @@ from typing import Any, Final
 Value = Any
 """A text or number; a `Text`, rendered in the same language; or a tuple of values, joined by the word for "and"."""
 AND: Final = "and_also"
+BESIDE: Final = ".text"
+"""The end of the name under which a row has the key and the values of a sentence."""
 COUNT: Final = "count"
 """The value that chooses between the singular and the plural of a sentence."""
 
@@ -91,18 +92,6 @@ class Text:
         key = words.of_number(self.key, count) if isinstance(count, int) else self.key
         return words.get(key)
 
-    def dump(self) -> str:
-        """Return key and values as JSON, for the row that also has the English sentence."""
-        return json.dumps(_plain(self), ensure_ascii=False, separators=(",", ":"))
-
-    @classmethod
-    def load(cls, data: str | None, stored: str) -> "Text | str":
-        """Return the text of a stored row, from key and values and the English sentence; the sentence if it has no key."""
-        if data is None:
-            return stored
-        text = _restored(json.loads(data))
-        return cls(text.key, stored=stored, **text.values)
-
 
 class _Filled(str):
     """A value in a sentence; `{name:capital}` begins with a capital letter."""
@@ -111,6 +100,24 @@ class _Filled(str):
 
     def __format__(self, spec: str) -> str:
         return f"{self[:1].upper()}{self[1:]}" if spec else str(self)
+
+
+def store(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts for a row: each text in English, and its key and values beside it, under `<name>.text`."""
+    stored = dict(facts)
+    for name, value in facts.items():
+        if isinstance(value, Text):
+            stored[name], stored[f"{name}{BESIDE}"] = str(value), plain(value)
+    return stored
+
+
+def restore(facts: Mapping[str, Any], name: str) -> Text | str:
+    """Return a text that `store` stored; the English sentence if it was stored without a key, "" if there is none."""
+    sentence, beside = str(facts.get(name) or ""), facts.get(f"{name}{BESIDE}")
+    if beside is None:
+        return sentence
+    text: Text = _restored(beside)
+    return Text(text.key, stored=sentence, **text.values)
 
 
 def english(value: object) -> str:
@@ -132,12 +139,13 @@ def _render(value: Value, words: Words) -> str:
     return str(value)
 
 
-def _plain(value: Value) -> Value:
+def plain(value: Value) -> Value:
+    """Return a value as JSON has it, with key and values of each text."""
     if isinstance(value, Text):
-        return {"key": value.key, "values": {k: _plain(one) for k, one in value.values.items()}}
+        return {"key": value.key, "values": {k: plain(one) for k, one in value.values.items()}}
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
-    return value
+        return [plain(one) for one in value]
+    return value if isinstance(value, str | int) else str(value)
 
 
 def _restored(value: Value) -> Value:

@@ -269,11 +269,8 @@ def _answers(system: System) -> Iterator[Check]:
         for trouble in phone.troubles:
             status = Status.FAIL if trouble.level is Level.FAIL else Status.WARN
             # A text about a port begins with the port already.
-            text = (
-                trouble.text
-                if trouble.text.startswith(phone.name)
-                else f"{phone.name}: {trouble.text}"
-            )
-            yield Check(trouble.id, status, text, trouble.fix)
+            text = str(trouble.text)
+            named = text if text.startswith(phone.name) else f"{phone.name}: {text}"
+            yield Check(trouble.id, status, named, str(trouble.fix))
         if not phone.troubles:
             yield Check("modem.answers", Status.OK, f"{phone.name} is {phone.state}")

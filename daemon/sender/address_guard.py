@@ -15,6 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.limits import URL_CHARACTERS_MAX
+from daemon.core.text import Text
 from daemon.core.webhooks.signing import LOCAL_SCHEMES
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -43,22 +44,8 @@ class Reason(StrEnum):
     UNTRUSTED_TARGET = "untrusted_target"
 
 
-EXPLANATIONS: Final[dict[Reason, str]] = {
-    Reason.NOT_HTTPS: "a webhook URL starts with https://",
-    Reason.MALFORMED: "the URL does not begin with https:// and a host, or holds spaces, control or "
-    "non-ASCII characters; write such characters as %XX, and a name in another script as xn--...",
-    Reason.TOO_LONG: f"the URL is longer than {URL_CHARACTERS_MAX} characters",
-    Reason.USERINFO: "a webhook URL may not hold a user name or password",
-    Reason.FRAGMENT: "a webhook URL may not hold a #fragment: it would never be sent",
-    Reason.INVALID_HOST: "the host is neither a name nor an address in its usual form",
-    Reason.INVALID_PORT: "the port is not a number from 1 to 65535",
-    Reason.UNRESOLVABLE: "the host's address could not be found",
-    Reason.PRIVATE_ADDRESS: "the host resolves to an address that is not on the public internet; "
-    "`[webhooks] allow_private_hosts` in config.toml can allow it by name",
-    Reason.LOCAL_TARGET: "a command or folder of this machine can only be added by the owner, on the machine itself: "
-    "momo endpoints add exec:/path/command",
-    Reason.UNTRUSTED_TARGET: "the command or folder does not exist, or other users could have created or changed it",
-    Reason.METADATA_ADDRESS: "the host resolves to a cloud's metadata address, which is never called",
+EXPLANATIONS: Final[dict[Reason, Text]] = {
+    reason: Text(f"url.{reason}", most=URL_CHARACTERS_MAX) for reason in Reason
 }
 """One readable sentence per reason."""
 
@@ -258,7 +245,7 @@ def split_authority(authority: str) -> tuple[str, str | None]:
 
 async def check_destination(
     url: str, policy: AddressPolicy, resolver: Resolver
-) -> tuple[Reason | None, str]:
+) -> tuple[Reason | None, Text | str]:
     """Check a URL before an endpoint is saved: its text, then every address of its name.
 
     `resolver` resolves the name, and is not called for an address. It has its own time limit.

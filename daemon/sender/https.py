@@ -149,7 +149,7 @@ class Sender:
                 code, message = judge_status(answer.status_code)
             else:
                 connected = False
-                code, message = DeliveryError.BLOCKED_ADDRESS, EXPLANATIONS[reason]
+                code, message = DeliveryError.BLOCKED_ADDRESS, str(EXPLANATIONS[reason])
         except CaFileError as error:
             code, message, connected = DeliveryError.TLS_ERROR, str(error), False
         except ExchangeError as error:

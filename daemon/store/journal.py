@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core import json_values
+from daemon.core import json_values, text
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Rows, Tx
 from daemon.store.journal_texts import with_texts
@@ -52,7 +52,7 @@ def add(
 ) -> None:
     """Append one entry, with the fields of `Entry`."""
     # Written at the end of the commit, because jobs do not read the journal to decide.
-    encoded = json_values.dump(data or {}).decode()
+    encoded = json_values.dump(text.store(data or {})).decode()
     _append(
         tx,
         [(type, mode, at, actor, transaction_id, payment_id, message_id, endpoint_id, encoded)],
@@ -234,7 +234,7 @@ def last_seq(reader: Reader) -> int:
 def _row(entry: Entry) -> Sequence[Any]:
     return (
         entry.type, entry.mode, entry.at, entry.actor, entry.transaction_id, entry.payment_id,
-        entry.message_id, entry.endpoint_id, json_values.dump(entry.data or {}).decode(),
+        entry.message_id, entry.endpoint_id, json_values.dump(text.store(entry.data or {})).decode(),
     )  # fmt: skip
 
 

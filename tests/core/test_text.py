@@ -1,11 +1,13 @@
 """A sentence is a key and its values; what people typed is a value and stays as it is."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.core.json_values import dump
-from daemon.core.text import Text, Words
+from daemon.core.text import Text, Words, plain, restore, store
 
 HOSTILE = ("{0} {x!r} {}", "<script>alert(1)</script>", "a\nb", "no transaction ID", "{{name}}")
 
@@ -38,12 +40,20 @@ def test_a_value_stays_as_it_was_typed(name: str) -> None:
 @given(st.text() | st.sampled_from(HOSTILE))
 def test_a_stored_text_is_read_back_with_its_values(name: str) -> None:
     said = Text("inside", what=(Text("rule", name=name), Text("one"), 7))
-    again = Text.load(said.dump(), "Stored.")
+    again = restore(json.loads(json.dumps({"why": "Stored.", "why.text": plain(said)})), "why")
     assert again == said
     assert str(again) == "Stored."
     assert isinstance(again, Text)
     assert again.render(SAMPLE) == said.render(SAMPLE)
-    assert Text.load(None, name) == name
+    assert restore({"why": name}, "why") == name
+
+
+def test_a_row_has_the_english_sentence_and_its_key_beside_it() -> None:
+    assert store({"why": Text("review.late.short"), "count": 1}) == {
+        "why": "transaction had expired",
+        "why.text": {"key": "review.late.short", "values": {}},
+        "count": 1,
+    }
 
 
 def test_texts_are_joined_and_counted_in_their_language() -> None:
@@ -53,7 +63,8 @@ def test_texts_are_joined_and_counted_in_their_language() -> None:
 
 
 def test_a_key_without_words_is_the_stored_sentence() -> None:
-    said = Text.load('{"key":"of.a.later.version","values":{}}', "As it was.")
+    later = {"key": "of.a.later.version", "values": {}}
+    said = restore({"why": "As it was.", "why.text": later}, "why")
     assert isinstance(said, Text)
     assert said.render(SAMPLE) == "As it was."
     assert not said.has_words(SAMPLE)

@@ -1,13 +1,19 @@
 """Sentences that the core makes are in the language of the page: reasons of reviews, faults of modems, routing, journal."""
 
-import re
 from collections.abc import Iterator
+
+import pytest
+from markupsafe import escape
 
 from daemon.core.lines import modem_health, receiving
 from daemon.core.lines.modem_health import ModemHealth, Problem
-from daemon.dash.web.words import Sentences, Words, load, zone_of
+from daemon.core.text import Text
+from daemon.dash.web.words import Words, zone_of
+from daemon.runtime.words import LANGUAGES
 from daemon.wire import Role
+from tests.dash.places import ENDPOINT
 from tests.dash.test_lines import run
+from tests.fakes import outbox
 from tests.fakes.api import FakeApi
 from tests.fakes.dash import log_in
 from tests.fakes.each import each
@@ -40,37 +46,27 @@ def french() -> Words:
     return Words("fr", zone_of(""))
 
 
-def sentences_of_the_core() -> list[str]:
-    found: list[str] = []
+def sentences_of_the_core() -> list[Text | str]:
+    found: list[Text | str] = []
     for problem in problems():
         found += [problem.text, problem.fix]
-    return list(dict.fromkeys(found))
+    return found
 
 
 @each("sentence", sentences_of_the_core())
-def test_each_sentence_of_the_core_has_words(sentence: str) -> None:
-    assert french().told(sentence) != sentence
-    english = Words("en", zone_of(""))
-    assert english.told(sentence) == sentence
+def test_each_sentence_of_the_core_has_words(sentence: Text | str) -> None:
+    assert not french().is_foreign(sentence)
+    assert french().told(sentence) != str(sentence)
+    assert Words("en", zone_of("")).told(sentence) == str(sentence)
 
 
-def test_places_are_kept_and_a_sentence_within_a_sentence_is_told_too() -> None:
-    told = french().told
-    assert told("the signal is very weak (-113 dBm)") == "le signal est très faible (-113 dBm)"
-    inside = "1 of 2 lines cannot receive (front:0: its modem is not connected)"
-    assert told(inside) == (
+def test_a_sentence_within_a_sentence_is_in_the_language_too() -> None:
+    inside = Text("lines.some", some=1, all=2, name="front:0", why=receiving.AWAY.text)
+    assert french().told(inside) == (
         "1 lignes sur 2 ne peuvent pas recevoir (front:0 : son modem n'est pas branché)"
     )
-    odd = "something that no words stand for {x}"
-    assert told(odd) == odd
-
-
-def test_no_words_of_the_core_have_a_place_that_could_not_be_filled() -> None:
-    english = load("en")
-    for key, text in english.items():
-        if key.startswith("core_"):
-            filled = re.sub(r"\{\w+\}", "7", text)
-            assert Sentences(english).find(filled) is not None, key
+    assert french().told("a sentence of a modem {x}") == "a sentence of a modem {x}"
+    assert french().is_foreign("a sentence of a modem {x}")
 
 
 async def test_a_french_page_tells_faults_and_the_journal_in_french(api: FakeApi) -> None:
@@ -89,3 +85,24 @@ async def test_a_french_page_tells_faults_and_the_journal_in_french(api: FakeApi
     page = (await person.get(f"/dash/transactions/{order.reference}")).text
     assert "Demandé : GHS 25.00." in page
     assert "par le code que le payeur a tapé" in page
+
+
+HOSTILE = ("no transaction ID", "{name} {0} {", "<script>alert(1)</script>")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_the_name_of_a_rule_stays_as_it_was_typed(
+    name: str, language: str, api: FakeApi
+) -> None:
+    await outbox.add_endpoint(api.shop, ENDPOINT)
+    person = await log_in(api, Role.OWNER)
+    await person.post("/dash/account/language", {"language": language})
+    form = {"name": name, "filter": '{"amount": {"$gte": "1.00"}}', "enabled": "1"}
+    await person.post(f"/dash/webhooks/{ENDPOINT}/rules/new", form)
+    await outbox.owe(api.shop)
+    [order] = await api.shop.values("SELECT id FROM transactions")
+    page = (await person.get(f"/dash/routes?of={order}")).text
+    said = Words(language, zone_of("")).told(Text("route.rule", name=name))
+    assert name in said
+    assert str(escape(said)) in page

@@ -59,7 +59,7 @@ class Wire:
             answer = await self._answer(path, given)
         except Refusal as refusal:
             raise HubRefusalError(
-                refusal.spec.http_status, refusal.code, refusal.message, None
+                refusal.spec.http_status, refusal.code, str(refusal.message), None
             ) from refusal
         return dict(json.loads(dump(answer)))
 

@@ -330,7 +330,7 @@ async def test_missing_extra_is_told_with_what_to_type(
             await until(lambda: ran.state == "unusable")
             [health] = ran.source.conditions()
             assert health.next_step == hilink.INSTALL
-            assert "not installed" in health.detail
+            assert "not installed" in str(health.detail)
 
 
 async def test_no_text_or_name_of_a_message_is_logged(tmp_path: Path) -> None:

@@ -89,10 +89,12 @@ async def test_a_hilink_stick_is_not_ready_and_says_what_to_do(tmp_path: Path) -
     with PhonePort(Phone(make.identity(), family=make), link=tmp_path / "phone") as phone:
         async with running(tmp_path, phone) as (ports, _):
             await until(lambda: all_are(ports, "hilink"))
-            assert ports.states()[0].detail == (
+            assert str(ports.states()[0].detail) == (
                 "this stick does not pass its messages to the computer: its firmware says HiLink"
             )
-            assert ports.states()[0].next_step.startswith("momo setup --hilink http://192.168.8.1")
+            assert str(ports.states()[0].next_step).startswith(
+                "momo setup --hilink http://192.168.8.1"
+            )
 
 
 async def test_a_phone_that_hangs_for_good_is_told(tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ async def test_a_phone_that_hangs_for_good_is_told(tmp_path: Path) -> None:
             phone.fault(silent=True)
             await until(lambda: all_are(ports, "recovering"))
             await until(lambda: all_are(ports, "hung"))
-            assert ports.states()[0].next_step.startswith("pull the modem out")
+            assert str(ports.states()[0].next_step).startswith("pull the modem out")
             assert "AT+CFUN=1,1" not in phone.call(lambda it: [*it.commands])
             phone.fault(silent=False)
             await until(lambda: all_are(ports, "ready"))
@@ -258,7 +260,7 @@ async def test_a_phone_that_cannot_be_used_is_told_once_and_once_that_it_can(
         async with running(tmp_path, phone) as (ports, env):
             await until(lambda: all_are(ports, "unusable"))
             said = ports.states()[0]
-            assert "refuses PDU mode" in said.detail
+            assert "refuses PDU mode" in str(said.detail)
             assert said.next_step
             asked = phone.call(lambda it: [*it.commands].count("AT+CMGF=0"))
             await until(lambda: phone.call(lambda it: [*it.commands].count("AT+CMGF=0")) > asked)

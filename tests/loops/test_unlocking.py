@@ -82,7 +82,7 @@ async def bench(shop: FakeShop, tmp_path: Path) -> AsyncIterator[Bench]:
 async def test_a_pin_that_a_person_stores_opens_the_sim_and_does_so_again(bench: Bench) -> None:
     state = bench.start()
     await until(lambda: state.state == "pin_needed")
-    command = state.next_step.split()
+    command = str(state.next_step).split()
     assert command[:3] == ["momo", "lines", "pin"]
     name, slot = command[3].rsplit(":", 1)
     await store_pin(bench.shop.env, OWNER, name, int(slot), "4321")
@@ -102,10 +102,10 @@ async def test_a_pin_that_a_person_stores_opens_the_sim_and_does_so_again(bench:
 async def test_a_wrong_pin_is_typed_once_through_restarts_of_phone_and_daemon(bench: Bench) -> None:
     state = bench.start()
     await until(lambda: state.state == "pin_needed")
-    name = state.next_step.split()[3].removesuffix(":0")
+    name = str(state.next_step).split()[3].removesuffix(":0")
     await store_pin(bench.shop.env, OWNER, name, 0, "1111")
     await until(lambda: state.state == "pin_wrong")
-    assert "2 tries are left" in state.detail
+    assert "2 tries are left" in str(state.detail)
     assert state.next_step == f"momo lines pin {name}:0"
     for _ in range(2):
         await bench.stop()
@@ -120,7 +120,7 @@ async def test_a_wrong_pin_is_typed_once_through_restarts_of_phone_and_daemon(be
 async def test_a_try_that_a_crash_swallowed_is_not_made_again(bench: Bench) -> None:
     state = bench.start()
     await until(lambda: state.state == "pin_needed")
-    name = state.next_step.split()[3].removesuffix(":0")
+    name = str(state.next_step).split()[3].removesuffix(":0")
     await bench.stop()
     # The daemon died when the try was on the disk, before the PIN was on the line.
     sealed = bench.shop.env.vault.seal(b"4321", sim_pins.PURPOSE + LOCKED.iccid)
@@ -129,7 +129,7 @@ async def test_a_try_that_a_crash_swallowed_is_not_made_again(bench: Bench) -> N
     assert pin is not None
     assert await bench.shop.env.store.write(lambda tx: sim_pins.begin_try(tx, pin, 2))
     state = bench.start()
-    await until(lambda: "did not report" in state.detail)
+    await until(lambda: "did not report" in str(state.detail))
     await asyncio.sleep(0.3)
     assert typed(bench.phone) == []
     assert state.next_step == f"momo lines pin {name}:0"
@@ -139,7 +139,7 @@ async def test_a_blocked_sim_is_told_with_what_to_do(bench: Bench) -> None:
     bench.port.play("puk")
     state = bench.start()
     await until(lambda: state.state == "puk_needed")
-    assert "PUK" in state.next_step
+    assert "PUK" in str(state.next_step)
     assert typed(bench.phone) == []
 
 
@@ -148,7 +148,7 @@ async def test_with_one_try_left_no_stored_pin_is_typed(bench: Bench) -> None:
     bench.phone.sim.pin_tries = 1
     state = bench.start()
     await until(lambda: state.state == "pin_needed")
-    assert "only 1" in state.detail
+    assert "only 1" in str(state.detail)
     await bench.shop.env.store.write(
         lambda tx: tx.run(
             "INSERT INTO sim_pins (owner, sealed, stored_at) VALUES (:owner, 'x', 1)",

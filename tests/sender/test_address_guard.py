@@ -250,7 +250,7 @@ async def test_the_resolver_is_asked_for_names_only() -> None:
 
 def test_every_reason_has_a_sentence() -> None:
     assert set(EXPLANATIONS) == set(Reason)
-    assert "does not begin with https://" in EXPLANATIONS[Reason.MALFORMED]
+    assert "does not begin with https://" in str(EXPLANATIONS[Reason.MALFORMED])
 
 
 ALLOWED_HOSTS = AddressPolicy.from_settings(

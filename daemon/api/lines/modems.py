@@ -24,7 +24,7 @@ from daemon.flows.lines import modems, sims, source_passwords
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods, sms_rhythms
 from daemon.store.payments import texts
-from daemon.store.payments.texts import Text
+from daemon.store.payments.texts import PayerText
 from daemon.wire import ErrorCode
 from parsers.money import render
 
@@ -297,7 +297,7 @@ def _sim_json(sim: Sim, method: PaymentMethod | None, rhythm: Rhythm | None) -> 
     }
 
 
-def _text_json(text: Text) -> Json:
+def _text_json(text: PayerText) -> Json:
     return {
         "id": text.id,
         "number": text.number,

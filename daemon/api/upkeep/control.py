@@ -104,7 +104,7 @@ async def run_doctor(call: Call) -> Reply:
         store_url=call.env.config.store.url,
         running=Running(
             VERSION,
-            "" if times.doubt is None else times.doubt.why,
+            "" if times.doubt is None else str(times.doubt.why),
             times.confirmed,
             env.http_address,
             env.awake,

@@ -105,7 +105,7 @@ def _filter(fields: Fields, *, required: bool = False) -> str | None:
     if isinstance(read_as, list):
         for error in read_as:
             if error.code != "too_long":  # already reported by `fields.object`
-                fields.fail(error.field, error.code, error.message)
+                fields.fail(error.field, error.code, str(error.message))
     return text
 
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import MINUTE_US
+from daemon.core.text import Text
 from daemon.wire import SourceKind, TrustLevel
 
 SIGNAL_BARS: Final = ((20, 4), (15, 3), (10, 2), (2, 1), (0, 0))
@@ -36,8 +37,8 @@ class Problem(Struct, frozen=True):
 
     id: str
     level: Level
-    text: str
-    fix: str
+    text: Text | str
+    fix: Text | str
 
 
 class ModemHealth(Struct, frozen=True):
@@ -65,8 +66,8 @@ class ModemHealth(Struct, frozen=True):
 
     port: str
     state: str
-    detail: str = ""
-    next_step: str = ""
+    detail: Text | str = ""
+    next_step: Text | str = ""
     device_id: str | None = None
     last_sms_at: int | None = None
     health_at: int | None = None
@@ -103,18 +104,11 @@ _STATES: Final[dict[str, tuple[str, Level]]] = {
     "app_refused": ("modem.app_refused", Level.WARN),
     "login_needed": ("modem.login", Level.FAIL),
 }
-_FIXES: Final = {
-    "not_storing": "free space on the disk: messages stay on the SIM until there is room"
-}
+_FIXES: Final = {"not_storing": Text("fault.modem.disk.fix")}
 """Used if the loop itself gives no next step."""
-_REPLUG: Final = "pull the modem out, wait 5 seconds and plug it in again"
-_NETWORK: Final[dict[str, str]] = {
-    "searching": "move the modem to a window, or use a USB cable to lift it",
-    "denied": "the network refuses this SIM: ask the network whether it is blocked or not registered",
-    "none": "move the modem to a window, and see that the SIM sits right",
-    "emergency_only": "the SIM has no service here: ask the network whether it is blocked",
-}
-_DEAF: Final = frozenset(_NETWORK)
+_REPLUG: Final = Text("fault.modem.replug.fix")
+_DEAF: Final = frozenset({"searching", "denied", "none", "emergency_only"})
+"""Registrations without messages; each has words for its next step."""
 
 
 def without_simulated(phones: Iterable[ModemHealth]) -> list[ModemHealth]:
@@ -149,12 +143,16 @@ def silent_sim_problem(since_us: int, now_us: int, network: str | None) -> Probl
     """Return the problem of a SIM without messages for an unusually long time."""
     minutes = max(0, now_us - since_us) // MINUTE_US
     duration = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
-    sim = f"the {network} SIM" if network else "the SIM"
+    sim = (
+        Text("fault.modem.the_network_sim", network=network)
+        if network
+        else Text("fault.modem.the_sim")
+    )
     return Problem(
         "modem.silent",
         Level.WARN,
-        f"no message came to {sim} for {duration}, which is unusual at this hour",
-        "send the SIM a message from another phone; if it does not come: momo doctor modem",
+        Text("fault.modem.silent", sim=sim, duration=duration),
+        Text("fault.modem.silent.fix"),
     )
 
 
@@ -162,7 +160,7 @@ def _of_state(phone: ModemHealth) -> Iterator[Problem]:
     if phone.state == READY or phone.state in TRANSIENT:
         return
     known = _STATES.get(phone.state, ("modem.state", Level.WARN))
-    text = phone.detail or f"the phone is {phone.state.replace('_', ' ')}"
+    text = phone.detail or Text("fault.modem.state", state=phone.state.replace("_", " "))
     yield Problem(*known, text, phone.next_step or _FIXES.get(phone.state, _REPLUG))
 
 
@@ -182,27 +180,24 @@ def _of_health(phone: ModemHealth, now_us: int) -> Iterator[Problem]:
         yield Problem(
             "modem.network",
             Level.FAIL,
-            f"the network does not serve the SIM ({registration}): no message can come",
-            _NETWORK[phone.registration],
+            Text("fault.modem.network", registration=registration),
+            Text(f"fault.modem.network.{phone.registration}.fix"),
         )
     elif phone.signal is not None and bars(phone.signal) == 0:
         yield Problem(
             "modem.signal",
             Level.WARN,
-            f"the signal is very weak ({dbm(phone.signal)} dBm)",
-            "move the modem to a window, or use a USB cable to lift it",
+            Text("fault.modem.signal", dbm=dbm(phone.signal)),
+            Text("fault.modem.network.searching.fix"),
         )
 
 
 def _of_storage(used: int, total: int, storage: str = "SIM") -> Iterator[Problem]:
-    level = f"{used} of {total} messages"
-    fix = (
-        "see whether `[modems] delete` is off in config.toml; delete what is on the SIM in a phone"
-    )
-    full = is_full(used, total)
-    text = f"the {storage} is {'full' if full else 'nearly full'} ({level})"
+    full, fix = is_full(used, total), Text("fault.modem.full.fix")
+    key = "fault.modem.storage_full" if full else "fault.modem.nearly_full"
+    text = Text(key, storage=storage, used=used, total=total)
     if full and storage == "SIM":
-        yield Problem("modem.full", Level.FAIL, f"{text}: the network holds new ones back", fix)
+        yield Problem("modem.full", Level.FAIL, Text("fault.modem.full", **text.values), fix)
     elif used >= STORAGE_WARN * total:
         yield Problem("modem.nearly_full", Level.WARN, text, fix)
 

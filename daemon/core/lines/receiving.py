@@ -22,6 +22,7 @@ from daemon.core.lines.modem_health import (
 )
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_name
+from daemon.core.text import Text
 
 TOLD_AFTER_S: Final = 120.0
 """A line that cannot receive for this long is reported to the owner; restarts of the modem or the daemon are shorter."""
@@ -30,10 +31,10 @@ IDLE_US: Final = 60 * DAY_US
 UNSEEN_US_MAX: Final = 7 * DAY_US
 """A phone not seen for this long no longer counts for `ready` and `receiving`."""
 AWAY: Final = Problem(
-    "modem.away", Level.FAIL, "its modem is not connected", "plug the modem in, or restart its hub"
+    "modem.away", Level.FAIL, Text("fault.modem.away"), Text("fault.modem.away.fix")
 )
 NO_PHONE: Final = Problem(
-    "modem.away", Level.FAIL, "no modem is connected", "plug the modem in; momo phones status"
+    "modem.away", Level.FAIL, Text("fault.modem.none"), Text("fault.modem.none.fix")
 )
 PUBLIC_WARNING: Final = "The shop cannot see payments now: the confirmation may take longer."
 _NAMES: Final = (
@@ -143,15 +144,20 @@ def overall(lines: Iterable[Line], phones: Iterable[ModemHealth], now_us: int) -
     assert first.problem is not None
     if len(relevant) == 1:
         return first.problem
-    some = f"{len(deaf)} of {len(relevant)} lines cannot receive"
-    what = some if len(deaf) < len(relevant) else "no line can receive"
-    return replace(first.problem, text=f"{what} ({first.name}: {first.problem.text})")
+    key = "lines.some" if len(deaf) < len(relevant) else "lines.none"
+    text = Text(key, some=len(deaf), all=len(relevant), name=first.name, why=first.problem.text)
+    return replace(first.problem, text=text)
 
 
 def port_problem(phone: ModemHealth, now_us: int) -> Problem | None:
     """Return why no message can come through a port, None if they can."""
     if phone.state in TRANSIENT:
-        return Problem("modem.starting", Level.WARN, "its modem is starting", "wait a minute")
+        return Problem(
+            "modem.starting",
+            Level.WARN,
+            Text("fault.modem.starting"),
+            Text("fault.modem.starting.fix"),
+        )
     problems = find_problems(phone, now_us)
     # In any state but ready no message is read, also if the state ends by itself.
     return next((p for p in problems if p.level is Level.FAIL or phone.state != READY), None)
@@ -193,7 +199,7 @@ def warning(lines: Iterable[Line], phones: Iterable[ModemHealth], now_us: int) -
         return None
     some = any(line.problem is None for line in that_matter(lines))
     head = "Some payments are not seen now" if some else "Payments are not seen now"
-    return f"{head}: {why.text}. They are confirmed when it works again. What to do: {why.fix.rstrip('.')}."
+    return f"{head}: {why.text}. They are confirmed when it works again. What to do: {str(why.fix).rstrip('.')}."
 
 
 def elsewhere(sim: Sim, phone: ModemHealth | None) -> str | None:

@@ -23,6 +23,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US
+from daemon.core.text import Text
 
 AGREES_US: Final = 10 * MINUTE_US
 """Largest difference between a network's time and ours."""
@@ -50,13 +51,6 @@ class Witness(StrEnum):
     RECEIVERS = "receivers"
 
 
-_NAMES: Final = {
-    Witness.MESSAGES: "the network time in the last SMS",
-    Witness.PHONE: "the network's time on the phone",
-    Witness.RECEIVERS: "the clocks of the webhook receivers",
-}
-
-
 class Doubt(Struct, frozen=True):
     """The reason not to trust the clock.
 
@@ -64,7 +58,7 @@ class Doubt(Struct, frozen=True):
     unknown.
     """
 
-    why: str
+    why: Text
     ahead_us: int | None
 
 
@@ -302,21 +296,16 @@ def _doubt(
     if now_us < EARLIEST_US:
         if least is None and past_us is not None:
             least = min(0, now_us - past_us)
-        return Doubt("the clock of this machine is before this program was written", least)
+        return Doubt(Text("clock.early"), least)
     if any(abs(one) <= AGREES_US for one in ahead_us):
         return None
     if witness is not None and least is not None:
-        return Doubt(
-            f"the clock of this machine is {span(abs(least))} {'ahead of' if least > 0 else 'behind'} "
-            f"{_NAMES[witness]}",
-            least,
-        )
+        key = "clock.ahead" if least > 0 else "clock.behind"
+        who = Text(f"clock.witness.{witness}")
+        return Doubt(Text(key, span=span(abs(least)), witness=who), least)
     if past_us is not None and now_us + AGREES_US < past_us:
         behind = now_us - past_us
-        return Doubt(
-            f"the clock of this machine has gone backwards: the shop's journal is {span(-behind)} ahead of it",
-            behind,
-        )
+        return Doubt(Text("clock.back", span=span(-behind)), behind)
     return None
 
 
@@ -340,10 +329,10 @@ def _us(boot_s: float) -> int:
     return round(boot_s * SECOND_US)
 
 
-def span(apart_us: int) -> str:
+def span(apart_us: int) -> Text:
     """Return a duration in words: minutes, hours or days."""
     minutes = apart_us // MINUTE_US
     if minutes < 120:
-        return f"{minutes} min"
+        return Text("span.minutes", count=minutes)
     hours = minutes // 60
-    return f"{hours} hours" if hours < 48 else f"{hours // 24} days"
+    return Text("span.hours", count=hours) if hours < 48 else Text("span.days", count=hours // 24)

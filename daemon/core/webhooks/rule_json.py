@@ -7,6 +7,7 @@ import msgspec
 
 from daemon.core.json_values import Json, dump, timestamp, warnings_meta
 from daemon.core.model import Rule
+from daemon.core.text import Text
 from daemon.core.webhooks.routing import Claim, Receiver
 from daemon.core.webhooks.rule_fields import FIELDS, META, Facts, kind_of
 from daemon.core.webhooks.rules import explain_filter, stored_filter
@@ -81,25 +82,21 @@ def explained(
     return found
 
 
-def _reason(receiver: Receiver, claim: Claim | None, *, placed: bool, by_rule: bool) -> str:
+def _reason(receiver: Receiver, claim: Claim | None, *, placed: bool, by_rule: bool) -> Text:
     own = any(rule.enabled for rule in receiver.rules)
     if claim is not None and claim.rule is not None:
         name = claim.rule.name or f"no. {claim.rule.position}"
-        return f"Its rule {name} matches."
+        return Text("route.rule", name=name)
     if claim is not None:
-        why = "no rule of any endpoint matches" if placed else _UNPLACED
-        return f"It takes what no rule claims, and {why}."
+        return Text("route.no_rule" if placed else "route.unplaced")
     if not receiver.takes_payments:
-        return "It does not ask for transaction.forwarded."
+        return Text("route.not_asked")
     if not placed:
-        return f"Its catch_all is off, and {_UNPLACED}."
-    none = "None of its rules matches" if own else "It has no rule that is on"
-    if by_rule and receiver.endpoint.catch_all:
-        return f"{none}, and a rule of another endpoint does: its catch_all takes only what no rule claims."
-    return f"{none}, and its catch_all is off." if not receiver.endpoint.catch_all else f"{none}."
-
-
-_UNPLACED = "the payment came to none of the shop's numbers, which rules never claim"
+        return Text("route.off_unplaced")
+    none = "route.none" if own else "route.no_own"
+    if not receiver.endpoint.catch_all:
+        return Text(f"{none}_off")
+    return Text(f"{none}_other" if by_rule else none)
 
 
 def read_sample(sample: dict[str, Any]) -> tuple[dict[str, Any], list[str], list[tuple[str, str]]]:

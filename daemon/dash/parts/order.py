@@ -97,7 +97,9 @@ def facts_of(reader: Reader, reference: str) -> Facts:
 def order_of(visit: Visit, facts: Facts) -> Order:
     """Return a transaction with everything that the pages show of it."""
     request, now = facts.request, visit.now
-    view = checkout.view(facts, visit.env.texting.steps, menus(visit.env, visit.words), "", now)
+    t = visit.words
+    firsts = {name: first_step(t, step) for name, step in visit.env.texting.steps.items()}
+    view = checkout.view(facts, firsts, menus(visit.env, t), "", now)
     page = visit.env.checkout_url(request.public_slug or "")
     waits = view.screen is Screen.WAITING
     left = time_left(visit, view.expires_at) if waits else ""
@@ -108,7 +110,17 @@ def menus(env: Env, words: Words) -> Mapping[str, str]:
     """Return the steps in the menu of each network: those of the settings, or ours in the language."""
     pages = env.config.pages
     found = {"mtn": pages.menu_mtn, "telecel": pages.menu_telecel, "at": pages.menu_at}
-    return {network: words.told(text) for network, text in found.items()}
+    return {
+        network: words(f"steps_{network}") if text == checkout.MENUS[network] else text
+        for network, text in found.items()
+    }
+
+
+def first_step(words: Words, step: str) -> str:
+    """Return the first step of a payment in the language if it is only a code to dial, else as the settings have it."""
+    code = step.removeprefix("Dial ")
+    is_code = code.startswith("*") and code.endswith("#") and " " not in code
+    return words("poster_dial", code=code) if is_code else step
 
 
 def state_of(transaction: Transaction, now: int) -> str:

@@ -62,7 +62,7 @@ class Frame:
             return Shown("error.html", {**values, "next": error.next_step}, "momo", status=503)
         key = f"error_{error.code.lower()}"
         known = t.has(key)
-        headline = t(key) if known else error.message
+        headline = t(key) if known else t.told(error.message)
         more = t(f"{key}_more") if known else error.hint
         status = 404 if error.code is ErrorCode.ROUTE_NOT_FOUND else error.spec.http_status
         values = {"headline": headline, "more": more, "next": ""}

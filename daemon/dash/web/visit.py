@@ -14,6 +14,7 @@ from daemon.core.errors import FieldError, Refusal
 from daemon.core.inputs import CallMeta, Idempotency
 from daemon.core.model import BrowserSession, Shop, User
 from daemon.core.names import group_digits, mask_number, national_format
+from daemon.core.text import Text
 from daemon.dash.web.machine import Machine
 from daemon.dash.web.words import Words
 from daemon.env import Env
@@ -122,13 +123,13 @@ class Visit(Struct):
         """Take over the errors of a refused form, for showing it again with them."""
         details: list[Any] = refusal.extras.get("details") or []
         for one in details:
-            self.errors[str(one["field"])] = self.words.told(str(one["message"]))
+            self.errors[str(one["field"])] = self.words.told(one["message"])
         if not details:
             key, t = f"error_{refusal.code.lower()}", self.words
             known = f"{t(key)}. {t(f'{key}_more')}" if t.has(key) else ""
             self.errors[""] = known or self.cite(f"{refusal.message} {refusal.hint}")
 
-    def cite(self, text: str, before: str = "") -> str:
+    def cite(self, text: Text | str, before: str = "") -> str:
         """Return a sentence of the program for an error; one without words in the visitor's language is marked as English."""
         told = escape(self.words.told(text))
         if self.words.is_foreign(text):
@@ -137,4 +138,4 @@ class Visit(Struct):
 
     def fail(self, error: FieldError) -> None:
         """Note that a field is wrong."""
-        self.errors[error.field] = error.message
+        self.errors[error.field] = self.words.told(error.message)

@@ -6,10 +6,7 @@ A text may have places in braces. A key that ends in `_one` has a key in `_other
 
 import datetime
 import functools
-import re
-import string
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
@@ -18,9 +15,6 @@ from daemon.core.text import Words as Strings
 from daemon.runtime import words
 from daemon.runtime.config import all_rows
 from daemon.runtime.words import DEFAULT
-
-_AND: Final = ", and "
-"""Joins the reasons of a suggestion."""
 
 
 @functools.cache
@@ -40,36 +34,6 @@ def zone_of(name: str) -> datetime.tzinfo:
         return datetime.UTC
 
 
-class Sentences:
-    """The sentences that the core makes, in English: which of the words `core_...` one is, and with which places."""
-
-    def __init__(self, english: Mapping[str, str]) -> None:
-        own = {key: text for key, text in english.items() if key.startswith("core_")}
-        self._plain = {text: key for key, text in own.items() if "{" not in text}
-        # The longest first: it says most about the sentence.
-        made = sorted((text, key) for key, text in own.items() if "{" in text)
-        made.sort(key=lambda pair: -len(pair[0]))
-        self._patterns = [(_pattern(text), key) for text, key in made]
-
-    def find(self, sentence: str) -> tuple[str, dict[str, str]] | None:
-        """Return the key of a sentence and its places; None if no words stand for it."""
-        if sentence in self._plain:
-            return self._plain[sentence], {}
-        for pattern, key in self._patterns:
-            found = pattern.fullmatch(sentence)
-            if found is not None:
-                return key, found.groupdict()
-        return None
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    parts = (
-        re.escape(literal) + (f"(?P<{name}>.+)" if name else "")
-        for literal, name, _, _ in string.Formatter().parse(text)
-    )
-    return re.compile("".join(parts), re.DOTALL)
-
-
 class Words:
     """The words of one language, with the shop's time zone."""
 
@@ -81,28 +45,18 @@ class Words:
         self.language = language
         self.zone = zone
         self._texts = load(language)
-        self._sentences = Sentences(load(DEFAULT))
 
     def told(self, sentence: Text | str) -> str:
         """Return a sentence of the program in this language, and a plain string as it is."""
         if isinstance(sentence, Text):
             return sentence.render(self._texts)
-        if self.language == DEFAULT or not sentence:
-            return sentence
-        found = self._sentences.find(sentence)
-        if found is None:
-            parts = sentence.split(_AND)
-            if len(parts) > 1 and all(self._sentences.find(part) for part in parts):
-                return self("and_also").join(self.told(part) for part in parts)
-            return sentence
-        key, places = found
-        return self._texts[key].format(**{name: self.told(text) for name, text in places.items()})
+        return sentence
 
     def is_foreign(self, sentence: Text | str) -> bool:
         """Return whether `told` leaves a sentence in English on a page of another language."""
         if isinstance(sentence, Text):
             return not sentence.has_words(self._texts)
-        return self.language != DEFAULT and self.told(sentence) == sentence
+        return bool(sentence) and self.language != DEFAULT
 
     def __call__(self, key: str, **places: Any) -> str:
         """Return a text with its places filled."""

@@ -8,6 +8,7 @@ from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import USER_NAME_CHARACTERS_MAX, USERS_MAX
 from daemon.core.model import User
+from daemon.core.text import Text
 from daemon.env import Env
 from daemon.steps import password as steps
 from daemon.store import journal
@@ -29,14 +30,14 @@ async def add(env: Env, caller: Caller, name: str, role: Role, password: str | N
     require(caller, Operation.MANAGE_USERS)
     _refuse_owner(role)
     if _NAME.fullmatch(name) is None:
-        text = f"needs 1 to {USER_NAME_CHARACTERS_MAX} of the characters a-z, 0-9, `.`, `_` and `-`"
+        text = Text("field.user.name", most=USER_NAME_CHARACTERS_MAX)
         raise invalid([FieldError("name", "invalid", text)])
     kept = await steps.hash_new(password)
     now, user_id = env.clock.now_us(), env.new_id()
 
     def job(tx: Tx) -> User:
         if len(users.known(tx)) >= USERS_MAX:
-            text = f"a shop has at most {USERS_MAX} users"
+            text = Text("field.users.most", most=USERS_MAX)
             raise invalid([FieldError("name", "too_many", text)])
         if not users.add(tx, users.new_row(user_id, name, role, kept, now)):
             raise Refusal(ErrorCode.USER_EXISTS)
@@ -134,7 +135,7 @@ async def end_session(env: Env, caller: Caller, name: str, session_id: str) -> b
 
 def _refuse_owner(role: Role) -> None:
     if role is Role.OWNER:
-        text = "a shop has exactly one owner, who keeps this role and cannot be disabled"
+        text = Text("field.owner.one")
         raise invalid([FieldError("role", "invalid", text)])
 
 

@@ -12,13 +12,14 @@ from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.core.messages.trust import SmscSource
 from daemon.core.model import Sim
 from daemon.core.payments.payer_texts import test_text
+from daemon.core.text import Text
 from daemon.env import Env
 from daemon.store import journal, shop
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, sim_pins
 from daemon.store.messages import balances
 from daemon.store.payments import texts
-from daemon.store.payments.texts import Text
+from daemon.store.payments.texts import PayerText
 from daemon.wire import ErrorCode, Mode
 from parsers.read import network_of_imsi
 
@@ -132,7 +133,7 @@ async def name_modem(env: Env, caller: Caller, device_id: str, name: str) -> Non
             return
         other = devices.named(tx, name)
         if other is not None and other.device_id != device_id:
-            raise invalid([FieldError("name", "taken", "another phone has this name")])
+            raise invalid([FieldError("name", "taken", Text("field.phone.name"))])
         devices.rename(tx, device_id, name)
         journal.add(
             tx,
@@ -161,7 +162,7 @@ async def note_modem(
     )
 
 
-async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) -> Text:
+async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) -> PayerText:
     """Queue a test SMS on the SIM in a phone, with or without one of the shop's numbers on it.
 
     Args:
@@ -177,7 +178,7 @@ async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) 
     require(caller, Operation.MANAGE_LINES)
     now, text_id = env.clock.now_us(), env.new_id()
 
-    def job(tx: Tx) -> Text:
+    def job(tx: Tx) -> PayerText:
         here = [sim for sim in devices.sims_in_phones(tx) if sim.device_id == device_id]
         if not here:
             raise Refusal(ErrorCode.SIM_NOT_FOUND, "There is no readable SIM in that phone.")

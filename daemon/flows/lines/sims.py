@@ -18,6 +18,7 @@ from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US
 from daemon.core.messages.balance_chain import Entry
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import currency_of
+from daemon.core.text import Text
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
 from daemon.store import journal
@@ -153,9 +154,7 @@ async def store_pin(env: Env, caller: Caller, device: str, slot_index: int, pin:
                 env.vault.unseal, before.sealed, sim_pins.PURPOSE + owner
             )
             if known.decode() == pin:
-                raise invalid(
-                    [FieldError("pin", "refused", "the SIM has already refused this PIN")]
-                )
+                raise invalid([FieldError("pin", "refused", Text("field.pin.refused"))])
         sealed = await asyncio.to_thread(env.vault.seal, pin.encode(), sim_pins.PURPOSE + owner)
     except SecretsLocked as error:
         raise Unavailable(f"the PIN cannot be sealed: {error}") from error

@@ -16,6 +16,7 @@ from daemon.core.model import Message, Payment, Review, Transaction
 from daemon.core.payments import review_json, transaction_json
 from daemon.core.payments.matching import VERIFIED
 from daemon.core.payments.reviews import REASONS
+from daemon.core.text import Text
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps import confirmed_wordings, hand_up, settle
@@ -140,9 +141,7 @@ def _approve_reversal(
 ) -> "_Decided":
     """Reverse the payment that the reversal names."""
     if approval.reference is not None:
-        raise invalid(
-            [FieldError("reference", "invalid", "a reversal is approved without a reference")]
-        )
+        raise invalid([FieldError("reference", "invalid", Text("field.reversal.reference"))])
     now, notes = held.context.now, approval.notes
     reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=notes)
     payment = accept_reversal(held.context, held.message)

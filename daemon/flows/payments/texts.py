@@ -109,7 +109,7 @@ async def lease(env: Env, sim_key: str) -> Due:
     return await env.store.write(job)
 
 
-def _useless_because(tx: Tx, text: texts.Text, now: int) -> str:
+def _useless_because(tx: Tx, text: texts.PayerText, now: int) -> str:
     """Return why an SMS is useless now, or "" if it should be sent."""
     if text.expires_at <= now:
         return _TOO_LATE
@@ -121,7 +121,7 @@ def _useless_because(tx: Tx, text: texts.Text, now: int) -> str:
     return ""
 
 
-def _encode(env: Env, text: texts.Text) -> Outgoing:
+def _encode(env: Env, text: texts.PayerText) -> Outgoing:
     pdus = encode_submit(
         text.number,
         text.body,

@@ -71,4 +71,4 @@ async def watch(env: Env) -> str | None:
     await asyncio.to_thread(private_files.write_clock, env.home, state)
     if not turned:
         return None
-    return "" if doubt is None else doubt.why
+    return "" if doubt is None else str(doubt.why)

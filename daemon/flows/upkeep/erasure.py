@@ -116,7 +116,7 @@ def _doubt(env: Env, reader: Reader, times: Times) -> str:
     if env.store.is_damaged:
         return "the database is damaged; nothing in it is deleted"
     if times.doubt is not None:
-        return times.doubt.why
+        return str(times.doubt.why)
     now = times.wall_us
     newest = retention.newest_event_at(reader)
     if newest is not None and newest > now + JOURNAL_AHEAD_US_MAX:

@@ -5,6 +5,7 @@ from typing import Final
 
 from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.errors import Refusal
+from daemon.core.text import Text
 from daemon.env import Env
 from daemon.sender.address_guard import (
     EXPLANATIONS,
@@ -68,6 +69,6 @@ async def check(env: Env, url: str, resolver: Resolver, *, offline_too: bool = F
     raise _refusal(reason, explanation)
 
 
-def _refusal(reason: Reason, explanation: str) -> Refusal:
-    message = f"That address may not receive webhooks: {explanation}."
+def _refusal(reason: Reason, explanation: Text | str) -> Refusal:
+    message = Text("url.refused", why=explanation)
     return Refusal(ErrorCode.URL_NOT_ALLOWED, message, reason=reason)

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.text import Text
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.lines.modems import note_modem
@@ -76,8 +77,8 @@ class PhoneState(Struct):
 
     port: str
     state: str = "opening"
-    detail: str = ""
-    next_step: str = ""
+    detail: Text | str = ""
+    next_step: Text | str = ""
     device_id: str | None = None
     health: session_events.Health | None = None
     health_at_us: int | None = None
@@ -226,7 +227,7 @@ class PortLoop:
     def reopen(self) -> None:
         """Close the port and open it again at once: after a sleep of the machine the phone may have lost its settings."""
         if self._link is not None:
-            self._say("resuming", "the computer was asleep")
+            self._say("resuming", Text("fault.modem.asleep"))
             self._link.close()
 
     def _delay_s(self, failures: int) -> float:
@@ -234,7 +235,7 @@ class PortLoop:
         longest = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1 if failures else 0]
         return max(BACK_OFF_S[0], longest * (1 - JITTER * self._env.entropy.unit()))
 
-    def _say(self, state: str, detail: str = "", next_step: str = "") -> None:
+    def _say(self, state: str, detail: Text | str = "", next_step: Text | str = "") -> None:
         self.state.state, self.state.detail, self.state.next_step = state, detail, next_step
 
     async def _serve(self) -> bool:
@@ -245,7 +246,7 @@ class PortLoop:
         session = Session(self._session_settings(restart=restart), started)
         if restart:
             self._log.warning("modem.restart", port=self._path)
-            self._say("restarting", "the phone hangs and is being restarted")
+            self._say("restarting", Text("fault.modem.restarting"))
         elif not self._hangs and not self._unusable:
             self._say("starting")
         self._queue.clear()
@@ -334,7 +335,7 @@ class PortLoop:
         self._answered |= why.answered
         self.state.mute = not self._answered
         if why.unusable:
-            self._say("unusable", f"momo cannot use this modem: {why.why}", _OTHER_MODEM)
+            self._say("unusable", Text("fault.modem.unusable", why=why.why), _OTHER_MODEM)
             return
         if not why.silent:
             self._say("gone", why.why)
@@ -343,7 +344,7 @@ class PortLoop:
         if self._hangs < HANGS_BEFORE_RESTART:
             self._say("recovering", why.why)
         else:
-            self._say("hung", why.why, "pull the modem out, wait 5 seconds and plug it in again")
+            self._say("hung", why.why, Text("fault.modem.replug.fix"))
 
     def _sends_from(self) -> Source | None:
         """Return the SIM from which SMS can be sent now, None while there is none."""
@@ -358,7 +359,7 @@ class PortLoop:
             return
         self._say(
             "hilink",
-            f"this stick does not pass its messages to the computer: {self._hilink}",
+            Text("fault.modem.hilink", why=self._hilink),
             "momo setup --hilink http://192.168.8.1",
         )
         self._log.error("modem.hilink", port=self._path, why=self._hilink)
@@ -400,7 +401,7 @@ class PortLoop:
                 case session_events.PinRefused():
                     self._unlocking.refused()
                 case session_events.SimAbsent(why=why):
-                    self._say("no_sim", f"the modem finds no SIM: {why}", _PUT_SIM)
+                    self._say("no_sim", Text("fault.modem.no_sim", why=why), _PUT_SIM)
                 case SmsPartSent() | SmsEnded():
                     self._texting.heard(event)
                 case session_events.KeptOnPhone(part=part, why=why):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.core.lines.modem_health import READY, ModemHealth
+from daemon.core.text import Text
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.messages import ingest
@@ -53,8 +54,8 @@ class SourceState(Struct):
     """The state of a source that is no AT modem; `health` has the last values that it read."""
 
     state: str = "opening"
-    detail: str = ""
-    next_step: str = ""
+    detail: Text | str = ""
+    next_step: Text | str = ""
     device_id: str | None = None
     last_sms_at_us: int | None = None
     health: ModemHealth | None = field(default=None)
@@ -90,7 +91,7 @@ class Handover:
             level=self._settings.level,
         )
 
-    def say(self, state: str, detail: str = "", next_step: str = "") -> None:
+    def say(self, state: str, detail: Text | str = "", next_step: Text | str = "") -> None:
         """Set the state, such as `ready`, `unreachable` or `gone` (`core.lines.modem_health`)."""
         self.state.state, self.state.detail, self.state.next_step = state, detail, next_step
 

@@ -46,7 +46,7 @@ NOTICE_VALID_US: Final = 12 * limits.HOUR_US
 """A notice that could not be sent by then is outdated."""
 
 
-class Text(Struct, frozen=True):
+class PayerText(Struct, frozen=True):
     """One SMS of the outbox.
 
     Attributes:
@@ -71,7 +71,7 @@ class Text(Struct, frozen=True):
     why: str
 
 
-_TEXT = columns(Text)
+_TEXT = columns(PayerText)
 
 
 def queue_code(
@@ -351,10 +351,10 @@ def _record(
     journal.add(tx, type=what, mode=Mode.LIVE, at=now, transaction_id=transaction_id, data=data)
 
 
-def of_transaction(reader: Reader, transaction_id: str) -> list[Text]:
+def of_transaction(reader: Reader, transaction_id: str) -> list[PayerText]:
     """Return the SMS of one transaction, oldest first."""
     return load_all(
-        Text,
+        PayerText,
         reader.all(
             f"SELECT {_TEXT} FROM sms_outbox WHERE transaction_id = :id ORDER BY seq",
             {"id": transaction_id},
@@ -362,10 +362,10 @@ def of_transaction(reader: Reader, transaction_id: str) -> list[Text]:
     )
 
 
-def first_due(tx: Tx, sim_key: str, now: int) -> Text | None:
+def first_due(tx: Tx, sim_key: str, now: int) -> PayerText | None:
     """Return the SMS of a SIM that has been due longest, None if none is due."""
     return load_optional(
-        Text,
+        PayerText,
         tx.one(
             f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'queued' AND next_try_at <= :now "
             "AND sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) "
@@ -375,7 +375,7 @@ def first_due(tx: Tx, sim_key: str, now: int) -> Text | None:
     )
 
 
-def begin(tx: Tx, text: Text) -> Text:
+def begin(tx: Tx, text: PayerText) -> PayerText:
     """Record that an SMS is being sent, before the phone gets it; return it as it is now."""
     tx.run(
         "UPDATE sms_outbox SET status = 'sending', tries = tries + 1 WHERE id = :id",
@@ -414,7 +414,7 @@ def retry_later(tx: Tx, text_id: str, next_try_at: int, why: str) -> None:
     tx.wake(TOPIC)
 
 
-def end(tx: Tx, text: Text, status: str, why: str, now: int) -> None:
+def end(tx: Tx, text: PayerText, status: str, why: str, now: int) -> None:
     """Record the final status of an SMS: `sent`, `failed`, `unknown` or `expired`."""
     tx.run(
         "UPDATE sms_outbox SET status = :status, why = :why, ended_at = :now WHERE id = :id",
@@ -424,17 +424,17 @@ def end(tx: Tx, text: Text, status: str, why: str, now: int) -> None:
     _record(tx, f"sms.{status}", text.transaction_id, text.kind, now, **facts)
 
 
-def get(reader: Reader, text_id: str) -> Text:
+def get(reader: Reader, text_id: str) -> PayerText:
     """Return one SMS, which must exist."""
     text = find(reader, text_id)
     assert text is not None, "an SMS is never deleted"
     return text
 
 
-def find(reader: Reader, text_id: str) -> Text | None:
+def find(reader: Reader, text_id: str) -> PayerText | None:
     """Return one SMS, None if there is none with that id."""
     row = reader.one(f"SELECT {_TEXT} FROM sms_outbox WHERE id = :id", {"id": text_id})
-    return None if row is None else load(Text, row)
+    return None if row is None else load(PayerText, row)
 
 
 def last_sent_at(reader: Reader, sim_seq: int) -> int | None:
@@ -447,17 +447,18 @@ def last_sent_at(reader: Reader, sim_seq: int) -> int | None:
     return at
 
 
-def sending(reader: Reader) -> list[Text]:
+def sending(reader: Reader) -> list[PayerText]:
     """Return the SMS being sent; at start, those that a crash interrupted."""
     return load_all(
-        Text, reader.all(f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'sending' ORDER BY seq")
+        PayerText,
+        reader.all(f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'sending' ORDER BY seq"),
     )
 
 
-def overdue(reader: Reader, now: int) -> list[Text]:
+def overdue(reader: Reader, now: int) -> list[PayerText]:
     """Return queued SMS that have expired."""
     return load_all(
-        Text,
+        PayerText,
         reader.all(
             f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'queued' AND expires_at <= :now "
             "ORDER BY expires_at, seq LIMIT :most",

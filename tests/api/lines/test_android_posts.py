@@ -178,7 +178,7 @@ async def test_forger_is_limited_but_the_phone_is_not(
         each for each in find_problems(phone.source.conditions()[0], phone.api.shop.clock.now_us())
         if each.id == "modem.app_refused"
     ]  # fmt: skip
-    assert "signing key" in problem.fix
+    assert "signing key" in str(problem.fix)
 
 
 async def test_unknown_name_is_answered_like_a_wrong_key(phone: Phone) -> None:
@@ -267,7 +267,7 @@ async def test_silent_app_is_told_after_three_missed_pings(phone: Phone) -> None
     assert await phone.source.inspect(device) is False
     [problem] = find_problems(phone.source.conditions()[0], phone.api.shop.clock.now_us())
     assert (problem.id, problem.level) == ("modem.app_silent", "fail")
-    assert "15 min" in problem.text
+    assert "15 min" in str(problem.text)
 
 
 async def test_gap_of_a_day_is_asked_for(tmp_path: Path, receipts: Iterator[Receipt]) -> None:

@@ -97,7 +97,7 @@ def test_the_span_is_told_in_words_that_fit() -> None:
         watch(NOW - span).times(NOW, 1000).doubt
         for span in (11 * MINUTE_US, 5 * HOUR_US, 50 * DAY_US)
     ]
-    assert [one.why.split(" is ")[1].split(" ahead")[0] for one in told if one] == [
+    assert [str(one.why).split(" is ")[1].split(" ahead")[0] for one in told if one] == [
         "11 min", "5 hours", "50 days",
     ]  # fmt: skip
 

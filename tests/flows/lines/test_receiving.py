@@ -113,7 +113,7 @@ async def test_a_phone_that_is_away_is_told_for_a_week_and_then_quietly_dropped(
     assert await receiving.watch(shop.env, [], seen) == ()
     shop.clock.advance(120)
     [change] = await receiving.watch(shop.env, [], seen)
-    assert change.data["why"] == "its modem is not connected"
+    assert str(change.data["why"]) == "its modem is not connected"
     shop.clock.advance(7 * DAY_S)
     [end] = await receiving.watch(shop.env, [], seen)
     assert end.event == "line.not_watched"

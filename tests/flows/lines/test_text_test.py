@@ -15,18 +15,18 @@ from daemon.modem.codec.pdu_fields import Direction, Submit
 from daemon.modem.session.send import SmsEnded, SmsPartSent, SmsResult
 from daemon.runtime.config import Config, Limits
 from daemon.store.payments import texts as store_texts
-from daemon.store.payments.texts import Text
+from daemon.store.payments.texts import PayerText
 from daemon.wire import ErrorCode
 from tests.fakes.shop import OWNER, FakeShop
 
 FRIEND = "+233201234567"
 
 
-async def start(shop: FakeShop, number: str = FRIEND) -> Text:
+async def start(shop: FakeShop, number: str = FRIEND) -> PayerText:
     return await modems.queue_test_sms(shop.env, OWNER, shop.source.device_id, number)
 
 
-async def now_of(shop: FakeShop, text: Text) -> Text:
+async def now_of(shop: FakeShop, text: PayerText) -> PayerText:
     return await shop.env.store.read(lambda reader: store_texts.get(reader, text.id))
 
 
@@ -82,7 +82,7 @@ async def test_a_number_gets_no_more_than_the_shop_allows_and_no_sim_sends_more(
         await start(shop, f"+2332012345{number:02}")
     with pytest.raises(Refusal):
         await start(shop, "+233201234599")
-    assert len(await shop.rows(Text, "sms_outbox")) == SMS_PER_SIM_HOUR
+    assert len(await shop.rows(PayerText, "sms_outbox")) == SMS_PER_SIM_HOUR
     shop.close()
 
 
@@ -91,7 +91,7 @@ async def test_a_phone_without_a_sim_is_refused(shop: FakeShop) -> None:
     with pytest.raises(Refusal) as refused:
         await start(shop)
     assert refused.value.code is ErrorCode.SIM_NOT_FOUND
-    assert await shop.rows(Text, "sms_outbox") == []
+    assert await shop.rows(PayerText, "sms_outbox") == []
 
 
 async def test_the_journal_says_who_tested_and_what_came_of_it(shop: FakeShop) -> None:

@@ -84,7 +84,7 @@ async def test_of_two_payments_with_one_id_the_second_can_only_be_rejected(shop:
     await conflict(shop)
     refused = await refusal(shop)
     assert refused.code is ErrorCode.TRANSACTION_ID_ALREADY_USED
-    assert "GHS 25.00 already has the transaction ID" in refused.message
+    assert "GHS 25.00 already has the transaction ID" in str(refused.message)
     answer = await reject(shop)
     assert (answer["data"]["state"], answer["transaction"]) == ("rejected", None)
     assert len(await shop.payments()) == 1

@@ -17,7 +17,7 @@ from daemon.modem.codec import pdu
 from daemon.modem.codec.pdu_fields import Direction, Submit
 from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult
 from daemon.runtime.config import Config, Limits, Sms, Transactions
-from daemon.store.payments.texts import Text
+from daemon.store.payments.texts import PayerText
 from daemon.wire import Mode
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
@@ -26,8 +26,8 @@ from tests.phones.network import report
 PAYER = "+233241234567"
 
 
-async def texts(shop: FakeShop) -> list[Text]:
-    found: list[Text] = await shop.rows(Text, "sms_outbox")
+async def texts(shop: FakeShop) -> list[PayerText]:
+    found: list[PayerText] = await shop.rows(PayerText, "sms_outbox")
     return found
 
 

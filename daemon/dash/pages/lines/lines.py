@@ -27,7 +27,7 @@ from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods as methods_store
 from daemon.store.messages import balances
 from daemon.store.payments import payments, texts
-from daemon.store.payments.texts import Text
+from daemon.store.payments.texts import PayerText
 from daemon.wire import ErrorCode, Mode
 from parsers.phone import read_phone
 from parsers.read import PROVIDERS
@@ -54,7 +54,7 @@ class Facts(Struct, frozen=True):
 
     chain: Sequence[Entry]
     last: Payment | None
-    text: Text | None
+    text: PayerText | None
     asked: TestPayment | None
 
 

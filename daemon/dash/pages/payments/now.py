@@ -164,7 +164,7 @@ def _needs(visit: Visit, facts: Facts) -> list[Need]:
             )
         )
     if not facts.lines["receiving"]:
-        why = t.told(str(facts.lines["receiving_reason"]))
+        why = t.told(facts.lines["receiving_reason"])
         found.insert(0, Need(t("need_line"), why, 0, "", _reading(visit, "/dash/lines"), t("look")))
     if visit.may(Operation.MANAGE_WEBHOOKS):
         found += _webhook_needs(t, facts)

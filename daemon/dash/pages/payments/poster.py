@@ -4,7 +4,7 @@ from typing import Final
 
 from daemon.core.model import PaymentMethod
 from daemon.core.names import group_digits, national_format, network_of, provider_name
-from daemon.dash.parts.order import menus
+from daemon.dash.parts.order import first_step, menus
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
@@ -39,18 +39,11 @@ async def show(visit: Visit) -> Shown:
             "method": method,
             "number": "" if method is None else _number(method),
             "network": "" if method is None else provider_name(method.provider),
-            "first": _first(words, steps.get(network, "")),
+            "first": first_step(words, steps.get(network, "")),
             "choose": menus(visit.env, words).get(network, ""),
             "qr": "" if method is None else qr_svg(_contact(shop, method)),
         },
     )
-
-
-def _first(words: Words, step: str) -> str:
-    """Return the first step in the poster's language if it is only a code to dial, else as the settings have it."""
-    code = step.removeprefix("Dial ")
-    is_code = code.startswith("*") and code.endswith("#") and " " not in code
-    return words("poster_dial", code=code) if is_code else step
 
 
 def _number(method: PaymentMethod) -> str:

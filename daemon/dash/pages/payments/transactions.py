@@ -30,7 +30,7 @@ from daemon.store import journal
 from daemon.store.engine import Reader
 from daemon.store.payments import payments, reviews, transaction_list
 from daemon.store.payments import texts as text_store
-from daemon.store.payments.texts import Text
+from daemon.store.payments.texts import PayerText
 from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers.money import render
@@ -58,7 +58,7 @@ class _About(Struct, frozen=True):
 
     facts: Facts
     held: str | None
-    texts: Sequence[Text]
+    texts: Sequence[PayerText]
     journal: Sequence[Json]
 
 

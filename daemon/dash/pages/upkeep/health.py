@@ -55,7 +55,7 @@ async def show_checks(visit: Visit) -> Shown:
         places=machine.places,
         environ=os.environ,
         store_url=env.config.store.url,
-        running=Running(VERSION, doubt, times.confirmed, env.http_address, env.awake),
+        running=Running(VERSION, str(doubt), times.confirmed, env.http_address, env.awake),
         version=VERSION,
         now_us=times.wall_us,
     )

@@ -315,7 +315,7 @@ def _read(visit: Visit, endpoint: Endpoint | None) -> dict[str, Any]:
 
 def _take(visit: Visit, refusal: Refusal) -> None:
     if refusal.code is ErrorCode.URL_NOT_ALLOWED:
-        visit.fail(FieldError("url", "invalid", visit.words.told(refusal.message)))
+        visit.fail(FieldError("url", "invalid", refusal.message))
     elif refusal.code in _IN_THE_FORM:
         visit.refuse(refusal)
     else:
