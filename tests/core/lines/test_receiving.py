@@ -174,7 +174,7 @@ def test_a_number_whose_sim_was_replaced_by_another_one_does_not_receive() -> No
     why = receiving.overall(lines, [WELL], AT)
     assert why is not None
     assert why.id == "modem.other_sim"
-    assert "the SIM of a number is in no modem" in why.text
+    assert "the SIM of a number is in no modem" in str(why.text)
     assert (receiving.warning(lines, [WELL], AT) or "").startswith("Payments are not seen now")
 
 
