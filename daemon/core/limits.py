@@ -111,8 +111,6 @@ PRUNE_BATCH: Final = 500
 BODY_BYTES_MAX: Final = 64 * 1024
 META_BYTES_MAX: Final = 4 * 1024
 """A limit that the API promises."""
-LOGO_BYTES_MAX: Final = 6_000
-"""The logo is inside the checkout page, which must stay below 14 KB in all, so that a slow phone shows it at once."""
 PAYLOAD_BYTES_MAX: Final = 20_000
 """Size of one envelope."""
 MESSAGE_CHARACTERS_MAX: Final = 1_600

@@ -17,7 +17,6 @@ from zoneinfo import available_timezones
 import msgspec
 from msgspec import Struct, field
 
-from daemon.core.limits import LOGO_BYTES_MAX
 from daemon.core.payments.checkout import MENUS
 from daemon.core.payments.payer_texts import (
     CODE_TEXT,
@@ -112,6 +111,8 @@ class Row(Struct, frozen=True):
 
 _SECONDS_MAX: Final = 30 * 24 * 3600.0
 """Maximum of a waiting time: more than a month is a mistake, because retries end after days."""
+LOGO_BYTES_MAX: Final = 6_000
+"""The logo is inside the checkout page, which must stay below 14 KB in all, so that a slow phone shows it at once."""
 
 
 def _between(low: float, high: float) -> Rule:

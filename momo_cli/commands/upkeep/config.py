@@ -5,6 +5,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tomllib
 from typing import Annotated, Any, Final
 
 from daemon.wire import ErrorCode, Path
@@ -165,7 +166,7 @@ def edit(client: Client, terminal: Terminal) -> Answer:
             out.write(before or _EMPTY)
     except OSError as problem:
         raise Failure(ErrorCode.INTERNAL_ERROR, f"{copy}: {problem.strerror}") from None
-    words = _editor(terminal)
+    words, old = _editor(terminal), _waiting(terminal)
     while True:
         subprocess.run([*words, copy], env=terminal.located.environ, check=False)  # noqa: S603  # the user's own editor
         try:
@@ -184,7 +185,18 @@ def edit(client: Client, terminal: Terminal) -> Answer:
         os.unlink(copy)  # noqa: PTH108 -- pathlib is not needed here
         return _answer(terminal, path, "unchanged", restart=False)
     os.replace(copy, path)  # noqa: PTH105 -- pathlib is not needed here
-    return _answer(terminal, path, "changed", restart=client.alive())
+    restart = _waiting(terminal) != old and client.alive()
+    return _answer(terminal, path, "changed", restart=restart)
+
+
+def _waiting(terminal: Terminal) -> object:
+    """Return the settings whose change waits for the next start; None if the file is not valid."""
+    try:
+        rows = run_verb(terminal, "config", "show", "--json").body["data"]
+        sources = tomllib.loads(_read(terminal.located.places.config)).get("sources")
+    except (Failure, tomllib.TOMLDecodeError):
+        return None
+    return [(row["key"], row["value"]) for row in rows if not row["live"]], sources
 
 
 def _editor(terminal: Terminal) -> list[str]:

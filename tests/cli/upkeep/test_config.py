@@ -78,6 +78,8 @@ def test_only_another_value_wants_the_daemon_started_again(config: Path, momo: M
     for value, restart in (("30", False), ("12", True), ("12", False)):
         ran = momo("config", "set", "modems.poll_s", value, "--json")
         assert ran.json["data"]["restart"] is restart, value
+    ran = momo("config", "set", "pages.contact", "024 412 4567", "--json")
+    assert (ran.json["data"]["live"], ran.json["data"]["restart"]) == (True, False)
     assert "poll_s = 12" in config.read_text()
 
 
@@ -147,6 +149,23 @@ def test_edit_saves_what_is_right(config: Path, momo: Momo, tmp_path: Path) -> N
     assert (ran.code, ran.json["data"]["changed"]) == (0, True)
     assert config.read_text() == "[modems]\npoll_s = 9\n"
     assert sorted(path.name for path in config.parent.iterdir()) == ["config.toml", "momo.db"]
+
+
+@pytest.mark.usefixtures("api")
+@pytest.mark.parametrize(
+    ("text", "restart"),
+    [
+        ('[pages]\ncontact = "024 412 4567"\n', False),
+        ("[modems]\npoll_s = 9\n", True),
+        ('[[sources]]\nkind = "modem"\nenabled = false\n', True),
+    ],
+)
+def test_edit_asks_for_a_restart_only_for_what_does_not_act_at_once(
+    shop: Shop, momo: Momo, tmp_path: Path, text: str, restart: bool
+) -> None:
+    ran = momo("config", "edit", "--json", EDITOR=editor(tmp_path, text))
+    assert (ran.json["data"]["changed"], ran.json["data"]["restart"]) == (True, restart)
+    assert (shop.home / "config.toml").read_text() == text
 
 
 def test_edit_keeps_the_old_file_when_the_new_one_is_wrong(
