@@ -124,7 +124,8 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     try:
         if options.http is not None and not options.insecure_http:
             check_exposure(home.config.http, options.http)
-        listeners = await _listen(home.config, places, options.listens_on(home.config.http.bind))
+        address = options.listens_on(home.config.http.bind)
+        listeners = await _listen(home.config, places, address)
         env = Env(
             store,
             clock,
@@ -134,7 +135,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
             disk=disk,
             own_wordings=_own_wordings(places),
             # Port 0 has been replaced by the actual port.
-            http_address=listeners.http_address,
+            http_address=listeners.http_address or address,
         )
         return await Daemon(env, options, places, listeners, log).run()
     except ConfigError as error:
@@ -179,7 +180,7 @@ class Daemon:
         """How often the message journal could not be read because of a bug."""
         self._said = ""
         """Why the server's database could not be opened, as logged."""
-        self._faults = FaultLoop(env, self._channels, log)
+        self._faults = FaultLoop(env, self._channels, log, listeners.waiting.values)
         self._app = routes.build(env, self._hooks())
 
     def _new_sources(self) -> Sources:
@@ -319,13 +320,16 @@ class Daemon:
 
     def _say_ready(self) -> None:
         self._notifier.notify(READY=1, STATUS="serving")
-        http = self._listeners.http_address or "off"
+        waiting = self._listeners.waiting
+        http = "waiting" if "http" in waiting else self._listeners.http_address or "off"
         with contextlib.suppress(OSError):  # stderr may be a file on a full disk
             print(
                 f"ready pid={os.getpid()} socket={self._places.socket} http={http}",
                 file=sys.stderr,
                 flush=True,
             )
+            for why in waiting.values():
+                print(f"warning: {why}; it is tried again", file=sys.stderr, flush=True)
 
     async def _open(self) -> bool:
         """Open the database and prepare the shop for the loops; return whether that succeeded.
@@ -511,7 +515,7 @@ def _supervisor(options: RunOptions) -> Supervisor:
 
 
 async def _listen(config: Config, places: wire.Places, address: str) -> Listeners:
-    """Bind the addresses of the API."""
+    """Bind the addresses of the API, as far as they are free now."""
     listeners = Listeners(
         socket_path=places.socket,
         http=address or None,
@@ -520,7 +524,7 @@ async def _listen(config: Config, places: wire.Places, address: str) -> Listener
         open_to_all=bool(config.access.socket_users),
     )
     try:
-        await listeners.bind()
+        await listeners.bind(patient=True)
     except ListenError as error:
         raise StartError(
             wire.ErrorCode.CONFIG_INVALID,

@@ -87,7 +87,7 @@ def open_home(places: wire.Places, environ: Mapping[str, str]) -> OpenHome:
     try:
         Path(places.home).mkdir(parents=True, exist_ok=True, mode=0o700)
         check_writers(places.config, environ)
-        config = load_config(places.config, environ)
+        config = load_config(places.config, environ, absent_files=True)
         lock.take()
     except ConfigError as error:
         raise StartError(

@@ -304,6 +304,8 @@ class FaultCause(StrEnum):
     DATABASE_MISSING = "database_missing"
     DATABASE_REPLACED = "database_replaced"
     MESSAGE_JOURNAL_UNREADABLE = "message_journal_unreadable"
+    NOT_LISTENING = "not_listening"
+    """An address of the API is not free yet, or its folder or certificate is not there; it is tried again."""
     LOOP_FAILS = "loop_fails"
     """A loop of the daemon ends by a bug, and is started again; the other loops work."""
 

@@ -42,6 +42,7 @@ class CertificateLoop:
         http = env.config.http
         self._files = [each for each in (http.tls_cert, http.tls_key) if each]
         self._is_own = http.tls_cert == own_certificate.server_file(env.home)
+        self._loaded: _Mark = ()
         self._loaded = self._mark()
         self._trouble = ""
 

@@ -1,7 +1,7 @@
 """Loop of present faults: checks why the database cannot be used, rescues a removed one, and notifies the owner without it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +26,15 @@ SEND_S_MAX: Final = 60.0
 class FaultLoop:
     """Looks for faults every few seconds."""
 
-    def __init__(self, env: Env, channels: Mapping[str, Channel], log: Log) -> None:
+    def __init__(
+        self,
+        env: Env,
+        channels: Mapping[str, Channel],
+        log: Log,
+        not_listening: Callable[[], Iterable[str]] = tuple,
+    ) -> None:
+        """Create the loop; `not_listening` returns why addresses of the API are not bound yet."""
+        self._not_listening = not_listening
         self._env = env
         self._channels = channels
         self._log = log
@@ -62,6 +70,11 @@ class FaultLoop:
             found[FaultCause.MESSAGE_JOURNAL_UNREADABLE] = (
                 f"The message journal cannot be read: {self._env.journal_fault}. Until then no phone is read.",
                 "momo doctor permissions disk",
+            )
+        if waiting := sorted(self._not_listening()):
+            found[FaultCause.NOT_LISTENING] = (
+                f"The API is not reached yet: {'; '.join(waiting)}. Messages are read, and it is tried again.",
+                "momo doctor daemon",
             )
         if fault is None or fault.cause in (
             None,

@@ -234,12 +234,16 @@ def _network(value: str) -> str:
     return ""
 
 
+NO_FILE: Final = "takes a file that exists"
+"""The fault of a path whose file is not there. It may be there later, on a disk that is not mounted yet."""
+
+
 def _file(value: str) -> str:
     if not value:
         return ""
     if not value.startswith("/"):
         return "takes a path from the root, such as /etc/momo/ca.pem"
-    return "" if Path(value).is_file() else "takes a file that exists"
+    return "" if Path(value).is_file() else NO_FILE
 
 
 def _server(value: str) -> str:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from daemon import wire
 from daemon.core.errors import MomoError
 from daemon.runtime.config import (
+    NO_FILE,
     SOURCES,
     Config,
     Http,
@@ -66,8 +67,16 @@ Values = dict[str, dict[str, Any]]
 """Section -> field -> value, for the values that a file sets; `sources` has one field, its list."""
 
 
-def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM_PATH) -> Config:
+def load_config(
+    path: str,
+    environ: Mapping[str, str],
+    system_path: str = SYSTEM_PATH,
+    *,
+    absent_files: bool = False,
+) -> Config:
     """Load the settings; without a file, return the defaults.
+
+    With `absent_files`, the files that settings name need not be there yet.
 
     With `MOMO_HOME` in `environ` the machine's settings in `system_path` are ignored; else the shop's settings override
     them, key by key.
@@ -77,6 +86,7 @@ def load_config(path: str, environ: Mapping[str, str], system_path: str = SYSTEM
     """
     merged: Values = {}
     for file in _files(path, environ, system_path):
+        file.absent_files = absent_files
         for section, values in file.values().items():
             merged.setdefault(section, {}).update(values)
     return _config(merged)
@@ -190,6 +200,7 @@ class _File:
     def __init__(self, text: str, path: str) -> None:
         self._text = text
         self._path = path
+        self.absent_files = False
 
     def values(self) -> Values:
         """Return the values that the file sets."""
@@ -253,7 +264,7 @@ class _File:
             names = " or ".join(_TYPE_NAMES[kind] for kind in kinds)
             raise self._wrong(row, f"takes {names}, not {value!r}")
         why = row.setting.rule(value)
-        if why:
+        if why and not (self.absent_files and why == NO_FILE):
             shown = value != "" and row.setting.quoted
             raise self._wrong(row, f"{why}, not {value!r}" if shown else why)
         return value

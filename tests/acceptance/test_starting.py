@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,28 @@ def test_a_shop_that_was_not_set_up_says_so(tmp_path: Path) -> None:
     )
     # An empty database would look like a shop with a stopped daemon.
     assert not (tmp_path / "empty" / "momo.db").exists()
+
+
+def test_a_taken_port_and_files_that_are_not_there_yet_do_not_stop_the_intake(
+    shop: RealShop, tmp_path: Path
+) -> None:
+    missing = tmp_path / "disk" / "ca.pem"
+    shop.write_settings({"webhooks": {"ca_file": str(missing)}, "hub": {"ca_file": str(missing)}})
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        shop.start(http=address)
+        assert shop.http == "waiting"
+        assert f"warning: cannot listen on {address}: another program uses it" in shop.said_now()
+
+        def problems() -> list[str]:
+            return [one["cause"] for one in shop.ask("GET", "/local/v1/status")["problems"]]
+
+        wait_until(lambda: "not_listening" in problems(), SOON_S, "the status says so")
+    wait_until(lambda: "not_listening" not in problems(), SOON_S, "it listens")
+    with urllib.request.urlopen(f"http://{address}/healthz", timeout=10) as answer:
+        assert answer.status == 200
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,8 @@ from daemon.wire import API_VERSION, API_VERSION_HEADER, REQUEST_ID_HEADER, Erro
 
 BACKLOG: Final = 512
 KEEP_ALIVE_S: Final = 30
+BIND_AGAIN_S: Final = 2.0
+"""Between two tries to bind an address that was not free at the start."""
 GRACE_S: Final = 5.0
 """Time for running calls to end when the daemon stops."""
 
@@ -37,11 +39,16 @@ class ListenError(MomoError):
     """The API cannot listen on an address; the text gives the reason for people."""
 
 
+class NotNowError(ListenError):
+    """It may be possible later, without a change of the settings."""
+
+
 class Listeners:
     """Both listening sockets, from bind to close.
 
     Attributes:
-        http_address: The actual `HOST:PORT` after `bind`, empty if HTTP is off.
+        http_address: The actual `HOST:PORT` after `bind`, empty if HTTP is off or not bound yet.
+        waiting: Why the socket or HTTP is not bound yet, by `socket` and `http`; it is tried again.
     """
 
     def __init__(
@@ -77,6 +84,7 @@ class Listeners:
             lambda: self._raw(Refusal(ErrorCode.MALFORMED_REQUEST)),
             lambda: self._raw(Refusal(ErrorCode.HEADERS_TOO_LARGE)),
         )
+        self.waiting: dict[str, str] = {}
         self._sockets: list[socket.socket] = []
         self._inode = 0
         self._app: Application | None = None
@@ -84,20 +92,48 @@ class Listeners:
         self._stop = asyncio.Event()
         self._stopped = asyncio.Event()
 
-    async def bind(self) -> None:
+    async def bind(self, *, patient: bool = False) -> None:
         """Bind both addresses. Clients can connect from now on; they are answered once `serve` runs.
+
+        With `patient`, an address that may be free later is noted in `waiting`, and `serve` tries it again.
 
         Raises:
             ListenError: An address cannot be bound.
         """
+        self.waiting = {"socket": "", **({} if self._http is None else {"http": ""})}
         try:
-            self._sockets.append(self._bind_unix())
-            if self._http is not None:
-                self._tls = tls_context(*self._tls_files)
-                self._sockets.append(await self._bind_tcp(self._http))
+            for what in list(self.waiting):
+                try:
+                    self._sockets.append(await self._bind(what))
+                except NotNowError as error:
+                    if not patient:
+                        raise
+                    self.waiting[what] = str(error)
+                else:
+                    del self.waiting[what]
         except BaseException:
             self._close_sockets()
             raise
+
+    async def _bind(self, what: str) -> socket.socket:
+        if what == "socket":
+            return self._bind_unix()
+        assert self._http is not None
+        self._tls = tls_context(*self._tls_files)
+        return await self._bind_tcp(self._http)
+
+    async def _bind_waiting(self) -> list[socket.socket]:
+        """Try again what waits; return the sockets that are bound now."""
+        found = []
+        for what in list(self.waiting):
+            try:
+                found.append(await self._bind(what))
+            except ListenError as error:
+                self.waiting[what] = str(error)
+            else:
+                del self.waiting[what]
+        self._sockets += found
+        return found
 
     async def serve(self, app: Application) -> None:
         """Serve until `stop`."""
@@ -126,15 +162,25 @@ class Listeners:
 
         servers: list[asyncio.Server] = []
         secured: list[TlsServer] = []
-        for each in self._sockets:
+
+        async def begin(each: socket.socket) -> None:
             if each.family == socket.AF_UNIX:
                 servers.append(await loop.create_unix_server(factory, sock=each, backlog=BACKLOG))
             elif self._tls is None:
                 servers.append(await loop.create_server(factory, sock=each, backlog=BACKLOG))
             else:
                 secured.append(TlsServer(each, factory, self._tls, self._limits))
+
+        for each in self._sockets:
+            await begin(each)
         self._ready.set()
         try:
+            while self.waiting and not self._stop.is_set():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(BIND_AGAIN_S):
+                        await self._stop.wait()
+                for each in await self._bind_waiting():
+                    await begin(each)
             await self._stop.wait()
         finally:
             app.close_streams()
@@ -189,7 +235,10 @@ class Listeners:
             listening.bind(str(self._path))
         except OSError as error:
             listening.close()
-            raise ListenError(f"{self._path} cannot be created: {error.strerror}") from error
+            # Without a number the path is too long.
+            kind = ListenError if error.errno is None else NotNowError
+            why = error.strerror or str(error)
+            raise kind(f"{self._path} cannot be created: {why}") from error
         finally:
             os.umask(mask)
         listening.listen(BACKLOG)
@@ -217,8 +266,8 @@ class Listeners:
             family, _, _, _, where = found[0]
             # IPPROTO_TCP must be explicit: only then asyncio sets TCP_NODELAY. Without it a call takes 44 ms longer.
             listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        except OSError as error:
-            raise ListenError(f"{address}: {error.strerror}") from error
+        except OSError as error:  # the network may not be up yet
+            raise NotNowError(f"{address}: {error.strerror}") from error
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(where)
@@ -226,7 +275,9 @@ class Listeners:
         except OSError as error:
             listening.close()
             why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
-            raise ListenError(f"cannot listen on {address}: {why}") from error
+            # A port below 1024 needs a permission, which no time gives.
+            kind = ListenError if error.errno in (errno.EACCES, errno.EPERM) else NotNowError
+            raise kind(f"cannot listen on {address}: {why}") from error
         listening.setblocking(False)
         real = listening.getsockname()
         name = f"[{real[0]}]" if family == socket.AF_INET6 else real[0]
@@ -287,7 +338,10 @@ def tls_context(certificate: str, key: str) -> ssl.SSLContext | None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         files = certificate if not key else f"{certificate} and {key}"
-        raise ListenError(f"the certificate cannot be used ({files}): {why}") from error
+        # A disk may not be mounted yet; a file with a wrong content has to be replaced.
+        is_away = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
+        kind = NotNowError if is_away else ListenError
+        raise kind(f"the certificate cannot be used ({files}): {why}") from error
     return context
 
 
@@ -307,7 +361,7 @@ def make_socket_folder(folder: Path, mode: int) -> None:
         if stat.S_IMODE(found.st_mode) != mode:
             folder.chmod(mode)
     except OSError as error:
-        raise ListenError(f"{folder} cannot be used: {error.strerror}") from error
+        raise NotNowError(f"{folder} cannot be used: {error.strerror}") from error
 
 
 def remove_stale_socket(path: Path) -> None:
@@ -316,6 +370,8 @@ def remove_stale_socket(path: Path) -> None:
         found = path.lstat()
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise NotNowError(f"{path} cannot be used: {error.strerror}") from error
     if not stat.S_ISSOCK(found.st_mode):
         raise ListenError(f"{path} exists and is not a socket; move it away")
     probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -323,9 +379,12 @@ def remove_stale_socket(path: Path) -> None:
     try:
         probe.connect(str(path))
     except ConnectionRefusedError:
-        path.unlink()
+        try:
+            path.unlink()
+        except OSError as error:
+            raise NotNowError(f"{path} cannot be replaced: {error.strerror}") from error
     except OSError as error:
-        raise ListenError(f"{path} cannot be checked: {error.strerror}") from error
+        raise NotNowError(f"{path} cannot be checked: {error.strerror}") from error
     else:
         raise ListenError(f"another daemon answers on {path}")
     finally:

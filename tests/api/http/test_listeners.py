@@ -7,6 +7,7 @@ import ssl
 import stat
 import struct
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.api.http.listeners import ListenError, Listeners, split_address
 from tests.fakes.api import FakeApi, running
+from tests.fakes.waiting import until
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -248,6 +250,93 @@ async def test_a_certificate_that_cannot_be_used_is_named(
     )
     with pytest.raises(ListenError, match=r"the certificate cannot be used \(.*key\.pem\)"):
         await listeners.bind()
+
+
+async def served(listeners: Listeners) -> None:
+    """Serve an application that answers nothing; return when it was stopped."""
+
+    class Nothing:
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            raise NotImplementedError
+
+        def close_streams(self) -> None:
+            pass
+
+    app: Any = Nothing()
+    await listeners.serve(app)
+
+
+async def until_bound(listeners: Listeners) -> None:
+    await until(lambda: not listeners.waiting)
+
+
+async def test_taken_port_is_tried_again_until_it_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.api.http.listeners.BIND_AGAIN_S", 0.05)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        listeners = Listeners(socket_path=str(tmp_path / "run" / "s"), http=f"127.0.0.1:{port}")
+        await listeners.bind(patient=True)
+        serving = asyncio.create_task(served(listeners))
+        await listeners.ready()
+        assert listeners.waiting == {
+            "http": f"cannot listen on 127.0.0.1:{port}: another program uses it"
+        }
+        assert (tmp_path / "run" / "s").is_socket()
+    await until_bound(listeners)
+    _reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.close()
+    await listeners.stop()
+    await serving
+
+
+async def test_folder_of_the_socket_that_cannot_be_used_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.api.http.listeners.BIND_AGAIN_S", 0.05)
+    folder = tmp_path / "run"
+    folder.write_text("in its place")
+    listeners = Listeners(socket_path=str(folder / "s"), http="127.0.0.1:0")
+    await listeners.bind(patient=True)
+    serving = asyncio.create_task(served(listeners))
+    await listeners.ready()
+    assert list(listeners.waiting) == ["socket"]
+    assert listeners.http_address
+    folder.unlink()
+    await until_bound(listeners)
+    assert (folder / "s").is_socket()
+    await listeners.stop()
+    await serving
+
+
+async def test_certificate_on_a_disk_that_is_not_there_yet_is_tried_again(
+    tmp_path: Path, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.api.http.listeners.BIND_AGAIN_S", 0.05)
+    chain, key = certificate(authority, tmp_path)
+    away = Path(chain).rename(tmp_path / "away")
+    listeners = Listeners(
+        socket_path=str(tmp_path / "run" / "s"), http="127.0.0.1:0", tls=(chain, key)
+    )
+    await listeners.bind(patient=True)
+    serving = asyncio.create_task(served(listeners))
+    await listeners.ready()
+    assert list(listeners.waiting) == ["http"]
+    away.rename(chain)
+    await until_bound(listeners)
+    assert listeners.http_address
+    await listeners.stop()
+    await serving
+
+
+@pytest.mark.parametrize("address", ["localhost", "127.0.0.1:x"])
+async def test_address_that_needs_an_edit_is_refused_at_once(tmp_path: Path, address: str) -> None:
+    listeners = Listeners(socket_path=str(tmp_path / "run" / "s"), http=address)
+    with pytest.raises(ListenError, match="is not HOST:PORT"):
+        await listeners.bind(patient=True)
 
 
 @pytest.mark.parametrize("text", ["8420", "localhost", ":80", "localhost:x", "localhost:70000", ""])
