@@ -181,6 +181,18 @@ async def test_what_people_typed_and_approved_is_erased_and_the_journal_stays(
     ]  # fmt: skip
 
 
+async def test_why_a_dead_letter_was_dismissed_no_longer_names_the_payer(shop: FakeShop) -> None:
+    await paid(shop)
+    await settle(
+        shop,
+        "INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, notes) "
+        "SELECT 'd1', id, 'e1', 'permanent_4xx', 1, 0, 'Adwoa called from 024 123 4567 about it' "
+        "FROM deliveries ORDER BY seq LIMIT 1",
+    )
+    await erasure.forget(shop.env, OWNER, NUMBER)
+    assert await shop.values("SELECT notes FROM dead_letters") == ["*** called from *** about it"]
+
+
 async def journal(shop: FakeShop, *transactions: str) -> list[dict[str, Any]]:
     """Return the facts of what people did with these transactions."""
 
