@@ -16,7 +16,7 @@ from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.delivery import DeliveryEvent, TransitionError, next_status
 from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
-from daemon.steps.webhooks.head import head_now
+from daemon.steps.webhooks.head import head_to_show
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.webhooks import dead_letters, deliveries, delivery_log
@@ -201,4 +201,4 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
         replay=True,
         test=delivery.test,
     )
-    return Signed(endpoint.url, head_now(env, endpoint, sealed, sent, body), body.decode())
+    return Signed(endpoint.url, head_to_show(env, endpoint, sealed, sent, body), body.decode())

@@ -40,7 +40,7 @@ def head(
 def head_now(
     env: Env, endpoint: Endpoint, sealed: Sequence[str], sent: AttemptMetadata, body: bytes
 ) -> dict[str, str]:
-    """Return the headers of a webhook outside the delivery loop.
+    """Return the headers of a webhook that is sent outside the delivery loop.
 
     Raises:
         Unavailable: A sealed text cannot be opened.
@@ -49,6 +49,17 @@ def head_now(
         return head(unsealing(env, {}), endpoint, sealed, sent, body, env.times().best_us)
     except SecretsLocked as error:
         raise Unavailable(f"the signing secret cannot be opened: {error}") from error
+
+
+def head_to_show(
+    env: Env, endpoint: Endpoint, sealed: Sequence[str], sent: AttemptMetadata, body: bytes
+) -> dict[str, str]:
+    """Return the headers of a webhook for a person who sends it with another program.
+
+    Raises:
+        Unavailable: A sealed text cannot be opened.
+    """
+    return head_now(env, endpoint, sealed, sent, body)
 
 
 def unsealing(env: Env, opened: dict[tuple[str, str], str]) -> Callable[[str, str], str]:
