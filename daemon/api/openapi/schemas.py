@@ -32,6 +32,9 @@ _KEYWORDS: Final = {"ge": "minimum", "le": "maximum", "min_length": "minLength",
 _SAMPLES: Final = {bool: [False], int: [0]}
 
 
+_TEXTS: Final = ("examples", "description")
+
+
 def component_name(shape: type[Struct]) -> str:
     """Return the name of an answer in the document."""
     return shape.__name__.removesuffix("Answer")
@@ -70,9 +73,7 @@ def answer_of(declared: Any) -> Schema:
     if kind.nullable:
         is_named = "$ref" in found or "anyOf" in found
         found = {"anyOf": [found, {"type": "null"}]} if is_named else _nullable(found)
-    texts: Schema = {
-        each: kind.json[each] for each in ("examples", "description") if each in kind.json
-    }
+    texts: Schema = {each: kind.json[each] for each in _TEXTS if each in kind.json}
     further = {name: value for name, value in kind.json.items() if name not in texts}
     examples = [*found.pop("examples", ())]
     return {**found, **further, **({"examples": examples} if examples else {}), **texts}
@@ -172,6 +173,7 @@ def _requested(kind: Kind, *, query: bool) -> Schema:
         found["additionalProperties"] = True
         if "most_bytes" in kind.marks:
             found["x-maxBytes"] = kind.marks["most_bytes"]
+        found |= {name: value for name, value in kind.json.items() if name not in _TEXTS}
     elif kind.base is int and query and kind.marks["most"] < 1_000_000:
         most = kind.marks["most"]
         found["description"] = (
