@@ -33,6 +33,7 @@ def test_an_endpoint_never_shows_a_secret() -> None:
         "catch_all": True,
         "events": ["transaction.forwarded"],
         "include_raw": False,
+        "headers": {},
     }
 
 

@@ -166,6 +166,32 @@ async def test_an_endpoint_is_changed_paused_resumed_and_deleted(api: FakeApi) -
     assert (await manager.get(HOOK)).status_code == 404
 
 
+async def test_headers_of_an_endpoint_are_typed_line_by_line_and_never_shown_again(
+    api: FakeApi,
+) -> None:
+    manager = await log_in(api, Role.MANAGER)
+    form = {**NEW, "headers": "Authorization: Bearer 7f3a\r\n\r\nX-Shop:  a:b "}
+    assert (await manager.post("/dash/webhooks/new", form)).status_code < 400
+    (endpoint,) = await api.shop.values("SELECT id FROM endpoints")
+    hook = f"/dash/webhooks/{endpoint}"
+    for path, shown in ((hook, "Authorization, X-Shop"), (f"{hook}/edit", "X-Shop: ***")):
+        page = (await manager.get(path)).text
+        assert shown in page
+        assert "7f3a" not in page
+    before = await api.shop.values("SELECT headers FROM endpoints")
+    kept = {**NEW, "description": "till", "headers": "Authorization: ***\r\nX-Shop: ***\r\n"}
+    assert said(await manager.post(f"{hook}/edit", kept)) == "said_endpoint_changed"
+    assert await api.shop.values("SELECT headers FROM endpoints") == before
+    for wrong in ("Host: a", "X-New: ***", "X-New"):
+        refused = await manager.post(f"{hook}/edit", {**kept, "headers": wrong})
+        assert refused.status_code == 422
+        assert f"{wrong.partition(':')[0]}: this is no header that can be added" in refused.text
+    assert (
+        said(await manager.post(f"{hook}/edit", {**kept, "headers": ""})) == "said_endpoint_changed"
+    )
+    assert await api.shop.values("SELECT headers FROM endpoints") == ["{}"]
+
+
 @pytest.fixture(scope="module")
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
     with Receiver(tmp_path_factory.mktemp("receiver")) as made:

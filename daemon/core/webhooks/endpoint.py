@@ -1,12 +1,17 @@
 """A webhook endpoint: its row, its answer, and the bodies that create and change it."""
 
+import json
+import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, Final, Self
 
 from msgspec import Meta, Struct
 
 from daemon.core.limits import TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
+from daemon.core.reading import Wrong
 from daemon.core.shape import (
+    HIDDEN,
     MASKED,
     PUBLIC,
     STORED_JSON,
@@ -24,12 +29,30 @@ from daemon.core.shape import (
 )
 from daemon.wire import EventKind, Mode
 
+HEADERS_MAX: Final = 10
+HEADER_BYTES_MAX: Final = 1024
+HEADER_PURPOSE: Final = "webhook-header"
+"""The purpose under which the vault seals a header's value."""
+KEPT: Final = "***"
+"""Stands for a stored value: in answers, and in a change that keeps it."""
+_HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}", re.ASCII)
+"""RFC 9110, section 5.6.2."""
+_HEADER_VALUE: Final = re.compile(r"[\t\x20-\x7e]+", re.ASCII)
+_OURS: Final = re.compile(
+    r"webhook-.*|x-svc-.*|content-.*|proxy.*|sec-.*|user-agent|host|connection|keep-alive|te|trailer|transfer-encoding"
+    r"|upgrade|expect|date|accept-encoding|http2-settings",
+    re.ASCII | re.IGNORECASE,
+)
+"""Headers of webhooks, of HTTP/1.1 itself, and those that a proxy acts on. A command gets a header as an environment
+variable, where `Proxy` would be `HTTP_PROXY`."""
+
 
 class Endpoint(Struct, frozen=True):
     """A webhook receiver, made by the shop (`endpoint`) or by the `webhook_url` of a transaction (`implicit`).
 
     Attributes:
         backlog_seq: Its deliveries up to this one are a backlog: they waited for the end of an outage or a pause.
+        headers: JSON of the headers of its own: name to value, sealed for `HEADER_PURPOSE`.
     """
 
     seq: int
@@ -52,6 +75,11 @@ class Endpoint(Struct, frozen=True):
     link_failures: int = 0
     deleted_at: int | None = None
     backlog_seq: int = 0
+    headers: Annotated[str, HIDDEN] = "{}"
+
+
+def _without_values(headers: str) -> dict[str, str]:
+    return dict.fromkeys(json.loads(headers), KEPT)
 
 
 class EndpointAnswer(Struct, frozen=True):
@@ -71,6 +99,15 @@ class EndpointAnswer(Struct, frozen=True):
     catch_all: Annotated[On, about("it takes the payments that no rule claims")]
     events: Annotated[list[Annotated[EventKind, sample(EventKind.FORWARDED)]], STORED_JSON]
     include_raw: Annotated[Flag, about("payloads hold the text of the SMS")]
+    headers: Annotated[
+        dict[str, str],
+        sample(
+            {"X-Shop": "***"},
+            "sent with each webhook; a value is never shown",
+            schema={"additionalProperties": {"type": "string"}},
+        ),
+        marked(show=_without_values),
+    ]
 
     @classmethod
     def of(cls, row: Endpoint, **more: Any) -> Self:
@@ -99,6 +136,37 @@ _Events = Annotated[
     Meta(max_length=2 * len(EventKind)),
     marked(then=_once),
 ]
+
+
+def _headers(given: dict[str, Any], *, may_keep: bool = False) -> dict[str, str] | list[Wrong]:
+    """Return the headers as they are stored, or what is wrong with them."""
+    wrong = [Wrong("too_long", f"has more than {HEADERS_MAX} headers")] * (len(given) > HEADERS_MAX)
+    names: set[str] = set()
+    for name, value in given.items():
+        where = f".{name[:TEXT_CHARACTERS_MAX]}"
+        if not _HEADER_NAME.fullmatch(name):
+            wrong.append(Wrong("invalid", "is not the name of a header", where))
+        elif _OURS.fullmatch(name.replace("_", "-")):
+            wrong.append(Wrong("invalid", "is a header that momo or HTTP itself sets", where))
+        elif name.lower() in names:
+            wrong.append(Wrong("invalid", "is there twice", where))
+        elif not isinstance(value, str):
+            wrong.append(Wrong("wrong_type", "must be a string", where))
+        elif not value.strip() or (value.strip() == KEPT and not may_keep):
+            wrong.append(Wrong("required", "has no value", where))
+        elif len(value.encode()) > HEADER_BYTES_MAX:
+            wrong.append(Wrong("too_long", f"is larger than {HEADER_BYTES_MAX} bytes", where))
+        elif not _HEADER_VALUE.fullmatch(value):
+            wrong.append(Wrong("invalid", "has a character that no header may have", where))
+        names.add(name.lower())
+    return wrong or {name: value.strip() for name, value in given.items()}
+
+
+_HEADERS: Final = sample(
+    {"Authorization": "Bearer 7f3a"},
+    "headers of your own, name to value: at most 10, 1 kB each",
+    schema={"additionalProperties": {"type": "string"}, "maxProperties": HEADERS_MAX},
+)
 _IncludeRaw = Annotated[bool, sample(False, "include the text of the SMS in payloads")]
 
 
@@ -111,6 +179,7 @@ class NewEndpoint(Struct, frozen=True):
     catch_all: _CatchAll = True
     include_raw: _IncludeRaw = False
     events: _Events = (EventKind.FORWARDED,)
+    headers: Annotated[dict[str, str], _HEADERS, marked(then=_headers)] | None = None
 
     @property
     def mode(self) -> Mode:
@@ -135,6 +204,18 @@ class EndpointChanges(Struct, frozen=True):
     catch_all: _CatchAll | None = None
     events: _Events | None = None
     include_raw: _IncludeRaw | None = None
+    headers: (
+        Annotated[
+            dict[str, str],
+            _HEADERS,
+            about(
+                "headers of your own in place of those there are, name to value: at most 10, 1 kB each; "
+                f"the value `{KEPT}` keeps the stored one"
+            ),
+            marked(then=partial(_headers, may_keep=True)),
+        ]
+        | None
+    ) = None
 
     @staticmethod
     def check(

@@ -1,6 +1,8 @@
 """Create, change, pause, resume and delete webhook endpoints."""
 
 import asyncio
+import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -8,7 +10,7 @@ from msgspec import Struct
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import Answer, Idempotency
 from daemon.core.limits import ENDPOINTS_MAX, SECOND_US
 from daemon.core.lines import readiness
@@ -16,7 +18,14 @@ from daemon.core.model import Delivery
 from daemon.core.shape import stored
 from daemon.core.webhooks import routing
 from daemon.core.webhooks.delivery import STREAK_MIN, DeadLetterReason
-from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer, EndpointChanges, NewEndpoint
+from daemon.core.webhooks.endpoint import (
+    HEADER_PURPOSE,
+    KEPT,
+    Endpoint,
+    EndpointAnswer,
+    EndpointChanges,
+    NewEndpoint,
+)
 from daemon.core.webhooks.signing import (
     SECRET_BYTES,
     make_secret,
@@ -57,11 +66,8 @@ async def create(
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
     secret = make_secret(env.entropy.bytes(SECRET_BYTES))
-    try:
-        # A keyring may be slow to answer.
-        sealed = await asyncio.to_thread(env.vault.seal, secret.encode(), store_secrets.PURPOSE)
-    except (SecretsLocked, SecretsUnsafe) as error:
-        raise Unavailable(f"the signing secret cannot be stored: {error}") from error
+    sealed = await _sealed(env, secret, store_secrets.PURPOSE)
+    headers = await _sealed_headers(env, new.headers or {})
 
     def job(tx: Tx) -> Answer:
         return idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
@@ -70,7 +76,12 @@ async def create(
         _check_limits(tx, new, is_listener=is_listener)
         row = {**stored(new), "mode": new.mode, "url_normalised": normalise_url(new.url)}
         del row["is_sandbox"]
-        row |= {"is_active": not is_listener, "created_at": now, "updated_at": now}
+        row |= {
+            "headers": json.dumps(headers),
+            "is_active": not is_listener,
+            "created_at": now,
+            "updated_at": now,
+        }
         endpoint = endpoints.add(tx, Endpoint(seq=0, id=env.new_id(), kind="endpoint", **row))
         store_secrets.add(tx, owner=endpoint.id, sealed=sealed, now=now)
         journal.add(
@@ -93,6 +104,23 @@ async def create(
         return Answer(201, body)
 
     return await env.store.write(job)
+
+
+async def _sealed(env: Env, plain: str, purpose: str) -> str:
+    try:
+        # A keyring may be slow to answer.
+        return await asyncio.to_thread(env.vault.seal, plain.encode(), purpose)
+    except (SecretsLocked, SecretsUnsafe) as error:
+        what = "signing secret" if purpose == store_secrets.PURPOSE else "value of a header"
+        raise Unavailable(f"the {what} cannot be stored: {error}") from error
+
+
+async def _sealed_headers(env: Env, headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers with sealed values; those whose stored value is kept are empty."""
+    return {
+        name: "" if value == KEPT else await _sealed(env, value, HEADER_PURPOSE)
+        for name, value in headers.items()
+    }
 
 
 def _check_limits(reader: Reader, new: NewEndpoint, *, is_listener: bool) -> None:
@@ -131,10 +159,13 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
     now = env.clock.now_us()
 
     given = stored(changes)
+    headers = await _sealed_headers(env, changes.headers or {})
 
     def job(tx: Tx) -> Changed:
         before = _existing(tx, endpoint_id)
         columns = _columns(changes)
+        if changes.headers is not None:
+            columns["headers"] = json.dumps(_kept(headers, json.loads(before.headers)))
         queued = None
         if changes.is_active and not before.is_active:
             queued = backlog.resume(tx, endpoint_id, now=now, later=now + PROBE_US)
@@ -167,6 +198,23 @@ def _existing(tx: Tx, endpoint_id: str) -> Endpoint:
     found = endpoints.get(tx, endpoint_id)
     if found is None:
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    return found
+
+
+def _kept(headers: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """Return the sealed headers with those whose stored value is kept.
+
+    Raises:
+        Refusal: VALIDATION_ERROR, naming each that has no stored value.
+    """
+    stored_values = {name.lower(): sealed for name, sealed in before.items()}
+    found = {
+        name: sealed or stored_values.get(name.lower(), "") for name, sealed in headers.items()
+    }
+    missing = [name for name, sealed in found.items() if not sealed]
+    if missing:
+        what = "has no stored value to keep"
+        raise invalid([FieldError(f"headers.{name}", "required", what) for name in missing])
     return found
 
 

@@ -1,10 +1,11 @@
 """The headers of a webhook: of a real attempt, of a test, and of a delivery that somebody sends by hand."""
 
+import json
 from collections.abc import Callable, Sequence
 
 from daemon.core.errors import Unavailable
 from daemon.core.limits import SECOND_US
-from daemon.core.webhooks.endpoint import Endpoint
+from daemon.core.webhooks.endpoint import HEADER_PURPOSE, KEPT, Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata, headers
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
@@ -32,9 +33,10 @@ def head(
     Raises:
         SecretsLocked: A sealed text cannot be opened.
     """
-    del endpoint
+    of_endpoint = json.loads(endpoint.headers)
+    own = {name: unsealed(value, HEADER_PURPOSE) for name, value in of_endpoint.items()}
     signing = [unsealed(each, secrets.PURPOSE) for each in sealed]
-    return headers(signing, sent, timestamp=at_us // SECOND_US, body=body)
+    return own | headers(signing, sent, timestamp=at_us // SECOND_US, body=body)
 
 
 def head_now(
@@ -54,12 +56,13 @@ def head_now(
 def head_to_show(
     env: Env, endpoint: Endpoint, sealed: Sequence[str], sent: AttemptMetadata, body: bytes
 ) -> dict[str, str]:
-    """Return the headers of a webhook for a person who sends it with another program.
+    """Return the headers of a webhook for a person who sends it with another program; the endpoint's own have no values.
 
     Raises:
         Unavailable: A sealed text cannot be opened.
     """
-    return head_now(env, endpoint, sealed, sent, body)
+    shown = head_now(env, endpoint, sealed, sent, body)
+    return shown | dict.fromkeys(json.loads(endpoint.headers), KEPT)
 
 
 def unsealing(env: Env, opened: dict[tuple[str, str], str]) -> Callable[[str, str], str]:

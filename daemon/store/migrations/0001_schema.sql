@@ -748,7 +748,8 @@ CREATE TABLE endpoints (
     consecutive_failures INTEGER NOT NULL DEFAULT 0 CHECK (consecutive_failures >= 0),
     link_failures        INTEGER NOT NULL DEFAULT 0,  -- caused by our own link, since the last 2xx
     deleted_at           INTEGER,
-    backlog_seq          INTEGER NOT NULL DEFAULT 0   -- deliveries up to this one waited for the end of an outage or a pause
+    backlog_seq          INTEGER NOT NULL DEFAULT 0,  -- deliveries up to this one waited for the end of an outage or a pause
+    headers              TEXT NOT NULL DEFAULT '{}'   -- JSON: name to sealed value
 ) STRICT;
 CREATE UNIQUE INDEX endpoints_one_implicit ON endpoints (mode, url_normalised) WHERE kind = 'implicit';
 CREATE INDEX endpoints_in_use ON endpoints (mode, seq) WHERE kind = 'endpoint' AND deleted_at IS NULL;

@@ -3,7 +3,7 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -11,6 +11,7 @@ from daemon.wire import EventKind, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, exit_code_of, row_for, usage
 from momo_cli.frame.command import command
+from momo_cli.inputs.files import read_text
 from momo_cli.inputs.files import secret_file as keep_in
 from momo_cli.inputs.ids import endpoint_id, endpoint_name, endpoint_word
 from momo_cli.inputs.parameters import Label, PasswordFile, SecretFile, argument, option
@@ -64,6 +65,14 @@ _Account = Annotated[
 _CatchAll = Annotated[bool | None, option("Take every payment that no rule matches.")]
 _IncludeRaw = Annotated[bool | None, option("Send the text of the SMS too.")]
 _EVENT: Final = f"A kind of event to send, instead of {EventKind.FORWARDED} alone; repeat for each."
+_Headers = Annotated[
+    list[str] | None,
+    option(
+        "--send-header",
+        "HEADER",
+        "A header to send too: 'NAME: VALUE' or 'NAME: @FILE'; repeat for each.",
+    ),
+]
 _Events = Annotated[list[str] | None, option("--event", "KIND", _EVENT)]
 
 
@@ -94,6 +103,7 @@ def add(
     catch_all: _CatchAll = None,
     event: _Events = None,
     include_raw: _IncludeRaw = None,
+    header: _Headers = None,
     secret_file: SecretFile = None,
 ) -> Answer:
     """Add an endpoint.
@@ -112,12 +122,13 @@ def add(
         momo endpoints add https://test.shop.example/hook --sandbox --json
         momo endpoints add https://rents.example/hook --rule 'telco.reference_text startswith RENT' --no-catch-all
         momo endpoints add https://shop.example/hook --event transaction.forwarded --event transaction.reversed
+        momo endpoints add https://shop.example/hook --send-header 'Authorization: Bearer 7f3a'
         momo endpoints add exec:/usr/local/bin/book-payment
         momo endpoints add spool:/var/spool/payments
     """
-    given = {
+    given: dict[str, Any] = {
         "url": url, "description": description, "is_sandbox": sandbox or None, "catch_all": catch_all,
-        "events": event or None, "include_raw": include_raw,
+        "events": event or None, "include_raw": include_raw, "headers": _headers(terminal, header, {}),
     }  # fmt: skip
     filters = [read_expression(text, "--rule") for text in rule or ()]
     for filter_ in filters:
@@ -282,24 +293,29 @@ def update(
     catch_all: _CatchAll = None,
     include_raw: _IncludeRaw = None,
     event: _Events = None,
+    header: _Headers = None,
 ) -> Answer:
     """Change an endpoint.
 
-    After a change of the address, waiting deliveries go to the new one.
+    After a change of the address, waiting deliveries go to the new one. --send-header adds a header or changes its value;
+    without a value, as in 'X-Shop:', it removes the header. The others stay.
 
     Examples:
         momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --url https://shop.example/new
         momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --no-catch-all
         momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --event transaction.forwarded
     """
-    given = {
+    given: dict[str, Any] = {
         "url": url, "description": description, "catch_all": catch_all, "include_raw": include_raw,
         "events": event or None,
     }  # fmt: skip
+    path = _path(client, endpoint)
+    if header:
+        before = client.get(path).data.get("headers") or {}
+        given["headers"] = _headers(terminal, header, before)
     body = only_given(given)
     if not body:
         raise usage("name a change, such as --url or --description")
-    path = _path(client, endpoint)
     with _refusal_explained(terminal, url):
         reply = client.call("PUT", path, body=body)
     return _shown(client, reply, terminal)
@@ -504,6 +520,23 @@ def _secret(client: Client, terminal: Terminal, asked: _Asked, said: str, **sent
     )
 
 
+def _headers(
+    terminal: Terminal, given: Sequence[str] | None, before: Mapping[str, str]
+) -> dict[str, str] | None:
+    """Return the headers `before` with those of the command line; None if it names none."""
+    if not given:
+        return None
+    found = dict(before)
+    for text in given:
+        name, colon, value = (part.strip() for part in text.partition(":"))
+        if not colon or not name:
+            raise usage(f"--send-header: {text!r} is not NAME: VALUE")
+        found = {each: kept for each, kept in found.items() if each.lower() != name.lower()}
+        if value:
+            found[name] = read_text(terminal, value[1:]).strip() if value[0] == "@" else value
+    return found
+
+
 def _state(row: Row) -> Cell:
     if row.get("auto_paused_at"):
         return Cell("✗ auto-paused", "red")
@@ -529,6 +562,7 @@ def _shown(
         f"  label    {clean(row.get('description')) or '—'}",
         f"  last ok  {ago(row.get('last_success_at'), terminal) or '—'}",
         f"  fails    {row.get('consecutive_failures') or 0} in a row",
+        *([f"  headers  {clean(', '.join(row['headers']))}"] if row.get("headers") else []),
         *_last_error(reply, terminal),
     ]
     notes = warnings_of(reply.body)

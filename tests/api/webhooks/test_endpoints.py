@@ -54,6 +54,7 @@ async def test_creation_shows_the_endpoint_and_its_secret_once(api: FakeApi) -> 
         "catch_all": True,
         "events": ["transaction.forwarded"],
         "include_raw": False,
+        "headers": {},
     }
     assert body == {"success": True, "data": endpoint, "secret": body["secret"]}
     one = await api.live.get(f"{PATH}/{endpoint['id']}")

@@ -37,6 +37,34 @@ def test_only_what_was_given_is_sent(
     assert sent(api) == [("PUT", body)]
 
 
+def test_headers_are_added_to_those_there_are_and_one_without_a_value_goes(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_text("Bearer 7f3a\n")
+    api.on("POST", wire.Path.ENDPOINTS, Says({"success": True, "data": samples.ENDPOINT}, 201))
+    flags = ("--send-header", f"Authorization: @{tmp_path / 'key'}", "--send-header", "X-Shop: a:b")
+    assert momo("endpoints", "add", "https://shop.example/hook", *flags).code == 0
+    headers = {"Authorization": "Bearer 7f3a", "X-Shop": "a:b"}
+    assert sent(api)[-1] == ("POST", {"url": "https://shop.example/hook", "headers": headers})
+    there = {**samples.ENDPOINT, "headers": {"Authorization": "***", "X-Shop": "***"}}
+    api.on("GET", ONE, ok(there))
+    api.on("PUT", ONE, ok(there))
+    shown = momo(
+        "endpoints",
+        "update",
+        ID,
+        "--send-header",
+        "x-shop:",
+        "--send-header",
+        "X-New: 1",
+        "-o",
+        "table",
+    )
+    assert sent(api)[-1] == ("PUT", {"headers": {"Authorization": "***", "X-New": "1"}})
+    assert "  headers  Authorization, X-Shop\n" in shown.out
+    assert momo("endpoints", "update", ID, "--send-header", "X-Shop").code == 2
+
+
 @pytest.mark.parametrize(
     ("url", "following"),
     [

@@ -3,16 +3,24 @@
 import json
 from typing import Any, Final
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.limits import ENDPOINTS_MAX, TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Delivery, Rule
+from daemon.core.reading import read
 from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.diagnosis import cause_of
-from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges, NewEndpoint
+from daemon.core.webhooks.endpoint import (
+    HEADER_BYTES_MAX,
+    HEADERS_MAX,
+    Endpoint,
+    EndpointAnswer,
+    EndpointChanges,
+    NewEndpoint,
+)
 from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import condition, endpoint_of, name_of, read_text
 from daemon.dash.web.answers import Goto, Outcome, Shown
@@ -120,12 +128,32 @@ class Kinds(Line, frozen=True):
         return ", ".join(visit.words(f"event_{kind.split('.')[1]}") for kind in kinds)
 
 
+class Headers(Line, frozen=True):
+    """The headers of an endpoint, one on each line."""
+
+    shape: str = "lines"
+
+    def value_of(self, endpoint: Endpoint) -> Any:
+        """Return the names, with a mark for each stored value."""
+        return EndpointAnswer.of(endpoint).headers
+
+    def read(self, visit: Visit) -> Any:
+        """Return the names and values."""
+        lines = [line.partition(":") for line in visit.form.get(self.name, "").splitlines() if line]
+        return {name.strip(): value.strip() for name, _, value in lines}
+
+    def fact(self, visit: Visit, endpoint: Endpoint) -> str | None:
+        """Return the names."""
+        return ", ".join(self.value_of(endpoint)) or visit.words("hook_headers_none")
+
+
 INPUTS: Final = (
     Line("url", "hook_url", "https://", URL_CHARACTERS_MAX, required=True),
     Line("description", "hook_name"),
     Kinds("events", "hook_events", [EventKind.FORWARDED]),
     Switch("catch_all", "catch_all", True),
     Switch("include_raw", "include_raw", False),
+    Headers("headers", "hook_headers", {}, most=HEADERS_MAX * (HEADER_BYTES_MAX + 1)),
     Switch("sandbox", "hook_sandbox", False, once=True),
 )
 """The fields of an endpoint in the form, in their order; those with a fact stand on its page too."""
@@ -200,7 +228,7 @@ async def create(visit: Visit) -> Outcome:
             await addresses.check_endpoint(
                 visit.env, visit.caller, values["url"], visit.machine.resolver
             )
-            new = convert({**values, "is_sandbox": values["sandbox"]}, NewEndpoint)
+            new, _ = read(NewEndpoint, {**values, "is_sandbox": values["sandbox"]})
             # The token of the form makes it happen once, so no answer with a secret needs to be kept.
             answer = await flow.create(visit.env, visit.caller, new, claim=None, warnings=[])
         except Refusal as refusal:
@@ -243,7 +271,7 @@ async def edit(visit: Visit) -> Outcome:
                     visit.env, visit.caller, changed["url"], visit.machine.resolver
                 )
             if changed:
-                changes = convert(changed, EndpointChanges)
+                changes, _ = read(EndpointChanges, changed)
                 await flow.update(visit.env, visit.caller, endpoint.id, changes)
         except Refusal as refusal:
             _take(visit, refusal)
@@ -316,6 +344,12 @@ def _read(visit: Visit, endpoint: Endpoint | None) -> dict[str, Any]:
 def _take(visit: Visit, refusal: Refusal) -> None:
     if refusal.code is ErrorCode.URL_NOT_ALLOWED:
         visit.fail(FieldError("url", "invalid", refusal.message))
+    elif refusal.code is ErrorCode.VALIDATION_ERROR:
+        for each in refusal.extras["details"]:
+            name, _, header = each["field"].partition(".")
+            visit.fail(
+                FieldError(name, each["code"], visit.words("hook_headers_wrong", name=header))
+            )
     elif refusal.code in _IN_THE_FORM:
         visit.refuse(refusal)
     else:
