@@ -361,6 +361,8 @@ def _rewrite_all(tx: Tx, found: Found) -> None:
     _rewrite(tx, "reviews", "notes", "id", found.reviews, in_text)
     _rewrite(tx, "reconciliations", "notes", "transaction_id", found.transactions, in_text)
     _rewrite(tx, "cancellations", "reason", "transaction_id", found.transactions, in_text)
+    letters = _where(tx, f"SELECT id FROM deliveries WHERE {_THEIRS}", found.transactions)
+    _rewrite(tx, "dead_letters", "notes", "delivery_id", letters, in_text)
     numbers = _where(
         tx,
         "SELECT seq FROM payments WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
