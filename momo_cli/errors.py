@@ -165,7 +165,7 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
     ),
     _E.SERVICE_NOT_INSTALLED: Row(
         NOT_FOUND,
-        ("momo service install",),
+        ("momo daemon install",),
         "this shop is not installed as a service of this machine",
     ),
     _E.NOT_PERMITTED: Row(AUTH, ("momo doctor",), "this user may not change that"),

@@ -49,7 +49,7 @@ def _opens(system: System, vault: Vault, sealed: str) -> Check:
         )
     except SecretsLocked as error:
         if isinstance(error, SecretsElsewhere) and system.running is None:
-            return Check("keyring.key", Status.SKIP, str(error), "momo service start")
+            return Check("keyring.key", Status.SKIP, str(error), "momo daemon start")
         return Check(
             "keyring.key", Status.FAIL, f"{error}; webhooks wait until the key is available",
             "log in on the desktop, or restore your copy of master.key",

@@ -14,7 +14,7 @@ def service_checks(system: System) -> Iterator[Check]:
     if not found:
         yield Check(
             "service.installed", Status.WARN,
-            "no service is installed: after a power cut you must start momo yourself", "momo service install",
+            "no service is installed: after a power cut you must start momo yourself", "momo daemon install",
         )  # fmt: skip
         return
     names = ", ".join(str(path) for path, _ in found)
@@ -55,7 +55,7 @@ def _awake(system: System) -> Check:
         case AwakeState.IDLE_ONLY:
             return Check(
                 name, Status.WARN, f"the desktop's automatic suspend may still put the machine to sleep ({why})",
-                "switch automatic suspend off in the desktop's settings, or momo service install --system",
+                "switch automatic suspend off in the desktop's settings, or momo daemon install --system",
             )  # fmt: skip
     return Check(
         name, Status.WARN, f"the machine cannot be kept awake ({why})",
@@ -88,5 +88,5 @@ def timer_checks(system: System) -> Iterator[Check]:
     yield Check(
         "timers.installed", Status.SKIP,
         "no timer is installed; a crontab may do the same: momo doctor backup shows whether backups are recent",
-        "momo service install --timers",
+        "momo daemon install --timers",
     )  # fmt: skip

@@ -39,7 +39,7 @@ def _folder(system: System, folder: Path) -> Check:
         Status.FAIL,
         f"[access] socket_users names {', '.join(users)}, who cannot reach the socket: only its owner may enter {closed}",
         "momo daemon restart" if ours else "move the shop to a folder that all users may enter, and set MOMO_HOME "
-        "to it; or: momo service install --system",
+        "to it; or: momo daemon install --system",
     )  # fmt: skip
 
 

@@ -20,6 +20,11 @@ class Info(NamedTuple):
 
 DAY, LINES, HOOKS, CARE = "Every day", "Lines", "Webhooks", "Care"
 PANELS: Final = (DAY, LINES, HOOKS, CARE)
+FIRST: Final = (
+    "setup", "init", "tx", "reconcile", "watch", "today", "review", "lines", "status", "notices", "open", "doctor",
+    "backup", "restore", "help",
+)  # fmt: skip
+"""The words on the first screen; `momo help all` has the others too."""
 
 COMMANDS: Final[dict[str, Info]] = {
     "init": Info("payments.init", "Create a transaction for a customer to pay", DAY),
@@ -33,6 +38,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
     "tx replace": Info("payments.counter", "Replace an unpaid transaction by a new one", DAY),
     "tx send-code": Info("payments.counter", "Send the customer the SMS with the code again", DAY),
+    "tx routes": Info("webhooks.rules", "Show which endpoints got a payment, and why", HOOKS),
     "open": Info("access.open", "Open the dashboard, or the checkout page of a transaction", DAY),
     "review list": Info("payments.review", "List the payments held for review", DAY),
     "review show": Info("payments.review", "Show one review with its evidence", DAY),
@@ -48,6 +54,12 @@ COMMANDS: Final[dict[str, Info]] = {
     "messages import": Info("messages.messages", "Import the SMS of an old phone", DAY),
     "messages sample": Info("messages.messages", "Make a sample for the maintainers", DAY),
     "messages parse": Info("messages.parse", "Show the values in a pasted message", DAY),
+    "messages templates list": Info("messages.templates", "List your own wordings", CARE),
+    "messages templates check": Info("messages.templates", "Check a file of wordings", CARE),
+    "messages templates learn": Info("messages.templates", "Propose a wording from messages", CARE),
+    "messages templates confirm": Info(
+        "messages.templates", "Confirm a wording by a genuine message", CARE
+    ),
     "notices list": Info("upkeep.notices", "List the notices", DAY),
     "notices seen": Info("upkeep.notices", "Mark notices as seen", DAY),
     "notices test": Info("upkeep.notices", "Send yourself a test notice", DAY),
@@ -57,35 +69,35 @@ COMMANDS: Final[dict[str, Info]] = {
     "report": Info("books.report", "Show or mail the sheet of any period", DAY),
     "status": Info("upkeep.status", "Show the state of the shop", DAY),
     "lines status": Info("lines.lines", "Show the phones, their SIMs and numbers", LINES),
-    "phones status": Info(
-        "lines.modems", "Show the signal, the storage and the troubles of the modems", LINES
-    ),
-    "phones show": Info("lines.modems", "Show one modem and its troubles", LINES),
-    "phones test": Info("lines.modems", "Check a modem now", LINES),
-    "phones release": Info("lines.modems", "Make ModemManager release a modem", LINES),
-    "phones udev-rule": Info("lines.modems", "Print the udev rule for modems", LINES),
-    "phones name": Info("lines.modems", "Give a modem a name", LINES),
-    "phones password": Info("lines.modems", "Store the password of a HiLink stick's page", LINES),
-    "phones sources": Info("lines.sources", "List the Android phones and HiLink sticks", LINES),
-    "phones add": Info("lines.sources", "Add an Android phone or a HiLink stick", LINES),
-    "phones remove": Info("lines.sources", "Remove a source", LINES),
-    "phones rotate-key": Info("lines.sources", "Make a signing key for an Android phone", LINES),
-    "phones list": Info("lines.sims", "List the phones and their SIMs", LINES),
+    "lines list": Info("lines.methods", "List the registered numbers", LINES),
+    "lines show": Info("lines.methods", "Show one number", LINES),
+    "lines add": Info("lines.methods", "Register a number that receives payments", LINES),
+    "lines update": Info("lines.methods", "Change the SIM or the account name of a number", LINES),
+    "lines remove": Info("lines.methods", "Remove a number", LINES),
     "lines centres": Info("lines.sims", "Show which service centres are home, and why", LINES),
     "lines trust": Info("lines.sims", "Accept a held message, and all that waits for it", LINES),
     "lines test-payment": Info("lines.sims", "Name an odd amount for you to pay to a SIM", LINES),
     "lines pin": Info("lines.sims", "Store the PIN of a SIM, encrypted", LINES),
     "lines acknowledge": Info("lines.sims", "Acknowledge money that no message explains", LINES),
     "lines ignore": Info("lines.sims", "Set aside a SIM that is not for payments", LINES),
-    "lines add": Info("lines.methods", "Register a number that receives payments", LINES),
-    "lines list": Info("lines.methods", "List the registered numbers", LINES),
-    "lines show": Info("lines.methods", "Show one number", LINES),
-    "lines update": Info("lines.methods", "Change the SIM or the account name of a number", LINES),
-    "lines remove": Info("lines.methods", "Remove a number", LINES),
+    "phones status": Info(
+        "lines.modems", "Show the signal, the storage and the troubles of the modems", LINES
+    ),
+    "phones list": Info("lines.sims", "List the phones and their SIMs", LINES),
+    "phones show": Info("lines.modems", "Show one modem and its troubles", LINES),
+    "phones add": Info("lines.sources", "Add an Android phone or a HiLink stick", LINES),
+    "phones remove": Info("lines.sources", "Remove a source", LINES),
+    "phones test": Info("lines.modems", "Check a modem now", LINES),
+    "phones release": Info("lines.modems", "Make ModemManager release a modem", LINES),
+    "phones udev-rule": Info("lines.modems", "Print the udev rule for modems", LINES),
+    "phones name": Info("lines.modems", "Give a modem a name", LINES),
+    "phones password": Info("lines.modems", "Store the password of a HiLink stick's page", LINES),
+    "phones sources": Info("lines.sources", "List the Android phones and HiLink sticks", LINES),
+    "phones rotate-key": Info("lines.sources", "Make a signing key for an Android phone", LINES),
     "claim": Info("lines.methods", "Claim the unplaced payments of a number", LINES),
-    "endpoints add": Info("webhooks.endpoints", "Add an endpoint that payments are sent to", HOOKS),
     "endpoints list": Info("webhooks.endpoints", "List the endpoints", HOOKS),
     "endpoints show": Info("webhooks.endpoints", "Show an endpoint and its state", HOOKS),
+    "endpoints add": Info("webhooks.endpoints", "Add an endpoint that payments are sent to", HOOKS),
     "endpoints update": Info("webhooks.endpoints", "Change an endpoint", HOOKS),
     "endpoints pause": Info("webhooks.endpoints", "Pause an endpoint", HOOKS),
     "endpoints resume": Info(
@@ -102,13 +114,13 @@ COMMANDS: Final[dict[str, Info]] = {
     "endpoints rules test": Info(
         "webhooks.rules", "Show which endpoints would get a payment", HOOKS
     ),
-    "tx routes": Info("webhooks.rules", "Show which endpoints got a payment, and why", HOOKS),
     "deliveries list": Info("webhooks.deliveries", "List the deliveries", HOOKS),
-    "deliveries watch": Info("webhooks.deliveries", "Show deliveries as they end", HOOKS),
     "deliveries show": Info("webhooks.deliveries", "Show one delivery", HOOKS),
+    "deliveries watch": Info("webhooks.deliveries", "Show deliveries as they end", HOOKS),
     "deliveries attempts": Info("webhooks.deliveries", "List the attempts of one delivery", HOOKS),
     "deliveries redeliver": Info("webhooks.deliveries", "Send deliveries again", HOOKS),
     "deliveries curl": Info("webhooks.deliveries", "Print a curl command for one delivery", HOOKS),
+    "deliveries verify": Info("webhooks.verify", "Check whether a webhook is genuine", HOOKS),
     "listen": Info("webhooks.listen", "Send test webhooks to a program on this machine", HOOKS),
     "replay": Info("webhooks.replay", "Send an endpoint the payments of a time window", HOOKS),
     "dead-letters list": Info(
@@ -122,17 +134,33 @@ COMMANDS: Final[dict[str, Info]] = {
     "simulate payment": Info("payments.simulate", "Simulate a payment in the sandbox", CARE),
     "simulate endpoint": Info("payments.simulate", "Simulate an endpoint that fails", CARE),
     "simulate sms": Info("payments.simulate", "Simulate an SMS in the sandbox", CARE),
-    "backup create": Info("upkeep.backup", "Back up the database into one file", CARE),
     "backup list": Info("upkeep.backup", "List the backups", CARE),
+    "backup create": Info("upkeep.backup", "Back up the database into one file", CARE),
     "backup verify": Info("upkeep.backup", "Check a backup", CARE),
     "backup prune": Info("upkeep.backup", "Remove old backups", CARE),
     "restore": Info("upkeep.backup", "Restore a backup", CARE),
-    "keys create": Info("access.keys", "Create an API key", CARE),
     "keys list": Info("access.keys", "List the API keys", CARE),
     "keys show": Info("access.keys", "Show one API key", CARE),
+    "keys create": Info("access.keys", "Create an API key", CARE),
     "keys rotate": Info("access.keys", "Replace an API key by a new one", CARE),
     "keys revoke": Info("access.keys", "End an API key at once", CARE),
+    "users list": Info("access.users", "List the users of the dashboard", CARE),
+    "users add": Info("access.users", "Add a user of the dashboard", CARE),
     "users password": Info("access.password", "Set a new owner's password", CARE),
+    "users role": Info("access.users", "Give a user another role", CARE),
+    "users disable": Info("access.users", "Disable a user, or enable the user again", CARE),
+    "users reset": Info(
+        "access.users", "Set a new password of a user, or switch the second factor off", CARE
+    ),
+    "daemon status": Info("upkeep.daemon", "Show whether the daemon runs", CARE),
+    "daemon run": Info("upkeep.daemon", "Run the daemon in the foreground", CARE),
+    "daemon start": Info("upkeep.daemon", "Start the daemon in the background", CARE),
+    "daemon stop": Info("upkeep.daemon", "Stop the daemon", CARE),
+    "daemon restart": Info("upkeep.daemon", "Stop the daemon and start it again", CARE),
+    "daemon logs": Info("upkeep.daemon", "Show the log of the daemon", CARE),
+    "daemon install": Info("upkeep.service", "Install momo as a service", CARE),
+    "daemon uninstall": Info("upkeep.service", "Remove the service", CARE),
+    "daemon upgrade-check": Info("upkeep.doctor", "Show the effect of starting this version", CARE),
     "daemon certificate create": Info(
         "access.certificate", "Make a certificate for the network", CARE
     ),
@@ -140,20 +168,6 @@ COMMANDS: Final[dict[str, Info]] = {
     "daemon certificate export": Info(
         "access.certificate", "Export the CA for phones to trust", CARE
     ),
-    "users list": Info("access.users", "List the users of the dashboard", CARE),
-    "users add": Info("access.users", "Add a user of the dashboard", CARE),
-    "users role": Info("access.users", "Give a user another role", CARE),
-    "users disable": Info("access.users", "Disable a user, or enable the user again", CARE),
-    "users reset": Info(
-        "access.users", "Set a new password of a user, or switch the second factor off", CARE
-    ),
-    "messages templates list": Info("messages.templates", "List your own wordings", CARE),
-    "messages templates check": Info("messages.templates", "Check a file of wordings", CARE),
-    "messages templates learn": Info("messages.templates", "Propose a wording from messages", CARE),
-    "messages templates confirm": Info(
-        "messages.templates", "Confirm a wording by a genuine message", CARE
-    ),
-    "deliveries verify": Info("webhooks.verify", "Check whether a webhook is genuine", HOOKS),
     "data statement": Info(
         "books.statement", "Compare a network's statement with the messages", CARE
     ),
@@ -164,12 +178,12 @@ COMMANDS: Final[dict[str, Info]] = {
     "data copy": Info("upkeep.db", "Copy the tables into an SQLite file for other programs", CARE),
     "data forget": Info("upkeep.erasure", "Erase the data of a payer", CARE),
     "data prune": Info("upkeep.erasure", "Erase old data", CARE),
-    "hub init": Info("branches.hub", "Make this shop the hub of branches", CARE),
-    "hub end": Info("branches.hub", "Make this hub an ordinary shop again", CARE),
-    "hub invite": Info("branches.hub", "Invite a branch", CARE),
     "hub status": Info(
         "branches.hub", "List the branches, or show how far this branch has sent", CARE
     ),
+    "hub init": Info("branches.hub", "Make this shop the hub of branches", CARE),
+    "hub end": Info("branches.hub", "Make this hub an ordinary shop again", CARE),
+    "hub invite": Info("branches.hub", "Invite a branch", CARE),
     "hub release": Info("branches.hub", "Give a payment back to its branch", CARE),
     "hub send-sms": Info("branches.hub", "Let a branch send an SMS", CARE),
     "hub forget": Info("branches.hub", "Let a branch erase the data of a payer", CARE),
@@ -179,28 +193,12 @@ COMMANDS: Final[dict[str, Info]] = {
     "hub restore": Info("branches.hub", "Take this branch's rows back from the hub", CARE),
     "doctor": Info("upkeep.doctor", "Check this machine and this shop", CARE),
     "setup": Info("upkeep.setup", "Set up this machine", CARE),
-    "daemon run": Info("upkeep.daemon", "Run the daemon in the foreground", CARE),
-    "daemon start": Info("upkeep.daemon", "Start the daemon in the background", CARE),
-    "daemon stop": Info("upkeep.daemon", "Stop the daemon", CARE),
-    "daemon restart": Info("upkeep.daemon", "Stop the daemon and start it again", CARE),
-    "daemon status": Info("upkeep.daemon", "Show whether the daemon runs", CARE),
     "config show": Info("upkeep.config", "Show the settings", CARE),
     "config get": Info("upkeep.config", "Show one setting", CARE),
     "config set": Info("upkeep.config", "Change one setting", CARE),
     "config edit": Info("upkeep.config", "Change the settings in your editor", CARE),
     "config validate": Info("upkeep.config", "Check the settings", CARE),
     "config path": Info("upkeep.config", "Print the path of the settings", CARE),
-    "daemon logs": Info("upkeep.daemon", "Show the log of the daemon", CARE),
-    "daemon upgrade-check": Info("upkeep.doctor", "Show the effect of starting this version", CARE),
-    "service install": Info("upkeep.service", "Install momo as a service", CARE),
-    "service uninstall": Info("upkeep.service", "Remove the service", CARE),
-    "service status": Info("upkeep.service", "Show the state of the service", CARE),
-    "service start": Info("upkeep.service", "Start the service", CARE),
-    "service stop": Info("upkeep.service", "Stop the service", CARE),
-    "service restart": Info("upkeep.service", "Stop the service and start it again", CARE),
-    "service logs": Info(
-        "upkeep.service", "Show the service's lines in the machine's journal", CARE
-    ),
     "demo": Info(
         "payments.simulate", "Show a payment from SMS to webhook, on a simulated phone", CARE
     ),
@@ -211,49 +209,27 @@ COMMANDS: Final[dict[str, Info]] = {
 """All commands; the words before the last one are the group."""
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {
-    "tx": ("Transactions: list, show, watch, wait, cancel, replace, send-code, routes", DAY),
-    "review": ("Payments held for review: list, show, approve, reject, payers", DAY),
-    "review payers": ("Payer names approved for a number: list, revoke", DAY),
-    "messages": ("The received SMS: list, show, parse, reparse, import, sample, templates", DAY),
-    "messages templates": ("Your own wordings: list, check, learn, confirm", CARE),
-    "phones": (
-        "Phones, modems and other sources: list, status, show, add, name, test, release",
-        LINES,
-    ),
-    "lines": (
-        "The state of the numbers; list, show, add, update, remove, ignore, trust, pin",
-        LINES,
-    ),
-    "endpoints": ("Receivers of webhooks: add, list, show, update, pause, resume, test", HOOKS),
-    "endpoints rules": (
-        "The payments that an endpoint gets: list, add, update, remove, test",
-        HOOKS,
-    ),
-    "deliveries": (
-        "Webhooks sent to endpoints: list, watch, show, attempts, redeliver, verify, curl",
-        HOOKS,
-    ),
-    "dead-letters": (
-        "Deliveries that failed for good: list, show, replay, dismiss",
-        HOOKS,
-    ),
-    "simulate": ("The sandbox: payment, sms, endpoint", CARE),
-    "daemon certificate": ("HTTPS on the shop's network: create, show, export", CARE),
-    "backup": ("Backups of the database: create, list, verify, prune", CARE),
-    "data": (
-        "The shop's data: export, tables, schema, query, copy, statement, forget, prune",
-        CARE,
-    ),
-    "keys": ("API keys: create, list, show, rotate, revoke", CARE),
-    "hub": ("A head office and its branches: init, invite, status, join, leave, restore ...", CARE),
-    "users": ("Users of the dashboard: list, add, role, disable, reset, password", CARE),
-    "notices": ("Messages for you: list, seen, test, password", DAY),
-    "config": ("The settings: show, get, set, edit, validate, path", CARE),
-    "service": ("momo as a service: install, uninstall, status, start, stop, restart, logs", CARE),
-    "daemon": (
-        "The daemon: run, start, stop, restart, status, logs, certificate, upgrade-check",
-        CARE,
-    ),
+    "tx": ("Transactions", DAY),
+    "review": ("Payments held for review", DAY),
+    "review payers": ("Payer names approved for a number", DAY),
+    "messages": ("The received SMS", DAY),
+    "messages templates": ("Your own wordings", DAY),
+    "notices": ("Messages for you", DAY),
+    "lines": ("The numbers that receive payments, and their SIMs", LINES),
+    "phones": ("Phones: modems, and other sources of messages", LINES),
+    "endpoints": ("Receivers of webhooks", HOOKS),
+    "endpoints rules": ("The payments that an endpoint gets", HOOKS),
+    "deliveries": ("Webhooks sent to endpoints", HOOKS),
+    "dead-letters": ("Deliveries that failed for good", HOOKS),
+    "simulate": ("The sandbox", CARE),
+    "backup": ("Backups of the database", CARE),
+    "data": ("The shop's data: exports, SQL, statements, erasure", CARE),
+    "keys": ("API keys", CARE),
+    "users": ("Users of the dashboard", CARE),
+    "config": ("The settings", CARE),
+    "daemon": ("The daemon, and its service", CARE),
+    "daemon certificate": ("HTTPS on the shop's network", CARE),
+    "hub": ("A head office and its branches", CARE),
 }
 """The words before the last one of a command: summary and panel."""
 

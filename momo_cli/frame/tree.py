@@ -9,11 +9,11 @@ from typing import Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from momo_cli.frame.command_table import COMMANDS, GROUPS, PANELS, meanings, verb_alone, words_after
+from momo_cli.frame.command_table import COMMANDS, FIRST, GROUPS, meanings, verb_alone, words_after
 from momo_cli.frame.usage_errors import check_words, no_such_command
 
 _SETTINGS: Final[Mapping[str, Any]] = {"help_option_names": ["-h", "--help"]}
-_WORD_MAX, _FLAG_MAX = 22, 28
+_WORD_MAX: Final = 22
 _METAVARS: Final = {"str": "TEXT", "int": "N", "int range": "N", "float": "N"}
 """The metavar of a flag without one of its own, by Click's name of its type."""
 _VALUES: Final = {
@@ -29,12 +29,6 @@ _CLICK_MIN: Final = 52
 """Click writes its help for at least this width."""
 _NARROW: Final = 8
 _ABOUT: Final = "momo: collect mobile-money payments with your own phone or modem."
-_GLOBAL: Final = (
-    ("--json, --plain, -o FORM", "table, plain, json, ndjson, csv or id"),
-    ("--fields A,B / --get PATH", "choose columns, or print one value"),
-    ("-q, -y, --no-input", "say less, answer yes, never ask"),
-    ("-h, -V", "help, version"),
-)
 
 
 class HelpWanted(Exception):  # not an error: only a group was named
@@ -115,28 +109,31 @@ class LazyGroup(TyperGroup):
         """Return the command that a word or its alias names; empty if there is none."""
         return next((each for each in meanings(word) if each in self.commands), "")
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # as above
+        """Write the flags and the commands; at the root the commands alone, so that they fit on a screen."""
+        if self._prefix:
+            super().format_options(ctx, formatter)
+        else:
+            self.format_commands(ctx, formatter)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  # as above
-        """Write the commands by panel, from the table."""
-        rows: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
-        for word, (summary, panel) in words_after(self._prefix).items():
-            rows[panel].append((word, summary))
-        for panel, found in rows.items():
-            if found:
-                with formatter.section(panel if not self._prefix else "Commands"):
-                    _write_rows(formatter, found, _WORD_MAX)
-        if not self._prefix:
-            with formatter.section("Flags that go anywhere"):
-                _write_rows(formatter, _GLOBAL, _FLAG_MAX)
-            formatter.write("\nFirst steps:  momo demo,  momo setup,  momo daemon start\n")
-            formatter.write(
-                "Topics:       momo help exit-codes|errors|environment|formatting|files|cron\n"
-            )
+        """Write the commands from the table: at the root those of the first screen, and where the others are."""
+        found = words_after(self._prefix)
+        if self._prefix:
+            with formatter.section("Commands"):
+                _write_rows(formatter, [(word, about) for word, (about, _) in found.items()])
+            return
+        with formatter.section("Commands"):
+            _write_rows(formatter, [(word, found[word][0]) for word in FIRST])
+        more = len(found.keys() - {*FIRST})
+        formatter.write(f"\n{more} more commands: momo help all\n")
+        formatter.write("Flags and forms: momo help formatting\n")
 
 
-def _write_rows(formatter: Any, rows: Sequence[tuple[str, str]], widest: int) -> None:
+def _write_rows(formatter: Any, rows: Sequence[tuple[str, str]]) -> None:
     """Write two columns, faster than Click's own writer, which takes a tenth of the time of the help."""
     indent = " " * formatter.current_indent
-    room = min(widest, max(len(name) for name, _ in rows)) + 2
+    room = min(_WORD_MAX, max(len(name) for name, _ in rows)) + 2
     for name, summary in rows:
         line, left = f"{indent}{name:<{room}}", formatter.width - len(indent) - room
         for word in summary.split():

@@ -20,6 +20,7 @@ from momo_cli.service.unit_files import Shop, UnitFile
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.socket.connect import SYSTEM_ENVIRONMENT, SYSTEM_HOME
+from momo_cli.text import clean
 
 _LABEL: Final = "gh.momo.daemon"
 _CONTROL_S: Final = 120.0
@@ -27,6 +28,7 @@ _SYSTEM_UNITS: Final = "/etc/systemd/system"
 _PACKAGE_UNITS: Final = "/usr/lib/systemd/system"
 _BOOTED: Final = "/run/systemd/system"
 """It exists if systemd runs this machine (sd_booted(3))."""
+_PROPERTIES: Final = "ActiveState,SubState,MainPID,UnitFileState,StatusText,NRestarts"
 _PASSED_ON: Final = ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "MOMO_PROFILE")
 _PRIVATE: Final = ("/home/", "/root/")
 """Folders that ProtectHome= hides from a system service."""
@@ -142,6 +144,12 @@ def installed_service(terminal: Terminal) -> Service | None:
     return None
 
 
+def supervising_service(terminal: Terminal) -> Service | None:
+    """Return the installed service of this shop; None for that of a package on a machine that systemd does not run."""
+    service = installed_service(terminal)
+    return None if service is not None and service.packaged and not runs_systemd() else service
+
+
 def check_program(service: Service) -> None:
     """Reject a system service with its program in a home folder, which ProtectHome= hides from it."""
     if service.kind is not Kind.SYSTEM:
@@ -151,7 +159,7 @@ def check_program(service: Service) -> None:
             raise usage(
                 f"a system service cannot read {path}: install momo for all users, "
                 "for example with the .deb, and run the command there",
-                "momo service install",
+                "momo daemon install",
             )
 
 
@@ -229,7 +237,7 @@ def remove_unit(path: str) -> bool:
 def _denied(path: str, problem: OSError) -> Failure:
     if isinstance(problem, PermissionError):
         why = f"{path} may only be written by root: run the same command with sudo"
-        return Failure(ErrorCode.NOT_PERMITTED, why, next=("momo service install --print",))
+        return Failure(ErrorCode.NOT_PERMITTED, why, next=("momo daemon install --print",))
     return Failure(ErrorCode.INTERNAL_ERROR, f"{path}: {problem.strerror}", next=("momo doctor",))
 
 
@@ -257,7 +265,7 @@ def confirm_files(terminal: Terminal, files: list[UnitFile]) -> bool:
         return True
     if not terminal.can_ask():
         why = "--yes is missing, and there is no terminal to ask on"
-        raise usage(why, "momo service install --print")
+        raise usage(why, "momo daemon install --print")
     for line in _summary(files):
         terminal.complain(line)
     return terminal.confirm("  Write these files and start the service?")
@@ -272,7 +280,7 @@ def _summary(files: Sequence[UnitFile]) -> list[str]:
     timers = [file.path for file in jobs if file.path.endswith(".timer")]
     stem = name.removesuffix(".service")
     names = [path.rpartition("/")[2].removeprefix(f"{stem}-")[:-6].rstrip("@") for path in timers]
-    show = "momo service install --print" + (" --timers" if jobs else "")
+    show = "momo daemon install --print" + (" --timers" if jobs else "")
     return [
         f"  {name} starts momo with this machine{more}",
         f"  {len(names)} timers: {', '.join(names)}" if names else "  no timers",
@@ -307,3 +315,24 @@ def enable_service(
         except Failure as failure:
             problems.append(failure.message)
     return problems
+
+
+def service_lines(terminal: Terminal, service: Service) -> list[str]:
+    """Return the state of a service as its manager knows it, for people; fail if the manager does not answer."""
+    if service.kind is Kind.LAUNCHD:
+        text = run_control(terminal, service.control("show"))
+        facts = {"ActiveState": "active" if "state = running" in text else "inactive"}
+    else:
+        words = service.control("show", f"--property={_PROPERTIES}", service.unit)
+        shown = run_control(terminal, words).splitlines()
+        facts = dict(line.split("=", 1) for line in shown if "=" in line)
+    state, sub = facts.get("ActiveState", "unknown"), facts.get("SubState", "")
+    mark = terminal.tick if state == "active" else terminal.style("✗", "red")
+    pid = facts.get("MainPID") or "0"
+    return [
+        f"{mark} {service.unit}: {clean(f'{state} ({sub})' if sub else state)}{'' if pid == '0' else f', pid {clean(pid)}'}",
+        f"  says      {clean(facts.get('StatusText')) or '—'}",
+        f"  at start  {clean(facts.get('UnitFileState')) or '—'}",
+        f"  restarts  {clean(facts.get('NRestarts')) or '0'}",
+        f"  unit      {service.path}",
+    ]

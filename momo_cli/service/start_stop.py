@@ -11,7 +11,7 @@ from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure
 from momo_cli.service.daemon_program import spawn_daemon
-from momo_cli.service.manager import installed_service, run_control, runs_systemd
+from momo_cli.service.manager import run_control, supervising_service
 from momo_cli.show.answer import Answer, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
@@ -83,9 +83,7 @@ def _launch(
 ) -> tuple[str, subprocess.Popen[bytes] | None]:
     """Start the daemon; return the service that keeps it running, or `none` and its process."""
     _check_set_up(terminal)
-    service = installed_service(terminal) if by_service and not flags else None
-    if service is not None and service.packaged and not runs_systemd():
-        service = None
+    service = supervising_service(terminal) if by_service and not flags else None
     if service is not None:
         try:
             run_control(terminal, service.control("start"))
@@ -139,10 +137,16 @@ def start_answer(started: Started, terminal: Terminal, *, again: bool = False) -
 def stop_daemon(client: Client, terminal: Terminal, wait_s: float) -> str:
     """Ask the daemon to stop and wait until it has closed the database; return `stopped`, `already_stopped` or `stopping`.
 
-    A service then ends with success, so its supervisor does not restart it. Fails if there is no shop (NOT_SET_UP).
+    A service then ends with success, so its supervisor does not restart it. If the daemon does not answer, the supervisor
+    is told to stop it, so that it is not started again and again. Fails if there is no shop (NOT_SET_UP).
     """
     if not client.alive():
         _check_set_up(terminal)
+        if (service := supervising_service(terminal)) is not None:
+            try:
+                run_control(terminal, service.control("stop"))
+            except Failure as failure:
+                terminal.note(f"! {failure.message}")
         return "already_stopped"
     client.call("POST", Path.LOCAL_SHUTDOWN)
     started = system.monotonic()

@@ -92,7 +92,7 @@ def service(setup: Setup) -> Row:
     wanted = setup.answers.service
     found = manager.service_for(setup.terminal, system=wanted == "system")
     system = found.kind is manager.Kind.SYSTEM
-    fix = f"momo service install --timers {'--system' if system else '--linger'}"
+    fix = f"momo daemon install --timers {'--system' if system else '--linger'}"
     if found.packaged and not manager.runs_systemd():
         return outcome("skipped", "momo does not start with this machine: it runs no systemd")
     if found.installed and not (found.packaged and not manager.is_enabled(setup.terminal, found)):
@@ -161,7 +161,7 @@ def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
     files = found.files(with_timers=True)
     asked = setup.answers.service is not None or found.packaged
     if not asked and not manager.confirm_files(setup.terminal, files):
-        return outcome("skipped", "No file was written", "momo service install --timers")
+        return outcome("skipped", "No file was written", "momo daemon install --timers")
     for file in files:
         if manager.read_unit(file.path) != file.text:
             manager.write_unit(file)
@@ -171,7 +171,7 @@ def _install(setup: Setup, found: manager.Service, wanted: str | None) -> Row:
     if problems:
         setup.service_failed = True
         detail = f"Written, but not enabled: {problems[0]}"
-        return outcome("needs_action", detail, "momo service status")
+        return outcome("needs_action", detail, "momo daemon status")
     return outcome("done", f"momo starts with this machine: {found.path}")
 
 
@@ -188,7 +188,7 @@ def daemon(setup: Setup) -> Row:
     except Failure as failure:
         if manager.service_for(setup.terminal, system=False).installed is False:
             raise
-        return outcome("needs_action", failure.message, "momo service status")
+        return outcome("needs_action", failure.message, "momo daemon status")
     if started.status == "starting":
         return outcome("failed", f"It is not ready yet: {started.log}", "momo daemon logs")
     if not fault and setup.restart and started.status == "already_running":

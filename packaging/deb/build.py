@@ -64,7 +64,7 @@ UNITS: Final = {
     "/etc/udev/rules.d/": "usr/lib/udev/rules.d/",
     "/etc/polkit-1/rules.d/": "usr/share/polkit-1/rules.d/",
 }
-"""Where `momo service install --system` writes, and where a package has these files."""
+"""Where `momo daemon install --system` writes, and where a package has these files."""
 COMMAND: Final = """\
 #!/usr/lib/momo/bin/python3 -I
 import sys
@@ -254,7 +254,7 @@ def _unit_files(target: Target) -> Iterator[tuple[str, str]]:
         f"sys.path.insert(0, {str(target.code)!r}); "
         "sys.argv[0] = 'momo'; runpy.run_module('momo_cli', run_name='__main__', alter_sys=True)"
     )
-    words = ["service", "install", "--system", "--timers", "--print", "--json"]
+    words = ["daemon", "install", "--system", "--timers", "--print", "--json"]
     environ = {"PATH": os.defpath, "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-c", run, *words], check=True, capture_output=True, text=True, env=environ

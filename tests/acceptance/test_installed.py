@@ -86,7 +86,7 @@ def test_from_setup_to_a_paid_transaction_and_to_the_end(customer: Customer) -> 
             assert text in answer.read().decode()
 
     # The unit and the timers start the same momo, without this environment and in another folder.
-    units = customer.types("service install --timers --print --output plain")
+    units = customer.types("daemon install --timers --print --output plain")
     commands = [
         shlex.split(line.removeprefix("ExecStart=").replace("$$", "$").replace("%%", "%"))
         for line in units.splitlines()

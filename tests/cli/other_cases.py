@@ -181,7 +181,7 @@ TEXT = "it prints a text that is always there"
 WHOLE_SHOP = "it is about the whole shop: without one it is NOT_SET_UP"
 OWN_FILE = "it is about the shop's own settings, which are the defaults where there is no file"
 FILTER = "a filter that fits nothing shows nothing"
-_KEEPER = "test_what_the_keeper_of_the_service_refuses_is_told"
+_KEEPER = "test_a_service_that_systemd_does_not_remove_is_told"
 NOBODY = "it asks nobody who could refuse"
 
 
@@ -234,19 +234,6 @@ def _setting(verb: str, *argv: str, missing: Tried = OWN_FILE) -> Other:
         _says_no(E.CONFIG_INVALID, 78, f"config {asked}"),
         program={f"config {asked}": says(data), "config unset": says(SETTING)},
         down=0,
-    )
-
-
-def _service(verb: str, test: str, refused: str = _KEEPER) -> Other:
-    """Make the row of a command about the service; on this machine the shop is not a service."""
-    return Other(
-        ("service", verb),
-        Elsewhere(f"cli/service/test_service.py::{test}"),
-        DOES,
-        Cell(3, E.SERVICE_NOT_INSTALLED),
-        Elsewhere(f"cli/service/test_service.py::{refused}"),
-        down=3,
-        unset=3,
     )
 
 
@@ -554,8 +541,8 @@ OTHERS = {
     "config edit": _setting("edit"),
     "config validate": _setting("validate"),
     "config path": _alone("config", "path", empty=TEXT, missing=OWN_FILE, refused=NOBODY),
-    "service install": Other(
-        ("service", "install", "--print"),
+    "daemon install": Other(
+        ("daemon", "install", "--print"),
         0,
         DOES,
         "it makes what is not there",
@@ -565,23 +552,14 @@ OTHERS = {
         down=0,
         unset=0,
     ),
-    "service uninstall": Other(
-        ("service", "uninstall"),
+    "daemon uninstall": Other(
+        ("daemon", "uninstall"),
         0,
         DOES,
         "none to remove is what was wanted: that is the row",
         Elsewhere(f"cli/service/test_service.py::{_KEEPER}"),
         down=0,
         unset=0,
-    ),
-    "service status": _service("status", "test_status_says_what_systemd_knows"),
-    "service start": _service("start", "test_verbs_are_said_to_systemd"),
-    "service stop": _service("stop", "test_verbs_are_said_to_systemd"),
-    "service restart": _service("restart", "test_verbs_are_said_to_systemd"),
-    "service logs": _service(
-        "logs",
-        "test_logs_become_the_journal_s_program",
-        "test_a_machine_without_a_journal_says_where_the_same_lines_are",
     ),
     "daemon logs": Other(
         ("daemon", "logs"),

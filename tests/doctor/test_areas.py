@@ -433,7 +433,7 @@ def test_units_and_timers_are_found_where_they_are(
         (
             AwakeStatus(AwakeState.IDLE_ONLY, "Access denied"),
             "warn",
-            "or momo service install --system",
+            "or momo daemon install --system",
         ),
         (AwakeStatus(AwakeState.REFUSED, "no logind"), "warn", "switch automatic suspend off"),
     ],

@@ -1,6 +1,7 @@
 """The program accepts every call of `momo` in the documents: its command and its flags."""
 
 import re
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
@@ -20,7 +21,7 @@ from momo_cli.frame.command_table import (
 from momo_cli.frame.reference import page
 from momo_cli.frame.topics import TOPICS
 from tests.fakes.each import each
-from tests.house.markdown import DOCUMENTS, blocks
+from tests.house.markdown import DOCUMENTS, ROOT, blocks
 
 CALL = re.compile(r"(?<![\w/.`-])momo ([a-z](?:[^\n`;&()<>#\\]|\\\n)*)")
 CODE = re.compile(r"`(momo [^`\n]+)`")
@@ -89,3 +90,55 @@ def test_calls_that_the_program_would_not_take_are_found() -> None:
         "flies",
         "endpoints mend",
     ]
+
+
+NAMED = re.compile(
+    r"""(?:[`"'({>$;|]|&&|: |sudo |\b(?:or|and|type|then) |^) ?momo """
+    r"([a-z][a-z-]*)((?:(?: +|\n +)[a-z][a-z-]*){0,2})",
+    re.MULTILINE,
+)
+"""The program's name and a word in a place where a command may stand."""
+PROSE = {
+    "adds", "and", "as", "asks", "believes", "can", "cannot", "collects", "compares", "continues", "converts", "demo-hub",
+    "does", "encoded", "finds", "goes", "has", "is", "itself", "keeps", "knows", "learns", "lui-m", "made", "makes", "marks",
+    "may", "message", "must", "n", "names", "ne", "needs", "never", "on", "opens", "paused", "payments", "puts", "reads",
+    "recognises", "refuses", "reports", "runs", "says", "sends", "serves", "sets", "shows", "signs", "speaks", "starts",
+    "stays", "takes", "tells", "tries", "uses", "waits", "was", "will", "writes",
+}  # fmt: skip
+"""Words that follow the name of the program in a sentence. No command may have such a name."""
+
+
+def unknown(text: str) -> Iterator[str]:
+    """Yield what a text calls a command, in prose, code or a unit file, and what is none."""
+    for found in NAMED.finditer(text):
+        words = [found[1], *found[2].split()]
+        name = find_name(words)
+        verb = (*words, "")[len(name.split())]
+        if not name and words[0] not in PROSE:
+            yield words[0]
+        elif name in GROUPS and verb and not {*meanings(verb)} & {*words_after(name)}:
+            yield f"{name} {verb}"
+
+
+def test_every_command_that_any_text_names_exists() -> None:
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    wrong = {}
+    for name in names:
+        path = ROOT / name
+        if not name or name.startswith("tests/") or not path.is_file():
+            continue  # tests name commands that are none on purpose; what they run is run
+        try:
+            found = [*unknown(path.read_text())]
+        except UnicodeDecodeError:
+            continue
+        if found:
+            wrong[name] = found
+    assert wrong == {}
+    assert not PROSE & {name.split()[0] for name in COMMANDS}
+
+
+def test_a_command_that_is_none_is_found_in_any_text() -> None:
+    text = "next: momo modems list\nmomo tx mend; `momo lines frob X` and sudo momo fly\nmomo reads, momo tx list"
+    assert [*unknown(text)] == ["modems", "tx mend", "lines frob", "fly"]

@@ -257,7 +257,7 @@ def udev_rule() -> Answer:
     """Print the udev rule for modems.
 
     With this file ModemManager ignores the modems for ever, their ports belong to group dialout, and they are not put to
-    sleep. It covers every modem of the makers that it names. The .deb and momo service install --system install it. After
+    sleep. It covers every modem of the makers that it names. The .deb and momo daemon install --system install it. After
     writing it, restart the computer, or type: sudo udevadm control --reload && sudo udevadm trigger.
 
     Examples:

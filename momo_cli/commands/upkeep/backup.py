@@ -86,7 +86,7 @@ def verify(
 
     The whole backup is read: the newest, or the named one. Exit 6: it is not sound. --drill also restores it into a
     temporary folder, opens it there as the daemon would, and removes the folder again: the shop is not touched. momo
-    service install --timers does so every week.
+    daemon install --timers does so every week.
 
     Examples:
         momo backup verify

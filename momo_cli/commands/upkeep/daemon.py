@@ -1,7 +1,8 @@
 """The commands about the daemon's process, and its log."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
@@ -11,6 +12,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import Follow, HttpAddress, option
 from momo_cli.inputs.typed_values import check_choice, http_address, only_given, time_of
 from momo_cli.service.daemon_program import exec_daemon, run_verb
+from momo_cli.service.manager import Kind, installed_service, service_lines, supervising_service
 from momo_cli.service.start_stop import DAEMON_VIEW, start_answer, start_daemon, stop_daemon
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal
@@ -109,7 +111,7 @@ def start(
     """Start the daemon in the background.
 
     The command waits until the daemon has opened the database, or knows why it cannot (momo status). Exit 0: started, or
-    already running. 8: not ready in time. A shop installed as a service is started by the service (momo service install).
+    already running. 8: not ready in time. A shop installed as a service is started by the service (momo daemon install).
     See its work with momo daemon logs.
 
     Examples:
@@ -181,17 +183,39 @@ def restart(
 def status(client: Client, terminal: Terminal) -> Answer:
     """Show whether the daemon runs.
 
-    Exit 0 when it runs, 7 when it does not.
+    People also see the state of its service, if it is installed as one. Exit 0 when it runs, 7 when it does not.
 
     Examples:
         momo daemon status
         momo daemon status --get data.pid
     """
-    reply = client.get(Path.LOCAL_STATUS)
+    lines, notes = _service(terminal) if terminal.human else ([], [])
+    try:
+        reply = client.get(Path.LOCAL_STATUS)
+    except Failure as failure:
+        failure.shown = "\n".join(lines)
+        raise
     pid, up_s = clean(at(reply.data, "pid")), at(reply.data, "uptime_s")
     up = "" if up_s is None else f", up {uptime(up_s)}"
     line = f"{terminal.tick} The daemon runs (pid {pid}{up})."
-    return Answer(*reply.parts, lines=[line], next=["momo status"])
+    return Answer(*reply.parts, lines=[line, *lines], notes=notes, next=["momo status"])
+
+
+def _service(terminal: Terminal) -> tuple[list[str], list[str]]:
+    """Return the state of the service of this shop, and what is wrong with it; nothing without a service."""
+    service = supervising_service(terminal)
+    if service is None:
+        return [], []
+    notes = []
+    system = service.kind is Kind.SYSTEM
+    if service.text != service.files(with_timers=False)[0].text:
+        notes.append(
+            f"! The unit differs from the unit of this momo version: momo daemon install{' --system' if system else ''}"
+        )
+    try:
+        return service_lines(terminal, service), notes
+    except Failure as failure:
+        return [], [f"! {failure.message}", *notes]
 
 
 @command("daemon logs", view=_LOG_VIEW)
@@ -203,18 +227,25 @@ def logs(
     level: Annotated[str, option("info|warning|error", "This level and worse.")] = "info",
     component: Annotated[str | None, option("NAME", "modem, deliver, ingest, daemon ...")] = None,
     lines: Annotated[int, option("The last N lines.", min=1, max=10_000)] = 200,
+    journal: Annotated[
+        bool, option("--journal", "The service's lines in the machine's journal instead.")
+    ] = False,
 ) -> Answer:
     """Show the log of the daemon.
 
     The daemon need not run. No message, name, number or secret is ever in it. -f continues with new lines, also after a
     restart of the daemon. With --json each line is one JSON document. The log is momo.log in the shop's log folder: at
-    most five files of 5 MB.
+    most five files of 5 MB. --journal shows the same lines as the machine keeps them, and what came before the daemon's first
+    line; only -f and --lines go with it. Exit 3 when this shop has no service.
 
     Examples:
         momo daemon logs
         momo daemon logs --since 1h --level warning
         momo daemon logs --component modem --lines 50 --json
+        momo daemon logs --journal -f
     """
+    if journal:
+        _show_journal(terminal, lines, follow=follow)
     check_choice(level, "--level", _LEVELS)
     name, since = component and component.strip().lower(), time_of(since, "--since", terminal)
     query = only_given({"level": level, "lines": str(lines), "component": name, "since": since})
@@ -224,6 +255,23 @@ def logs(
         return Answer(rows=_shown(terminal, more), stream=True)
     found = list(_shown(terminal, rows))
     return Answer(rows=found, empty="The log has no such lines.", stream=True)
+
+
+def _show_journal(terminal: Terminal, lines: int, *, follow: bool) -> NoReturn:
+    """Become the program that shows the lines of this shop's service in the machine's journal."""
+    service = installed_service(terminal)
+    if service is None:
+        following = ("momo daemon install", "momo daemon logs")
+        raise Failure(ErrorCode.SERVICE_NOT_INSTALLED, next=following)
+    flags = [f"-n{lines}" if service.kind is not Kind.LAUNCHD else f"-{lines}"]
+    words = service.journal(*flags, *(["-f"] if follow else []))
+    terminal.stdout.flush()
+    terminal.stderr.flush()
+    try:
+        os.execvpe(words[0], words, terminal.located.environ)  # noqa: S606  # the machine's own program
+    except OSError as problem:
+        why = f"{words[0]}: {problem.strerror}"
+        raise Failure(ErrorCode.INTERNAL_ERROR, why, next=("momo daemon logs",)) from None
 
 
 def _when(ts: object, terminal: Terminal) -> str:

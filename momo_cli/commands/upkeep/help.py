@@ -1,6 +1,7 @@
 """The commands completion and help; help also shows the versions."""
 
 import os
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -8,6 +9,7 @@ from daemon.wire import PROTOCOL, VERSION, Path
 from momo_cli.errors import usage
 from momo_cli.frame import topics
 from momo_cli.frame.command import command
+from momo_cli.frame.command_table import GROUPS, PANELS, words_after
 from momo_cli.frame.completion import SCRIPT_PATHS, SCRIPTS
 from momo_cli.inputs.files import file_errors
 from momo_cli.inputs.parameters import argument, option
@@ -88,18 +90,19 @@ def help_(
         str | None, option("--man", "FOLDER", "Write man pages into this folder.")
     ] = None,
     markdown: Annotated[
-        bool, option("--markdown", "With `all`: Markdown, which is the default.")
+        bool, option("--markdown", "With `all`: the reference of all commands, in Markdown.")
     ] = False,
 ) -> Answer:
     """Explain a command or a topic.
 
     The topics are exit-codes, errors, environment, formatting, files and cron. --man writes a man page for each command
-    into a folder, such as ~/.local/share/man/man1; `all` prints the reference of all commands, in Markdown.
+    into a folder, such as ~/.local/share/man/man1; `all` lists all commands.
 
     Examples:
         momo help exit-codes
         momo help formatting
         momo help tx list
+        momo help all
         momo help --man ~/.local/share/man/man1
         momo help all --markdown
     """
@@ -107,8 +110,10 @@ def help_(
         return _written(terminal, man)
     if topic == _VERSION:
         return _versions(client)
+    if topic == _ALL and not markdown:
+        return _text(_ALL, _every_command(), {})
     if topic == _ALL:
-        return _text(_ALL, _reference().markdown("##"), {})
+        return _text(_ALL, _reference().markdown("##"), {}, verbatim=True)
     if topic is None or topic not in topics.TOPICS or markdown:
         known = ", ".join((*topics.TOPICS, _ALL))
         raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
@@ -120,16 +125,36 @@ def _reference() -> Any:
     return import_module("momo_cli.frame.reference")
 
 
-def _text(name: str, text: str, data: dict[str, Any]) -> Answer:
+def _every_command() -> str:
+    """Return all commands by panel, each group with its verbs."""
+    lines = []
+    for panel in PANELS:
+        lines.append(f"{panel}:")
+        for word, (about, of) in words_after("").items():
+            if of == panel:
+                verbs = ", ".join(_verbs(word))
+                lines.append(f"  {word:<13} {about}{': ' if verbs else ''}{verbs}")
+        lines.append("")
+    topics_there = ", ".join(topics.TOPICS)
+    return "\n".join([*lines, "More: momo help COMMAND, or one of the topics: " + topics_there])
+
+
+def _verbs(group: str) -> Iterator[str]:
+    """Yield the verbs of a group; those of a group in it in brackets."""
+    for verb in words_after(group) if group in GROUPS else ():
+        inner = f"{group} {verb}"
+        yield f"{verb} ({', '.join(_verbs(inner))})" if inner in GROUPS else verb
+
+
+def _text(name: str, text: str, data: dict[str, Any], *, verbatim: bool = False) -> Answer:
     text = text.rstrip("\n")
     rows = [{"topic": name, "text": line} for line in text.splitlines()]
     document = {"topic": name, "text": text, **data}
     return Answer(
         document_of(document),
         rows,
-        # The reference is Markdown, which is not wrapped.
-        lines=() if name == "all" else text.splitlines(),
-        verbatim=text.splitlines() if name == "all" else (),
+        lines=() if verbatim else text.splitlines(),
+        verbatim=text.splitlines() if verbatim else (),
         plain=text,
     )
 

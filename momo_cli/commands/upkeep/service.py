@@ -1,30 +1,24 @@
 """The commands about momo as a service of the machine (systemd, or launchd on a Mac)."""
 
 import glob
-import os
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
-from daemon.wire import ErrorCode
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import DryRun, Follow, option
+from momo_cli.inputs.parameters import DryRun, option
 from momo_cli.service import manager
 from momo_cli.service.manager import Kind, Service, service_for
 from momo_cli.service.unit_files import UnitFile, shop_of_unit
 from momo_cli.show.answer import Answer, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
-from momo_cli.text import clean
-
-_UNIT_VIEW: Final = view_of("status supervisor unit", id="unit")
-_PROPERTIES: Final = "ActiveState,SubState,MainPID,UnitFileState,StatusText,NRestarts"
 
 _System = Annotated[bool, option("--system/--user", "The machine's service, or your own.")]
 
 
-@command("service install", view=view_of("status supervisor path", id="path"))
+@command("daemon install", view=view_of("status supervisor path", id="path"))
 def install(
     client: Client,
     terminal: Terminal,
@@ -46,9 +40,9 @@ def install(
     files are written, but systemctl or launchctl failed.
 
     Examples:
-        momo service install --print
-        momo service install --timers --linger --dry-run
-        momo service install --system --print
+        momo daemon install --print
+        momo daemon install --timers --linger --dry-run
+        momo daemon install --system --print
     """
     service = service_for(terminal, system=system)
     files = service.files(with_timers=timers)
@@ -107,14 +101,14 @@ def _answer(
 
 def _next(service: Service, status: str, problems: list[str]) -> list[str]:
     if status in ("would_install", "cancelled"):
-        return ["momo service install"]
+        return ["momo daemon install"]
     if service.kind is Kind.SYSTEM and status == "installed" and not problems:
         words = " ".join(f"{name}={value}" for name, value in service.shop.environment.items())
-        return [f"sudo -u momo env {words} momo setup", "momo service status --system"]
-    return ["momo service status"]
+        return [f"sudo -u momo env {words} momo setup", "momo daemon status --system"]
+    return ["momo daemon status"]
 
 
-@command("service uninstall", view=view_of("status path", id="path"))
+@command("daemon uninstall", view=view_of("status path", id="path"))
 def uninstall(terminal: Terminal, system: _System = False) -> Answer:
     """Remove the service.
 
@@ -122,8 +116,8 @@ def uninstall(terminal: Terminal, system: _System = False) -> Answer:
     service, too.
 
     Examples:
-        momo service uninstall
-        momo service uninstall --system --json
+        momo daemon uninstall
+        momo daemon uninstall --system --json
     """
     service = service_for(terminal, system=system)
     found = _files(service)
@@ -148,7 +142,7 @@ def uninstall(terminal: Terminal, system: _System = False) -> Answer:
         *made(row),
         lines=[line, *(f"  {path}" for path in removed)],
         notes=notes,
-        next=["momo daemon start"] if removed else ["momo service install"],
+        next=["momo daemon start"] if removed else ["momo daemon install"],
     )
 
 
@@ -166,148 +160,3 @@ def _files(service: Service) -> list[str]:
     stem = service.path.removesuffix(".service")
     paths = [service.path, *sorted(glob.glob(f"{glob.escape(stem)}-*"))]  # noqa: PTH207  # no pathlib here
     return [path for path in paths if shop_of_unit(manager.read_unit(path)) == service.shop.home]
-
-
-@command("service status", view=view_of("active state enabled pid says path", id="path"))
-def status(terminal: Terminal, system: _System = False) -> Answer:
-    """Show the state of the service.
-
-    It shows whether momo is installed as a service, whether it runs, and its status text. Exit 0 when it runs, 7 when
-    it is installed but does not run, 3 when it is not installed.
-
-    Examples:
-        momo service status
-        momo service status --system --json
-    """
-    service = _installed(terminal, system=system)
-    row = _seen(terminal, service)
-    good = row["active"]
-    mark = terminal.tick if good else terminal.style("✗", "red")
-    pid = f", pid {row['pid']}" if row["pid"] else ""
-    outdated = service.text != service.files(with_timers=False)[0].text
-    return Answer(
-        *made(row),
-        lines=[
-            f"{mark} {service.unit}: {clean(row['state'])}{pid}",
-            f"  says      {clean(row['says']) or '—'}",
-            f"  at start  {clean(row['enabled']) or '—'}",
-            f"  restarts  {row['restarts']}",
-            f"  unit      {service.path}",
-        ],
-        notes=["! The unit differs from the unit of this momo version: momo service install"]
-        if outdated and service_for(terminal, system=system) == service
-        else [],
-        next=["momo status"] if good else ["momo service logs", "momo service start"],
-        exit_code=exit_codes.OK if good else exit_codes.DAEMON,
-    )
-
-
-def _seen(terminal: Terminal, service: Service) -> dict[str, Any]:
-    if service.kind is Kind.LAUNCHD:
-        text = manager.run_control(terminal, service.control("show"))
-        facts = {"ActiveState": "active" if "state = running" in text else "inactive"}
-    else:
-        words = service.control("show", f"--property={_PROPERTIES}", service.unit)
-        lines = manager.run_control(terminal, words).splitlines()
-        facts = dict(line.split("=", 1) for line in lines if "=" in line)
-    state, sub = facts.get("ActiveState", "unknown"), facts.get("SubState", "")
-    return {
-        "supervisor": service.kind,
-        "active": state == "active",
-        "state": f"{state} ({sub})" if sub else state,
-        "enabled": facts.get("UnitFileState", ""),
-        "pid": int(facts.get("MainPID") or 0) or None,
-        "says": facts.get("StatusText", ""),
-        "restarts": int(facts.get("NRestarts") or 0),
-        "path": service.path,
-    }
-
-
-@command("service start", view=_UNIT_VIEW)
-def start(terminal: Terminal, system: _System = False) -> Answer:
-    """Start the service.
-
-    The command returns when the service is ready. Exit 3 when this shop has no service: momo service install, or momo
-    daemon start without one.
-
-    Examples:
-        momo service start
-        momo service start --system
-    """
-    return _control(terminal, "start", "started", system=system)
-
-
-@command("service stop", view=_UNIT_VIEW)
-def stop(terminal: Terminal, system: _System = False) -> Answer:
-    """Stop the service.
-
-    It starts again with the machine. Messages stay on the SIM meanwhile. Exit 3 when this shop has no service.
-
-    Examples:
-        momo service stop
-        momo service stop --system
-    """
-    return _control(terminal, "stop", "stopped", system=system)
-
-
-@command("service restart", view=_UNIT_VIEW)
-def restart(terminal: Terminal, system: _System = False) -> Answer:
-    """Stop the service and start it again.
-
-    Do this after a change of the settings. Exit 3 when this shop has no service: momo service install, or momo daemon
-    start without one.
-
-    Examples:
-        momo service restart
-        momo service restart --system
-    """
-    return _control(terminal, "restart", "restarted", system=system)
-
-
-def _control(terminal: Terminal, verb: str, status: str, *, system: bool) -> Answer:
-    service = _installed(terminal, system=system)
-    manager.run_control(terminal, service.control(verb))
-    row = {"status": status, "supervisor": service.kind, "unit": service.unit}
-    return Answer(
-        *made(row),
-        lines=[f"{terminal.tick} {service.unit} {status}."],
-        next=["momo service status"],
-    )
-
-
-@command("service logs")
-def logs(
-    terminal: Terminal,
-    system: _System = False,
-    follow: Follow = False,
-    lines: Annotated[int, option("The last N lines.", min=1, max=100_000)] = 200,
-) -> Answer:
-    """Show the service's lines in the machine's journal.
-
-    momo daemon logs shows the shop's own log, which has the same lines.
-
-    Examples:
-        momo service logs
-        momo service logs -f --lines 20
-    """
-    service = _installed(terminal, system=system)
-    flags = [f"-n{lines}" if service.kind is not Kind.LAUNCHD else f"-{lines}"]
-    words = service.journal(*flags, *(["-f"] if follow else []))
-    terminal.stdout.flush()
-    terminal.stderr.flush()
-    try:
-        os.execvpe(words[0], words, terminal.located.environ)  # noqa: S606  # the machine's own program
-    except OSError as problem:
-        why = f"{words[0]}: {problem.strerror}"
-        raise Failure(ErrorCode.INTERNAL_ERROR, why, next=("momo daemon logs",)) from None
-
-
-def _installed(terminal: Terminal, *, system: bool) -> Service:
-    """Return this shop's service; fail (SERVICE_NOT_INSTALLED) if there is none."""
-    service = service_for(terminal, system=system)
-    if not service.installed:
-        flag = " --system" if system else ""
-        why = f"{service.path} does not exist, or belongs to another shop"
-        following = (f"momo service install{flag}", "momo daemon start")
-        raise Failure(ErrorCode.SERVICE_NOT_INSTALLED, why, next=following)
-    return service

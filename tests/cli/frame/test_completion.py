@@ -41,7 +41,7 @@ def stocked(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> FakeApi:
     [
         ("momo rec", ["reconcile"]),
         ("momo --json rec", ["reconcile"]),
-        ("momo lines a", ["acknowledge", "add"]),
+        ("momo lines a", ["add", "acknowledge"]),
         ("momo dl re", ["replay"]),
         ("momo endpoints rules r", ["remove"]),
         ("momo endpoints rules add --fi", ["--filter", "--fields"]),

@@ -54,7 +54,7 @@ def test_help_writes_the_pages(momo: Momo, tmp_path: Path) -> None:
     assert ran.json["data"]["pages"] == list(PAGES)
     assert (folder / "momo.1").read_text(encoding="utf-8") == PAGES["momo.1"]
     assert momo("help", "--man", str(folder / "momo.1")).code == 2
-    assert momo("help", "all").out == markdown("##")
+    assert momo("help", "all", "--markdown").out == markdown("##")
 
 
 @pytest.mark.slow

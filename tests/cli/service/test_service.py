@@ -1,4 +1,4 @@
-"""`momo service`: real files, checked by systemd's own tools; the programs that act on them are stand-ins."""
+"""`momo daemon install` and the service: real files, checked by systemd's own tools; the programs that act on them are stand-ins."""
 
 import json
 import os
@@ -160,7 +160,7 @@ def test_every_job_is_a_command_that_momo_takes(job: unit_files.Job, momo: Momo)
 def test_install_writes_the_unit_and_switches_it_on(
     machine: Machine, shop: Shop, momo: Momo
 ) -> None:
-    ran = momo("service", "install", "--linger", "--yes", "--json")
+    ran = momo("daemon", "install", "--linger", "--yes", "--json")
     assert (ran.code, ran.json["data"]["status"]) == (0, "installed")
     unit = machine.units / "momo.service"
     assert ran.json["data"]["path"] == str(unit)
@@ -176,11 +176,11 @@ def test_install_writes_the_unit_and_switches_it_on(
         ["loginctl", "enable-linger"],
         ["systemctl", "--user", "enable", "--now", "momo.service"],
     ]
-    assert momo("service", "install", "--yes", "--json").json["data"]["status"] == (
+    assert momo("daemon", "install", "--yes", "--json").json["data"]["status"] == (
         "already_installed"
     )
     unit.write_text(text + "# changed\n")
-    assert momo("service", "install", "--yes", "--json").json["data"]["status"] == "updated"
+    assert momo("daemon", "install", "--yes", "--json").json["data"]["status"] == "updated"
     assert unit.read_text() == text
 
 
@@ -188,7 +188,7 @@ def test_timers_come_with_one_instance_for_each_endpoint(
     machine: Machine, api: FakeApi, momo: Momo
 ) -> None:
     api.on("GET", wire.Path.ENDPOINTS, ok([samples.ENDPOINT]))
-    assert momo("service", "install", "--timers", "--yes").code == 0
+    assert momo("daemon", "install", "--timers", "--yes").code == 0
     assert len(list(machine.units.iterdir())) == 1 + 2 * len(JOBS)
     units = machine.asked[-1][4:]
     assert units[0] == "momo.service"
@@ -198,7 +198,7 @@ def test_timers_come_with_one_instance_for_each_endpoint(
 
 @pytest.mark.parametrize("flag", ["--print", "--dry-run"])
 def test_a_dry_run_and_a_print_write_nothing(flag: str, machine: Machine, momo: Momo) -> None:
-    ran = momo("service", "install", "--timers", flag)
+    ran = momo("daemon", "install", "--timers", flag)
     assert ran.code == 0
     assert ran.out
     assert not machine.units.exists()
@@ -206,13 +206,13 @@ def test_a_dry_run_and_a_print_write_nothing(flag: str, machine: Machine, momo: 
 
 
 def test_print_of_one_file_is_the_file(machine: Machine, momo: Momo) -> None:
-    out = momo("service", "install", "--print").out
-    assert out.startswith("# Written by `momo service install`")
-    assert momo("service", "install", "--print", "--system").out.count("\n[Service]\n") == 1
+    out = momo("daemon", "install", "--print").out
+    assert out.startswith("# Written by `momo daemon install`")
+    assert momo("daemon", "install", "--print", "--system").out.count("\n[Service]\n") == 1
 
 
 def test_nobody_to_ask_is_2_and_writes_nothing(machine: Machine, momo: Momo) -> None:
-    ran = momo("service", "install", "--json")
+    ran = momo("daemon", "install", "--json")
     assert (ran.code, ran.json["error"]["code"]) == (2, "USAGE")
     assert not machine.units.exists()
 
@@ -221,7 +221,7 @@ def test_machine_without_a_running_systemd_keeps_the_files_and_says_so(
     machine: Machine, momo: Momo
 ) -> None:
     machine.refuses("daemon-reload")
-    ran = momo("service", "install", "--yes", "--json")
+    ran = momo("daemon", "install", "--yes", "--json")
     assert ran.code == 6
     assert ran.json["data"]["problems"] == [
         "systemctl --user daemon-reload: Failed to connect to bus"
@@ -232,74 +232,73 @@ def test_machine_without_a_running_systemd_keeps_the_files_and_says_so(
 def test_uninstall_removes_what_is_this_shop_s_and_nothing_else(
     machine: Machine, momo: Momo
 ) -> None:
-    momo("service", "install", "--timers", "--yes")
+    momo("daemon", "install", "--timers", "--yes")
     other = machine.units / "momo-second.service"
     other.write_text("# Shop: /another/shop\n")
     machine.asked  # noqa: B018 -- clears the recorded calls
-    ran = momo("service", "uninstall", "--json")
+    ran = momo("daemon", "uninstall", "--json")
     assert (ran.code, ran.json["data"]["status"]) == (0, "uninstalled")
     assert [path.name for path in machine.units.iterdir()] == [other.name]
     assert machine.asked[0][:4] == ["systemctl", "--user", "disable", "--now"]
-    assert momo("service", "uninstall", "--json").json["data"]["status"] == "already_uninstalled"
+    assert momo("daemon", "uninstall", "--json").json["data"]["status"] == "already_uninstalled"
 
 
-@pytest.mark.parametrize(
-    ("verb", "status"), [("start", "started"), ("stop", "stopped"), ("restart", "restarted")]
-)
-def test_verbs_are_said_to_systemd(verb: str, status: str, machine: Machine, momo: Momo) -> None:
-    assert momo("service", verb, "--json").code == 3
-    momo("service", "install", "--yes")
-    machine.asked  # noqa: B018 -- as above
-    assert momo("service", verb, "--get", "data.status").out == f"{status}\n"
-    assert machine.asked == [["systemctl", "--user", verb, "momo.service"]]
-
-
-@pytest.mark.parametrize(
-    ("verb", "word", "code"),
-    [
-        ("start", "start", 1), ("stop", "stop", 1), ("restart", "restart", 1),
-        ("status", "show", 1), ("uninstall", "disable", 0),
-    ],
-)  # fmt: skip
-def test_what_the_keeper_of_the_service_refuses_is_told(
-    verb: str, word: str, code: int, machine: Machine, momo: Momo
+def test_a_daemon_that_does_not_answer_is_stopped_by_its_service(
+    machine: Machine, shop: Shop, momo: Momo
 ) -> None:
-    momo("service", "install", "--yes")
-    machine.refuses(word)
-    ran = momo("service", verb)
-    assert ran.code == code
-    assert "Failed to connect to bus" in ran.err
-    assert bool(ran.out) is (code == 0)
+    assert momo("daemon", "stop", "--get", "data.status").out == "already_stopped\n"
+    assert machine.asked == []
+    momo("daemon", "install", "--yes")
+    machine.asked  # noqa: B018 -- clears the recorded calls
+    assert momo("daemon", "stop", "--get", "data.status").out == "already_stopped\n"
+    assert machine.asked == [["systemctl", "--user", "stop", "momo.service"]]
+    machine.refuses("stop")
+    ran = momo("daemon", "stop")
+    assert (ran.code, "Failed to connect to bus" in ran.err) == (0, True)
 
 
-def test_a_machine_without_a_journal_says_where_the_same_lines_are(
-    machine: Machine, momo: Momo, shop: Shop
-) -> None:
-    momo("service", "install", "--yes")
-    ran = momo("service", "logs", "--json", PATH="/nonexistent")
-    assert (ran.code, ran.json["error"]["next"]) == (1, ["momo daemon logs"])
+def test_a_service_that_systemd_does_not_remove_is_told(machine: Machine, momo: Momo) -> None:
+    momo("daemon", "install", "--yes")
+    machine.refuses("disable")
+    ran = momo("daemon", "uninstall")
+    assert (ran.code, "Failed to connect to bus" in ran.err) == (0, True)
 
 
-def test_status_says_what_systemd_knows(machine: Machine, momo: Momo) -> None:
-    assert momo("service", "status", "--json").json["error"]["code"] == "SERVICE_NOT_INSTALLED"
-    momo("service", "install", "--yes")
+def test_status_says_what_systemd_knows(machine: Machine, momo: Momo, api: FakeApi) -> None:
+    api.on("GET", wire.Path.LOCAL_STATUS, ok(samples.STATUS))
+    momo("daemon", "install", "--yes")
     machine.says(
         "ActiveState=active\nSubState=running\nMainPID=4121\nUnitFileState=enabled\n"
         "StatusText=serving, 1 of 1 phones ready\nNRestarts=2"
     )
-    ran = momo("service", "status", "-o", "table")
+    ran = momo("daemon", "status", "-o", "table")
     assert ran.code == 0
-    assert ran.out.splitlines()[:4] == [
+    assert ran.out.splitlines()[1:5] == [
         "✓ momo.service: active (running), pid 4121",
         "  says      serving, 1 of 1 phones ready",
         "  at start  enabled",
         "  restarts  2",
     ]
+    unit = machine.units / "momo.service"
+    unit.write_text(unit.read_text() + "# changed\n")
+    assert "The unit differs" in momo("daemon", "status", "-o", "table").err
+    machine.refuses("show")
+    ran = momo("daemon", "status", "-o", "table")
+    assert (ran.code, "Failed to connect to bus" in ran.err) == (0, True)
+
+
+def test_status_without_a_daemon_is_7_and_still_says_what_systemd_knows(
+    machine: Machine, momo: Momo
+) -> None:
+    assert momo("daemon", "status", "-o", "table").out == ""
+    momo("daemon", "install", "--yes")
     machine.says("ActiveState=failed\nSubState=failed\nMainPID=0\nUnitFileState=enabled")
-    assert momo("service", "status", "--json").code == 7
+    ran = momo("daemon", "status", "-o", "table")
+    assert (ran.code, "✗ momo.service: failed (failed)\n" in ran.out) == (7, True)
+    assert momo("daemon", "status", "--json").json["error"]["code"] == "DAEMON_DOWN"
 
 
-def test_logs_become_the_journal_s_program(
+def test_the_journal_is_shown_by_its_own_program(
     machine: Machine, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[list[str]] = []
@@ -308,9 +307,13 @@ def test_logs_become_the_journal_s_program(
         seen.append(words)
         raise KeyboardInterrupt
 
+    ran = momo("daemon", "logs", "--journal", "--json")
+    assert (ran.code, ran.json["error"]["code"]) == (3, "SERVICE_NOT_INSTALLED")
+    momo("daemon", "install", "--yes")
+    ran = momo("daemon", "logs", "--journal", "--json", PATH="/nonexistent")
+    assert (ran.code, ran.json["error"]["next"]) == (1, ["momo daemon logs"])
     monkeypatch.setattr(os, "execvpe", became)
-    momo("service", "install", "--yes")
-    assert momo("service", "logs", "-f", "--lines", "20").code == 130
+    assert momo("daemon", "logs", "--journal", "-f", "--lines", "20").code == 130
     assert seen == [
         ["journalctl", "--user", "--unit=momo.service", "--no-pager", "-n20", "-f"],
     ]
@@ -322,7 +325,7 @@ def test_mac_gets_an_agent_that_says_it_is_untried(
     monkeypatch.setattr("sys.platform", "darwin")
     import plistlib
 
-    text = momo("service", "install", "--print").out
+    text = momo("daemon", "install", "--print").out
     agent = plistlib.loads(text.encode())
     assert agent["ProgramArguments"] == system.python_argv("daemon", "run")
     assert agent["EnvironmentVariables"] == {"MOMO_HOME": str(shop.home)}
@@ -330,7 +333,7 @@ def test_mac_gets_an_agent_that_says_it_is_untried(
     launchctl = tmp_path / "machine" / "launchctl"
     launchctl.write_text("#!/bin/sh\n")
     launchctl.chmod(0o755)
-    ran = momo("service", "install", "--yes", "--json")
+    ran = momo("daemon", "install", "--yes", "--json")
     assert ran.code == 0, ran.err
     (written,) = (tmp_path / "machine").rglob("*.plist")
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
@@ -340,7 +343,7 @@ def test_system_service_that_could_not_see_its_program_is_refused(
     machine: Machine, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.executable", str(Path("/home") / "ama" / "python"))
-    ran = momo("service", "install", "--system", "--yes", "--json")
+    ran = momo("daemon", "install", "--system", "--yes", "--json")
     assert ran.code == 2
     assert "install momo for all users" in ran.json["error"]["message"]
 

@@ -396,7 +396,7 @@ def test_service_comes_with_its_timers_which_are_shown_by_what_they_do(
     assert after.splitlines()[:3] == [
         "  momo.service starts momo with this machine",
         "  6 timers: backup, drill, prune, check, replay, gap",
-        "  To read the files first: momo service install --print --timers",
+        "  To read the files first: momo daemon install --print --timers",
     ]
     assert not (shop.home / ".config").exists()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
-from momo_cli.frame.command_table import COMMANDS
+from momo_cli.frame.command_table import COMMANDS, FIRST
 from momo_cli.frame.topics import TOPICS
 from tests.cli import samples
 from tests.cli.conftest import Momo
@@ -196,6 +196,18 @@ def test_help_of_a_command_both_ways_round(momo: Momo) -> None:
 def test_a_group_without_a_list_shows_its_help_and_exits_2(momo: Momo) -> None:
     assert momo().code == momo("daemon").code == 2
     assert momo().out == momo("--help").out
+
+
+def test_the_first_screen_fits_on_the_smallest_terminal_and_help_all_has_the_rest(
+    momo: Momo,
+) -> None:
+    top = {name.split()[0] for name in COMMANDS}
+    first = momo(COLUMNS="80").out.splitlines()
+    assert len(top) <= 34
+    assert len(first) <= 23
+    assert [line.split()[0] for line in first if line.startswith("  ")][1:] == list(FIRST)
+    every = momo("help", "all").out
+    assert [name for name in top if f"\n  {name} " not in every] == []
 
 
 @pytest.mark.parametrize("flags", [(), ("--all",), ("--json",)])
