@@ -140,5 +140,5 @@ def test_every_command_that_any_text_names_exists() -> None:
 
 
 def test_a_command_that_is_none_is_found_in_any_text() -> None:
-    text = "next: momo modems list\nmomo tx mend; `momo lines frob X` and sudo momo fly\nmomo reads, momo tx list"
-    assert [*unknown(text)] == ["modems", "tx mend", "lines frob", "fly"]
+    text = "next: momo widgets list\nmomo tx mend; `momo lines frob X` and sudo momo fly\nmomo reads, momo tx list"
+    assert [*unknown(text)] == ["widgets", "tx mend", "lines frob", "fly"]

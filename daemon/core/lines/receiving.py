@@ -248,7 +248,7 @@ def _other_sim(device: Device) -> Problem:
         "modem.other_sim",
         Level.FAIL,
         f"the SIM of a number is in no modem: {device.name} has another SIM now",
-        "put the SIM of the number back, or move the number to the SIM that is there (momo methods list)",
+        "put the SIM of the number back, or move the number to the SIM that is there (momo lines list)",
     )
 
 
