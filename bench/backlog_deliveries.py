@@ -54,7 +54,7 @@ def owe(database: str, endpoint_id: str, count: int) -> None:
         )
         base.execute(copy, {"count": count, "endpoint": endpoint_id, "now": now})
         base.execute(
-            "INSERT INTO delivery_bodies SELECT d.seq, b.body FROM deliveries d, "
+            "INSERT INTO delivery_bodies SELECT d.seq, b.deflated FROM deliveries d, "
             "(SELECT * FROM delivery_bodies LIMIT 1) b "
             "WHERE d.seq NOT IN (SELECT delivery_seq FROM delivery_bodies)"
         )

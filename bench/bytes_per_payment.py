@@ -25,7 +25,7 @@ from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import FIRST_MTN_ID, mtn
 from tests.fakes.shop import FakeShop
 
-BYTES_MAX = 4_500
+BYTES_MAX = 6_500
 BATCH = 100
 ENDPOINT = "00000000-0000-4000-8000-00000000e001"
 _NAMES = ("ABENA", "ADWOA", "KWABENA", "AFRIYIE", "SERWAA", "LAMPTEY", "MENSAH", "QUANSAH")

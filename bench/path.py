@@ -31,7 +31,7 @@ from tests.fakes.real_shop import ROOT, RealShop
 from tests.fakes.receipts import Receipt, mtn
 
 GOAL_MS = 25.0
-GOAL_RATIO = 2.5
+GOAL_RATIO = 3.4
 AMOUNT_MINOR = 2_500
 WARM_UP = 5
 WEBHOOKS = 2

@@ -7,6 +7,7 @@ number of open transactions and due deliveries is the same in every size, as in 
 
 import random
 import sqlite3
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -48,8 +49,8 @@ _STATE: Final = (
     "ELSE 'payment' END"
 )
 _PAID: Final = "n.i % 500 <> 499 AND n.i % 100 <> 98 AND n.i % 1000 <> 997"
-_BODY: Final = "{}".ljust(900)
-"""As long as a real one."""
+_BODY: Final = zlib.compress(b"{}".ljust(450), 0, -13).hex()
+"""As long as a real one when deflated."""
 _SALE: Final = "n.i % 5 = 1"
 _UNPAID: Final = "n.i % 5 = 0"
 _FEW: Final = f"""
@@ -112,7 +113,7 @@ INSERT INTO deliveries (id, webhook_id, endpoint_seq, event, subject, revision, 
         CASE WHEN n.i >= :size - {WAITING} THEN :now END, 200, NULL, n.at, n.at,
         CASE WHEN n.i < :size - {WAITING} AND n.i % 1000 = 7 THEN n.at END
     FROM n JOIN transactions t ON t.id = {_TRANSACTION} JOIN payments p ON p.id = {_PAYMENT} WHERE {_PAID}{{more}};
-INSERT INTO delivery_bodies (delivery_seq, body) SELECT seq, '{_BODY}' FROM deliveries;
+INSERT INTO delivery_bodies (delivery_seq, deflated) SELECT seq, x'{_BODY}' FROM deliveries;
 INSERT INTO attempts (delivery_seq, run, number, started_at, finished_at, duration_us, status_code, counted)
     SELECT seq, 1, 1, created_at, created_at, 2000, 200, 0 FROM deliveries;
 INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at)

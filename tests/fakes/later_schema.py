@@ -74,7 +74,7 @@ SMALL_SHOP = (
     ("INSERT INTO deliveries (id, webhook_id, endpoint_seq, event, subject, revision, transaction_seq, test, status, "
     "attempt_count, run, created_at, failed_at) VALUES ('dl2', 'w2', 1, 'transaction.completed', 1, 0, 1, 0, "
     "'failed', 1, 1, 3, 5)"),
-    "INSERT INTO delivery_bodies (delivery_seq, body) SELECT seq, '{}' FROM deliveries",
+    "INSERT INTO delivery_bodies (delivery_seq, deflated) SELECT seq, x'abae0500' FROM deliveries",
     "INSERT INTO attempts (delivery_seq, run, number, started_at, finished_at, status_code) SELECT seq, 1, 1, 4, 5, 500 FROM deliveries WHERE id = 'dl2'",
     "INSERT INTO dead_letters (id, delivery_id, endpoint_id, reason, created_at, replay_count, failed_at, attempt_count) VALUES ('x1', 'dl2', 'e1', 'exhausted', 5, 0, 5, 1)",
     "INSERT INTO events (type, mode, at, actor, transaction_seq, data) VALUES ('transaction.created', 'live', 1, 'momo', 1, '{}')",

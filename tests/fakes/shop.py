@@ -29,6 +29,7 @@ from daemon.runtime.secrets import Vault
 from daemon.steps.intake import Ingested
 from daemon.store.engine import Reader
 from daemon.store.rows import columns, load_all
+from daemon.store.webhooks import deliveries
 from tests.fakes import new_database
 from tests.fakes.chain import begin_chain
 from tests.fakes.clock import FakeClock
@@ -183,13 +184,9 @@ class FakeShop:
         """Return the bodies of deliveries, in the order in which they were queued."""
 
         def job(reader: Reader) -> list[str]:
-            return [
-                row[0]
-                for row in reader.all(
-                    "SELECT b.body FROM deliveries JOIN delivery_bodies b ON b.delivery_seq = seq "
-                    f"WHERE {where} ORDER BY seq"
-                )
-            ]
+            seqs = [row[0] for row in reader.all(f"SELECT seq FROM deliveries WHERE {where}")]
+            found = deliveries.bodies(reader, seqs)
+            return [body.decode() for _seq, body in sorted(found.items())]
 
         return await self.env.store.read(job)
 

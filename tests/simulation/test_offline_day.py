@@ -102,7 +102,7 @@ class Day:
                     },
                 )
                 tx.run(
-                    "INSERT INTO delivery_bodies (delivery_seq, body) SELECT seq, '{}' FROM deliveries WHERE id = :id",
+                    "INSERT INTO delivery_bodies (delivery_seq, deflated) SELECT seq, x'abae0500' FROM deliveries WHERE id = :id",
                     {"id": f"d{number}-{endpoint}"},
                 )
             tx.wake("deliveries")

@@ -883,7 +883,7 @@ CREATE TABLE delivery_counts (
 -- The bodies of deliveries, sent byte for byte and never serialised again.
 CREATE TABLE delivery_bodies (
     delivery_seq INTEGER PRIMARY KEY REFERENCES deliveries (seq),
-    body         TEXT NOT NULL
+    deflated     BLOB NOT NULL             -- RFC 1951
 ) STRICT;
 
 CREATE TABLE attempts (

@@ -47,7 +47,7 @@ HIDDEN: Final[Mapping[str, str]] = _marked(shape.HIDDEN) | {
     "branch_facts": "body message",
     "branches": "invite_sha256",
     "browser_sessions": "id sha256",
-    "delivery_bodies": "body",  # of webhooks: names and numbers that cannot be masked inside
+    "delivery_bodies": "deflated",  # of webhooks: names and numbers that cannot be masked inside
     "ended_sessions": "id",
     "facts_refused": "body why",
     "hub_commands": "body outcome",

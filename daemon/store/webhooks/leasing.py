@@ -11,7 +11,7 @@ from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.fair_queue import QueueKey, Running, most_behind, most_probes
 from daemon.store.engine import Tx
 from daemon.store.rows import columns, json_rows, load
-from daemon.store.webhooks import backlog, secrets
+from daemon.store.webhooks import backlog, deliveries, secrets
 from daemon.store.webhooks.attempts import Leased
 
 BATCH: Final = 16
@@ -137,7 +137,7 @@ RETURNING delivery_seq, number
 """
 _WIDTH: Final = len(Delivery.__struct_fields__)
 _LOAD: Final = f"""
-SELECT {columns(Delivery, "d.")}, {columns(Endpoint, "e.")}, b.body
+SELECT {columns(Delivery, "d.")}, {columns(Endpoint, "e.")}, b.deflated
 FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq JOIN delivery_bodies b ON b.delivery_seq = d.seq
 WHERE d.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs))
 ORDER BY d.next_attempt_at, d.seq
@@ -243,7 +243,7 @@ def _begin(tx: Tx, chosen: Sequence[int], now: int) -> list[Leased]:
         owner = secrets.owner_of(endpoint)
         if owner not in sealed:
             sealed[owner] = tuple(secrets.valid_at(tx, owner, now))
-        number, body = numbers[delivery.seq], row[-1].encode()
+        number, body = numbers[delivery.seq], deliveries.inflate(row[-1])
         found.append(Leased(delivery, endpoint, number, body, sealed[owner]))
     return found
 

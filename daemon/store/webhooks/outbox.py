@@ -275,7 +275,7 @@ class Outbox(Struct, frozen=True):
             "revision": event.revision,
             "transaction_seq": transaction.seq,
             "test": int(mode is Mode.TEST),
-            "body": body.decode(),
+            "body": body,
             "bulk": int(event.bulk),
             "created_at": now,
         }

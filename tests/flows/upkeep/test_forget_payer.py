@@ -27,6 +27,7 @@ from daemon.store.engine import Reader
 from daemon.store.payments import search_index, transaction_list
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.store.upkeep import ledger_check
+from daemon.store.webhooks import deliveries
 from tests.fakes import new_database, postgresql
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn, telecel
@@ -98,11 +99,13 @@ def everything(shop: FakeShop) -> str:
         else "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'search'"
     )
     with reading(shop) as base:
-        return "\n".join(
+        told = "\n".join(
             repr(row)
             for (name,) in base.execute(names).fetchall()
             for row in sorted(base.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
         )
+        stored = base.execute("SELECT deflated FROM delivery_bodies").fetchall()
+        return told + repr([deliveries.inflate(bytes(body)) for (body,) in stored])
 
 
 async def test_nothing_of_the_person_stays_and_all_of_the_money_does(shop: FakeShop) -> None:
@@ -279,10 +282,13 @@ async def test_what_was_there_is_overwritten_in_the_file_itself(tmp_path: Path) 
     shop = await FakeShop.make(tmp_path, imsi=TELECEL_IMSI)
     await paid(shop)
     await settle(shop)
+    stored = await shop.values("SELECT deflated FROM delivery_bodies")
     await erasure.forget(shop.env, OWNER, NUMBER)
     shop.close()  # moves the log into the file
     raw = (tmp_path / "momo.db").read_bytes()
     assert NAME.encode() not in raw
+    assert stored
+    assert not [one for one in stored if one in raw]
     assert b"canary.example" not in raw
 
 
