@@ -4,6 +4,8 @@ A post needs no API key: its signature is checked before its body is read. A wro
 one address it is 429. A phone with the right key is never held up by them, because the signature is checked first.
 """
 
+import contextlib
+import json
 from typing import Any, Final
 
 from daemon.api.http.auth import needs_owner
@@ -18,6 +20,7 @@ from daemon.core.messages.android import (
     TIMESTAMP_HEADER,
     Fault,
     NotAPost,
+    PostedSource,
     Verdict,
 )
 from daemon.env import Env
@@ -81,7 +84,7 @@ async def post_android(call: Call) -> Reply:
     if (fault := await source.check(body, stamp, signature)) is not None:
         raise _refusal(call, fault)
     try:
-        verdict = await source.receive(parse(body))
+        verdict = await source.receive(_parsed(source, body))
     except NotAPost as error:
         raise invalid(
             [FieldError("payload", "invalid", f"is no post of the app: {error}")]
@@ -91,6 +94,19 @@ async def post_android(call: Call) -> Reply:
     if verdict is Verdict.NOT_NOW:
         raise Unavailable("the message cannot be stored now", cause=FaultCause.STARTING)
     return ok({"result": verdict})
+
+
+def _parsed(source: PostedSource, body: bytes) -> dict[str, Any]:
+    """Parse a genuine post: one odd character in one SMS is no reason to refuse the post for days."""
+    try:
+        return parse(body)
+    except Refusal:
+        with contextlib.suppress(ValueError, RecursionError):
+            value = json.loads(body.decode("utf-8-sig", "replace"), strict=False)
+            if isinstance(value, dict):
+                return value
+        source.note_unreadable()
+        raise
 
 
 def _refusal(call: Call, fault: Fault) -> Refusal:

@@ -7,8 +7,9 @@ export, so neither identifies a message.
 
 import hashlib
 import hmac
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import Any, Final, Protocol, runtime_checkable
@@ -25,6 +26,7 @@ WINDOW_US: Final = 10 * MINUTE_US
 """Largest difference between the app's timestamp and our clock: as for other witnesses of the time."""
 SLOTS_MAX: Final = 8
 SENDER_CHARACTERS_MAX: Final = 64
+UNREADABLE_SENDER: Final = "?post"
 MESSAGES_MAX: Final = 200
 """In one post; the app puts at most 100 into a batch."""
 _RECEIVED: Final = "sms:received"
@@ -81,10 +83,14 @@ class AppMessage(Struct, frozen=True):
 
 
 class AppPost(Struct, frozen=True):
-    """A post that was read; `messages` is empty unless it is about messages, the oldest first."""
+    """A post that was read; `messages` is empty unless it is about messages, the oldest first.
+
+    `unreadable` counts those of a form that the app does not document. They are among the messages, as they came.
+    """
 
     kind: PostKind
     messages: tuple[AppMessage, ...] = ()
+    unreadable: int = 0
 
 
 @runtime_checkable
@@ -102,6 +108,9 @@ class PostedSource(Protocol):
 
     async def receive(self, body: Mapping[str, Any]) -> Verdict:
         """Take a genuine post; return when its messages are durable, or will not be."""
+
+    def note_unreadable(self, count: int = 1) -> None:
+        """Count genuine posts that cannot be read."""
 
 
 def sign(key: bytes, body: bytes, timestamp: str) -> str:
@@ -142,43 +151,58 @@ def read_post(body: Mapping[str, Any], zone: tzinfo) -> AppPost:
         zone: The zone of times without one, which old versions of the app send.
 
     Raises:
-        NotAPost: A member is missing or has another type.
+        NotAPost: It is not known what it is about. A message of an unknown form is kept as it came.
     """
     event, payload = body.get("event"), body.get("payload")
     if event == _PING:
         return AppPost(PostKind.PING)
     if event == _RECEIVED:
-        return AppPost(PostKind.MESSAGES, (_message(payload, "payload", zone),))
+        return _messages([payload], zone)
     if event == _BATCH:
         listed = payload.get("messages") if isinstance(payload, dict) else None
         if not isinstance(listed, list) or len(listed) > MESSAGES_MAX:
             raise NotAPost(f"payload.messages is no list of at most {MESSAGES_MAX} messages")
-        found = [_message(each, f"payload.messages[{i}]", zone) for i, each in enumerate(listed)]
-        found.sort(key=lambda each: each.sent_at or 0)
-        return AppPost(PostKind.MESSAGES, tuple(found))
+        return _messages(listed, zone)
     if not isinstance(event, str):
         raise NotAPost("event is no text")
     return AppPost(PostKind.OTHER)
 
 
-def _message(payload: Any, where: str, zone: tzinfo) -> AppMessage:
+def _messages(listed: Sequence[Any], zone: tzinfo) -> AppPost:
+    found = [(_message(each, zone) or _raw(each), _message(each, zone) is None) for each in listed]
+    found.sort(key=lambda each: each[0].sent_at or 0)
+    unreadable = sum(is_raw for _, is_raw in found)
+    return AppPost(PostKind.MESSAGES, tuple(message for message, _ in found), unreadable)
+
+
+def _message(payload: Any, zone: tzinfo) -> AppMessage | None:
     if not isinstance(payload, dict):
-        raise NotAPost(f"{where} is no object")
+        return None
     text = payload.get("message")
-    if not isinstance(text, str):
-        raise NotAPost(f"{where}.message is no text")
+    if text is None and isinstance(inner := payload.get("textMessage"), dict):
+        text = inner.get("text")  # as one version of the app documents it
     # `sender` came in 2026 and replaces `phoneNumber`.
     sender = payload.get("sender") or payload.get("phoneNumber") or ""
-    if not isinstance(sender, str):
-        raise NotAPost(f"{where}.sender is no text")
-    number = payload.get("simNumber")
-    good = isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= SLOTS_MAX
+    if not isinstance(text, str) or not isinstance(sender, str):
+        return None
     return AppMessage(
         sender.strip()[:SENDER_CHARACTERS_MAX],
         text,
-        number - 1 if good and number is not None else None,
+        _slot(payload),
         read_time(payload.get("receivedAt"), zone),
     )
+
+
+def _raw(payload: Any) -> AppMessage:
+    """Return a message of an unknown form as it came, from a sender that no network has."""
+    text = json.dumps(payload, ensure_ascii=False, sort_keys=True, default=str)
+    return AppMessage(UNREADABLE_SENDER, text, _slot(payload), None)
+
+
+def _slot(payload: Any) -> int | None:
+    number = payload.get("simNumber") if isinstance(payload, dict) else None
+    good = isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= SLOTS_MAX
+    return number - 1 if good and number is not None else None
 
 
 def read_time(value: Any, zone: tzinfo) -> int | None:

@@ -243,6 +243,23 @@ RULES: Final[Mapping[str, Rule]] = {
         next="momo doctor modem",
         about=("device_id",),
     ),
+    "source.unreadable": Rule(
+        lambda facts: (
+            f"The app of the source {facts.get('source')} posted SMS of a form that momo does not know. They are kept, and no "
+            "payment is read from them."
+        ),
+        urgent=True,
+        next="momo messages list --state unparsed",
+        about=("source",),
+    ),
+    "source.other_sim": Rule(
+        lambda facts: (
+            f"The phone {facts.get('source')} gets SMS with SIM {facts.get('slot')}, which the settings do not name: they are "
+            "left out. Name its network in `networks`, or none."
+        ),
+        next="momo config edit",
+        about=("source", "slot"),
+    ),
     "modem.unusable": Rule(
         lambda facts: (
             f"momo cannot use the modem at {facts.get('port')}: {facts.get('why')}. No message is read from it."

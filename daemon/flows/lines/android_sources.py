@@ -1,7 +1,7 @@
 """The key with which the app of an Android source signs its posts, sealed."""
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -48,6 +48,16 @@ async def new_key(env: Env, caller: Caller, name: str) -> str:
 
     await env.store.write(job)
     return key
+
+
+async def note(env: Env, kind: str, facts: dict[str, Any]) -> None:
+    """Record in the journal what the owner has to know about a source.
+
+    Raises:
+        Unavailable: Nothing was written.
+    """
+    now = env.clock.now_us()
+    await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts))
 
 
 async def forget(env: Env, caller: Caller, name: str) -> bool:

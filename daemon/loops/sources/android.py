@@ -23,6 +23,7 @@ from daemon.core.messages.android import (
     AppMessage,
     AppPost,
     Fault,
+    NotAPost,
     PostKind,
     Verdict,
     fault_of,
@@ -31,7 +32,7 @@ from daemon.core.messages.android import (
 from daemon.env import Env
 from daemon.flows.lines import android_sources
 from daemon.flows.lines.source_passwords import source_password
-from daemon.loops.keep_running import note_work
+from daemon.loops.keep_running import note_failure, note_work, set_aside
 from daemon.loops.sources.handover import Handover
 from daemon.runtime.config import NO_SIM, SourceSettings
 from daemon.runtime.log import Log
@@ -84,6 +85,12 @@ class AndroidSource:
         self._again_us = 0
         self._new = _Refused()
         self._last_refused_us: int | None = None
+        self._unreadable_us: int | None = None
+        self._news: list[tuple[str, dict[str, Any]]] = []
+        """What is to be noticed, until it is stored."""
+        self._others = set[int]()
+        """The slots that are not in the settings and have sent something."""
+        self._failing = set[AppMessage]()
         self._trouble = ""
         self._wake = asyncio.Event()
         """Set when the app posts for the first time: a gap can only be computed from a stored time."""
@@ -157,7 +164,13 @@ class AndroidSource:
         taken = self._rates.take(self.name, now)
         if taken is not None and not taken.allowed:
             return Verdict.TOO_MANY
-        post = read_post(body, self._zone)
+        try:
+            post = read_post(body, self._zone)
+        except NotAPost:
+            self.note_unreadable()
+            raise
+        if post.unreadable:
+            self.note_unreadable(post.unreadable)
         if post.kind is PostKind.MESSAGES and not self._sources:
             self._note_gap()
             return Verdict.NOT_NOW
@@ -171,19 +184,54 @@ class AndroidSource:
     async def _store(self, post: AppPost) -> Verdict:
         if post.kind is not PostKind.MESSAGES:
             return Verdict.HEARD if post.kind is PostKind.PING else Verdict.IGNORED
-        stored = False
+        stored, failed = False, False
         for message in post.messages:
             slot = self._slot_of(message)
             if slot is None:
                 self._log.info("source.other_sim", source=self.name)
+                await self._tell_other_sim(message.slot)
                 continue
-            parts = text_parts(
-                message.sender, message.text, message.sent_at, storage="app", slot=slot
-            )
-            if not await self._slots[slot].store(self._sources[slot], parts):
-                return Verdict.NOT_NOW
-            stored = True
+            try:
+                parts = text_parts(
+                    message.sender, message.text, message.sent_at, storage="app", slot=slot
+                )
+                if not await self._slots[slot].store(self._sources[slot], parts):
+                    return Verdict.NOT_NOW
+            except Exception as error:  # noqa: BLE001 -- told and counted; the others must be stored
+                failed |= not await self._set_aside(message, error)
+            else:
+                stored = True
+        if failed:
+            return Verdict.NOT_NOW
         return Verdict.STORED if stored else Verdict.IGNORED
+
+    async def _set_aside(self, message: AppMessage, error: Exception) -> bool:
+        """Note a message on which storing fails by a bug; return whether it is set aside, at the second time.
+
+        The message journal has it then, and the next start reads it again.
+        """
+        if message not in self._failing:
+            self._failing.add(message)
+            await note_failure(self._env, self._log, self.worker, error)
+            return False
+        self._failing.discard(message)
+        await set_aside(self._env, self._log, self.worker, "an SMS of the app", error)
+        return True
+
+    def note_unreadable(self, count: int = 1) -> None:
+        """Count posts that the app signed, and of which momo does not know the form."""
+        self._new.count += count
+        self._new.at_us = self._unreadable_us = self._env.clock.now_us()
+        self._news.append(("source.unreadable", {"source": self.name, "count": count}))
+        self._wake.set()
+
+    async def _tell_other_sim(self, slot: int | None) -> None:
+        """Tell once that SMS of a SIM which the settings do not name are left out; `none` in the settings is no news."""
+        if slot is None or slot < len(self._settings.networks) or slot in self._others:
+            return
+        self._others.add(slot)
+        self._news.append(("source.other_sim", {"source": self.name, "slot": slot + 1}))
+        self._wake.set()
 
     def _slot_of(self, message: AppMessage) -> int | None:
         """Return the slot; the first one if the app does not know it; None for a SIM that is not in the settings."""
@@ -244,6 +292,9 @@ class AndroidSource:
         """Store the news, and request missed messages."""
         self._show()
         try:
+            while self._news:
+                await android_sources.note(self._env, *self._news[0])
+                del self._news[0]
             await self._write()
             if self._gap_us is not None:
                 await self._close_gap(self._gap_us)
@@ -321,6 +372,12 @@ class AndroidSource:
         elif self._last_refused_us is not None and now - self._last_refused_us < REFUSED_US:
             state, fix = "app_refused", f"see whether the signing key in the app is right; {SETUP}"
             detail = "posts with a wrong signature or time were refused in the last 24 hours"
+        elif self._unreadable_us is not None and now - self._unreadable_us < REFUSED_US:
+            state, fix = (
+                "app_refused",
+                "momo messages list --state unparsed; update the app or momo",
+            )
+            detail = "SMS of a form that momo does not know came from the app in the last 24 hours"
         for each in self._slots.values():
             if each.state.state == "not_storing":
                 continue

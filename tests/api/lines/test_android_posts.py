@@ -207,7 +207,69 @@ async def test_new_key_replaces_the_old_one_at_once(phone: Phone) -> None:
 async def test_large_body_and_a_body_of_another_form_are_refused(phone: Phone) -> None:
     assert (await phone.post(b"x" * 65_537)).status_code == 413
     assert (await phone.post(b"[]")).status_code == 400
-    assert (await phone.post(event("sms:received", {}))).status_code == 422
+    assert (await phone.post(event("sms:batch:received", {}))).status_code == 422
+
+
+@pytest.mark.parametrize("year", [1, 1970, 2090, 2569, 9999])
+async def test_message_with_an_odd_time_is_stored_without_it(phone: Phone, year: int) -> None:
+    made = next(mtn_receipts(1))
+    answer = await phone.message(made, receivedAt=f"{year:04d}-01-01T00:00:00.000+00:00")
+    assert answer.json()["data"] == {"result": "stored"}
+    assert await phone.api.shop.values("SELECT sent_at FROM messages") == [None]
+
+
+async def test_one_odd_message_of_a_batch_leaves_the_others_stored_and_is_told(
+    phone: Phone, receipts: Iterator[Receipt]
+) -> None:
+    def payload(made: Receipt) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(received(Sms(made.sender, made.text, made.sent_at)))
+        return dict(found["payload"])
+
+    odd = {"message": None, "text": "Akwaaba", "simNumber": 1}
+    batch = [payload(next(receipts)), odd, payload(next(receipts))]
+    for _ in range(2):
+        answer = await phone.post(event("sms:batch:received", {"messages": batch}))
+        assert answer.json()["data"] == {"result": "stored"}
+    assert len(await stored(phone.api)) == 3
+    [kept] = await phone.api.shop.values("SELECT body FROM messages WHERE sender = '?post'")
+    assert json.loads(kept) == odd
+    row = await phone.row()
+    assert row is not None
+    assert row.refused == 2
+    assert phone.source.conditions()[0].state == "app_refused"
+    assert (
+        len(await phone.api.shop.values("SELECT 1 FROM events WHERE type = 'source.unreadable'"))
+        == 2
+    )
+
+
+async def test_odd_characters_in_the_json_of_a_post_do_not_refuse_it(
+    phone: Phone, receipts: Iterator[Receipt]
+) -> None:
+    made = next(receipts)
+    for odd in (b"half \\ud83d", b"octet \xff", b"\x0f"):
+        body = received(Sms("+233200000001", "HERE", made.sent_at)).replace(b"HERE", odd)
+        assert (await phone.post(body)).status_code == 200
+    assert (await phone.post(b"{")).status_code == 400
+    assert await phone.api.shop.values("SELECT body FROM messages ORDER BY seq") == [
+        "half \ufffd",
+        "octet \ufffd",
+        "\x0f",
+    ]
+    row = await phone.row()
+    assert row is not None
+    assert row.refused == 1
+
+
+async def test_sim_that_the_settings_do_not_name_is_told_once(
+    phone: Phone, receipts: Iterator[Receipt]
+) -> None:
+    for slot in (4, 4, 2):
+        answer = await phone.message(next(receipts), simNumber=slot)
+        assert answer.json()["data"] == {"result": "ignored"}
+    await phone.source._look()
+    told = await phone.api.shop.values("SELECT data FROM events WHERE type = 'source.other_sim'")
+    assert [json.loads(one)["slot"] for one in told] == [4]
 
 
 async def test_events_about_something_else_end_their_retries(phone: Phone) -> None:

@@ -1,10 +1,13 @@
 """Posts of the Android app: signatures, and the messages in them."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon.core.messages.android import (
     AppMessage,
@@ -17,6 +20,7 @@ from daemon.core.messages.android import (
     read_time,
     sign,
 )
+from daemon.steps.text_parts import text_parts
 from parsers.times import to_us
 from tests.fakes.each import each
 
@@ -133,15 +137,37 @@ def test_what_is_no_message_is_told_apart() -> None:
     ("event", "payload"),
     [
         (None, {}),
-        ("sms:received", None),
-        ("sms:received", []),
-        ("sms:received", {**PAYLOAD, "message": None}),
-        ("sms:received", {**PAYLOAD, "phoneNumber": 5}),
         ("sms:batch:received", PAYLOAD),
         ("sms:batch:received", {"messages": [PAYLOAD] * 201}),
-        ("sms:batch:received", {"messages": [1]}),
     ],
 )
 def test_post_of_another_form_is_refused(event: Any, payload: Any) -> None:
     with pytest.raises(NotAPost):
         read(event, payload)
+
+
+@each("payload", [None, [], 1, {**PAYLOAD, "message": None}, {**PAYLOAD, "phoneNumber": 5}, {}])
+def test_message_of_an_unknown_form_is_kept_as_it_came_and_counted(payload: Any) -> None:
+    post = read("sms:batch:received", {"messages": [PAYLOAD, payload, PAYLOAD]})
+    assert post.unreadable == 1
+    [raw] = [one for one in post.messages if one.sender == "?post"]
+    assert json.loads(raw.text) == payload
+    assert sum(one.text == PAYLOAD["message"] for one in post.messages) == 2
+
+
+def test_text_in_the_member_of_another_version_is_read() -> None:
+    payload = {key: value for key, value in PAYLOAD.items() if key != "message"}
+    post = read("sms:received", {**payload, "textMessage": {"text": "hello"}})
+    assert (post.unreadable, post.messages[0].text) == (0, "hello")
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys([*PAYLOAD, "sender"], ANY_JSON)) | ANY_JSON)
+def test_any_payload_is_read_or_kept(payload: Any) -> None:
+    [message] = read("sms:received", payload).messages
+    text_parts(message.sender, message.text, message.sent_at, storage="app", slot=0)
