@@ -348,6 +348,12 @@ def test_public_never_says_more_than_python(address: ipaddress.IPv4Address) -> N
         assert not is_public(wrapped) or is_public(address)
 
 
+@given(st.ip_addresses(v=6))
+def test_no_ipv6_address_outside_the_public_range_is_public(address: ipaddress.IPv6Address) -> None:
+    if address.ipv4_mapped is None and int(address) >> 125 != 1:
+        assert not is_public(address)
+
+
 @given(st.text(max_size=60) | st.text(max_size=40).map("https://".__add__))
 def test_any_text_gets_an_answer_and_what_passes_has_a_normal_form(text: str) -> None:
     if check_url(text) is None:

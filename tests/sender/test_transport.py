@@ -298,7 +298,7 @@ def test_a_post_loads_of_httpx_neither_its_program_nor_its_own_connections() -> 
 
 HOSTS = st.sampled_from(
     ["shop.test", "SHOP.Test", "a_b.test", "xn--mnchen-3ya.test", "192.168.1.1", "[::1]", "[2001:DB8::A]", "[::ffff:1.2.3.4]"]
-)  # fmt: skip
+) | st.from_regex(r"(xn--)?[a-z0-9-]{1,12}(\.[a-z0-9-]{1,9}){0,3}", fullmatch=True)  # fmt: skip
 PORTS = st.sampled_from(["", ":", ":443", ":0443", ":80", ":8443"])
 SEGMENTS = st.sampled_from([".", "..", "...", "", "a", "%2e", "%2E%2f", "b;c=1", "d'(e)"])
 PATHS = st.lists(SEGMENTS, max_size=6).map(lambda segments: "".join(f"/{one}" for one in segments))
