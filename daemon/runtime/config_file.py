@@ -51,11 +51,13 @@ class SettingsState(Struct):
         found: What the files said at the last look: settings, or why they cannot be used.
         waiting: The changed settings that take effect at the next start.
         unwatched: Why changes of the files are noticed only once a minute; empty if they are noticed at once.
+        notified: The owner was notified of a problem that has not ended; None until that is known.
     """
 
     found: Config | str = ""
     waiting: tuple[str, ...] = ()
     unwatched: str = ""
+    notified: bool | None = None
 
     @property
     def problem(self) -> str:

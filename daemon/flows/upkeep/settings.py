@@ -133,9 +133,13 @@ async def report_broken(env: Env) -> None:
     Raises:
         Unavailable: Nothing was written; the next call does it.
     """
-    problem = env.settings.problem
-    is_open = await env.store.read(lambda reader: notices.is_open(reader, SETTINGS_CAUSE))
-    if bool(problem) == is_open:
+    state, problem = env.settings, env.settings.problem
+    if state.notified is None:
+        # After a start: of a file that was mended while the daemon was off.
+        state.notified = await env.store.read(
+            lambda reader: notices.is_open(reader, SETTINGS_CAUSE)
+        )
+    if bool(problem) == state.notified:
         return
     now = env.clock.now_us()
 
@@ -144,3 +148,4 @@ async def report_broken(env: Env) -> None:
         journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=data)
 
     await env.store.write(job)
+    state.notified = bool(problem)

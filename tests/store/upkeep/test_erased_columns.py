@@ -17,7 +17,7 @@ KEPT = {
     ),
     "of a receiver or of a network": (
         "attempts.error_message confirmed_wordings.sender dead_letters.error_message deliveries.error_message "
-        "endpoints.description endpoints.url endpoints.url_normalised rules.filter rules.name sms_outbox.why "
+        "endpoints.description endpoints.headers endpoints.url endpoints.url_normalised rules.filter rules.name sms_outbox.why "
         "transactions.redirect_url transactions.webhook_url"
     ),
     "a key of another system, or of our own books": "line_balances.row_key transactions.client_reference",
