@@ -13,6 +13,8 @@ What a declared type means here:
 | `int` (`ge`, mark `most`), `bool` in a query | a number, lowered to `most` with a warning; a flag, 1 and 0 too |
 | another shape | its members; their errors have its name before theirs |
 | mark `read=...` | `amount` (minor units; `number` allows a JSON number, `currency` names the member with the currency), `phone` (E.164), `provider` (canonical), `secret` (unchanged), `time` (microseconds), `uuid`, `any` (unchanged), `cursor` (`integers`: how many) |
+| mark `read="text"`, `read="object"` | read as text or an object, whatever the type is that `then` makes of it |
+| mark `words` | one of these words only |
 | mark `lines` | text that may have line breaks |
 | mark `empty` | an empty text is a value |
 | mark `null` | null is a value; everywhere else it counts as absent |
@@ -37,6 +39,7 @@ from daemon.core.json_values import Number, compact, cursor_parts
 from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names
 from daemon.core.shape import Kind, Member, members
+from daemon.core.text import Text
 from parsers import times
 from parsers.money import read_api_amount
 from parsers.phone import read_phone
@@ -60,7 +63,7 @@ class Report:
         self.errors: list[FieldError] = []
         self.warnings: list[str] = []
 
-    def fail(self, place: str, code: str, message: str) -> Any:
+    def fail(self, place: str, code: str, message: Text | str) -> Any:
         """Record an error of the member with this path."""
         self.errors.append(FieldError(place, code, message))
         return _WRONG
@@ -74,7 +77,7 @@ class Wrong(Struct, frozen=True):
     """What the function of the mark `then` found wrong; `inside` is the place inside the member, such as `.X-Shop`."""
 
     code: str
-    message: str
+    message: Text | str
     inside: str = ""
 
 
@@ -163,8 +166,10 @@ def _reader(kind: Kind, *, in_query: bool) -> Reader:
     named = kind.marks.get("read")
     if in_query and (named or kind.base) in _IN_QUERY:
         return _IN_QUERY[named or kind.base](kind)
-    if named is not None:
+    if named in _BY_MARK:
         made = _BY_MARK[named](kind)
+    elif "words" in kind.marks:
+        made = _word(kind.marks["words"], kind.base)
     elif kind.base in _BY_TYPE:
         made = _BY_TYPE[kind.base](kind)
     elif isinstance(kind.base, EnumMeta):
@@ -243,8 +248,10 @@ def _word(words: list[Any], convert: Callable[[str], Any] = str) -> Reader:
 
 
 def _entries(kind: Kind) -> Reader:
-    (entry,) = kind.args
-    words: list[Any] | None = list(entry.base) if isinstance(entry.base, EnumMeta) else None
+    entry = kind.args[0]
+    words: list[Any] | None = entry.marks.get("words")
+    if words is None and isinstance(entry.base, EnumMeta):
+        words = list(entry.base)
     most, must = kind.limits["max_length"], kind.marks.get("holds")
     code = "wrong_type" if words is None else "invalid"
     message = "must be a string" if words is None else f"must be one of {', '.join(words)}"
@@ -352,8 +359,15 @@ def _amount(kind: Kind) -> Reader:
     return reader
 
 
-def _provider(_kind: Kind) -> Reader:
-    return _formed(canonical_name, f"must be one of {', '.join(canonical_names())}")(_kind)
+def _provider(kind: Kind) -> Reader:
+    """Read a provider by its name or an alias; the mark `words` has those that are allowed."""
+    among = kind.marks.get("words") or canonical_names()
+
+    def canonical(text: str) -> str | None:
+        found = canonical_name(text)
+        return found if found in among else None
+
+    return _formed(canonical, f"must be one of {', '.join(among)}")(kind)
 
 
 def _number(kind: Kind) -> Reader:

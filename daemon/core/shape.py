@@ -48,11 +48,14 @@ import msgspec
 from msgspec import Meta, Struct, UnsetType
 from msgspec.structs import replace
 
+from daemon.core.limits import NOTES_CHARACTERS_MAX
 from parsers import times
 
 T = TypeVar("T", bound=Struct)
 _LIMITS: Final = ("ge", "le", "min_length", "max_length", "pattern")
 _TEXTS: Final = ("description", "examples")
+_READ_AS: Final = {"text": str, "object": dict}
+"""What a value is read as, if its function (`then`) makes another type of it."""
 
 
 def sample(
@@ -77,6 +80,11 @@ def marked(**marks: Any) -> Meta:
 def about(note: str) -> Meta:
     """Return a description alone; the sample is that of the type."""
     return Meta(description=note)
+
+
+def page_size(most: int, *, name: str = "entries per page", low: int = 1, shown: int = 50) -> Meta:
+    """Return the limits of a number of a query; one above `most` is lowered to it, with a warning."""
+    return Meta(ge=low, description=name, examples=[shown], extra={"most": most})
 
 
 def stored_json(text: str) -> msgspec.Raw:
@@ -115,6 +123,32 @@ MASKED: Final = marked(column="masked")
 """That of a text in which phone numbers are masked, because people write it."""
 HIDDEN: Final = marked(column="hidden")
 """That of a text that is never shown. A text without a mark is hidden too."""
+Offset = Annotated[int, page_size(1_000_000_000_000, name="entries to skip", low=0, shown=0)]
+"""At most larger than any list, and still a valid integer of the database."""
+CursorOf1 = Annotated[
+    tuple[int, ...],
+    about("the `next_cursor` of the previous answer, independent of new entries"),
+    marked(read="cursor", integers=1),
+]
+CursorOf2 = Annotated[CursorOf1, marked(integers=2)]
+Notes = Annotated[
+    str,
+    sample("she showed her phone", "free text, for the record", max_length=NOTES_CHARACTERS_MAX),
+    marked(lines=True),
+]
+FromTime = Annotated[
+    int, sample("2026-11-20T00:00:00Z", "start of the time window, inclusive"), marked(read="time")
+]
+ToTime = Annotated[
+    int, sample("2026-11-21T00:00:00Z", "end of the time window, exclusive"), marked(read="time")
+]
+UuidRead = marked(read="uuid")
+DryRun = Annotated[bool, sample(True, "only return the result, without changes")]
+Password = Annotated[
+    str, sample("correct horse battery", "the account password"), marked(read="secret")
+]
+ConfirmingPassword = Annotated[Password, marked(required=True)]
+"""Described as required; without it the answer is INVALID_PASSWORD."""
 Success = Annotated[bool, sample(True, schema={"const": True})]
 Warnings = (
     Annotated[
@@ -199,7 +233,8 @@ def kind_of(hint: Any) -> Kind:
         texts |= {name: value for name in _TEXTS if (value := getattr(meta, name)) is not None}
         texts |= meta.extra_json_schema or {}
         marks |= meta.extra or {}
-    return Kind(inner.base, inner.args, inner.nullable, limits, texts, marks)
+    base = _READ_AS.get(marks.get("read", ""), inner.base)
+    return Kind(base, inner.args, inner.nullable, limits, texts, marks)
 
 
 def stored(request: Struct) -> dict[str, Any]:

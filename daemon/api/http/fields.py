@@ -3,12 +3,16 @@
 import re
 import uuid
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from msgspec import Struct
 
 from daemon.core.errors import FieldError, invalid
 from daemon.core.json_values import Number, compact, cursor_parts
 from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names
+from daemon.core.reading import read_query
+from daemon.core.shape import members
 from parsers import times
 from parsers.money import read_api_amount
 from parsers.phone import read_phone
@@ -21,6 +25,9 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CONTROL_BUT_LINES: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,1000}", re.ASCII)
 """Long numbers are accepted here and lowered to the limit like any other."""
+
+
+T = TypeVar("T", bound=Struct)
 
 
 class Fields:
@@ -283,6 +290,18 @@ class Query(Fields):
         super().__init__({name: value for name, value in query.items() if value})
         self.warnings: list[str] = []
         self._unread = dict.fromkeys(query)
+
+    def read(self, shape: type[T]) -> T:
+        """Return the query in its shape.
+
+        Raises:
+            Refusal: VALIDATION_ERROR, naming every wrong parameter.
+        """
+        for each in members(shape):
+            self._unread.pop(each.name, None)
+        found, lowered = read_query(shape, self.body)
+        self.warnings += lowered
+        return found
 
     def value(self, name: str, *, required: bool = False) -> Any:
         """Return a parameter unchanged and mark it as known."""

@@ -86,9 +86,8 @@ def described(title: str, answer: str | AnswerShape, **more: Any) -> Callable[[H
     return keep
 
 
-def no_fields(fields: Fields) -> None:
-    """Read no field, for operations with an optional body without members."""
-    fields.done()
+class NoFields(Struct, frozen=True):
+    """The optional body without members."""
 
 
 _ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"

@@ -153,10 +153,10 @@ def query_of(shape: type[Struct]) -> list[tuple[str, bool, Schema]]:
 def _requested(kind: Kind, *, query: bool) -> Schema:
     """Return the schema of a value in a request."""
     mark = kind.marks.get("read")
-    if mark is not None:
+    if mark not in (None, "text", "object"):
         return _marked(kind, mark, query=query)
-    found = _plain(kind, lambda entry: _requested(entry, query=query))
-    if kind.base is str:
+    found = _plain(kind, lambda entry: _plain(entry, _plain_entry))
+    if kind.base is str and "enum" not in found:
         found.setdefault("maxLength", TEXT_CHARACTERS_MAX)
         order = ("type", "maxLength", *(() if query else ("minLength",)))
         found = {name: found[name] for name in order if name in found}
@@ -187,7 +187,7 @@ def _marked(kind: Kind, mark: str, *, query: bool) -> Schema:
         number = ["string", "number"] if kind.marks.get("number") else "string"
         return {"type": number, "pattern": r"^[0-9]{1,13}(\.[0-9]{1,2})?$"}
     if mark == "provider":
-        names = canonical_names()
+        names = kind.marks.get("words") or canonical_names()
         aliases = (each for each in provider_aliases() if canonical_name(each) in names)
         return {"type": "string", "enum": [*names, *aliases]}
     if mark == "time":
@@ -209,8 +209,8 @@ def _marked(kind: Kind, mark: str, *, query: bool) -> Schema:
 
 def _plain(kind: Kind, entry: Callable[[Kind], Schema]) -> Schema:
     """Return the type and the limits of a value."""
-    if kind.base is Literal or isinstance(kind.base, EnumMeta):
-        words: Any = kind.args if kind.base is Literal else kind.base
+    if "words" in kind.marks or kind.base is Literal or isinstance(kind.base, EnumMeta):
+        words = kind.marks.get("words") or (kind.args if kind.base is Literal else kind.base)
         return {"type": "string", "enum": [str(each) for each in words]}
     found: Schema = {"type": _TYPES[kind.base]}
     if kind.base in (list, tuple):
@@ -219,6 +219,10 @@ def _plain(kind: Kind, entry: Callable[[Kind], Schema]) -> Schema:
         **found,
         **{_KEYWORDS[name]: value for name, value in kind.limits.items() if name in _KEYWORDS},
     }
+
+
+def _plain_entry(_kind: Kind) -> Schema:
+    raise AssertionError("a list of lists has no reader")
 
 
 def _nullable(schema: Schema) -> Schema:

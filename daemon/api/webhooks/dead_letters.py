@@ -1,19 +1,23 @@
 """/v1/webhooks/dead-letters: deliveries that failed for good, and their replay."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
 
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields, Query, ignored, read_uuid
+from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished, ok
-from daemon.api.openapi.describe import described, no_fields
+from daemon.api.openapi.describe import NoFields, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
 from daemon.core.json_values import cursor
-from daemon.core.limits import DEAD_LETTERS_AT_ONCE, NOTES_CHARACTERS_MAX
+from daemon.core.limits import DEAD_LETTERS_AT_ONCE
+from daemon.core.reading import ignored, read
+from daemon.core.shape import CursorOf2, Notes, Offset, UuidRead, page_size, sample
 from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
 from daemon.flows.webhooks import dismiss as dismiss_flow
@@ -23,31 +27,30 @@ from daemon.wire import ErrorCode, Mode
 
 LIMIT: Final = 100
 LIMIT_MAX: Final = 500
-IDS: Final = "dead_letter_ids"
+EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
 
 
-def read_list(
-    query: Query, mode: Mode | None = None
-) -> tuple[int, int, dead_letters.DeadLetterFilter]:
-    """Read the query: the page and the filter."""
-    limit, offset = query.page(LIMIT, LIMIT_MAX)
-    after = query.after(2)
-    asked = query.word("mode", list(Mode))
-    if mode is None and asked is not None:
-        mode = Mode(asked)
-    wanted = dead_letters.DeadLetterFilter(
-        mode=mode,
-        include_replayed=query.flag("include_replayed"),
-        endpoint_id=query.uuid("endpoint_id"),
-        reason=query.word("reason", list(DeadLetterReason)),
-        error_code=query.word("error_code", list(DeliveryError)),
-        after=None if after is None else (after[0], after[1]),
-    )
-    query.done()
-    return limit, offset, wanted
+class DeadLettersQuery(Struct, frozen=True):
+    """The page and the filter of the list."""
+
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    offset: Offset = 0
+    after: CursorOf2 | None = None
+    mode: (
+        Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
+    ) = None
+    include_replayed: Annotated[
+        bool, sample(False, "include dead letters that were replayed or dismissed")
+    ] = False
+    endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead] | None = None
+    reason: (
+        Annotated[DeadLetterReason, sample("permanent_4xx", "only dead letters with this reason")]
+        | None
+    ) = None
+    error_code: Annotated[DeliveryError, sample("timeout", "only this error code")] | None = None
 
 
-@described("List dead letters", "dead letters", query=read_list)
+@described("List dead letters", "dead letters", query=DeadLettersQuery)
 async def get_list(call: Call) -> Reply:
     """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints.
 
@@ -55,7 +58,16 @@ async def get_list(call: Call) -> Reply:
     `meta.next_cursor` of the page.
     """
     query = call.query
-    limit, offset, wanted = read_list(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
+    asked = query.read(DeadLettersQuery)
+    limit, offset = asked.limit, asked.offset
+    wanted = dead_letters.DeadLetterFilter(
+        mode=Mode.TEST if call.caller.mode is Mode.TEST else asked.mode,
+        include_replayed=asked.include_replayed,
+        endpoint_id=asked.endpoint_id,
+        reason=asked.reason,
+        error_code=asked.error_code,
+        after=(asked.after[0], asked.after[1]) if asked.after else None,
+    )
     found, total = await call.env.store.read(
         lambda reader: dead_letters.listed(reader, wanted, limit=limit + 1, offset=offset)
     )
@@ -89,7 +101,7 @@ async def get_one(call: Call) -> Reply:
 @described(
     "Replay a dead letter",
     "replayed dead letter",
-    reads=no_fields,
+    reads=NoFields,
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
         ErrorCode.DEAD_LETTER_NOT_FOUND,
@@ -104,7 +116,7 @@ async def replay(call: Call) -> Reply:
     """Send a dead letter again with the same `webhook_id`, so that its receiver can detect a duplicate."""
     needs_open_collections(call)
     body = await read_object_if_any(call.scope, call.receive)
-    meta = _meta(call, body, ())
+    meta = _meta(call, body, NoFields)
     async with call.service.inflight.alone(meta.idempotency):
         answer = await redeliver.replay_dead_letter(
             call.env, call.caller, call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND), meta
@@ -112,18 +124,16 @@ async def replay(call: Call) -> Reply:
     return finished(answer)
 
 
-def read_notes(fields: Fields) -> str:
-    """Read the notes."""
-    notes = fields.text("notes", required=True, most=NOTES_CHARACTERS_MAX, lines=True)
-    fields.done()
-    assert notes is not None
-    return notes
+class DismissBody(Struct, frozen=True):
+    """Why a dead letter is closed."""
+
+    notes: Annotated[Notes, Meta(min_length=1)]
 
 
 @described(
     "Dismiss a dead letter",
     "dismissed dead letter",
-    reads=read_notes,
+    reads=DismissBody,
     errors=(
         ErrorCode.DEAD_LETTER_NOT_FOUND,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -135,30 +145,26 @@ def read_notes(fields: Fields) -> str:
 async def dismiss(call: Call) -> Reply:
     """Close a dead letter without sending it again. It leaves the list, and can still be replayed."""
     body = await read_object(call.scope, call.receive)
-    notes = read_notes(Fields(body))
-    meta = _meta(call, body, ("notes",))
+    asked, _ = read(DismissBody, body)
+    meta = _meta(call, body, DismissBody)
     letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
     async with call.service.inflight.alone(meta.idempotency):
-        answer = await dismiss_flow.dismiss(call.env, call.caller, letter_id, notes, meta)
+        answer = await dismiss_flow.dismiss(call.env, call.caller, letter_id, asked.notes, meta)
     return finished(answer)
 
 
-def read(fields: Fields) -> list[str]:
-    """Read the body: 1 to 100 ids.
+class ReplayBatchBody(Struct, frozen=True):
+    """The dead letters to send again."""
 
-    Raises:
-        Refusal: VALIDATION_ERROR.
-    """
-    given = fields.words(IDS, None, most=DEAD_LETTERS_AT_ONCE, required=True)
-    fields.done()
-    assert given is not None
-    return given
+    dead_letter_ids: Annotated[
+        list[str], sample([EXAMPLE_ID], "1 to 100 ids"), Meta(max_length=DEAD_LETTERS_AT_ONCE)
+    ]
 
 
 @described(
     "Replay dead letters",
     "replayed dead letters",
-    reads=read,
+    reads=ReplayBatchBody,
     errors=(ErrorCode.OPEN_COLLECTIONS_DISABLED,),
     example={"dead_letter_ids": ["0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"]},
     idempotent=True,
@@ -167,8 +173,8 @@ async def replay_batch(call: Call) -> Reply:
     """Send many dead letters again; the answer has a result for each."""
     needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
-    given = read(Fields(body))
-    meta = _meta(call, body, (IDS,))
+    given = read(ReplayBatchBody, body)[0].dead_letter_ids
+    meta = _meta(call, body, ReplayBatchBody)
     # The same id twice, also in two spellings, counts once.
     once = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given)}
     async with call.service.inflight.alone(meta.idempotency):
@@ -178,6 +184,6 @@ async def replay_batch(call: Call) -> Reply:
     return finished(answer)
 
 
-def _meta(call: Call, body: Mapping[str, Any], known: tuple[str, ...]) -> CallMeta:
-    warnings = ignored(Fields(body).unknown(known))
+def _meta(call: Call, body: Mapping[str, Any], shape: type[Struct]) -> CallMeta:
+    warnings = ignored(shape, body)
     return CallMeta(call.request_id, claim(call, body), tuple(warnings))

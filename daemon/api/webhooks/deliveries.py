@@ -1,74 +1,102 @@
 """The delivery log: list deliveries and their attempts, redeliver one, sign one again."""
 
-from typing import Final
+from typing import Annotated, Final, Literal
+
+from msgspec import Struct, field
 
 from daemon.api.http.auth import needs_live, needs_owner
 from daemon.api.http.body import read_object_if_any
-from daemon.api.http.fields import Fields, Query, ignored, read_uuid
+from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished, ok
-from daemon.api.openapi.describe import described, no_fields
+from daemon.api.openapi.describe import NoFields, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta
 from daemon.core.json_values import cursor
+from daemon.core.reading import Wrong, ignored
+from daemon.core.shape import (
+    CursorOf1,
+    FromTime,
+    Offset,
+    ToTime,
+    UuidRead,
+    marked,
+    page_size,
+    sample,
+)
 from daemon.core.webhooks import endpoint_json
 from daemon.flows.webhooks import redeliver as redeliver_flow
 from daemon.store.webhooks import deliveries, delivery_log
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
+EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
 """`limit` without a value, and at most."""
 
 
-def read_query(
-    query: Query, mode: Mode | None = None
-) -> tuple[int, int, delivery_log.DeliveryFilter]:
-    """Read the query: the page and the filter."""
-    limit, offset = query.page(LIMIT, LIMIT_MAX)
-    status = query.word("status", list(DeliveryStatus))
-    event = query.word("event", list(EventKind))
-    after = query.after(1)
-    asked = query.word("mode", list(Mode))
-    if mode is None and asked is not None:
-        mode = Mode(asked)
-    wanted = delivery_log.DeliveryFilter(
-        mode=mode,
-        endpoint_id=query.uuid("endpoint_id"),
-        status=None if status is None else DeliveryStatus(status),
-        implicit=query.word("kind", ("all", "endpoint")) == "all",
-        event=None if event is None else EventKind(event),
-        transaction_id=_transaction(query),
-        webhook_id=query.text("webhook_id"),
-        since=query.time("from"),
-        until=query.time("to"),
-        after=None if after is None else after[0],
-    )
-    query.done()
-    return limit, offset, wanted
-
-
-def _transaction(query: Query) -> str | None:
-    """Return the transaction id of the filter, given as a UUID or a reference."""
-    text = query.text("transaction_id")
-    if text is None:
-        return None
+def _transaction(text: str) -> str | Wrong:
     found = split_reference(text) or read_uuid(text)
-    if found is None:
-        query.fail("transaction_id", "invalid", "must be a UUID or a reference")
-    return found
+    return found or Wrong("invalid", "must be a UUID or a reference")
 
 
-@described("List deliveries", "deliveries", query=read_query)
+class DeliveriesQuery(Struct, frozen=True):
+    """The page and the filter of the list."""
+
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    offset: Offset = 0
+    status: Annotated[DeliveryStatus, sample("delivered", "only this status")] | None = None
+    event: Annotated[EventKind, sample(EventKind.FORWARDED, "only this event kind")] | None = None
+    after: CursorOf1 | None = None
+    mode: (
+        Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
+    ) = None
+    endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead] | None = None
+    kind: (
+        Annotated[
+            Literal["all", "endpoint"],
+            sample("all", "`all` includes deliveries to `webhook_url` and to the default URL"),
+        ]
+        | None
+    ) = None
+    transaction_id: (
+        Annotated[
+            str,
+            sample(EXAMPLE_ID, "only deliveries of this transaction, by UUID or reference"),
+            marked(then=_transaction),
+        ]
+        | None
+    ) = None
+    webhook_id: (
+        Annotated[str, sample("ocl_0123456789abcdefghijklmn", "only this webhook id")] | None
+    ) = None
+    since: FromTime | None = field(name="from", default=None)
+    until: ToTime | None = field(name="to", default=None)
+
+
+@described("List deliveries", "deliveries", query=DeliveriesQuery)
 async def get_list(call: Call) -> Reply:
     """List deliveries, newest first. A test key sees only those to sandbox endpoints.
 
     Offsets shift when new deliveries are made. To read all of them, continue with `after`, the `meta.next_cursor` of the page.
     """
     query = call.query
-    limit, offset, wanted = read_query(query, Mode.TEST if call.caller.mode is Mode.TEST else None)
+    asked = query.read(DeliveriesQuery)
+    limit, offset = asked.limit, asked.offset
+    wanted = delivery_log.DeliveryFilter(
+        mode=Mode.TEST if call.caller.mode is Mode.TEST else asked.mode,
+        endpoint_id=asked.endpoint_id,
+        status=asked.status,
+        implicit=asked.kind == "all",
+        event=asked.event,
+        transaction_id=asked.transaction_id,
+        webhook_id=asked.webhook_id,
+        since=asked.since,
+        until=asked.until,
+        after=asked.after[0] if asked.after else None,
+    )
     found, total = await call.env.store.read(
         lambda reader: delivery_log.listed(reader, wanted, limit=limit + 1, offset=offset)
     )
@@ -96,17 +124,17 @@ async def get_one(call: Call) -> Reply:
     return ok(endpoint_json.delivery_in_full(delivery, target, sent[delivery.seq]))
 
 
-def read_page(query: Query) -> tuple[int, int]:
-    """Read the query: limit and offset."""
-    page = query.page(LIMIT, LIMIT_MAX)
-    query.done()
-    return page
+class AttemptsQuery(Struct, frozen=True):
+    """The page of the list."""
+
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    offset: Offset = 0
 
 
 @described(
     "List a delivery's attempts",
     "attempts",
-    query=read_page,
+    query=AttemptsQuery,
     errors=(
         ErrorCode.DELIVERY_NOT_FOUND,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -115,7 +143,8 @@ def read_page(query: Query) -> tuple[int, int]:
 async def get_attempts(call: Call) -> Reply:
     """List the attempts of a delivery, oldest first, including those before a redelivery."""
     query = call.query
-    limit, offset = read_page(query)
+    page = query.read(AttemptsQuery)
+    limit, offset = page.limit, page.offset
     delivery, _target = await find(call)
     found, total = await call.env.store.read(
         lambda reader: delivery_log.attempts(reader, delivery.id, limit=limit, offset=offset)
@@ -142,7 +171,7 @@ async def find(call: Call) -> delivery_log.Logged:
 @described(
     "Redeliver a delivery",
     "redelivered",
-    reads=no_fields,
+    reads=NoFields,
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -158,7 +187,7 @@ async def redeliver(call: Call) -> Reply:
     needs_open_collections(call)
     body = await read_object_if_any(call.scope, call.receive)
     asked = claim(call, body)
-    meta = CallMeta(call.request_id, asked, tuple(ignored(Fields(body).unknown(()))))
+    meta = CallMeta(call.request_id, asked, tuple(ignored(NoFields, body)))
     async with call.service.inflight.alone(asked):
         answer = await redeliver_flow.redeliver(
             call.env, call.caller, call.uuid(ErrorCode.DELIVERY_NOT_FOUND), meta

@@ -3,13 +3,13 @@
 An empty list proves that the endpoint has every payment of the window.
 """
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields, Query, ignored
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished, ok
 from daemon.api.openapi.describe import described
@@ -18,6 +18,8 @@ from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
 from daemon.core.json_values import Json
 from daemon.core.limits import CURSOR_CHARACTERS_MAX
+from daemon.core.reading import Wrong, read
+from daemon.core.shape import DryRun, FromTime, ToTime, UuidRead, about, marked, page_size, sample
 from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.replay import SENT, WINDOW_US_MAX, Cursor, ReplayDecision, read_cursor
 from daemon.flows.webhooks import replay as replay_flow
@@ -27,58 +29,68 @@ from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.replay import Window, fates
 from daemon.wire import ErrorCode, Mode
 
+EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
 LIMIT: Final = 100
 LIMIT_MAX: Final = 1000
 MISSING: Final = frozenset({*SENT, ReplayDecision.IN_FLIGHT})
-REPLAY_FIELDS: Final = (
-    "endpoint_id", "from", "to", "dry_run", "include_failed", "include_historical", "cursor",
-)  # fmt: skip
+
+
+def _check_window(given: Mapping[str, Any], fail: Callable[[str, str, str], Any]) -> None:
+    since, until = given.get("since"), given.get("until")
+    if since is not None and until is not None and since >= until:
+        fail("to", "out_of_range", "must be later than `from`")
+    cursor, endpoint_id = given.get("cursor"), given.get("endpoint_id")
+    if cursor and (cursor.endpoint_id, cursor.since, cursor.until) != (endpoint_id, since, until):
+        fail("cursor", "invalid", "belongs to another endpoint or window")
+
+
+def _needs_short_window(since: int, until: int) -> None:
+    if until - since > WINDOW_US_MAX:
+        raise Refusal(ErrorCode.REPLAY_WINDOW_TOO_LARGE)
+
+
+def _cursor(text: str) -> Cursor | Wrong:
+    return read_cursor(text) or Wrong("invalid", "must be the `next_cursor` of an earlier answer")
+
+
+_Endpoint = Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead]
+_Cursor = Annotated[
+    Cursor,
+    about("the `next_cursor` of the previous answer, with the same window"),
+    marked(read="text", then=_cursor),
+    Meta(max_length=CURSOR_CHARACTERS_MAX),
+]
+_Historical = Annotated[
+    bool,
+    sample(
+        False,
+        "include messages from before the line was set up, and from files, once a person has reconciled them",
+    ),
+]
 
 
 class GapQuery(Struct, frozen=True):
-    """The query: a time window of an endpoint, in microseconds."""
+    """A time window of an endpoint, in microseconds."""
 
-    endpoint_id: str
-    since: int
-    until: int
-    after: int
-    limit: int
-    historical: bool
+    endpoint_id: _Endpoint
+    since: FromTime = field(name="from")
+    until: ToTime = field(name="to")
+    include_historical: _Historical = False
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    cursor: _Cursor | None = None
 
-
-def read_gap_query(query: Query) -> GapQuery:
-    """Read the query.
-
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field; REPLAY_WINDOW_TOO_LARGE.
-    """
-    endpoint_id = query.uuid("endpoint_id", required=True)
-    since, until = query.time("from", required=True), query.time("to", required=True)
-    if since is not None and until is not None and since >= until:
-        query.fail("to", "out_of_range", "must be later than `from`")
-    historical = query.flag("include_historical")
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    text = query.text("cursor", most=CURSOR_CHARACTERS_MAX)
-    cursor = None if text is None else read_cursor(text)
-    if text is not None and (
-        cursor is None
-        or (cursor.endpoint_id, cursor.since, cursor.until) != (endpoint_id, since, until)
-    ):
-        query.fail("cursor", "invalid", "must be a `next_cursor` of the same endpoint and window")
-    query.done()
-    assert endpoint_id is not None
-    assert since is not None
-    assert until is not None
-    if until - since > WINDOW_US_MAX:
-        raise Refusal(ErrorCode.REPLAY_WINDOW_TOO_LARGE)
-    after = 0 if cursor is None else cursor.after
-    return GapQuery(endpoint_id, since, until, after, limit, historical)
+    @staticmethod
+    def check(
+        given: Mapping[str, Any], _query: object, fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Compare the ends of the window, and the cursor with the window."""
+        _check_window(given, fail)
 
 
 @described(
     "List missing payments",
     "gap",
-    query=read_gap_query,
+    query=GapQuery,
     errors=(
         ErrorCode.ENDPOINT_NOT_FOUND,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -88,15 +100,16 @@ def read_gap_query(query: Query) -> GapQuery:
 async def list_missing(call: Call) -> Reply:
     """List the payments of a window that should have been delivered to the endpoint but were not, oldest first."""
     query = call.query
-    asked = read_gap_query(query)
+    asked = query.read(GapQuery)
+    _needs_short_window(asked.since, asked.until)
     endpoint = await call.env.store.look(lambda reader: endpoints.get(reader, asked.endpoint_id))
     if endpoint is None:
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     if endpoint.mode is Mode.LIVE:
         needs_live(call.caller)
-    window = Window(endpoint, asked.since, asked.until, asked.after)
+    window = Window(endpoint, asked.since, asked.until, asked.cursor.after if asked.cursor else 0)
     entries, meta = await call.env.store.read(
-        lambda reader: _page(reader, window, asked.limit, historical=asked.historical)
+        lambda reader: _page(reader, window, asked.limit, historical=asked.include_historical)
     )
     return ok(entries, query.meta(limit=asked.limit, **meta))
 
@@ -131,35 +144,31 @@ def _page(
     }
 
 
-def read_replay(fields: Fields) -> ReplayRequest:
-    """Read the body.
+class ReplayBody(Struct, frozen=True):
+    """A time window to send again, in microseconds."""
 
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field; REPLAY_WINDOW_TOO_LARGE.
-    """
-    endpoint_id = fields.uuid("endpoint_id", required=True)
-    since, until = fields.time("from", required=True), fields.time("to", required=True)
-    if since is not None and until is not None and since >= until:
-        fields.fail("to", "out_of_range", "must be later than `from`")
-    dry_run = fields.boolean("dry_run", default=False)
-    include_failed = fields.boolean("include_failed", default=True)
-    include_historical = fields.boolean("include_historical", default=False)
-    after = _after(fields, endpoint_id, since, until)
-    fields.done()
-    assert endpoint_id is not None
-    assert since is not None
-    assert until is not None
-    if until - since > WINDOW_US_MAX:
-        raise Refusal(ErrorCode.REPLAY_WINDOW_TOO_LARGE)
-    return ReplayRequest(
-        endpoint_id, since, until, dry_run, include_failed, include_historical, after
-    )
+    endpoint_id: _Endpoint
+    since: FromTime = field(name="from")
+    until: ToTime = field(name="to")
+    dry_run: DryRun = False
+    include_failed: Annotated[
+        bool, sample(True, "include deliveries that failed for good; default true")
+    ] = True
+    include_historical: _Historical = False
+    cursor: _Cursor | None = None
+
+    @staticmethod
+    def check(
+        given: Mapping[str, Any], _body: object, fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Compare the ends of the window, and the cursor with the window."""
+        _check_window(given, fail)
 
 
 @described(
     "Replay payments",
     "replay",
-    reads=read_replay,
+    reads=ReplayBody,
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -178,26 +187,20 @@ async def replay(call: Call) -> Reply:
     """Queue the undelivered payments of a time window; a dry run only counts them."""
     needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
-    asked = read_replay(Fields(body))
+    read_as, warnings = read(ReplayBody, body)
+    _needs_short_window(read_as.since, read_as.until)
+    asked = ReplayRequest(
+        read_as.endpoint_id,
+        read_as.since,
+        read_as.until,
+        read_as.dry_run,
+        read_as.include_failed,
+        read_as.include_historical,
+        read_as.cursor.after if read_as.cursor else 0,
+    )
     key = claim(call, body)  # an invalid key is refused in a dry run too, which is not stored
     idempotency = None if asked.dry_run else key
-    meta = CallMeta(
-        call.request_id, idempotency, tuple(ignored(Fields(body).unknown(REPLAY_FIELDS)))
-    )
+    meta = CallMeta(call.request_id, idempotency, tuple(warnings))
     async with call.service.inflight.alone(idempotency):
         answer = await replay_flow.replay(call.env, call.caller, asked, meta)
     return finished(answer)
-
-
-def _after(fields: Fields, endpoint_id: str | None, since: int | None, until: int | None) -> int:
-    """Read the cursor, which is valid only for its own endpoint and window."""
-    text = fields.text("cursor", most=CURSOR_CHARACTERS_MAX)
-    if text is None:
-        return 0
-    cursor = read_cursor(text)
-    if cursor is None:
-        fields.fail("cursor", "invalid", "must be the `next_cursor` of an earlier answer")
-        return 0
-    if (cursor.endpoint_id, cursor.since, cursor.until) != (endpoint_id, since, until):
-        fields.fail("cursor", "invalid", "belongs to another endpoint or window")
-    return cursor.after

@@ -1,11 +1,12 @@
 """The rules of endpoints: list, create, update, delete, try; explain the routing of a payment."""
 
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields, ignored, read_uuid
+from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished, ok
 from daemon.api.openapi.describe import described
@@ -15,6 +16,8 @@ from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta
 from daemon.core.json_values import compact, warnings_meta
 from daemon.core.limits import FILTER_BYTES_MAX
+from daemon.core.reading import Wrong, read
+from daemon.core.shape import marked, sample
 from daemon.core.webhooks import rule_json
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import ShownFacts
@@ -26,7 +29,6 @@ from daemon.store.webhooks import routing
 from daemon.wire import ErrorCode, Mode
 
 RULE_FIELDS: Final = ("name", "position", "enabled", "filter")
-TRIAL_FIELDS: Final = ("sample", "filter", "is_sandbox")
 POSITION_MAX: Final = 1_000_000
 _EXAMPLE: Final[dict[str, Any]] = {
     "name": "rents",
@@ -55,65 +57,68 @@ async def get_list(call: Call) -> Reply:
     return ok([rule_json.rule(rule) for rule in found])
 
 
-def read_new_rule(fields: Fields) -> RuleChange:
-    """Read the body of a new rule.
-
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    new = RuleChange(
-        name=fields.text("name"),
-        position=fields.integer("position", 0, POSITION_MAX),
-        enabled=fields.switch("enabled"),
-        filter=_filter(fields, required=True),
-    )
-    fields.done()
-    return new
-
-
-def read_change(fields: Fields) -> RuleChange:
-    """Read the body of a change: at least one of the fields.
-
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    if not any(fields.given(name) for name in RULE_FIELDS):
-        fields.fail("body", "required", f"must hold at least one of {', '.join(RULE_FIELDS)}")
-    name = fields.text("name")
-    if name is None and fields.given("name"):
-        name = ""
-    change = RuleChange(
-        name=name,
-        position=fields.integer("position", 0, POSITION_MAX),
-        enabled=fields.switch("enabled"),
-        filter=_filter(fields),
-    )
-    fields.done()
-    return change
-
-
-def _filter(fields: Fields, *, required: bool = False) -> str | None:
-    """Read a filter as the text to store; each error names its path."""
-    if fields.value("filter", required=required) is None and required:
-        fields.object("filter", most_bytes=FILTER_BYTES_MAX)
-        return None
-    found = fields.object("filter", most_bytes=FILTER_BYTES_MAX)
-    if found is None:
-        return None
+def _filter(found: dict[str, Any]) -> str | list[Wrong]:
+    """Return a filter as the text to store; each error names its path."""
     text = compact(found)
     read_as = read_filter(text)
     if isinstance(read_as, list):
-        for error in read_as:
-            if error.code != "too_long":  # already reported by `fields.object`
-                fields.fail(error.field, error.code, str(error.message))
+        return [Wrong(one.code, one.message, one.field.removeprefix("filter")) for one in read_as]
     return text
+
+
+_Name = Annotated[str, sample("rents", "a label for people"), marked(empty=True)]
+_Position = Annotated[
+    int,
+    sample(1, "the position among the endpoint's rules; default: last", ge=0, le=POSITION_MAX),
+]
+_Enabled = Annotated[bool, sample(True, "false: the rule matches no payment")]
+_Filter = Annotated[
+    str,
+    sample(
+        {"amount": {"$gte": "50.00"}},
+        "conditions on the members of a payload's `data`, joined by AND; at most 4 KB, 4 deep",
+    ),
+    marked(read="object", most_bytes=FILTER_BYTES_MAX, then=_filter),
+]
+
+
+class NewRule(Struct, frozen=True, kw_only=True):
+    """The body that creates a rule."""
+
+    name: _Name | None = None
+    position: _Position | None = None
+    enabled: _Enabled | None = None
+    filter: _Filter
+
+
+class RuleChanges(Struct, frozen=True):
+    """The body that changes a rule: at least one member."""
+
+    name: _Name | None = None
+    position: _Position | None = None
+    enabled: _Enabled | None = None
+    filter: _Filter | None = None
+
+    @staticmethod
+    def check(
+        _given: object, body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Refuse a body that changes nothing."""
+        if all(body.get(name) is None for name in RULE_FIELDS):
+            fail("body", "required", f"must hold at least one of {', '.join(RULE_FIELDS)}")
+
+
+def _change(rule: NewRule | RuleChanges) -> RuleChange:
+    return RuleChange(
+        name=rule.name, position=rule.position, enabled=rule.enabled, filter=rule.filter
+    )
 
 
 @described(
     "Create a rule",
     "rule",
     status=201,
-    reads=read_new_rule,
+    reads=NewRule,
     errors=_ENDPOINT_ERRORS,
     example=_EXAMPLE,
     idempotent=True,
@@ -123,17 +128,19 @@ async def create(call: Call) -> Reply:
     needs_open_collections(call)
     endpoint = await find(call)
     body = await read_object(call.scope, call.receive)
-    new = read_new_rule(Fields(body))
+    new, ignored_fields = read(NewRule, body)
     asked = claim(call, body)
-    meta = CallMeta(call.request_id, asked, tuple(ignored(Fields(body).unknown(RULE_FIELDS))))
+    meta = CallMeta(call.request_id, asked, tuple(ignored_fields))
     async with call.service.inflight.alone(asked):
-        return finished(await rule_flow.create(call.env, call.caller, endpoint.id, new, meta))
+        return finished(
+            await rule_flow.create(call.env, call.caller, endpoint.id, _change(new), meta)
+        )
 
 
 @described(
     "Update a rule",
     "rule",
-    reads=read_change,
+    reads=RuleChanges,
     errors=(*_ENDPOINT_ERRORS, ErrorCode.RULE_NOT_FOUND),
     example={"enabled": False},
 )
@@ -142,11 +149,13 @@ async def update(call: Call) -> Reply:
     needs_open_collections(call)
     endpoint, rule_id = await find(call), call.uuid(ErrorCode.RULE_NOT_FOUND, "rule_id")
     body = await read_object(call.scope, call.receive)
-    change = read_change(Fields(body))
-    rule, warnings = await rule_flow.update(call.env, call.caller, endpoint.id, rule_id, change)
+    change, ignored_fields = read(RuleChanges, body)
+    rule, warnings = await rule_flow.update(
+        call.env, call.caller, endpoint.id, rule_id, _change(change)
+    )
     return ok(
         rule_json.rule(rule),
-        warnings_meta([*ignored(Fields(body).unknown(RULE_FIELDS)), *warnings]),
+        warnings_meta([*ignored_fields, *warnings]),
     )
 
 
@@ -161,47 +170,30 @@ async def delete(call: Call) -> Reply:
     return Reply(200, rule_json.deleted(warnings))
 
 
-class Trial(Struct, frozen=True):
-    """The body of a trial.
-
-    Attributes:
-        values: The sample's fields by their dotted names.
-        filter: An unsaved filter to try in addition to the saved rules.
-        sandbox: Try sandbox endpoints; None uses the caller's mode.
-        warnings: Warnings about unknown fields of the sample.
-    """
-
-    values: dict[str, Any]
-    filter: str | None
-    sandbox: bool | None
-    warnings: list[str]
+def _sample(found: dict[str, Any]) -> tuple[dict[str, Any], list[str]] | list[Wrong]:
+    """Return the sample's fields by their dotted names, and the unknown ones."""
+    values, unknown, wrong = rule_json.read_sample(found)
+    if wrong:
+        return [Wrong("invalid", f"must be {needs}", f".{name}") for name, needs in wrong]
+    return values, unknown
 
 
-def read_trial(fields: Fields) -> Trial:
-    """Read the body of a trial.
+class TrialBody(Struct, frozen=True):
+    """A sample payment, and an unsaved filter to try in addition to the saved rules."""
 
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    fields.value("sample", required=True)
-    sample = fields.object("sample") or {}
-    values, unknown, wrong = rule_json.read_sample(sample)
-    for name, needs in wrong:
-        fields.fail(f"sample.{name}", "invalid", f"must be {needs}")
-    trial = Trial(
-        values,
-        _filter(fields),
-        fields.switch("is_sandbox"),
-        ignored([f"sample.{name}" for name in unknown]),
-    )
-    fields.done()
-    return trial
+    sample: Annotated[
+        tuple[dict[str, Any], list[str]],
+        sample({"amount": "12.50"}, "the `data` of a payload, complete or in part"),
+        marked(read="object", then=_sample),
+    ]
+    filter: _Filter | None = None
+    is_sandbox: Annotated[bool, sample(False, "try the sandbox endpoints")] | None = None
 
 
 @described(
     "Try rules",
     "rule trial",
-    reads=read_trial,
+    reads=TrialBody,
     errors=(ErrorCode.OPEN_COLLECTIONS_DISABLED, ErrorCode.LIVE_KEY_REQUIRED),
     example={"sample": {"amount": "12.50", "telco": {"provider": "mtn"}}},
 )
@@ -213,9 +205,10 @@ async def test(call: Call) -> Reply:
     """
     needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
-    trial = read_trial(Fields(body))
-    mode = _mode(call, trial)
-    facts = ShownFacts(trial.values)
+    trial, warnings = read(TrialBody, body)
+    values, unknown = trial.sample
+    mode = _mode(call, sandbox=trial.is_sandbox)
+    facts = ShownFacts(values)
     placed = facts.value("placed") is not False
     receivers = await call.env.store.read(lambda reader: routing.receivers(reader, mode))
     found = claims(receivers, facts, placed=placed)
@@ -225,14 +218,15 @@ async def test(call: Call) -> Reply:
         "claims": len(found),
         "endpoints": rule_json.explained(receivers, facts, found, placed=placed),
     }
-    return ok(data, warnings_meta([*ignored(Fields(body).unknown(TRIAL_FIELDS)), *trial.warnings]))
+    warnings += [f"Unknown field `{f'sample.{name}'[:200]}` was ignored." for name in unknown]
+    return ok(data, warnings_meta(warnings))
 
 
-def _mode(call: Call, trial: Trial) -> Mode:
+def _mode(call: Call, *, sandbox: bool | None) -> Mode:
     """Return the mode of the endpoints to try: the key's mode; a session may choose."""
-    if trial.sandbox is None:
+    if sandbox is None:
         return call.caller.mode or Mode.LIVE
-    wanted = Mode.TEST if trial.sandbox else Mode.LIVE
+    wanted = Mode.TEST if sandbox else Mode.LIVE
     if wanted is Mode.LIVE and call.caller.mode is Mode.TEST:
         raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
     return wanted

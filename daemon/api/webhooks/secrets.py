@@ -1,14 +1,17 @@
 """Reveal and rotate the signing secrets of endpoints and of the account; needs a session and the account password."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Struct
 
 from daemon.api.http.auth import needs_operator
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields, ignored
 from daemon.api.http.service import NO_STORE, Call, Reply
 from daemon.api.openapi.describe import described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import json_values
+from daemon.core.reading import read
+from daemon.core.shape import ConfirmingPassword, sample
 from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer
 from daemon.flows.access import password
 from daemon.flows.webhooks.secrets import RevealedSecret, reveal, rotate
@@ -30,18 +33,19 @@ _ENDPOINT: Final = (
 _EXAMPLE: Final = {"password": "correct horse battery"}
 
 
-def read(fields: Fields) -> tuple[str | None, bool]:
-    """Read the account password, and whether to expire old secrets at once."""
-    given = fields.secret("password", confirms=True)
-    leaked = fields.boolean("expire_previous", default=False)
-    fields.done()
-    return given, leaked
+class SecretBody(Struct, frozen=True):
+    """The account password, and whether to end the old secrets."""
+
+    password: ConfirmingPassword | None = None
+    expire_previous: Annotated[
+        bool, sample(False, "expire all old secrets at once, for example after a leak")
+    ] = False
 
 
 @described(
     "Reveal an endpoint's secret",
     "secret",
-    reads=read,
+    reads=SecretBody,
     errors=(*_PASSWORD, *_ENDPOINT),
     example=_EXAMPLE,
 )
@@ -55,7 +59,7 @@ async def reveal_endpoint(call: Call) -> Reply:
 @described(
     "Reveal the account's webhook secret",
     "secret",
-    reads=read,
+    reads=SecretBody,
     errors=_PASSWORD,
     example=_EXAMPLE,
 )
@@ -68,7 +72,7 @@ async def reveal_account(call: Call) -> Reply:
 @described(
     "Rotate an endpoint's secret",
     "rotated endpoint secret",
-    reads=read,
+    reads=SecretBody,
     errors=(*_PASSWORD, *_ENDPOINT, ErrorCode.ROTATION_LIMIT),
     example=_EXAMPLE,
 )
@@ -83,7 +87,7 @@ async def rotate_endpoint(call: Call) -> Reply:
 @described(
     "Rotate the account's webhook secret",
     "rotated account secret",
-    reads=read,
+    reads=SecretBody,
     errors=(*_PASSWORD, ErrorCode.ROTATION_LIMIT),
     example=_EXAMPLE,
 )
@@ -109,11 +113,9 @@ async def _confirmed(
         needs_open_collections(call)
         endpoint = await find(call)
     body = await read_object(call.scope, call.receive)
-    fields = Fields(body)
-    given, leaked = read(fields)
-    await password.confirm(call.env, call.caller, given)
-    warnings = ignored(fields.unknown(("password", "expire_previous")))
-    return endpoint, leaked, json_values.warnings_meta(warnings)
+    asked, warnings = read(SecretBody, body)
+    await password.confirm(call.env, call.caller, asked.password)
+    return endpoint, asked.expire_previous, json_values.warnings_meta(warnings)
 
 
 def _revealed(shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:

@@ -23,7 +23,6 @@ from daemon.api.openapi.document import document, undescribed
 from daemon.api.openapi.json_schema import closed
 from daemon.api.openapi.recorder import body_of, query_of
 from daemon.api.payments import initialize, transactions
-from daemon.api.webhooks import replay
 from daemon.core.reading import read
 from daemon.core.shape import Count, Flag, NoTime, about, marked, sample
 from daemon.error_table import ERRORS
@@ -143,7 +142,6 @@ async def test_each_error_shows_its_extras_in_both_places(api: FakeApi) -> None:
         (transactions.read_cancel, transactions.CANCEL_FIELDS),
         (lines.read_new_method, lines.METHOD_FIELDS),
         (keys.read, keys.KNOWN),
-        (replay.read_replay, replay.REPLAY_FIELDS),
         (sandbox.read, sandbox.KNOWN),
     ],
 )
