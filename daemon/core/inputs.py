@@ -1,11 +1,15 @@
 """Validated inputs of the flows (parse at the edge, trust inside), and their answers."""
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
 from daemon.core import json_values
+from daemon.core.errors import MomoError
 from daemon.wire import TrustLevel
+
+Value = TypeVar("Value")
 
 
 class InitializeRequest(Struct, frozen=True):
@@ -90,6 +94,35 @@ class Answer(Struct, frozen=True):
     status: int
     body: bytes
     replayed: bool = False
+
+
+class Keep(Generic[Value]):
+    """How the value that a flow returns becomes an answer, and under which key that answer is kept.
+
+    `render` is called inside the commit of the effect, where the answer is stored for the key. The flow returns the value.
+
+    Attributes:
+        claim: The idempotency key of the call; None keeps nothing.
+        render: Makes the answer.
+    """
+
+    def __init__(self, claim: Idempotency | None, render: Callable[[Value], Answer]) -> None:
+        self.claim, self.render = claim, render
+        self._made: tuple[Value, Answer] | None = None
+
+    def answer(self, value: Value) -> Answer:
+        """Return the answer for a value; it is made once for each value, since a commit that failed is tried again."""
+        if self._made is None or self._made[0] is not value:
+            self._made = value, self.render(value)
+        return self._made[1]
+
+
+class Repeated(MomoError):
+    """The call was answered before, and changes nothing; carries that answer."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__("answered before")
+        self.answer = answer
 
 
 class ReadPart(Struct, frozen=True):

@@ -19,7 +19,7 @@ from daemon.core.access.callers import of_user
 from daemon.core.access.rate_limit import caller_address
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Answer as Kept
-from daemon.core.inputs import Idempotency
+from daemon.core.inputs import Idempotency, Repeated
 from daemon.core.limits import BROWSER_SEEN_EVERY_US
 from daemon.core.model import Shop
 from daemon.dash.tables import ACTIONS, PAGES
@@ -209,6 +209,8 @@ class Site:
                 return _repeated(earlier)
             try:
                 outcome = await action.act(visit)
+            except Repeated as repeated:
+                outcome = _repeated(repeated.answer)
             except (Refusal, Unavailable):
                 await store.write(lambda tx: idempotency.release(tx, claim))
                 raise
@@ -284,9 +286,7 @@ def _is_fragment(visit: Visit) -> bool:
 
 def _kept(outcome: Outcome) -> Kept:
     """Return the stored form of an outcome: never the text of a page, which may contain a secret."""
-    if isinstance(outcome, Goto):
-        return Kept(HTTPStatus.SEE_OTHER, f"{outcome.path} {outcome.said}".encode())
-    return Kept(HTTPStatus.OK, b"")
+    return outcome.kept() if isinstance(outcome, Goto) else Kept(HTTPStatus.OK, b"")
 
 
 def _repeated(earlier: Kept) -> Outcome:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from daemon.core.access.browser_sessions import FORMS
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import Answer, Idempotency, Keep, Repeated, Value
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode
@@ -60,6 +60,42 @@ def once(
         stored = replace(answer, body=_sealing(vault.seal, answer.body).encode())
     _keep(tx, claim, stored, sealed=vault is not None, now=now)
     return answer
+
+
+def kept(
+    tx: Tx,
+    keep: Keep[Value] | None,
+    now: int,
+    effect: Callable[[], Value],
+    vault: Vault | None = None,
+) -> Value:
+    """Return the value of `effect`; its answer is stored in this commit, if the call has a key.
+
+    Args:
+        tx: The database transaction of the effect.
+        keep: The caller's key, and what makes the answer; None keeps none.
+        now: Microseconds.
+        effect: The action that must happen once.
+        vault: Seals answers that hold a secret; None stores them as they are.
+
+    Raises:
+        Repeated: The call was answered before.
+        Refusal: IDEMPOTENCY_KEY_REUSED if the key was used with another body; or the refusal of `effect`, which is not
+            stored.
+        Unavailable: The answer cannot be sealed or opened now.
+    """
+    if keep is None or keep.claim is None:
+        return effect()
+    value: list[Value] = []
+
+    def answer() -> Answer:
+        value.append(effect())
+        return keep.answer(value[0])
+
+    answer_now = once(tx, keep.claim, now, answer, vault)
+    if not value:
+        raise Repeated(answer_now)
+    return value[0]
 
 
 def answered(reader: Reader, claim: Idempotency | None) -> Answer | None:

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from daemon.core.inputs import CallMeta
 from daemon.core.model import Transaction
 from daemon.flows.payments import cancel_expire
 from daemon.store.payments import transactions
@@ -66,8 +65,7 @@ class Orders:
         await self.pay(order)
 
     async def cancel(self, order: Transaction) -> None:
-        meta = CallMeta("req_" + "0" * 32, None)
-        await cancel_expire.cancel(self.shop.env, OWNER, order.reference, reason=None, meta=meta)
+        await cancel_expire.cancel(self.shop.env, OWNER, order.reference, reason=None)
 
     async def reverse(self, order: Transaction) -> None:
         await self.pay(order)

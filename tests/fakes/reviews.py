@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta
+from daemon.core.inputs import Idempotency
 from daemon.core.model import Review
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
+from tests.fakes.answers import answered, decided
 from tests.fakes.receipts import MTN_SMSC, STARTED, mtn, mtn_receipt
 from tests.fakes.shop import OWNER, FakeShop
 
 ID = "93214500001"
 PAYER = "+233241234567"
 STRANGER = "+233541234567"
-META = CallMeta("r")
 
 
 async def pay(shop: FakeShop, typed: str | None, telco_id: str = ID, **more: Any) -> None:
@@ -47,12 +47,16 @@ async def only(shop: FakeShop) -> Review:
 
 
 async def approve(
-    shop: FakeShop, review_id: str | None = None, *, meta: CallMeta = META, **said: Any
+    shop: FakeShop, review_id: str | None = None, *, claim: Idempotency | None = None, **said: Any
 ) -> dict[str, Any]:
     review_id = review_id or (await only(shop)).id
-    return body(
-        await review.approve(shop.env, OWNER, review_id, review.Approval(**said), meta=meta)
+    approval = review.Approval(**said)
+    answer = await answered(
+        claim,
+        lambda keep: review.approve(shop.env, OWNER, review_id, approval, keep=keep),
+        lambda done: json.dumps(decided(done)),
     )
+    return dict(json.loads(answer.body))
 
 
 async def approve_row(shop: FakeShop) -> None:
@@ -63,13 +67,7 @@ async def approve_row(shop: FakeShop) -> None:
 
 async def reject(shop: FakeShop, review_id: str | None = None) -> dict[str, Any]:
     review_id = review_id or (await only(shop)).id
-    return body(await review.reject(shop.env, OWNER, review_id, "not ours", meta=META))
-
-
-def body(answer: Answer) -> dict[str, Any]:
-    assert answer.status == 200
-    found: dict[str, Any] = json.loads(answer.body)
-    return found
+    return decided(await review.reject(shop.env, OWNER, review_id, "not ours"))
 
 
 async def refusal(shop: FakeShop, review_id: str | None = None, **said: Any) -> Refusal:

@@ -1,6 +1,5 @@
 """A small shop for tests of the flows: real database and flows, fake time and random numbers, one SIM with a number."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from msgspec.structs import replace
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.inputs import (
-    Answer,
     InitializeRequest,
     PhoneIdentity,
     ReadPart,
@@ -134,11 +132,8 @@ class FakeShop:
         asked = InitializeRequest(
             amount_minor=amount_minor, currency="GHS", phone_number="+233241234567", **changes
         )
-        answer = await initialize.initialize(
-            self.env, OWNER, asked, request_id="req_" + "0" * 32, idempotency=None
-        )
-        reference: str = json.loads(answer.body)["data"]["reference"]
-        return await self.transaction(reference)
+        made = await initialize.initialize(self.env, OWNER, asked)
+        return await self.transaction(made.transaction.reference)
 
     def wallet(self, amount_minor: int) -> int:
         """Add money to the wallet, and return the balance for its receipt."""
@@ -157,14 +152,11 @@ class FakeShop:
             parts.append(ReadPart("SM", self._slot, len(octets) - 1 - octets[0], pdu))
         return await ingest.ingest(self.env, self.source, parts)
 
-    async def reconcile(self, reference: str, telco_id: str, **changes: Any) -> Answer:
+    async def reconcile(
+        self, reference: str, telco_id: str, **changes: Any
+    ) -> flows_reconcile.Reconciled:
         return await flows_reconcile.reconcile(
-            self.env,
-            OWNER,
-            reference,
-            ReconcileRequest(telco_id, **changes),
-            request_id="req_" + "0" * 32,
-            idempotency=None,
+            self.env, OWNER, reference, ReconcileRequest(telco_id, **changes)
         )
 
     async def transaction(self, reference: str) -> Transaction:

@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency, InitializeRequest
+from daemon.env import Env
 from daemon.flows.payments import initialize
 from daemon.modem.codec.pdu_encode import encode_deliver
+from tests.fakes.answers import answered
 from tests.fakes.receipts import Receipt, mtn, telecel
 from tests.fakes.shop import OWNER
 from tests.simulation.initial_state import HOSTS
@@ -88,18 +90,14 @@ class Customers:
         )
         # A customer without an answer repeats the call with the same idempotency key.
         while True:
-            answer = await self.shop.call(
-                lambda env: initialize.initialize(
-                    env, OWNER, asked, request_id="req_" + "0" * 32, idempotency=idempotency
-                )
-            )
+            answer = await self.shop.call(lambda env: _initialize(env, asked, idempotency))
             if isinstance(answer, Answer):
                 break
             await asyncio.sleep(30)
         self.shop.note("order")
         if self._rng.random() < 0.2:
             await self._ask_again(asked, idempotency, answer.body)
-        data = json.loads(answer.body)["data"]
+        data = json.loads(answer.body)
         assert self.truth.orders.setdefault(data["reference"], amount_minor) == amount_minor
         await asyncio.sleep(5400 if way == "late" else self._rng.uniform(10, 1200))
         self._pay(way, data["reference"], data["svc_code"], amount_minor)
@@ -113,11 +111,7 @@ class Customers:
         if not same:
             asked = replace(asked, amount_minor=asked.amount_minor + 1)
             idempotency = replace(idempotency, fingerprint="other")
-        said = await self.shop.call(
-            lambda env: initialize.initialize(
-                env, OWNER, asked, request_id="req_" + "0" * 32, idempotency=idempotency
-            )
-        )
+        said = await self.shop.call(lambda env: _initialize(env, asked, idempotency))
         if isinstance(said, Answer):
             assert same, "one key of a caller was answered for two bodies"
             assert said.body == body, "one key of a caller has two answers"
@@ -218,3 +212,13 @@ class Customers:
             made = replace(made, pdus=pdus)
             self.truth.forged.add(made.telco_id)
         self._send(number, made)
+
+
+async def _initialize(env: Env, asked: InitializeRequest, claim: Idempotency) -> Answer:
+    def text(made: initialize.Initialized) -> str:
+        transaction = made.transaction
+        return json.dumps({"reference": transaction.reference, "svc_code": transaction.svc_code})
+
+    return await answered(
+        claim, lambda keep: initialize.initialize(env, OWNER, asked, keep=keep), text
+    )

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from daemon.core.errors import MomoError
-from daemon.core.inputs import Answer, CallMeta, ReconcileRequest
+from daemon.core.inputs import CallMeta, ReconcileRequest
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.lines import payment_methods
@@ -61,16 +61,9 @@ class Operators:
         if self._rng.random() < 0.2 and self._truth.orders:
             reference = self._rng.choice([*self._truth.orders])
         answer = await self.shop.call(
-            lambda env: reconcile.reconcile(
-                env,
-                OWNER,
-                reference,
-                ReconcileRequest(telco_id),
-                request_id=META.request_id,
-                idempotency=None,
-            )
+            lambda env: reconcile.reconcile(env, OWNER, reference, ReconcileRequest(telco_id))
         )
-        if isinstance(answer, Answer):
+        if isinstance(answer, reconcile.Reconciled):
             assert self._truth.matched.setdefault(reference, telco_id) == telco_id, "matched twice"
             self._customers.waiting = [one for one in self._customers.waiting if one[1] != telco_id]
 
@@ -96,22 +89,18 @@ class Operators:
         written = self._truth.forged | self._truth.spoofed
         forged = any(one == telco_id or one in (body or "") for one in written)
         if forged:
-            await self.shop.call(
-                lambda env: review.reject(env, OWNER, review_id, "forged", meta=META)
-            )
+            await self.shop.call(lambda env: review.reject(env, OWNER, review_id, "forged"))
             return
         said = review.Approval(confirmed=True)
-        answer = await self.shop.call(
-            lambda env: review.approve(env, OWNER, review_id, said, meta=META)
-        )
+        answer = await self.shop.call(lambda env: review.approve(env, OWNER, review_id, said))
         if isinstance(answer, MomoError) and not isinstance(answer, Killed):
-            await self.shop.call(lambda env: review.reject(env, OWNER, review_id, "", meta=META))
+            await self.shop.call(lambda env: review.reject(env, OWNER, review_id, ""))
 
     async def _cancel(self) -> None:
         if self._truth.orders:
             reference = self._rng.choice([*self._truth.orders])
             await self.shop.call(
-                lambda env: cancel_expire.cancel(env, OWNER, reference, reason=None, meta=META)
+                lambda env: cancel_expire.cancel(env, OWNER, reference, reason=None)
             )
 
     async def _pause(self) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import MomoError, Refusal
-from daemon.core.inputs import CallMeta
 from daemon.core.model import Event, Message, Review
 from daemon.flows.messages import confirmations, ingest
 from daemon.flows.payments import review
@@ -22,7 +21,6 @@ from tests.fakes.shop import METHOD_ID, OWNER, FakeShop
 
 AT_IMSI = "620030000000012"
 AT_SENDER = "AT Money"
-META = CallMeta("req_" + "0" * 32, None, ())
 TEMPLATE = """
 [[wording]]
 name = "receipt_2027"
@@ -224,7 +222,7 @@ async def test_approving_in_review_with_the_password_is_the_same_proof(at: FakeS
     [waiting] = await at.rows(Review, "reviews")
     assert waiting.reason == ReviewReason.UNKNOWN_SENDER
     said = review.Approval(order.reference, None, confirmed=True)
-    await review.approve(at.env, OWNER, waiting.id, said, meta=META)
+    await review.approve(at.env, OWNER, waiting.id, said)
     assert (await at.transaction(order.reference)).status is TransactionStatus.SUCCESS
     assert await confirmed(at) == [("at", "receipt", AT_SENDER)]
     told = [event.type for event in await at.rows(Event, "events")]

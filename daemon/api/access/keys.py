@@ -6,11 +6,13 @@ from daemon.api.http.auth import needs_operator
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields, ignored
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import NO_STORE, Call, Reply, finished, ok
+from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.core.access.callers import KEY_SCOPES, KeyKind
 from daemon.core.access.keys import api_key, last_written
 from daemon.core.errors import Refusal
+from daemon.core.inputs import Answer, Idempotency, Keep
+from daemon.core.json_values import success, warnings_meta
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
 from daemon.flows.access import keys
@@ -79,9 +81,21 @@ async def create(call: Call) -> Reply:
     fields = Fields(body)
     new = read(fields, call.env.clock.now_us())
     warnings = ignored(fields.unknown(KNOWN))
-    async with call.service.inflight.alone(asked):
-        made = await keys.create(call.env, call.caller, new, claim=asked, warnings=warnings)
-    return finished(made, NO_STORE)
+    keep = _keep(asked, warnings)
+    return await once(
+        call, keep, lambda: keys.create(call.env, call.caller, new, keep=keep), NO_STORE
+    )
+
+
+def _keep(asked: Idempotency | None, warnings: list[str]) -> Keep[keys.MadeKey]:
+    """Return how a new key is answered: 201, with the key itself, and the one that it replaces."""
+
+    def render(made: keys.MadeKey) -> Answer:
+        previous = None if made.previous is None else api_key(made.previous, made.at)
+        top = {"key": made.text} | ({} if previous is None else {"previous": previous})
+        return Answer(201, success(api_key(made.row, made.at), warnings_meta(warnings), **top))
+
+    return Keep(asked, render)
 
 
 @described("List keys", "keys", errors=(ErrorCode.SESSION_REQUIRED,))
@@ -144,16 +158,13 @@ async def rotate(call: Call) -> Reply:
     fields = Fields(body)
     hours = read_overlap(fields)
     warnings = ignored(fields.unknown(("overlap_hours",)))
-    async with call.service.inflight.alone(asked):
-        made = await keys.rotate(
-            call.env,
-            call.caller,
-            call.uuid(ErrorCode.KEY_NOT_FOUND),
-            hours * HOUR_US,
-            claim=asked,
-            warnings=warnings,
-        )
-    return finished(made, NO_STORE)
+    keep, key_id = _keep(asked, warnings), call.uuid(ErrorCode.KEY_NOT_FOUND)
+    return await once(
+        call,
+        keep,
+        lambda: keys.rotate(call.env, call.caller, key_id, hours * HOUR_US, keep=keep),
+        NO_STORE,
+    )
 
 
 @described(

@@ -15,7 +15,7 @@ from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.rate_limit import Rates, caller_address
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency, Source
+from daemon.core.inputs import Answer, Idempotency, Keep, Repeated, Source, Value
 from daemon.core.limits import IDEMPOTENCY_WAIT_S
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
@@ -59,6 +59,23 @@ def finished(answer: Answer, *headers: tuple[bytes, bytes]) -> Reply:
     if answer.replayed:
         headers = (*headers, (IDEMPOTENCY_REPLAYED_HEADER.lower().encode(), b"true"))
     return Reply(answer.status, answer.body, headers)
+
+
+async def once(
+    call: "Call",
+    keep: Keep[Value],
+    flow: Callable[[], Awaitable[Value]],
+    *headers: tuple[bytes, bytes],
+) -> Reply:
+    """Answer with what a flow returns; a call that was answered before gets that answer, byte for byte.
+
+    Only one call with the same key runs at a time.
+    """
+    try:
+        async with call.service.inflight.alone(keep.claim):
+            return finished(keep.answer(await flow()), *headers)
+    except Repeated as repeated:
+        return finished(repeated.answer, *headers)
 
 
 class ErrorLog(Protocol):

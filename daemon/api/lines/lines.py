@@ -5,15 +5,16 @@ from typing import Any, Final
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields, ignored, read_uuid
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.core.errors import Refusal
-from daemon.core.json_values import warnings_meta
+from daemon.core.inputs import Answer, Keep
+from daemon.core.json_values import dump, success, warnings_meta
 from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, MERCHANT_CODE_CHARACTERS_MAX
 from daemon.core.lines import line_json
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines import sims as sim_flow
-from daemon.flows.lines.payment_methods import MethodChanges, NewMethod, Slot
+from daemon.flows.lines.payment_methods import Claimed, MethodChanges, NewMethod, Registered, Slot
 from daemon.steps.lines import line_status
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
@@ -124,15 +125,14 @@ async def create_method(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
     new = read_new_method(Fields(body))
-    async with call.service.inflight.alone(asked):
-        answer = await method_flow.create(
-            call.env,
-            call.caller,
-            new,
-            claim=asked,
-            warnings=ignored(Fields(body).unknown(METHOD_FIELDS)),
-        )
-    return finished(answer)
+    warnings = ignored(Fields(body).unknown(METHOD_FIELDS))
+
+    def render(made: Registered) -> Answer:
+        data = line_json.payment_method(made.method, made.sim, made.device)
+        return Answer(201, success(data, warnings_meta([*warnings, *made.warnings])))
+
+    keep = Keep(asked, render)
+    return await once(call, keep, lambda: method_flow.create(call.env, call.caller, new, keep=keep))
 
 
 def read_method_changes(fields: Fields) -> MethodChanges:
@@ -215,16 +215,22 @@ async def claim_unplaced(call: Call) -> Reply:
     asked = claim(call, body)
     fields = Fields(body)
     dry_run = read_claim(fields)
-    async with call.service.inflight.alone(asked):
-        answer = await method_flow.claim_unplaced(
-            call.env,
-            call.caller,
-            call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND),
-            dry_run=dry_run,
-            claim=asked,
-            warnings=ignored(fields.unknown(("dry_run",))),
-        )
-    return finished(answer)
+    meta = warnings_meta(ignored(fields.unknown(("dry_run",))))
+
+    def render(done: Claimed) -> Answer:
+        found = line_json.claim_result(done.count, done.first, done.last, dry_run=dry_run)
+        if done.details is not None:
+            found |= line_json.claimable_details(*done.details)
+        return Answer(200, dump(found if meta is None else {**found, "meta": meta}))
+
+    keep, method_id = Keep(asked, render), call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
+    return await once(
+        call,
+        keep,
+        lambda: method_flow.claim_unplaced(
+            call.env, call.caller, method_id, dry_run=dry_run, keep=keep
+        ),
+    )
 
 
 @described("List phones and SIMs", "phones")

@@ -2,7 +2,8 @@
 
 from daemon.api.http.body import read_object_if_any
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.http.service import Call, Reply, ok, once
+from daemon.api.payments.initialize import keeping
 from daemon.core.errors import Refusal
 from daemon.core.payments.replacement import replacement_of
 from daemon.flows.payments import initialize, texts
@@ -24,16 +25,12 @@ async def replace(call: Call) -> Reply:
     if request is None:
         why = "The data of its payer was erased."
         raise Refusal(ErrorCode.TRANSACTION_NOT_CANCELLABLE, why)
-    async with call.service.inflight.alone(idempotency):
-        answer = await initialize.initialize(
-            call.env,
-            call.caller,
-            request,
-            request_id=call.request_id,
-            idempotency=idempotency,
-            phones=call.service.hooks.phone_states(),
-        )
-    return finished(answer)
+    keep, phones = keeping(call, idempotency), call.service.hooks.phone_states()
+    return await once(
+        call,
+        keep,
+        lambda: initialize.initialize(call.env, call.caller, request, keep=keep, phones=phones),
+    )
 
 
 async def send_code(call: Call) -> Reply:

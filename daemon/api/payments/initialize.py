@@ -6,12 +6,12 @@ from typing import Any, Final
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields
 from daemon.api.http.idempotency import FIELD, claim
-from daemon.api.http.service import Call, Reply, finished
+from daemon.api.http.service import Call, Reply, once
 from daemon.api.openapi.describe import described
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Idempotency, InitializeRequest
-from daemon.core.json_values import compact
+from daemon.core.inputs import Answer, Idempotency, InitializeRequest, Keep
+from daemon.core.json_values import compact, success
 from daemon.core.limits import (
     CLIENT_REFERENCE_CHARACTERS_MAX,
     DESCRIPTION_CHARACTERS_MAX,
@@ -20,8 +20,10 @@ from daemon.core.limits import (
     URL_CHARACTERS_MAX,
 )
 from daemon.core.names import CURRENCIES
+from daemon.core.payments import transaction_json
 from daemon.core.payments.checkout import may_return_to
 from daemon.flows.payments import initialize as initialize_flow
+from daemon.flows.payments.initialize import Initialized
 from daemon.flows.webhooks import addresses
 from daemon.store import idempotency as stored_answers
 from daemon.wire import ErrorCode
@@ -167,20 +169,39 @@ async def initialize(call: Call) -> Reply:
     _refuse_secret_fields(body, call.caller)
     idempotency = claim(call, body, field=True)
     request = read(Fields(body))
-    async with call.service.inflight.alone(idempotency):
+    keep = keeping(call, idempotency)
+
+    async def flow() -> Initialized:
         if request.webhook_url is not None and not await _answered(call, idempotency):
             await addresses.check(
                 call.env, request.webhook_url, call.service.resolver, offline_too=True
             )
-        answer = await initialize_flow.initialize(
-            call.env,
-            call.caller,
-            request,
-            request_id=call.request_id,
-            idempotency=idempotency,
-            phones=call.service.hooks.phone_states(),
+        phones = call.service.hooks.phone_states()
+        return await initialize_flow.initialize(
+            call.env, call.caller, request, keep=keep, phones=phones
         )
-    return finished(answer)
+
+    return await once(call, keep, flow)
+
+
+def keeping(call: Call, idempotency: Idempotency | None) -> Keep[Initialized]:
+    """Return how a new transaction is answered: 201, with the warnings in `meta`."""
+    meta = {
+        "request_id": call.request_id,
+        "idempotency_key": None if idempotency is None else idempotency.key,
+    }
+
+    def render(made: Initialized) -> Answer:
+        transaction = made.transaction
+        data = transaction_json.initialized(
+            transaction,
+            checkout_url=call.env.checkout_url(str(transaction.public_slug)),
+            payer_sms_sent=made.texted,
+        )
+        warnings = {"warnings": list(made.warnings)} if made.warnings else {}
+        return Answer(201, success(data, {**meta, **warnings}))
+
+    return Keep(idempotency, render)
 
 
 def _refuse_secret_fields(body: Mapping[str, Any], caller: Caller) -> None:

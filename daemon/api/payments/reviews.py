@@ -6,12 +6,13 @@ from typing import Any, Final
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields, Query, ignored
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta
+from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.json_values import success
 from daemon.core.limits import NOTES_CHARACTERS_MAX
-from daemon.core.payments import review_json
+from daemon.core.payments import review_json, transaction_json
 from daemon.core.payments.transaction_json import of_branch
 from daemon.env import Env
 from daemon.flows.access import password
@@ -112,14 +113,16 @@ async def approve(call: Call) -> Reply:
     fields = Fields(body)
     reference, notes, given = read_approval(fields)
     review_id = call.uuid(ErrorCode.REVIEW_NOT_FOUND)
-    meta = _meta(call, body, APPROVE)
-    async with call.service.inflight.alone(meta.idempotency):
-        confirmed = await review.needs_password(call.env, call.caller, review_id, meta)
+    env, caller, keep = call.env, call.caller, _keep(call, body, APPROVE)
+
+    async def flow() -> review.Decided:
+        confirmed = await review.needs_password(env, caller, review_id, keep.claim)
         if confirmed:
-            await password.confirm(call.env, call.caller, given)
+            await password.confirm(env, caller, given)
         approval = review.Approval(reference, notes, confirmed)
-        answer = await review.approve(call.env, call.caller, review_id, approval, meta=meta)
-    return finished(answer)
+        return await review.approve(env, caller, review_id, approval, keep=keep)
+
+    return await once(call, keep, flow)
 
 
 def read_rejection(fields: Fields) -> str:
@@ -148,16 +151,24 @@ async def reject(call: Call) -> Reply:
     """Reject a held payment: it then pays no transaction."""
     body = await read_object(call.scope, call.receive)
     notes = read_rejection(Fields(body))
-    meta = _meta(call, body, REJECT)
-    async with call.service.inflight.alone(meta.idempotency):
-        answer = await review.reject(
-            call.env, call.caller, call.uuid(ErrorCode.REVIEW_NOT_FOUND), notes, meta=meta
-        )
-    return finished(answer)
+    keep, review_id = _keep(call, body, REJECT), call.uuid(ErrorCode.REVIEW_NOT_FOUND)
+    return await once(
+        call, keep, lambda: review.reject(call.env, call.caller, review_id, notes, keep=keep)
+    )
 
 
-def _meta(call: Call, body: Mapping[str, Any], known: Collection[str]) -> CallMeta:
+def _keep(call: Call, body: Mapping[str, Any], known: Collection[str]) -> Keep[review.Decided]:
+    """Return how a decision is answered: the review, and the transaction beside it."""
     # The fingerprint is a fast hash, so it must not cover a password.
     covered = {name: value for name, value in body.items() if name != "password"}
-    warnings = ignored(Fields(body).unknown(known))
-    return CallMeta(call.request_id, claim(call, covered), tuple(warnings))
+    meta = CallMeta(call.request_id, None, tuple(ignored(Fields(body).unknown(known))))
+
+    def render(done: review.Decided) -> Answer:
+        transaction = None
+        if done.transaction is not None:
+            transaction = transaction_json.single(done.transaction, done.payment, done.at)
+        data = review_json.review(done.review, done.at)
+        top = {"transaction": transaction, "settled": done.settled}
+        return Answer(200, success(data, meta.as_json(), **top))
+
+    return Keep(claim(call, covered), render)

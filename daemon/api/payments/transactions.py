@@ -7,19 +7,21 @@ from msgspec.structs import replace
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields, Query, ignored
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.api.payments.reviews import branch_names
 from daemon.core import json_values
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
-from daemon.core.inputs import CallMeta, ReconcileRequest
+from daemon.core.inputs import Answer, CallMeta, Keep, ReconcileRequest
 from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Event, Payment, Transaction
 from daemon.core.payments import checkout, timeline, transaction_json
 from daemon.flows.access import password
 from daemon.flows.payments import cancel_expire
 from daemon.flows.payments import reconcile as reconcile_flow
+from daemon.flows.payments.cancel_expire import Cancelled
+from daemon.flows.payments.reconcile import Reconciled
 from daemon.store import journal
 from daemon.store.engine import Reader
 from daemon.store.payments import payments, reviews, transaction_list, transactions
@@ -191,11 +193,18 @@ async def cancel(call: Call) -> Reply:
     reason = read_cancel(fields)
     warnings = ignored(fields.unknown(CANCEL_FIELDS))
     meta = CallMeta(call.request_id, idempotency, tuple(warnings))
-    async with call.service.inflight.alone(idempotency):
-        answer = await cancel_expire.cancel(
-            call.env, call.caller, call.path("reference"), reason=reason, meta=meta
-        )
-    return finished(answer)
+
+    def render(done: Cancelled) -> Answer:
+        told = () if done.changed else ("It was cancelled before; nothing was changed.",)
+        data = transaction_json.single(done.transaction, None, done.at)
+        return Answer(200, json_values.success(data, meta.as_json(*told)))
+
+    keep, reference = Keep(idempotency, render), call.path("reference")
+    return await once(
+        call,
+        keep,
+        lambda: cancel_expire.cancel(call.env, call.caller, reference, reason=reason, keep=keep),
+    )
 
 
 def read_reconcile(fields: Fields) -> tuple[ReconcileRequest, str | None]:
@@ -249,20 +258,28 @@ async def reconcile(call: Call) -> Reply:
     idempotency = claim(call, {name: body[name] for name in body if name != "password"})
     request, given = read_reconcile(Fields(body))
     env, caller, reference = call.env, call.caller, call.path("reference")
-    async with call.service.inflight.alone(idempotency):
-        doubt = await reconcile_flow.needs_password(env, caller, reference, request, idempotency)
-        if doubt is not None:
-            await password.confirm(env, caller, given, reconcile_flow.sentence(*doubt))
-            request = replace(request, confirmed=True)
-        answer = await reconcile_flow.reconcile(
-            env,
-            caller,
-            reference,
-            request,
-            request_id=call.request_id,
-            idempotency=idempotency,
+
+    def render(made: Reconciled) -> Answer:
+        data = transaction_json.reconciliation(
+            reconciliation_id=made.reconciliation_id,
+            transaction_id=request.transaction_id,
+            transaction=made.transaction,
+            payment=made.payment,
+            verdict=made.verdict,
         )
-    return finished(answer)
+        return Answer(200, json_values.success(data, {"request_id": call.request_id}))
+
+    keep = Keep(idempotency, render)
+
+    async def flow() -> Reconciled:
+        doubt = await reconcile_flow.needs_password(env, caller, reference, request, idempotency)
+        if doubt is None:
+            return await reconcile_flow.reconcile(env, caller, reference, request, keep=keep)
+        await password.confirm(env, caller, given, reconcile_flow.sentence(*doubt))
+        sure = replace(request, confirmed=True)
+        return await reconcile_flow.reconcile(env, caller, reference, sure, keep=keep)
+
+    return await once(call, keep, flow)
 
 
 def read_events_query(query: Query) -> tuple[int, int]:

@@ -1,9 +1,12 @@
 """Results of a page or an action: a page to show, an address to go to, or a file."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from msgspec import Struct, field
+
+from daemon.core.inputs import Answer
 
 
 class Shown(Struct, frozen=True):
@@ -36,6 +39,10 @@ class Goto(Struct, frozen=True):
     path: str
     said: str = ""
     cookie: str | None = None
+
+    def kept(self) -> Answer:
+        """Return the form in which it is stored for a form that is sent again."""
+        return Answer(HTTPStatus.SEE_OTHER, f"{self.path} {self.said}".encode())
 
 
 class Download(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """One request of one user: the argument of the handlers of pages and actions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -11,10 +11,11 @@ from daemon.core.access import browser_sessions
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import READERS, Operation, allows
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.inputs import CallMeta, Idempotency
+from daemon.core.inputs import CallMeta, Idempotency, Keep
 from daemon.core.model import BrowserSession, Shop, User
 from daemon.core.names import group_digits, mask_number, national_format
 from daemon.core.text import Text
+from daemon.dash.web.answers import Goto
 from daemon.dash.web.machine import Machine
 from daemon.dash.web.words import Words
 from daemon.env import Env
@@ -79,6 +80,10 @@ class Visit(Struct):
     def meta(self) -> CallMeta:
         """The metadata for flows that take it."""
         return CallMeta(self.scope["state"].get("request_id", ""), self.idempotency)
+
+    def keep(self, place: Callable[[Any], Goto]) -> Keep[Any]:
+        """Return how a flow's value becomes the place to go to, kept for the form in the commit of the effect."""
+        return Keep(self.idempotency, lambda value: place(value).kept())
 
     @property
     def needs_password(self) -> bool:

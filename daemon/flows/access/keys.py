@@ -5,12 +5,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core import json_values
 from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
-from daemon.core.access.keys import api_key
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import Keep
 from daemon.core.model import ApiKey
 from daemon.env import Env
 from daemon.store import idempotency, journal
@@ -33,10 +31,26 @@ class NewKey(Struct, frozen=True):
     expires_at: int | None
 
 
+class MadeKey(Struct, frozen=True):
+    """A new key, the only time that it is shown.
+
+    Attributes:
+        row: Its row.
+        text: The key itself.
+        at: When it was made, microseconds.
+        previous: The key that it replaces.
+    """
+
+    row: ApiKey
+    text: str
+    at: int
+    previous: ApiKey | None = None
+
+
 async def create(
-    env: Env, caller: Caller, new: NewKey, *, claim: Idempotency | None, warnings: list[str]
-) -> Answer:
-    """Create a key and return the 201 answer, the only one that shows the key.
+    env: Env, caller: Caller, new: NewKey, *, keep: Keep[MadeKey] | None = None
+) -> MadeKey:
+    """Create a key.
 
     Raises:
         Refusal: IDEMPOTENCY_KEY_REUSED.
@@ -46,15 +60,11 @@ async def create(
     now = env.clock.now_us()
     text, row = _made(env, new, now)
 
-    def add(tx: Tx) -> Answer:
-        made = _add(tx, row, caller, now)
-        return Answer(
-            201,
-            json_values.success(api_key(made, now), json_values.warnings_meta(warnings), key=text),
-        )
+    def add(tx: Tx) -> MadeKey:
+        return MadeKey(_add(tx, row, caller, now), text, now)
 
     return await env.store.write(
-        lambda tx: idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
+        lambda tx: idempotency.kept(tx, keep, now, lambda: add(tx), env.vault)
     )
 
 
@@ -64,10 +74,9 @@ async def rotate(
     key_id: str,
     overlap_us: int,
     *,
-    claim: Idempotency | None,
-    warnings: list[str],
-) -> Answer:
-    """Rotate an API key: create one with the same scopes and lifetime, end the old one after the overlap; return 201.
+    keep: Keep[MadeKey] | None = None,
+) -> MadeKey:
+    """Rotate an API key: create one with the same scopes and lifetime, and end the old one after the overlap.
 
     Raises:
         Refusal: KEY_NOT_FOUND, also for a key that has ended; IDEMPOTENCY_KEY_REUSED.
@@ -76,7 +85,7 @@ async def rotate(
     require(caller, Operation.MANAGE_KEYS)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> Answer:
+    def job(tx: Tx) -> MadeKey:
         old = api_keys.get(tx, key_id)
         if old is None:
             raise Refusal(ErrorCode.KEY_NOT_FOUND)
@@ -96,18 +105,10 @@ async def rotate(
         _note(tx, "api_key.rotated", old.id, caller, now)
         ending = api_keys.get(tx, old.id)
         assert ending is not None, "keys are never deleted"
-        return Answer(
-            201,
-            json_values.success(
-                api_key(made, now),
-                json_values.warnings_meta(warnings),
-                key=text,
-                previous=api_key(ending, now),
-            ),
-        )
+        return MadeKey(made, text, now, ending)
 
     return await env.store.write(
-        lambda tx: idempotency.once(tx, claim, now, lambda: job(tx), env.vault)
+        lambda tx: idempotency.kept(tx, keep, now, lambda: job(tx), env.vault)
     )
 
 

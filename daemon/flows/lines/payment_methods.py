@@ -3,20 +3,18 @@
 Unplaced payments are those that came to a SIM before it had a number.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import Keep
 from daemon.core.limits import CLAIMABLE_SHOWN_MAX
 from daemon.core.lines import line_json
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
-from daemon.core.model import Payment, PaymentMethod, Sim
+from daemon.core.model import Device, Payment, PaymentMethod, Sim
 from daemon.core.names import national_format, network_of
 from daemon.core.webhooks import routing
 from daemon.env import Env
@@ -48,15 +46,23 @@ class NewMethod(Struct, frozen=True):
     slot: Slot | None = None
 
 
+class Registered(Struct, frozen=True):
+    """A new number, where it is, and what is odd about it."""
+
+    method: PaymentMethod
+    sim: Sim | None
+    device: Device | None
+    warnings: list[str]
+
+
 async def create(
     env: Env,
     caller: Caller,
     new: NewMethod,
     *,
-    claim: Idempotency | None,
-    warnings: list[str],
-) -> Answer:
-    """Register a number, on a SIM or on none, and return the 201 answer.
+    keep: Keep[Registered] | None = None,
+) -> Registered:
+    """Register a number, on a SIM or on none.
 
     Raises:
         Refusal: PAYMENT_METHOD_EXISTS, SIM_NOT_FOUND, NETWORK_MISMATCH, SIM_ALREADY_ASSIGNED,
@@ -65,10 +71,10 @@ async def create(
     require(caller, Operation.MANAGE_LINES)
     now, mode = env.clock.now_us(), caller.lines_mode
 
-    def job(tx: Tx) -> Answer:
-        return idempotency.once(tx, claim, now, lambda: add(tx))
+    def job(tx: Tx) -> Registered:
+        return idempotency.kept(tx, keep, now, lambda: add(tx))
 
-    def add(tx: Tx) -> Answer:
+    def add(tx: Tx) -> Registered:
         existing = payment_methods.with_number(tx, mode, new.provider, new.phone_number)
         if existing is not None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
@@ -94,8 +100,7 @@ async def create(
         assert method is not None, "no other writer comes between our read and our insert"
         _add_event(tx, "payment_method.created", method, sim, caller, now)
         doubts = _other_network(new.phone_number, new.provider)
-        meta = json_values.warnings_meta([*warnings, *doubts])
-        return Answer(201, json_values.success(_record(tx, method), meta))
+        return Registered(method, *payment_methods.where(tx, method), doubts)
 
     return await env.store.write(job)
 
@@ -246,15 +251,30 @@ def _add_event(
     )
 
 
+class Claimed(Struct, frozen=True):
+    """Payments that were set to a number, or would be.
+
+    Attributes:
+        count: Their number.
+        first: The storage time of the first one, microseconds; None if there is none.
+        last: That of the last one.
+        details: Their totals by currency and the first of them, for callers that may read transactions; else None.
+    """
+
+    count: int
+    first: int | None
+    last: int | None
+    details: tuple[list[tuple[str, int]], list[Payment]] | None
+
+
 async def claim_unplaced(
     env: Env,
     caller: Caller,
     method_id: str,
     *,
     dry_run: bool,
-    claim: Idempotency | None = None,
-    warnings: Sequence[str] = (),
-) -> Answer:
+    keep: Keep[Claimed] | None = None,
+) -> Claimed:
     """Set the number of the unplaced payments of the last 30 days on the number's own SIM and network.
 
     Nothing is forwarded: the merchant replays the window. Payments that have a number are not changed. Endpoints that
@@ -265,8 +285,7 @@ async def claim_unplaced(
         caller: The caller, for the journal.
         method_id: The number.
         dry_run: Only count; list the payments to callers that may read transactions.
-        claim: The caller's idempotency key.
-        warnings: Further warnings for the answer's `meta`.
+        keep: How the call is answered.
 
     Raises:
         Refusal: PAYMENT_METHOD_NOT_FOUND, BELONGS_TO_BRANCH, METHOD_HAS_NO_SIM, IDEMPOTENCY_KEY_REUSED.
@@ -274,10 +293,10 @@ async def claim_unplaced(
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> Answer:
-        return idempotency.once(tx, claim, now, lambda: place(tx))
+    def job(tx: Tx) -> Claimed:
+        return idempotency.kept(tx, keep, now, lambda: place(tx))
 
-    def place(tx: Tx) -> Answer:
+    def place(tx: Tx) -> Claimed:
         method = _own(tx, method_id, caller)
         sim, _device = payment_methods.where(tx, method)
         if sim is None:
@@ -297,21 +316,14 @@ async def claim_unplaced(
                 actor=caller.name,
                 data={"payment_method_id": method.id, "payments": count},
             )
-        body = line_json.claim_result(count, first, last, dry_run=dry_run)
+        details = None
         if dry_run and caller.may(Scope.TRANSACTIONS_READ):
-            body |= _named(tx, sim.sim_key, method.provider, since)
-        meta = json_values.warnings_meta(warnings)
-        return Answer(200, json_values.dump(body if meta is None else {**body, "meta": meta}))
+            of = (tx, sim.sim_key, method.provider, since)
+            shown = payments.unplaced_first(*of, CLAIMABLE_SHOWN_MAX)
+            details = list(payments.unplaced_amounts(*of)), list(shown)
+        return Claimed(count, first, last, details)
 
     return await env.store.write(job)
-
-
-def _named(tx: Tx, sim_key: str, provider: str, since: int) -> json_values.Json:
-    """Return the totals of the payments, and the first of them."""
-    return line_json.claimable_details(
-        payments.unplaced_amounts(tx, sim_key, provider, since),
-        payments.unplaced_first(tx, sim_key, provider, since, CLAIMABLE_SHOWN_MAX),
-    )
 
 
 def _notify_receivers(tx: Tx, outbox: Outbox, before: Payment, after: Payment, now: int) -> None:

@@ -7,10 +7,11 @@ clock is unconfirmed, the lower bound of the time is used (`Times`).
 from functools import partial
 from typing import Final
 
-from daemon.core import json_values
+from msgspec import Struct
+
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
-from daemon.core.inputs import Answer, CallMeta
+from daemon.core.inputs import Keep
 from daemon.core.limits import (
     BROWSER_LIFE_US,
     DAY_US,
@@ -19,8 +20,7 @@ from daemon.core.limits import (
     LATE_WINDOW_US,
     PRUNE_BATCH,
 )
-from daemon.core.model import Review
-from daemon.core.payments import transaction_json
+from daemon.core.model import Review, Transaction
 from daemon.core.payments.suggestions import TRANSACTION_AFTER_US
 from daemon.env import Env
 from daemon.steps import settle
@@ -36,9 +36,22 @@ ANSWER_BATCHES_MAX: Final = 60
 """Batches of idempotent answers deleted in one call: 30,000 a minute, five times as many as a hub may make."""
 
 
+class Cancelled(Struct, frozen=True):
+    """A cancelled transaction: whether this call cancelled it, and its time in microseconds."""
+
+    transaction: Transaction
+    changed: bool
+    at: int
+
+
 async def cancel(
-    env: Env, caller: Caller, reference: str, *, reason: str | None, meta: CallMeta
-) -> Answer:
+    env: Env,
+    caller: Caller,
+    reference: str,
+    *,
+    reason: str | None = None,
+    keep: Keep[Cancelled] | None = None,
+) -> Cancelled:
     """Cancel a transaction that is PENDING or EXPIRED; one that is already cancelled is left unchanged.
 
     Its code is not reused for 30 days. A payment that still comes with it is held for review (`cancelled_request`).
@@ -48,7 +61,7 @@ async def cancel(
         caller: The caller, for the journal.
         reference: The transaction.
         reason: Free text for the journal.
-        meta: Metadata of the call.
+        keep: How the call is answered.
 
     Raises:
         Refusal: TRANSACTION_NOT_FOUND; TRANSACTION_NOT_CANCELLABLE if it is paid, under review, or the holder of a
@@ -58,17 +71,13 @@ async def cancel(
     require(caller, Operation.CANCEL_TRANSACTION)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> Answer:
-        return idempotency.once(tx, meta.idempotency, now, lambda: give_up(tx))
+    def job(tx: Tx) -> Cancelled:
+        return idempotency.kept(tx, keep, now, lambda: give_up(tx))
 
-    def give_up(tx: Tx) -> Answer:
+    def give_up(tx: Tx) -> Cancelled:
         request = own_transaction(tx, caller, reference)
         cancelled, changed = cancel_transaction(tx, request, caller.name, reason, now)
-        warnings = () if changed else ("It was cancelled before; nothing was changed.",)
-        body = json_values.success(
-            transaction_json.single(cancelled, None, now), meta.as_json(*warnings)
-        )
-        return Answer(200, body)
+        return Cancelled(cancelled, changed, now)
 
     return await env.store.write(job)
 

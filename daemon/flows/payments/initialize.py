@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.core import ids, json_values, limits
+from msgspec import Struct
+
+from daemon.core import ids, limits
 from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
-from daemon.core.inputs import Answer, Idempotency, InitializeRequest
+from daemon.core.inputs import InitializeRequest, Keep
 from daemon.core.lines import receiving
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import Payment, Transaction
-from daemon.core.payments import matching, transaction_json
+from daemon.core.payments import matching
 from daemon.core.payments.checkout import NOT_PUBLIC
 from daemon.core.upkeep.clock_check import Times
 from daemon.core.upkeep.disk_space import SpaceStep
@@ -32,18 +34,30 @@ _OPEN = (TransactionStatus.PENDING, TransactionStatus.MANUAL_REVIEW)
 """Only in these states does a transaction keep others from expecting the same transaction ID."""
 
 
+class Initialized(Struct, frozen=True):
+    """A new transaction.
+
+    Attributes:
+        texted: The SMS with its code is queued.
+        warnings: What keeps the customer from paying or from the checkout page.
+    """
+
+    transaction: Transaction
+    texted: bool
+    warnings: tuple[str, ...]
+
+
 async def initialize(
     env: Env,
     caller: Caller,
     request: InitializeRequest,
     *,
-    request_id: str,
-    idempotency: Idempotency | None,
+    keep: Keep[Initialized] | None = None,
     phones: Sequence[ModemHealth] = (),
-) -> Answer:
-    """Create a transaction and return the 201 answer, or the stored one of an identical earlier call.
+) -> Initialized:
+    """Create a transaction.
 
-    `phones` is the current state of the ports: the answer warns when no message can come to a line. The
+    `phones` is the current state of the ports: a warning says when no message can come to a line. The
     replaced transaction is cancelled in the same commit.
 
     Raises:
@@ -57,10 +71,10 @@ async def initialize(
     times = env.times()
     now = times.wall_us
 
-    def job(tx: Tx) -> Answer:
-        return answers.once(tx, idempotency, now, lambda: create(tx))
+    def job(tx: Tx) -> Initialized:
+        return answers.kept(tx, keep, now, lambda: create(tx))
 
-    def create(tx: Tx) -> Answer:
+    def create(tx: Tx) -> Initialized:
         env.refuse_if_damaged()
         if env.disk.room is SpaceStep.FULL:
             raise Unavailable(
@@ -77,19 +91,14 @@ async def initialize(
         transaction = _add(tx, env, caller, request, mode, times)
         # After the payment, the customer needs no code.
         texted = waiting is None and texts.queue_code(tx, env.texting, env.new_id, transaction, now)
-        body = json_values.success(
-            transaction_json.initialized(
-                transaction,
-                checkout_url=env.checkout_url(str(transaction.public_slug)),
-                payer_sms_sent=texted,
-            ),
-            meta=_meta(env, request_id, idempotency, _not_receiving(tx, caller, phones, now)),
-        )
+        not_public = None if env.config.http.public_base_url else NOT_PUBLIC
+        warnings = (_not_receiving(tx, caller, phones, now), not_public)
         if waiting is not None:
             _settle_expected(tx, env, transaction, waiting, now)
         else:
             suggest_earlier_payments(tx, env, transaction, now)
-        return Answer(201, body)
+        told = tuple(text for text in warnings if text is not None)
+        return Initialized(transaction, texted, told)
 
     return await env.store.write(job)
 
@@ -236,16 +245,3 @@ def _not_receiving(tx: Tx, caller: Caller, phones: Sequence[ModemHealth], now: i
     found = receiving.warning(read_lines(tx, phones, now), phones, now)
     # The public answer says that the confirmation may take longer, without details of the shop's equipment.
     return receiving.PUBLIC_WARNING if found and caller.publishable else found
-
-
-def _meta(
-    env: Env, request_id: str, claim: Idempotency | None, not_receiving: str | None
-) -> dict[str, Any]:
-    meta: dict[str, Any] = {
-        "request_id": request_id,
-        "idempotency_key": None if claim is None else claim.key,
-    }
-    not_public = None if env.config.http.public_base_url else NOT_PUBLIC
-    if warnings := [text for text in (not_receiving, not_public) if text is not None]:
-        meta["warnings"] = warnings
-    return meta

@@ -3,14 +3,15 @@
 from enum import StrEnum
 from typing import Final
 
-from daemon.core import ids, json_values, limits
+from msgspec import Struct
+
+from daemon.core import ids, limits
 from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency, ReconcileRequest
+from daemon.core.inputs import Idempotency, Keep, ReconcileRequest
 from daemon.core.model import Payment, Transaction
-from daemon.core.payments import transaction_json
-from daemon.core.payments.matching import VERIFIED
+from daemon.core.payments.matching import VERIFIED, Verdict
 from daemon.env import Env
 from daemon.steps import hand_up, settle
 from daemon.steps.pay import is_unconfirmed_history
@@ -55,6 +56,15 @@ def doubt_about(reader: Reader, payment: Payment) -> Doubt | None:
     return Doubt.HANDED if hand_up.is_unanswered(reader, payment) else None
 
 
+class Reconciled(Struct, frozen=True):
+    """A verified transaction, the payment that paid it, and how their amounts compare."""
+
+    reconciliation_id: str
+    transaction: Transaction
+    payment: Payment
+    verdict: Verdict
+
+
 async def needs_password(
     env: Env,
     caller: Caller,
@@ -90,10 +100,9 @@ async def reconcile(
     reference: str,
     request: ReconcileRequest,
     *,
-    request_id: str,
-    idempotency: Idempotency | None,
-) -> Answer:
-    """Match a payment to a transaction by its network ID; 200 means it was matched.
+    keep: Keep[Reconciled] | None = None,
+) -> Reconciled:
+    """Match a payment to a transaction by its network ID.
 
     Raises:
         Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS, NO_MATCHING_TRANSACTION,
@@ -104,15 +113,15 @@ async def reconcile(
     require(caller, Operation.RECONCILE)
     now, telco_id = env.clock.now_us(), normalize_telco_id(request.transaction_id)
 
-    def job(tx: Tx) -> Answer | Refusal:
+    def job(tx: Tx) -> Reconciled | Refusal:
         try:
-            return answers.once(tx, idempotency, now, lambda: match(tx))
+            return answers.kept(tx, keep, now, lambda: match(tx))
         except Refusal as refusal:
             if refusal.code not in _COMMITS:
                 raise
             return refusal
 
-    def match(tx: Tx) -> Answer:
+    def match(tx: Tx) -> Reconciled:
         env.refuse_if_damaged()
         transaction = settle.payable_transaction(tx, reference, caller.mode)
         _guard(tx, env, transaction, telco_id, now)
@@ -130,17 +139,7 @@ async def reconcile(
         verified, verdict = settle.verify_by_operator(
             tx, env.outbox, transaction, payment, decision, now
         )
-        body = json_values.success(
-            transaction_json.reconciliation(
-                reconciliation_id=decision.reconciliation_id,
-                transaction_id=request.transaction_id,
-                transaction=verified,
-                payment=payment,
-                verdict=verdict,
-            ),
-            meta={"request_id": request_id},
-        )
-        return Answer(200, body)
+        return Reconciled(decision.reconciliation_id, verified, payment, verdict)
 
     result = await env.store.write(job)
     if isinstance(result, Refusal):

@@ -11,10 +11,10 @@ from daemon.core import ids, json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
-from daemon.core.inputs import Answer, CallMeta, Source
+from daemon.core.inputs import Idempotency, Keep, Source
 from daemon.core.model import Message, Payment, Review, Transaction
-from daemon.core.payments import review_json, transaction_json
 from daemon.core.payments.matching import VERIFIED
+from daemon.core.payments.review_json import ReviewEvidence
 from daemon.core.payments.reviews import REASONS
 from daemon.core.text import Text
 from daemon.core.upkeep.clock_check import Times
@@ -60,12 +60,13 @@ class Approval(Struct, frozen=True):
     confirmed: bool = False
 
 
-async def needs_password(env: Env, caller: Caller, review_id: str, meta: CallMeta) -> bool:
+async def needs_password(
+    env: Env, caller: Caller, review_id: str, claim: Idempotency | None
+) -> bool:
     """Return whether approving needs the account password; not if the review was decided or the call answered before."""
 
     def look(reader: Reader) -> bool:
         review = reviews.get(reader, review_id, caller.mode)
-        claim = meta.idempotency
         answered = claim is not None and idempotency.find(reader, claim)
         return (
             review is not None
@@ -85,8 +86,13 @@ def _needs_confirmed(caller: Caller, reason: str, approval: Approval) -> None:
 
 
 async def approve(
-    env: Env, caller: Caller, review_id: str, approval: Approval, *, meta: CallMeta
-) -> Answer:
+    env: Env,
+    caller: Caller,
+    review_id: str,
+    approval: Approval,
+    *,
+    keep: Keep["Decided"] | None = None,
+) -> "Decided":
     """Approve a review: the payment pays the named transaction, else the one it was held for, else none.
 
     A payment without a transaction gets a holder and is forwarded. A held message becomes a payment now.
@@ -102,20 +108,20 @@ async def approve(
     now = times.wall_us
     confirmed: list[Confirmed] = []
 
-    def job(tx: Tx) -> Answer | Refusal:
+    def job(tx: Tx) -> Decided | Refusal:
         copy = _copy(tx, caller, review_id)
         if copy is None:
-            return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+            return idempotency.kept(tx, keep, now, lambda: decide(tx))
         body = _what_to_ask(tx, caller, copy, approval)
-        return _by_branch(tx, env, caller, copy, body, meta)
+        return _by_branch(tx, env, caller, copy, body)
 
-    def decide(tx: Tx) -> Answer:
+    def decide(tx: Tx) -> Decided:
         review = _open(tx, env, caller, review_id)
         _needs_confirmed(caller, review.reason, approval)
         held = _held(tx, env, review, times)
         if held is not None and held.is_reversal:
             taken_back = _approve_reversal(tx, caller, approval, review, held)
-            return _answer(tx, review.id, taken_back, meta, now)
+            return _decided(tx, review.id, *taken_back, now=now)
         transaction = _transaction(tx, review, approval.reference)
         payment = payment_to_approve(tx, env, review, transaction, now)
         reviews.close(tx, review.id, "approved", by=caller.name, now=now, notes=approval.notes)
@@ -129,7 +135,7 @@ async def approve(
             outcome = _verify(tx, env, approved, approval.notes)
         settled = 0 if held is None else _settle_others(held, review, caller, genuine=True)
         _journal(tx, review.id, outcome, payment)
-        return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
+        return _decided(tx, review.id, outcome, payment, settled, now=now)
 
     answer = _raised(await env.store.write(job))
     await _judge_again(env, confirmed, times)
@@ -138,7 +144,7 @@ async def approve(
 
 def _approve_reversal(
     tx: Tx, caller: Caller, approval: Approval, review: Review, held: "_Held"
-) -> "_Decided":
+) -> tuple[Transaction | None, Payment | None, int]:
     """Reverse the payment that the reversal names."""
     if approval.reference is not None:
         raise invalid([FieldError("reference", "invalid", Text("field.reversal.reference"))])
@@ -148,10 +154,10 @@ def _approve_reversal(
     settled = _settle_others(held, review, caller, genuine=True)
     paid = None if payment is None else transactions.paid_by(tx, payment.id)
     _journal(tx, review.id, paid, payment)
-    return _Decided(paid, payment, settled)
+    return paid, payment, settled
 
 
-def _raised(found: Answer | Refusal) -> Answer:
+def _raised(found: "Decided | Refusal") -> "Decided":
     if isinstance(found, Refusal):
         raise found
     return found
@@ -189,8 +195,8 @@ def _refuse_foreign(tx: Tx, review: Review, reference: str) -> None:
 
 
 def _by_branch(
-    tx: Tx, env: Env, caller: Caller, review: Review, body: dict[str, str], meta: CallMeta
-) -> Answer | Refusal:
+    tx: Tx, env: Env, caller: Caller, review: Review, body: dict[str, str]
+) -> "Decided | Refusal":
     """Ask the branch to decide its review, and return its decision once it has; the question is committed with a refusal."""
     assert review.branch_id is not None, "it is a copy"
     now = env.clock.now_us()
@@ -203,7 +209,7 @@ def _by_branch(
             raise _decided_before(review)
         payment = None if review.payment_id is None else payments.get(tx, review.payment_id)
         paid = None if payment is None else transactions.paid_by(tx, payment.id)
-        return _answer(tx, review.id, _Decided(paid, payment, 0), meta, now)
+        return _decided(tx, review.id, paid, payment, 0, now=now)
     how = f"refused it before ({why}), and was asked again" if why else hand_up.ASKED
     if last is not None and is_open and not same:
         if last.sent_at is None:
@@ -253,7 +259,14 @@ async def _judge_again(env: Env, confirmed: Iterable[Confirmed], times: Times) -
             )
 
 
-async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: CallMeta) -> Answer:
+async def reject(
+    env: Env,
+    caller: Caller,
+    review_id: str,
+    notes: str,
+    *,
+    keep: Keep["Decided"] | None = None,
+) -> "Decided":
     """Reject a payment: keep it without a transaction and do not forward it; a held message becomes no payment.
 
     The transaction that it was held for waits for its payment again. Reconcile can still use the payment.
@@ -266,14 +279,14 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
     times = env.times()
     now = times.wall_us
 
-    def job(tx: Tx) -> Answer | Refusal:
+    def job(tx: Tx) -> Decided | Refusal:
         copy = _copy(tx, caller, review_id)
         if copy is None:
-            return idempotency.once(tx, meta.idempotency, now, lambda: decide(tx))
+            return idempotency.kept(tx, keep, now, lambda: decide(tx))
         require(caller, REASONS[copy.reason].decider)
-        return _by_branch(tx, env, caller, copy, {"action": "reject", "notes": notes}, meta)
+        return _by_branch(tx, env, caller, copy, {"action": "reject", "notes": notes})
 
-    def decide(tx: Tx) -> Answer:
+    def decide(tx: Tx) -> Decided:
         review = _open(tx, env, caller, review_id)
         require(caller, REASONS[review.reason].decider)
         reviews.close(tx, review.id, "rejected", by=caller.name, now=now, notes=notes)
@@ -291,7 +304,7 @@ async def reject(env: Env, caller: Caller, review_id: str, notes: str, *, meta: 
                 settle.release(tx, held, payment.message_id, payment.id, actor=caller.name, now=now)
             outcome = _keep(tx, env, payment, rejected=True, now=now)
         _journal(tx, review.id, outcome, payment)
-        return _answer(tx, review.id, _Decided(outcome, payment, settled), meta, now)
+        return _decided(tx, review.id, outcome, payment, settled, now=now)
 
     return _raised(await env.store.write(job))
 
@@ -400,25 +413,33 @@ def _journal(tx: Tx, review_id: str, outcome: Transaction | None, payment: Payme
     )
 
 
-class _Decided(Struct, frozen=True):
-    """The result of a decision: the transaction and payment it concerns, and how many other messages it settled."""
+class Decided(Struct, frozen=True):
+    """A decision.
 
+    Attributes:
+        review: The review after it, with its evidence.
+        transaction: The transaction or holder that the payment pays now, and the payment.
+        settled: How many other messages it settled.
+        at: Its time, microseconds.
+    """
+
+    review: ReviewEvidence
     transaction: Transaction | None
     payment: Payment | None
     settled: int
+    at: int
 
 
-def _answer(tx: Tx, review_id: str, decided: _Decided, meta: CallMeta, now: int) -> Answer:
-    """Return the answer with the review and the transaction after the decision."""
+def _decided(
+    tx: Tx,
+    review_id: str,
+    transaction: Transaction | None,
+    payment: Payment | None,
+    settled: int,
+    *,
+    now: int,
+) -> Decided:
+    """Return the review and the transaction after the decision."""
     seen = review_evidence.of_review(tx, review_id, None, now)
     assert seen is not None, "it was read in this transaction"
-    transaction = None
-    if decided.transaction is not None:
-        transaction = transaction_json.single(decided.transaction, decided.payment, now)
-    body = json_values.success(
-        review_json.review(seen, now),
-        meta.as_json(),
-        transaction=transaction,
-        settled=decided.settled,
-    )
-    return Answer(200, body)
+    return Decided(seen, transaction, payment, settled, now)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import MomoError, Refusal, Unavailable
-from daemon.core.inputs import CallMeta, Idempotency
+from daemon.core.inputs import Answer, Idempotency, Keep, Repeated
 from daemon.env import Env
 from daemon.flows.branches import commands
 from daemon.flows.payments import review
@@ -65,6 +65,8 @@ class HubCommands:
             outcome = await self._other(command)
         except Unavailable:
             raise
+        except Repeated:  # carried out before, in a commit whose outcome was not kept
+            outcome = {"done": True}
         except Refusal as refusal:
             outcome = {"done": False, "why": refusal.code, "message": refusal.message}
         except (MomoError, OSError, ValueError, LookupError) as error:
@@ -77,13 +79,14 @@ class HubCommands:
     async def _other(self, command: Command) -> Outcome:
         kind, body, caller = command["kind"], command["body"], _caller(command)
         if kind == "decide_review":
-            meta = CallMeta("req_" + "0" * 32, Idempotency("hub", command["id"], kind))
+            claim = Idempotency("hub", command["id"], kind)
+            keep = Keep[review.Decided](claim, lambda _: Answer(200, b""))
             if body["action"] == "approve":
                 approval = review.Approval(body.get("reference"), body.get("notes"), confirmed=True)
-                await review.approve(self._env, caller, command["subject"], approval, meta=meta)
+                await review.approve(self._env, caller, command["subject"], approval, keep=keep)
             else:
                 notes = str(body.get("notes") or "rejected at head office")
-                await review.reject(self._env, caller, command["subject"], notes, meta=meta)
+                await review.reject(self._env, caller, command["subject"], notes, keep=keep)
             return {"done": True}
         if kind == "forget_payer":
             number = read_phone(str(body["number"]))

@@ -111,7 +111,7 @@ async def test_commands_for_another_branch_are_not_answered_with_this_key(chain:
         None
     ]
     await chain["kumasi"].settle()
-    assert (await chain.hub.reconcile(order.reference, FIRST_ID)).status == 200
+    assert (await chain.hub.reconcile(order.reference, FIRST_ID)).reconciliation_id
 
 
 async def test_a_revoked_key_sends_nothing_and_a_new_invitation_goes_on_without_a_gap(

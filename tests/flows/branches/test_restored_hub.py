@@ -62,13 +62,13 @@ async def test_every_row_of_the_branches_comes_again_and_the_owner_is_told(
         assert (mine.decider, copy.decider) == ("branch", "branch")
         assert (mine.standing, copy.standing) == ("open", "open")
     own = await branch.shop.request(900)
-    assert (await branch.shop.reconcile(own.reference, "93214500002")).status == 200
+    assert (await branch.shop.reconcile(own.reference, "93214500002")).reconciliation_id
     order = await hub.request(2500)
     with pytest.raises(Refusal) as caught:
         await hub.reconcile(order.reference, "93214500009")
     assert caught.value.code is ErrorCode.BRANCH_ASKED
     await branch.settle()
-    assert (await hub.reconcile(order.reference, "93214500009")).status == 200
+    assert (await hub.reconcile(order.reference, "93214500009")).reconciliation_id
 
 
 async def test_a_branch_that_joined_in_the_lost_hour_joins_again(

@@ -1,16 +1,15 @@
 """Head office decides reviews of a branch: the branch is asked, and its decision is the answer."""
 
-import json
 from typing import Any
 
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta
 from daemon.core.model import Transaction
 from daemon.flows.branches import hub as hub_flow
 from daemon.flows.payments import review
 from daemon.wire import ErrorCode, TransactionStatus
+from tests.fakes.answers import decided
 from tests.fakes.branches import Chain, FakeBranch
 from tests.fakes.shop import OWNER
 
@@ -32,13 +31,13 @@ async def decide(
 ) -> dict[str, Any]:
     """Decide the only review at head office."""
     (review_id,) = await chain.hub.values("SELECT id FROM reviews")
-    meta, env = CallMeta("req_1"), chain.hub.env
+    env = chain.hub.env
     if reject:
-        answer = await review.reject(env, OWNER, review_id, notes or "no", meta=meta)
+        answer = await review.reject(env, OWNER, review_id, notes or "no")
     else:
         approval = review.Approval(reference, notes)
-        answer = await review.approve(env, OWNER, review_id, approval, meta=meta)
-    return dict(json.loads(answer.body))
+        answer = await review.approve(env, OWNER, review_id, approval)
+    return decided(answer)
 
 
 async def asked(chain: Chain, **how: Any) -> Refusal:
@@ -144,7 +143,7 @@ async def test_the_list_of_branches_counts_what_is_open_and_the_live_payments_of
     await branch.settle()
     assert await counted() == (2, 1)
     (review_id,) = await branch.shop.values("SELECT id FROM reviews")
-    await review.reject(branch.shop.env, OWNER, review_id, "no", meta=CallMeta("req_1"))
+    await review.reject(branch.shop.env, OWNER, review_id, "no")
     await branch.settle()
     assert await counted() == (2, 0)
     of_one = "UPDATE payments SET mode = '{}' WHERE telco_transaction_id = '93214500002'"

@@ -110,7 +110,7 @@ async def test_a_claimed_payment_is_told_where_it_went_out_as_unplaced(shop: Fak
     await pay(shop, "food")
     await shop.env.store.write(lambda tx: tx.run(sim + "(SELECT MAX(seq) FROM sims)"))
     claimed = await payment_methods.claim_unplaced(shop.env, OWNER, METHOD_ID, dry_run=False)
-    assert json.loads(claimed.body)["claimed"] == 1
+    assert claimed.count == 1
     [(target, body)] = await sent(shop, EventKind.UPDATED)
     assert target == asked
     assert body["data"]["placed"] is True

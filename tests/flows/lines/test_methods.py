@@ -24,8 +24,7 @@ async def moved(shop: FakeShop) -> list[Event]:
 
 
 async def test_a_new_number_is_told_in_the_journal(shop: FakeShop) -> None:
-    answer = await create(shop.env, OWNER, NEW, claim=None, warnings=[])
-    made = json.loads(answer.body)["data"]["id"]
+    made = (await create(shop.env, OWNER, NEW)).method.id
     [event] = await moved(shop)
     assert (event.type, event.actor, json.loads(event.data)) == (
         "payment_method.created",
@@ -47,9 +46,8 @@ async def test_a_number_of_another_networks_range_is_taken_with_a_warning(
     number: str, warned: list[str], shop: FakeShop
 ) -> None:
     new = NewMethod("momo_mtn", number, "Ama Mensah")
-    body = json.loads((await create(shop.env, OWNER, new, claim=None, warnings=[])).body)
-    told = body.get("meta", {}).get("warnings", [])
-    assert (body["success"], [one.partition(": unless")[0] for one in told]) == (True, warned)
+    told = (await create(shop.env, OWNER, new)).warnings
+    assert [one.partition(": unless")[0] for one in told] == warned
 
 
 async def test_taking_a_number_off_its_sim_ends_its_line(shop: FakeShop) -> None:
@@ -91,7 +89,7 @@ async def test_a_corrected_number_stays_on_its_sim_and_is_not_in_the_journal(
 
 
 async def test_a_number_that_is_registered_already_is_no_correction(shop: FakeShop) -> None:
-    await create(shop.env, OWNER, NEW, claim=None, warnings=[])
+    await create(shop.env, OWNER, NEW)
     with pytest.raises(Refusal) as caught:
         await change(shop.env, OWNER, METHOD_ID, MethodChanges(phone_number=NEW.phone_number))
     assert caught.value.code is ErrorCode.PAYMENT_METHOD_EXISTS
@@ -100,7 +98,7 @@ async def test_a_number_that_is_registered_already_is_no_correction(shop: FakeSh
 async def test_a_refused_number_leaves_no_trace(shop: FakeShop) -> None:
     new = NewMethod("momo_mtn", "+233554567890", "Ama", slot=Slot(shop.source.device_id, 0))
     with pytest.raises(Refusal) as caught:
-        await create(shop.env, OWNER, new, claim=None, warnings=[])
+        await create(shop.env, OWNER, new)
     assert caught.value.code is ErrorCode.SIM_ALREADY_ASSIGNED
     assert len(await shop.rows(PaymentMethod, "payment_methods")) == 1
     assert await moved(shop) == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.core.inputs import Answer, CallMeta, Source
+from daemon.core.inputs import Source
 from daemon.core.limits import HOUR_US
 from daemon.core.model import Event, Review, Transaction
 from daemon.flows.messages import overdue
@@ -29,7 +29,6 @@ from tests.fakes.shop import OWNER, FakeShop
 FOREIGN = "+447000000001"
 STRICT = "[trust]\nunconfirmed_limit = 0"
 NAME = "KOFI ANTWI BADU"
-META = CallMeta("r")
 
 
 def receipt(
@@ -80,9 +79,9 @@ async def the_open_one(shop: FakeShop) -> Review:
     return found
 
 
-async def approve(shop: FakeShop, row: Review, **said: Any) -> Answer:
+async def approve(shop: FakeShop, row: Review, **said: Any) -> review.Decided:
     said = {"confirmed": True, **said}
-    return await review.approve(shop.env, OWNER, row.id, review.Approval(**said), meta=META)
+    return await review.approve(shop.env, OWNER, row.id, review.Approval(**said))
 
 
 def through(smsc: str, made: Receipt) -> tuple[str, ...]:
@@ -284,7 +283,7 @@ async def test_approving_one_message_settles_all_that_came_through_its_smsc(
         made = receipt(number, request.expected_minor or 0, balance, request.svc_code)
         assert await read_foreign(shop, made) == [MessageState.HELD]
     first = (await shop.rows(Review, "reviews", "state = 'open'"))[0]
-    assert json.loads((await approve(shop, first)).body)["settled"] == 5
+    assert (await approve(shop, first)).settled == 5
     assert {await status(shop, request) for request in requests} == {TransactionStatus.SUCCESS}
     assert await shop.rows(Review, "reviews", "state = 'open'") == []
     assert await states(shop, receipt(9, 100, balance + 100)) == [MessageState.PAYMENT]
@@ -298,7 +297,7 @@ async def test_rejecting_a_message_takes_the_smsc_of_a_wrong_approval_off_the_li
     homes = "SELECT smsc FROM sim_smscs WHERE source = 'approved'"
     assert await shop.values(homes) == [FOREIGN]
     await read_foreign(shop, receipt(2, 90_000, 500_000))
-    await review.reject(shop.env, OWNER, (await the_open_one(shop)).id, "no such money", meta=META)
+    await review.reject(shop.env, OWNER, (await the_open_one(shop)).id, "no such money")
     assert await shop.values(homes) == []
     assert Notice.RECEIPT_SUSPECT in await kinds(shop), "what was paid through it is named"
     assert await states(shop, receipt(5, 100, 90_100)) == [MessageState.PAYMENT]
@@ -310,8 +309,8 @@ async def test_a_rejection_refutes_the_whole_row_and_genuine_payments_match_agai
     request = await strict.request(2500)
     await states(strict, receipt(1, 2500, 70_000, request.svc_code), receipt(2, 100, 70_100))
     first, _ = await strict.rows(Review, "reviews", "state = 'open'")
-    answer = await review.reject(strict.env, OWNER, first.id, "no such money", meta=META)
-    assert json.loads(answer.body)["settled"] == 1
+    answer = await review.reject(strict.env, OWNER, first.id, "no such money")
+    assert answer.settled == 1
     assert await status(strict, request) is TransactionStatus.PENDING
     assert await standings(strict) == [("refuted", "person"), ("refuted", "person")]
     assert await strict.rows(Review, "reviews", "state = 'open'") == []
@@ -368,7 +367,7 @@ async def test_a_small_first_message_pays_at_once_and_a_rejected_one_begins_no_c
     shop.close()
     other = await FakeShop.make(tmp_path / "other", parse_config(STRICT))
     await states(other, receipt(1, 15_000, 90_000))
-    await review.reject(other.env, OWNER, (await the_open_one(other)).id, "no", meta=META)
+    await review.reject(other.env, OWNER, (await the_open_one(other)).id, "no")
     assert await states(other, receipt(2, 100, 40_000)) == [MessageState.HELD]
     assert [why for _, why in await standings(other)] == ["person", "first"]
     other.close()
@@ -454,8 +453,8 @@ async def test_rejecting_the_review_of_a_flood_rejects_all_its_messages_without_
     await shop.read_pdus(encode_deliver(MTN_SENDER, "Hello", STARTED, smsc=FOREIGN, reference=99))
     shared = (await shop.rows(Review, "reviews", "state = 'open'"))[-1]
     count = json.loads(shared.details)["group"]
-    answer = await review.reject(shop.env, OWNER, shared.id, "a flood", meta=META)
-    assert (count, json.loads(answer.body)["settled"]) == (20, 19)
+    answer = await review.reject(shop.env, OWNER, shared.id, "a flood")
+    assert (count, answer.settled) == (20, 19)
     held = "SELECT COUNT(*) FROM messages WHERE state = 'held'"
     assert await shop.values(held) == [20], "those with a review of their own still wait for it"
     assert len(await shop.rows(Review, "reviews", "state = 'open'")) == 20
@@ -472,8 +471,8 @@ async def test_after_the_approval_of_one_message_of_a_flood_the_others_share_a_n
     await approve(shop, shared)
     following = (await shop.rows(Review, "reviews", "state = 'open'"))[-1]
     assert (json.loads(following.details)["group"], following.reason) == (9, "foreign_smsc")
-    answer = await review.reject(shop.env, OWNER, following.id, "a flood", meta=META)
-    assert json.loads(answer.body)["settled"] == 8
+    answer = await review.reject(shop.env, OWNER, following.id, "a flood")
+    assert answer.settled == 8
     assert len(await shop.rows(Review, "reviews", "state = 'open'")) == 20
 
 

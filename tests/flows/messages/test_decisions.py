@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.inputs import CallMeta
 from daemon.core.model import Event, Review
 from daemon.flows.lines import smscs
 from daemon.flows.messages import overdue, settle_lines
@@ -21,7 +20,6 @@ from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, Receipt, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
 FOREIGN = "+447000000001"
-META = CallMeta("r")
 
 
 @pytest.fixture
@@ -71,7 +69,7 @@ async def be_fooled(shop: FakeShop) -> None:
     await say(shop, 1, 1_000, 91_000, FOREIGN)
     [asked] = await open_reviews(shop)
     approval = review.Approval(confirmed=True)
-    await review.approve(shop.env, OWNER, asked.id, approval, meta=META)
+    await review.approve(shop.env, OWNER, asked.id, approval)
     shop.clock.advance(100)
 
 
@@ -89,7 +87,7 @@ async def test_genuine_receipts_take_the_places_of_the_forged_ones(
     shop.clock.advance(5)
     assert await say(shop, 30, 50_000, 500_000, FOREIGN) is MessageState.HELD
     asked = (await open_reviews(shop))[-1]
-    await review.reject(shop.env, OWNER, asked.id, "forged", meta=META)
+    await review.reject(shop.env, OWNER, asked.id, "forged")
     assert await open_reviews(shop) == []
     chain = "SELECT standing, position FROM line_balances WHERE smsc = '{}' ORDER BY seq"
     assert await shop.values(chain.format(MTN_SMSC)) == [("accepted", 1), ("accepted", 2)]
@@ -126,7 +124,7 @@ async def test_a_first_receipt_in_a_flood_has_a_review_of_its_own(tmp_path: Path
     assert await say(shop, 1, 5_000, 95_000) is MessageState.HELD
     own = await newest_review(shop)
     assert own.reason == "first_message"
-    await review.approve(shop.env, OWNER, own.id, review.Approval(confirmed=True), meta=META)
+    await review.approve(shop.env, OWNER, own.id, review.Approval(confirmed=True))
     assert [payment.amount_minor for payment in await shop.payments()] == [5_000]
     shop.close()
 
@@ -150,7 +148,7 @@ async def test_a_message_of_a_flood_whose_smsc_is_home_now_has_a_review_of_its_o
     joining = await newest_review(shop)
     await flood(shop)
     approval = review.Approval(confirmed=True)
-    await review.approve(shop.env, OWNER, joining.id, approval, meta=META)
+    await review.approve(shop.env, OWNER, joining.id, approval)
     assert set(await shop.values("SELECT standing FROM line_balances")) == {
         "accepted",
         "unconfirmed",
@@ -168,7 +166,7 @@ async def test_the_rest_of_a_flood_keeps_a_review_when_its_first_message_is_sett
     shared = await newest_review(shop)
     assert '"group":11' in shared.details
     joined = (await open_reviews(shop))[0]
-    await review.reject(shop.env, OWNER, joined.id, "forged", meta=META)
+    await review.reject(shop.env, OWNER, joined.id, "forged")
     refuted = "SELECT m.state FROM messages m JOIN line_balances b ON b.message_seq = m.seq WHERE b.standing = 'refuted'"
     assert await shop.values(refuted) == ["not_payment", "not_payment"], "one follows the other"
     following = await newest_review(shop)
@@ -184,7 +182,7 @@ async def test_a_rejection_reaches_a_message_of_the_flood_that_joins_the_rejecte
     await flood(shop)
     await say(shop, 2, 100, 700_100, FOREIGN)
     joined = (await open_reviews(shop))[0]
-    await review.reject(shop.env, OWNER, joined.id, "forged", meta=META)
+    await review.reject(shop.env, OWNER, joined.id, "forged")
     assert await shop.values("SELECT state FROM messages ORDER BY seq DESC LIMIT 1") == [
         "not_payment"
     ]
@@ -212,7 +210,7 @@ async def test_an_approval_that_settles_a_whole_flood_opens_no_further_reviews(
         balance += 100 + number
         assert await say(shop, number, 100 + number, balance, FOREIGN) is MessageState.HELD
     first = (await open_reviews(shop))[0]
-    await review.approve(shop.env, OWNER, first.id, review.Approval(confirmed=True), meta=META)
+    await review.approve(shop.env, OWNER, first.id, review.Approval(confirmed=True))
     assert len(await shop.payments()) == 40
     assert await open_reviews(shop) == []
     assert await shop.values("SELECT COUNT(*) FROM reviews") == [21]
@@ -235,7 +233,7 @@ async def test_a_message_of_a_flood_that_is_refuted_by_time_has_a_review_of_its_
     own = await newest_review(shop)
     assert refuted == [own.message_id]
     assert await hidden(shop) == []
-    await review.reject(shop.env, OWNER, own.id, "forged", meta=META)
+    await review.reject(shop.env, OWNER, own.id, "forged")
     assert await shop.values(f"SELECT state FROM messages WHERE id = '{own.message_id}'") == [
         "not_payment"
     ]
@@ -262,6 +260,6 @@ async def test_a_doubted_receipt_of_the_chain_is_told_and_a_decided_or_paid_one_
         assert await say(shop, number, 5_000, balance, typed=typed) is MessageState.HELD
     assert await say(shop, 3, 100, 100_100) is MessageState.PAYMENT
     first = (await open_reviews(shop))[0]
-    await review.approve(shop.env, OWNER, first.id, review.Approval(confirmed=True), meta=META)
+    await review.approve(shop.env, OWNER, first.id, review.Approval(confirmed=True))
     shop.clock.advance(31 * 60)
     assert await overdue.notify_overdue(shop.env) == 1

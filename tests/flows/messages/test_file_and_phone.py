@@ -217,7 +217,7 @@ async def test_one_that_needs_a_person_is_sent_to_nobody_until_the_person_has_de
     await replay.replay(shop.env, OWNER, asked, META)
     assert await forwarded(shop) == 0
     waiting = await only_review(shop)
-    await review.approve(shop.env, OWNER, waiting.id, review.Approval(), meta=META)
+    await review.approve(shop.env, OWNER, waiting.id, review.Approval())
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
     assert await forwarded(shop) == 1
 
@@ -242,9 +242,9 @@ async def test_one_that_came_for_a_cancelled_order_is_forwarded_when_a_person_ke
         await shop.env.store.write(
             lambda tx: tx.run("UPDATE reviews SET transaction_id = NULL")
         )  # the person says that it is for no order
-        await review.approve(shop.env, OWNER, waiting.id, review.Approval(), meta=META)
+        await review.approve(shop.env, OWNER, waiting.id, review.Approval())
     else:
-        await review.reject(shop.env, OWNER, waiting.id, "", meta=META)
+        await review.reject(shop.env, OWNER, waiting.id, "")
     assert await forwarded(shop) == sent
     assert [one.historical for one in await shop.payments()] == [not approved]
 
@@ -261,7 +261,7 @@ async def test_one_that_its_balance_holds_pays_when_a_person_approves_it(shop: F
     waiting = await only_review(shop)
     assert waiting.reason == "balance_break"
     approval = review.Approval(confirmed=True)
-    await review.approve(shop.env, OWNER, waiting.id, approval, meta=META)
+    await review.approve(shop.env, OWNER, waiting.id, approval)
     assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
     assert len(await shop.payments()) == 2
 

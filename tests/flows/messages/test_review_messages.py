@@ -62,7 +62,7 @@ async def test_a_vouched_message_makes_reconcile_find_its_id(shop: FakeShop) -> 
     request = await shop.request(70_000)
     await forge(shop)
     await approve(shop, confirmed=True)
-    assert (await shop.reconcile(request.reference, "93214500009")).status == 200
+    assert (await shop.reconcile(request.reference, "93214500009")).reconciliation_id
 
 
 async def test_an_untrusted_copy_of_a_real_payment_is_refused_by_its_id(shop: FakeShop) -> None:
@@ -106,7 +106,7 @@ async def test_a_receipt_without_an_id_is_known_by_its_message(shop: FakeShop) -
     assert payment.telco_id_as_read == f"sms:{waiting.message_id}"
     assert payment.telco_transaction_id == f"SMS:{waiting.message_id}".upper()
     request = await shop.request(70_000)
-    assert (await shop.reconcile(request.reference, payment.telco_id_as_read)).status == 200
+    assert (await shop.reconcile(request.reference, payment.telco_id_as_read)).reconciliation_id
 
 
 async def test_a_message_on_a_sim_of_no_known_network_takes_the_lines_own(shop: FakeShop) -> None:

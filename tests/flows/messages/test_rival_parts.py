@@ -5,7 +5,6 @@ from itertools import permutations
 
 import pytest
 
-from daemon.core.inputs import CallMeta
 from daemon.core.model import Review, Transaction
 from daemon.flows.messages.settle_lines import assemble_parts
 from daemon.flows.payments import review
@@ -175,7 +174,7 @@ async def test_rivals_of_the_same_half_minute_are_for_a_person(shop: FakeShop) -
     assert {await status(shop, one) for one in (mine, theirs)} == {TransactionStatus.PENDING}
     # The part of the same moment is the one shown, and the person can confirm it.
     said = review.Approval(mine.reference, confirmed=True)
-    await review.approve(shop.env, OWNER, row.id, said, meta=CallMeta("r"))
+    await review.approve(shop.env, OWNER, row.id, said)
     assert await status(shop, mine) is TransactionStatus.SUCCESS
     assert await after_a_minute(shop) == 0
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from daemon.core.inputs import CallMeta, ReadPart
+from daemon.core.inputs import ReadPart
 from daemon.core.messages.trust import SmscSource
 from daemon.core.model import Message, Review, Transaction
 from daemon.flows.messages import ingest
@@ -20,6 +20,7 @@ from daemon.steps.text_parts import text_parts
 from daemon.store.messages import balances
 from daemon.wire import MessageState, TransactionStatus, TrustLevel
 from parsers.times import to_us
+from tests.fakes.answers import decided
 from tests.fakes.invariants import check_invariants
 from tests.fakes.receipts import MTN_SMSC, STARTED, Receipt, mtn
 from tests.fakes.shop import OWNER, FakeShop
@@ -78,11 +79,8 @@ async def approve_first(shop: FakeShop) -> None:
 
 
 async def decide(shop: FakeShop, row: Review) -> dict[str, Any]:
-    answer = await review.approve(
-        shop.env, OWNER, row.id, review.Approval(confirmed=True), meta=CallMeta("r")
-    )
-    body: dict[str, Any] = json.loads(answer.body)
-    return body
+    answer = await review.approve(shop.env, OWNER, row.id, review.Approval(confirmed=True))
+    return decided(answer)
 
 
 async def test_first_receipt_of_a_line_waits_for_the_owner_and_the_next_ones_pay_at_once(

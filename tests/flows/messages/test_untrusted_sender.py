@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.inputs import CallMeta
 from daemon.core.model import Review
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
@@ -17,7 +16,6 @@ from tests.fakes.receipts import MTN_SMSC, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
 STRANGER, OTHER = "+233244000001", "+233244000002"
-META = CallMeta("r")
 APPROVAL = review.Approval(confirmed=True)
 
 
@@ -81,8 +79,8 @@ async def test_one_rejection_rejects_all_that_share_a_review(shop: FakeShop) -> 
     await flood(shop, 50)
     await flood(shop, 2, OTHER, begin=100)
     shared = (await open_reviews(shop))[20]
-    answer = await review.reject(shop.env, OWNER, shared.id, "forged", meta=META)
-    assert json.loads(answer.body)["settled"] == 29
+    answer = await review.reject(shop.env, OWNER, shared.id, "forged")
+    assert answer.settled == 29
     assert await states(shop) == ["held"] * 20 + ["not_payment"] * 30 + ["held"] * 2
     assert len(await open_reviews(shop)) == 22
     assert await shop.payments() == []
@@ -93,10 +91,10 @@ async def test_after_an_approval_the_others_share_the_review_of_the_next_one(
 ) -> None:
     await flood(shop, 25)
     shared = (await open_reviews(shop))[-1]
-    await review.approve(shop.env, OWNER, shared.id, APPROVAL, meta=META)
+    await review.approve(shop.env, OWNER, shared.id, APPROVAL)
     assert [payment.amount_minor for payment in await shop.payments()] == [700]
     following = (await open_reviews(shop))[-1]
     assert following.message_id != shared.message_id
     assert json.loads(following.details)["group"] == 4
-    await review.reject(shop.env, OWNER, following.id, "forged", meta=META)
+    await review.reject(shop.env, OWNER, following.id, "forged")
     assert await states(shop) == ["held"] * 20 + ["payment"] + ["not_payment"] * 4

@@ -1,28 +1,28 @@
 """Cancel a transaction, and payments that come for it afterwards."""
 
 import asyncio
-import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta, Idempotency
+from daemon.core.inputs import Idempotency
 from daemon.core.limits import DAY_US
 from daemon.core.model import Event
 from daemon.flows.payments import cancel_expire
 from daemon.wire import ErrorCode, TransactionStatus
+from tests.fakes.answers import answered
 from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
 ID = "93214500001"
 
 
-async def give_up(shop: FakeShop, reference: str, **more: Any) -> Answer:
-    reason = more.pop("reason", None)
-    meta = CallMeta("r", **more)
-    return await cancel_expire.cancel(shop.env, OWNER, reference, reason=reason, meta=meta)
+async def give_up(
+    shop: FakeShop, reference: str, reason: str | None = None
+) -> cancel_expire.Cancelled:
+    return await cancel_expire.cancel(shop.env, OWNER, reference, reason=reason)
 
 
 async def refusal(shop: FakeShop, reference: str) -> Refusal:
@@ -39,9 +39,9 @@ async def test_an_open_request_is_cancelled_and_the_journal_says_by_whom_and_why
     shop: FakeShop,
 ) -> None:
     request = await shop.request()
-    body = json.loads((await give_up(shop, request.reference, reason="changed her mind")).body)
-    assert (body["data"]["status"], body["meta"]) == ("CANCELLED", {"request_id": "r"})
-    assert body["data"]["cancelled_at"] is not None
+    done = await give_up(shop, request.reference, "changed her mind")
+    assert (done.transaction.status, done.changed) == ("CANCELLED", True)
+    assert done.transaction.cancelled_at is not None
     [event] = await shop.rows(Event, "events", "type = 'transaction.cancelled'")
     assert (event.actor, event.transaction_id, event.data) == ("socket:0", request.id, "{}")
     assert await shop.values("SELECT transaction_id, reason FROM cancellations") == [
@@ -61,8 +61,7 @@ async def test_cancelling_again_changes_nothing_and_says_so(shop: FakeShop) -> N
     await give_up(shop, request.reference)
     first = await shop.transaction(request.reference)
     shop.clock.advance(60)
-    body = json.loads((await give_up(shop, request.reference, warnings=("x",))).body)
-    assert body["meta"]["warnings"] == ["x", "It was cancelled before; nothing was changed."]
+    assert not (await give_up(shop, request.reference)).changed
     assert await shop.transaction(request.reference) == first
     assert len(await shop.rows(Event, "events", "type = 'transaction.cancelled'")) == 1
 
@@ -164,8 +163,14 @@ async def test_a_code_whose_rest_is_over_is_no_longer_the_cancelled_request(
 async def test_a_repeat_with_the_same_key_gets_the_same_bytes(shop: FakeShop) -> None:
     request = await shop.request()
     claim = Idempotency("scope", "key", "fingerprint")
-    first = await give_up(shop, request.reference, idempotency=claim)
-    second = await give_up(shop, request.reference, idempotency=claim)
+    first, second = [
+        await answered(
+            claim,
+            lambda keep: cancel_expire.cancel(shop.env, OWNER, request.reference, keep=keep),
+            lambda done: done.transaction.reference,
+        )
+        for _ in range(2)
+    ]
     assert (second.body, second.replayed) == (first.body, True)
 
 

@@ -1,7 +1,6 @@
 """Reconcile: every outcome, every refusal, and the order of the refusals."""
 
 import asyncio
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +9,12 @@ from msgspec.structs import replace
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Idempotency, ReconcileRequest
+from daemon.core.inputs import Answer, Idempotency, ReconcileRequest
+from daemon.core.payments import transaction_json
 from daemon.flows.payments import reconcile
 from daemon.runtime.config import Trust
 from daemon.wire import ErrorCode, Mode, Role, TransactionStatus
+from tests.fakes.answers import answered
 from tests.fakes.receipts import STARTED, mtn
 from tests.fakes.shop import OWNER, FakeShop
 
@@ -32,13 +33,21 @@ async def refusal(shop: FakeShop, reference: str, telco_id: str, **more: Any) ->
     return caught.value
 
 
+def told(made: reconcile.Reconciled) -> dict[str, Any]:
+    return transaction_json.reconciliation(
+        reconciliation_id=made.reconciliation_id,
+        transaction_id=ID,
+        transaction=made.transaction,
+        payment=made.payment,
+        verdict=made.verdict,
+    )
+
+
 async def test_an_exact_payment_is_success(shop: FakeShop) -> None:
     request = await shop.request(2500)
     await pay(shop)
     answer = await shop.reconcile(request.reference, ID)
-    body = json.loads(answer.body)
-    data = body["data"]
-    assert answer.status == 200
+    data = told(answer)
     assert data.pop("reconciliation_id").startswith("rec_")
     assert isinstance(data.pop("message"), str)
     assert data == {
@@ -63,7 +72,7 @@ async def test_short_and_over_are_still_200(
 ) -> None:
     request = await shop.request(2500)
     await pay(shop, amount=paid)
-    data = json.loads((await shop.reconcile(request.reference, ID)).body)["data"]
+    data = told(await shop.reconcile(request.reference, ID))
     assert (data["new_transaction_status"], data["difference"], data["difference_type"]) == (
         status,
         difference,
@@ -104,7 +113,7 @@ async def test_an_id_that_no_payment_carries_may_be_tried_again(shop: FakeShop) 
     request = await shop.request()
     assert (await refusal(shop, request.reference, ID)).code is ErrorCode.NO_MATCHING_TRANSACTION
     await pay(shop)
-    assert (await shop.reconcile(request.reference, ID)).status == 200
+    assert (await shop.reconcile(request.reference, ID)).reconciliation_id
 
 
 async def test_a_used_id_is_refused_for_ever(shop: FakeShop) -> None:
@@ -132,7 +141,7 @@ async def test_the_claimed_amount_may_be_below_the_expected_one(shop: FakeShop) 
     request = await shop.request(2500)
     await pay(shop, amount=2400)
     answer = await shop.reconcile(request.reference, ID, amount_minor=2400)
-    assert json.loads(answer.body)["data"]["new_transaction_status"] == "PARTIAL"
+    assert answer.verdict.status == "PARTIAL"
 
 
 async def test_the_holder_of_a_reconciled_payment_is_merged(shop: FakeShop) -> None:
@@ -149,7 +158,7 @@ async def test_the_holder_of_a_reconciled_payment_is_merged(shop: FakeShop) -> N
 async def test_ids_compare_trimmed_and_without_case(shop: FakeShop) -> None:
     request = await shop.request()
     await pay(shop)
-    assert (await shop.reconcile(request.reference, f"  {ID} ")).status == 200
+    assert (await shop.reconcile(request.reference, f"  {ID} ")).reconciliation_id
 
 
 @pytest.mark.parametrize("hours", [30, 200])
@@ -210,7 +219,7 @@ async def test_guessing_is_stopped_but_a_tried_id_is_still_looked_up(shop: FakeS
     again = await refusal(shop, request.reference, "90000000003")
     assert again.code is ErrorCode.NO_MATCHING_TRANSACTION
     await pay(shop, telco_id="90000000003")
-    assert (await shop.reconcile(request.reference, "90000000003")).status == 200
+    assert (await shop.reconcile(request.reference, "90000000003")).reconciliation_id
 
 
 async def test_the_guess_guard_forgets_after_15_minutes(shop: FakeShop) -> None:
@@ -239,7 +248,7 @@ async def test_two_networks_with_one_id_need_a_provider(shop: FakeShop) -> None:
     refused = await refusal(shop, request.reference, ID)
     assert refused.code is ErrorCode.AMBIGUOUS_TRANSACTION_ID
     assert refused.extras == {"providers": ["momo_mtn", "momo_telecel"]}
-    assert (await shop.reconcile(request.reference, ID, provider="momo_mtn")).status == 200
+    assert (await shop.reconcile(request.reference, ID, provider="momo_mtn")).reconciliation_id
 
 
 async def test_a_reversed_payment_matches_nothing(shop: FakeShop) -> None:
@@ -258,14 +267,12 @@ async def test_a_repeat_with_the_same_key_gets_the_same_bytes(shop: FakeShop) ->
     await pay(shop)
     claim = Idempotency("scope", "key", "fingerprint")
 
-    async def call(claim: Idempotency) -> Any:
-        return await reconcile.reconcile(
-            shop.env,
-            OWNER,
-            request.reference,
-            ReconcileRequest(ID),
-            request_id="r",
-            idempotency=claim,
+    async def call(claim: Idempotency) -> Answer:
+        asked = ReconcileRequest(ID)
+        return await answered(
+            claim,
+            lambda keep: reconcile.reconcile(shop.env, OWNER, request.reference, asked, keep=keep),
+            lambda made: made.reconciliation_id,
         )
 
     first, second = await call(claim), await call(claim)
@@ -340,12 +347,10 @@ async def reconcile_as(
     """Reconcile as this caller; return the outcome in one word."""
     request = ReconcileRequest(ID, confirmed=confirmed)
     try:
-        answer = await reconcile.reconcile(
-            shop.env, caller, reference, request, request_id="r", idempotency=None
-        )
+        answer = await reconcile.reconcile(shop.env, caller, reference, request)
     except Refusal as refused:
         return refused.code
-    return str(json.loads(answer.body)["data"]["new_transaction_status"])
+    return str(answer.verdict.status)
 
 
 @pytest.fixture

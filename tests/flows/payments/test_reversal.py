@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta, Source
+from daemon.core.inputs import Source
 from daemon.core.model import Event, Review, Transaction
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.journal import Notice
 from daemon.wire import ErrorCode, MessageState, Mode, TransactionStatus
+from tests.fakes.answers import decided
 from tests.fakes.receipts import (
     MTN_SENDER,
     MTN_SMSC,
@@ -27,7 +28,6 @@ from tests.fakes.shop import OWNER, TELECEL_IMSI, FakeShop
 
 NAME = "KOFI ANTWI BADU"
 ID = "93214500001"
-META = CallMeta("r")
 
 
 @pytest.fixture
@@ -164,11 +164,11 @@ async def test_a_payment_in_review_can_no_longer_be_approved(shop: FakeShop) -> 
     await take_back(shop)
     await spend(shop)
     with pytest.raises(Refusal) as refused:
-        await review.approve(shop.env, OWNER, row.id, review.Approval(), meta=META)
+        await review.approve(shop.env, OWNER, row.id, review.Approval())
     assert refused.value.code is ErrorCode.PAYMENT_REVERSED
     # No payment was verified, so no webhook reports a reversal.
     assert await sent(shop) == []
-    await review.reject(shop.env, OWNER, row.id, "taken back", meta=META)
+    await review.reject(shop.env, OWNER, row.id, "taken back")
     assert (await shop.transaction(request.reference)).status is TransactionStatus.PENDING
 
 
@@ -196,7 +196,7 @@ async def test_a_held_receipt_that_was_taken_back_cannot_be_approved(shop: FakeS
     await spend(shop)
     [held, *_] = await shop.rows(Review, "reviews", "state = 'open'")
     with pytest.raises(Refusal) as refused:
-        await review.approve(shop.env, OWNER, held.id, review.Approval(confirmed=True), meta=META)
+        await review.approve(shop.env, OWNER, held.id, review.Approval(confirmed=True))
     assert refused.value.code is ErrorCode.PAYMENT_REVERSED
     assert len(await shop.payments()) == 1
 
@@ -248,12 +248,10 @@ async def test_a_reversal_whose_balance_fits_nothing_waits_for_a_person(
     assert row.reason == "balance_break"
     said = review.Approval(reference=(await holder(shop)).reference, confirmed=True)
     with pytest.raises(Refusal) as refused:
-        await review.approve(shop.env, OWNER, row.id, said, meta=META)
+        await review.approve(shop.env, OWNER, row.id, said)
     assert refused.value.code is ErrorCode.VALIDATION_ERROR
-    answer = await review.approve(
-        shop.env, OWNER, row.id, review.Approval(confirmed=True), meta=META
-    )
-    assert json.loads(answer.body)["transaction"]["reversed_at"] is not None
+    answer = await review.approve(shop.env, OWNER, row.id, review.Approval(confirmed=True))
+    assert decided(answer)["transaction"]["reversed_at"] is not None
     # It reverses a payment and makes none.
     assert len(await shop.payments()) == 1
     assert await shop.values("SELECT state FROM messages WHERE kind = 'reversal'") == [

@@ -1,19 +1,20 @@
 """Reject a doubtful payment, and refused or repeated decisions."""
 
 import asyncio
+import json
 
 import pytest
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta, Idempotency
+from daemon.core.inputs import Answer, Idempotency
 from daemon.core.model import Event
 from daemon.flows.payments import cancel_expire, review
 from daemon.wire import ErrorCode, Mode, TransactionStatus
+from tests.fakes import answers
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.reviews import (
     ID,
-    META,
     PAYER,
     approve,
     endpoint,
@@ -155,8 +156,8 @@ async def test_live_and_test_never_meet(shop: FakeShop) -> None:
     waiting = await only(shop)
     caller = Caller(CallerKind.KEY, Mode.TEST, ALL_SCOPES, "k", publishable=False, name="key:k")
     for decided in (
-        review.approve(shop.env, caller, waiting.id, review.Approval(), meta=META),
-        review.reject(shop.env, caller, waiting.id, "x", meta=META),
+        review.approve(shop.env, caller, waiting.id, review.Approval()),
+        review.reject(shop.env, caller, waiting.id, "x"),
     ):
         with pytest.raises(Refusal) as caught:
             await decided
@@ -171,11 +172,21 @@ async def test_a_repeat_with_the_same_key_gets_the_same_bytes_and_needs_no_passw
 ) -> None:
     await forge(shop)
     waiting = await only(shop)
-    meta = CallMeta("r", Idempotency("scope", "key", "fingerprint"))
-    assert await review.needs_password(shop.env, OWNER, waiting.id, meta)
-    first = await approve(shop, waiting.id, meta=meta, confirmed=True)
-    assert not await review.needs_password(shop.env, OWNER, waiting.id, meta)
-    assert await approve(shop, waiting.id, meta=meta) == first
+    claim = Idempotency("scope", "key", "fingerprint")
+
+    async def call(*, confirmed: bool) -> Answer:
+        said = review.Approval(confirmed=confirmed)
+        return await answers.answered(
+            claim,
+            lambda keep: review.approve(shop.env, OWNER, waiting.id, said, keep=keep),
+            lambda done: json.dumps(answers.decided(done)),
+        )
+
+    assert await review.needs_password(shop.env, OWNER, waiting.id, claim)
+    first = await call(confirmed=True)
+    assert not await review.needs_password(shop.env, OWNER, waiting.id, claim)
+    second = await call(confirmed=False)
+    assert (second.body, second.replayed) == (first.body, True)
 
 
 async def test_of_eight_people_who_decide_at_once_one_does(shop: FakeShop) -> None:
@@ -198,5 +209,5 @@ async def test_of_eight_people_who_decide_at_once_one_does(shop: FakeShop) -> No
 
 async def test_only_what_may_be_forged_asks_for_the_password(shop: FakeShop) -> None:
     await pay(shop, (await shop.request(2500, expected_payer_phone=PAYER)).svc_code)
-    assert not await review.needs_password(shop.env, OWNER, (await only(shop)).id, META)
-    assert not await review.needs_password(shop.env, OWNER, "unknown", META)
+    assert not await review.needs_password(shop.env, OWNER, (await only(shop)).id, None)
+    assert not await review.needs_password(shop.env, OWNER, "unknown", None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta, Idempotency
+from daemon.core.inputs import Idempotency
 from daemon.core.limits import LATE_WINDOW_US
 from daemon.core.model import Event, Review, Transaction
 from daemon.core.payments.suggestions import SUGGESTIONS_MAX, Suggestion
@@ -146,7 +146,7 @@ async def test_rejecting_it_marks_the_sale_and_reconcile_can_still_use_it(shop: 
     answer = await reject(shop)
     assert (answer["data"]["state"], answer["transaction"]["rejected"]) == ("rejected", True)
     assert answer["transaction"]["origin"] == "open"
-    assert (await shop.reconcile(request.reference, ID)).status == 200
+    assert (await shop.reconcile(request.reference, ID)).reconciliation_id
 
 
 async def test_an_order_that_was_paid_meanwhile_is_suggested_no_more_and_refused(
@@ -173,9 +173,9 @@ async def test_the_same_key_twice_is_one_decision(shop: FakeShop) -> None:
     request = await shop.request(2500)
     await pay(shop, mistyped(request.svc_code))
     waiting = await only(shop)
-    meta = CallMeta("r", Idempotency("live:socket:POST", "k", "f"))
-    first = await approve(shop, waiting.id, meta=meta, reference=request.reference)
-    assert await approve(shop, waiting.id, meta=meta, reference=request.reference) == first
+    claim = Idempotency("live:socket:POST", "k", "f")
+    first = await approve(shop, waiting.id, claim=claim, reference=request.reference)
+    assert await approve(shop, waiting.id, claim=claim, reference=request.reference) == first
 
 
 async def test_of_many_who_take_different_suggestions_at_once_one_does(shop: FakeShop) -> None:
@@ -184,9 +184,7 @@ async def test_of_many_who_take_different_suggestions_at_once_one_does(shop: Fak
     waiting = await only(shop)
     answers = await asyncio.gather(
         *(
-            review.approve(
-                shop.env, OWNER, waiting.id, review.Approval(one.reference), meta=CallMeta("r")
-            )
+            review.approve(shop.env, OWNER, waiting.id, review.Approval(one.reference))
             for one in requests * 3
         ),
         return_exceptions=True,

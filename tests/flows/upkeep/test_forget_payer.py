@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.inputs import Answer, CallMeta, Idempotency
+from daemon.core.inputs import Answer, Idempotency
 from daemon.core.limits import LATE_WINDOW_US, SECOND_US
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Event, Transaction
@@ -161,12 +161,12 @@ async def test_what_people_typed_and_approved_is_erased_and_the_journal_stays(
 ) -> None:
     shop = mtn_shop
     typed = "Adwoa called from 024 123 4567 about it"
-    meta = CallMeta("r", Idempotency("live k POST /x", "k1", "f"))
+    claim = Idempotency("live k POST /x", "k1", "f")
     held = await shop.request(2500, expected_payer_phone=NUMBER)
     await shop.read(mtn(2500, NAME, shop.wallet(2500), held.svc_code or "", "93214500001"))
-    await approve(shop, notes=typed, meta=meta)
+    await approve(shop, notes=typed, claim=claim)
     gone = await shop.request()
-    await cancel_expire.cancel(shop.env, OWNER, gone.reference, reason=typed, meta=CallMeta("r"))
+    await cancel_expire.cancel(shop.env, OWNER, gone.reference, reason=typed)
     (payer,) = await shop.values("SELECT id FROM approved_payers")
     await confirmations.revoke_approved_payer(shop.env, OWNER, payer)
     await settle(shop)

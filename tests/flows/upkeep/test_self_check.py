@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from daemon.api.upkeep import status
 from daemon.core.errors import Unavailable
-from daemon.core.inputs import CallMeta
 from daemon.core.upkeep.self_check import EVERY_S, FIRST_CHECK_S, DatabaseState
 from daemon.flows.payments import review
 from daemon.flows.upkeep import erasure, self_check
@@ -295,14 +294,13 @@ async def test_a_damaged_shop_takes_no_money_and_lets_nothing_go(shop: FakeShop)
     await shop.read(mtn(900, "KOFI ANTWI BADU", shop.wallet(900), "food", "93214500001"))
     receipt = mtn(2500, "KOFI ANTWI BADU", shop.wallet(2500), order.svc_code or "", "93214500002")
     shop.env.store.distrust_file("a bad page")
-    meta = CallMeta("req_" + "0" * 32, None)
     said = review.Approval()
     for refused in (
         shop.read(receipt),
         shop.request(),
         shop.reconcile(order.reference, "93214500001"),
-        review.approve(shop.env, OWNER, "rev_1", said, meta=meta),
-        review.reject(shop.env, OWNER, "rev_1", "", meta=meta),
+        review.approve(shop.env, OWNER, "rev_1", said),
+        review.reject(shop.env, OWNER, "rev_1", ""),
     ):
         with pytest.raises(Unavailable, match=r"momo restore --stop.*wait on the SIM"):
             await refused

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta, PhoneIdentity, ReadPart, Source
+from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.messages import ingest, settle_lines
@@ -39,7 +39,6 @@ Limit = int | str
 """`[trust] unconfirmed_limit`: whole cedis, or `auto`."""
 
 OWNER: Final = Caller(CallerKind.SOCKET, None, ALL_SCOPES, None, publishable=False, name="socket:0")
-META: Final = CallMeta("req_" + "0" * 32)
 LINE: Final = "99999999-9999-4999-8999-999999999999"
 IMEI, ICCID, IMSI = "356938035643809", "8923301000000000012", "620010000000012"
 REVIEWS_AT_ONCE: Final = 500
@@ -206,9 +205,9 @@ class Product:
         try:
             if genuine:
                 approval = review.Approval(reference, confirmed=True)
-                await review.approve(self.env, OWNER, one.id, approval, meta=META)
+                await review.approve(self.env, OWNER, one.id, approval)
             else:
-                await review.reject(self.env, OWNER, one.id, "not ours", meta=META)
+                await review.reject(self.env, OWNER, one.id, "not ours")
         except Refusal:
             # An earlier decision settled it, or its ID is paid: a person sees that and goes on.
             return

@@ -1,6 +1,5 @@
 """API keys: create one, which is shown once; rotate and revoke."""
 
-import json
 from typing import Final
 
 from daemon.core.access.callers import KEY_SCOPES, KeyKind
@@ -46,8 +45,7 @@ async def create(visit: Visit) -> Outcome:
     if new is None:
         return await show_list(visit)
     # The form itself is done once, so the answer with the key need not be kept, sealed, for a repetition.
-    made = await flow.create(visit.env, visit.caller, new, claim=None, warnings=[])
-    return _once(visit, json.loads(made.body))
+    return _once(visit, await flow.create(visit.env, visit.caller, new))
 
 
 async def show_one(visit: Visit) -> Shown:
@@ -71,8 +69,7 @@ async def change(visit: Visit) -> Outcome:
             return Goto(HERE, "said_key_revoked")
         case "rotate" if visit.form.get("overlap", "") in OVERLAP_HOURS:
             overlap_us = int(visit.form["overlap"]) * HOUR_US
-            made = await flow.rotate(env, caller, key_id, overlap_us, claim=None, warnings=[])
-            return _once(visit, json.loads(made.body))
+            return _once(visit, await flow.rotate(env, caller, key_id, overlap_us))
         case _:
             visit.fail(FieldError("overlap", "invalid", visit.words("key_choose")))
             return await show_one(visit)
@@ -107,7 +104,8 @@ def _shape(visit: Visit, row: ApiKey) -> tuple[ApiKey, Json, Use | None]:
     return row, api_key(row, visit.now, use), use
 
 
-def _once(visit: Visit, made: Json) -> Shown:
-    title = visit.words("key_of", name=made["data"]["name"])
-    values = {"key": made["key"], "previous": made.get("previous")}
+def _once(visit: Visit, made: flow.MadeKey) -> Shown:
+    title = visit.words("key_of", name=made.row.name)
+    previous = None if made.previous is None else api_key(made.previous, made.at)
+    values = {"key": made.text, "previous": previous}
     return Shown("access/key_once.html", values, title)

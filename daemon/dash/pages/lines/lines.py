@@ -231,18 +231,19 @@ async def assign(visit: Visit) -> Outcome:
     known = await visit.env.store.read(
         lambda reader: methods_store.with_number(reader, Mode.LIVE, provider, number)
     )
+    place = _here(visit, "said_line_assigned")
     try:
         if known is None:
             new = NewMethod(provider, number, account, None, slot)
             await payment_methods.create(
-                visit.env, visit.caller, new, claim=visit.idempotency, warnings=[]
+                visit.env, visit.caller, new, keep=visit.keep(lambda _: place)
             )
         else:
             changes = MethodChanges(moves=True, slot=slot, account_name=account)
             await payment_methods.change(visit.env, visit.caller, known.id, changes)
     except Refusal as refusal:
         return await _again(visit, refusal, "phone_number")
-    return _here(visit, "said_line_assigned")
+    return place
 
 
 async def clear(visit: Visit) -> Outcome:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import urlencode
 
-import msgspec
 from msgspec import Struct
 
 from daemon.core.access.roles import Operation
 from daemon.core.errors import Refusal
+from daemon.core.lines.line_json import claim_result, claimable_details
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_name, provider_name
@@ -22,8 +21,6 @@ from daemon.store.lines import devices, payment_methods
 from daemon.store.payments import payments
 from daemon.store.payments.payments import UnplacedSum
 from daemon.wire import ErrorCode, Mode
-
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Group(Struct, frozen=True):
@@ -91,15 +88,15 @@ async def show_claim(visit: Visit) -> Shown:
     )
     if method is None:
         raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-    answer = await flow.claim_unplaced(visit.env, visit.caller, method.id, dry_run=True)
-    body = _decode(answer.body)
+    found = await flow.claim_unplaced(visit.env, visit.caller, method.id, dry_run=True)
+    details = {} if found.details is None else claimable_details(*found.details)
     return Shown(
         "lines/claim.html",
         {
             "method": method,
-            "count": body["claimed"],
-            "amounts": body.get("amounts") or [],
-            "payments": body.get("payments") or [],
+            "count": found.count,
+            "amounts": details.get("amounts") or [],
+            "payments": details.get("payments") or [],
             "provider": provider_name(method.provider),
             "text": visible,
         },
@@ -108,11 +105,15 @@ async def show_claim(visit: Visit) -> Shown:
 
 async def claim(visit: Visit) -> Outcome:
     """Claim them, and offer the replay of the same time."""
-    answer = await flow.claim_unplaced(
-        visit.env, visit.caller, visit.places["id"], dry_run=False, claim=visit.idempotency
+
+    def place(done: flow.Claimed) -> Goto:
+        if not done.count:
+            return Goto("/dash/unplaced", "said_claimed_none")
+        found = claim_result(done.count, done.first, done.last, dry_run=False)
+        window = urlencode({"from": found["from"], "to": found["to"]})
+        return Goto(f"/dash/unplaced?{window}", "said_claimed")
+
+    done = await flow.claim_unplaced(
+        visit.env, visit.caller, visit.places["id"], dry_run=False, keep=visit.keep(place)
     )
-    body = _decode(answer.body)
-    if not body["claimed"]:
-        return Goto("/dash/unplaced", "said_claimed_none")
-    window = urlencode({"from": body["from"], "to": body["to"]})
-    return Goto(f"/dash/unplaced?{window}", "said_claimed")
+    return place(done)

@@ -118,23 +118,18 @@ async def reconcile(visit: Visit) -> Outcome:
     sure = await vouched(visit, reference or typed, request)
     if sure is None:
         return await show_one(visit)
+    place = Goto(f"/dash/payments/{payment.id}", "said_reconciled")
+    keep = visit.keep(lambda _: place)
     try:
         # A text that is no reference at all is refused by the flow too.
-        await reconcile_flow.reconcile(
-            visit.env,
-            visit.caller,
-            reference or typed,
-            sure,
-            request_id=visit.meta.request_id,
-            idempotency=visit.idempotency,
-        )
+        await reconcile_flow.reconcile(visit.env, visit.caller, reference or typed, sure, keep=keep)
     except Refusal as refusal:
         key = f"reconcile_{refusal.code.lower()}"
         if not visit.words.has(key):
             raise
         visit.fail(FieldError("order", "invalid", visit.words(key)))
         return await show_one(visit)
-    return Goto(f"/dash/payments/{payment.id}", "said_reconciled")
+    return place
 
 
 async def show_one(visit: Visit) -> Shown:

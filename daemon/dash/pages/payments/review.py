@@ -74,11 +74,12 @@ async def approve(visit: Visit) -> Outcome:
         visit.fail(problem)
         return await _card(visit, status=422)
     try:
-        sure = await flow.needs_password(visit.env, visit.caller, review_id, visit.meta)
+        sure = await flow.needs_password(visit.env, visit.caller, review_id, visit.idempotency)
         if sure and not await _is_sure(visit):
             return await _card(visit, status=422)
         approval = flow.Approval(reference, None, sure)
-        await flow.approve(visit.env, visit.caller, review_id, approval, meta=visit.meta)
+        keep = visit.keep(lambda _: Goto(QUEUE, "said_review_approved"))
+        await flow.approve(visit.env, visit.caller, review_id, approval, keep=keep)
     except Refusal as refusal:
         return await _refused(visit, refusal)
     return await _on(visit, "said_review_approved")
@@ -92,8 +93,9 @@ async def reject(visit: Visit) -> Outcome:
     if not notes or len(notes) > NOTES_CHARACTERS_MAX:
         visit.fail(FieldError("own_note", "invalid", visit.words("note_missing")))
         return await _card(visit, status=422)
+    keep = visit.keep(lambda _: Goto(QUEUE, "said_review_rejected"))
     try:
-        await flow.reject(visit.env, visit.caller, visit.places["id"], notes, meta=visit.meta)
+        await flow.reject(visit.env, visit.caller, visit.places["id"], notes, keep=keep)
     except Refusal as refusal:
         return await _refused(visit, refusal)
     return await _on(visit, "said_review_rejected")

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from daemon.core.access.roles import Operation
@@ -75,15 +74,13 @@ async def make(visit: Visit) -> Outcome:
     request = _read(visit, asked)
     if request is None:
         return await _form(visit, asked, 422)
-    answer = await initialize.initialize(
-        visit.env,
-        visit.caller,
-        request,
-        request_id=visit.meta.request_id,
-        idempotency=visit.idempotency,
-        phones=visit.machine.phone_states(),
-    )
-    return Goto(f"{HERE}/{msgspec.json.decode(answer.body)['data']['reference']}")
+
+    def place(made: initialize.Initialized) -> Goto:
+        return Goto(f"{HERE}/{made.transaction.reference}")
+
+    keep, phones = visit.keep(place), visit.machine.phone_states()
+    made = await initialize.initialize(visit.env, visit.caller, request, keep=keep, phones=phones)
+    return place(made)
 
 
 def _read(visit: Visit, asked: _Asked) -> InitializeRequest | None:
@@ -134,16 +131,17 @@ async def show_order(visit: Visit) -> Shown:
 
 async def cancel(visit: Visit) -> Outcome:
     """Cancel a transaction and go back to the keypad."""
+    place = Goto(HERE, "said_cancelled")
     try:
         await cancel_expire.cancel(
-            visit.env, visit.caller, visit.places["id"], reason=None, meta=visit.meta
+            visit.env, visit.caller, visit.places["id"], keep=visit.keep(lambda _: place)
         )
     except Refusal as refusal:
         if refusal.code is not ErrorCode.TRANSACTION_NOT_CANCELLABLE:
             raise
         visit.errors["order"] = visit.words("not_cancellable")
         return await show_order(visit)
-    return Goto(HERE, "said_cancelled")
+    return place
 
 
 async def show_receipt(visit: Visit) -> Shown:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from daemon.core.access.roles import Operation
@@ -169,13 +168,15 @@ def _read(reader: Reader, reference: str) -> _About:
 async def cancel(visit: Visit) -> Outcome:
     """Cancel an unpaid transaction."""
     reason = visit.form.get("reason", "").strip()[:NOTES_CHARACTERS_MAX] or None
+    place = Goto(_here(visit), "said_cancelled")
+    keep = visit.keep(lambda _: place)
     try:
         await cancel_expire.cancel(
-            visit.env, visit.caller, visit.places["id"], reason=reason, meta=visit.meta
+            visit.env, visit.caller, visit.places["id"], reason=reason, keep=keep
         )
     except Refusal as refusal:
         return await _refused(visit, refusal, "not_cancellable")
-    return Goto(_here(visit), "said_cancelled")
+    return place
 
 
 async def renew(visit: Visit) -> Outcome:
@@ -185,19 +186,18 @@ async def renew(visit: Visit) -> Outcome:
     if request is None:
         visit.errors[""] = visit.words("renew_erased")
         return await show_one(visit)
+
+    def place(made: initialize.Initialized) -> Goto:
+        return Goto(f"{HERE}/{made.transaction.reference}", "said_renewed")
+
+    keep, phones = visit.keep(place), visit.machine.phone_states()
     try:
-        answer = await initialize.initialize(
-            visit.env,
-            visit.caller,
-            request,
-            request_id=visit.meta.request_id,
-            idempotency=visit.idempotency,
-            phones=visit.machine.phone_states(),
+        made = await initialize.initialize(
+            visit.env, visit.caller, request, keep=keep, phones=phones
         )
     except Refusal as refusal:
         return await _refused(visit, refusal, "not_renewable")
-    reference = msgspec.json.decode(answer.body)["data"]["reference"]
-    return Goto(f"{HERE}/{reference}", "said_renewed")
+    return place(made)
 
 
 async def _refused(visit: Visit, refusal: Refusal, key: str) -> Shown:
@@ -219,14 +219,11 @@ async def reconcile(visit: Visit) -> Outcome:
     request = await vouched(visit, visit.places["id"], ReconcileRequest(telco_id, notes=notes))
     if request is None:
         return await show_one(visit)
+    place = Goto(_here(visit), "said_reconciled")
+    keep = visit.keep(lambda _: place)
     try:
         await reconcile_flow.reconcile(
-            visit.env,
-            visit.caller,
-            visit.places["id"],
-            request,
-            request_id=visit.meta.request_id,
-            idempotency=visit.idempotency,
+            visit.env, visit.caller, visit.places["id"], request, keep=keep
         )
     except Refusal as refusal:
         key = f"reconcile_{refusal.code.lower()}"
@@ -234,7 +231,7 @@ async def reconcile(visit: Visit) -> Outcome:
             raise
         visit.fail(FieldError("transaction_id", "invalid", visit.words(key)))
         return await show_one(visit)
-    return Goto(_here(visit), "said_reconciled")
+    return place
 
 
 async def send_again(visit: Visit) -> Outcome:
