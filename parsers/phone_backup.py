@@ -138,6 +138,10 @@ def _paired(pieces: Iterable[str]) -> Iterator[str]:
 def _of_csv(pieces: Iterator[str], zone: tzinfo) -> Iterator[BackupMessage]:
     lines = _lines(pieces)
     first = next(lines, "")
+    if "\ufffd" in first:
+        raise BackupError(
+            "it is not text (UTF-8)"
+        )  # a picture, a spreadsheet: the names of columns are whole
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
     try:

@@ -48,6 +48,8 @@ SETTING = {
     "old": "127.0.0.1:1",
     "origin": "file",
     "changed": True,
+    "live": True,
+    "meaning": "Address of the API.",
 }
 SETTINGS = [
     {**SETTING, "key": key, "value": value}
@@ -232,7 +234,11 @@ def _setting(verb: str, *argv: str, missing: Tried = OWN_FILE) -> Other:
         DOES if verb != "show" else "there are always settings",
         missing,
         _says_no(E.CONFIG_INVALID, 78, f"config {asked}"),
-        program={f"config {asked}": says(data), "config unset": says(SETTING)},
+        program={
+            f"config {asked}": says(data),
+            "config show": says(SETTINGS),
+            "config unset": says(SETTING),
+        },
         down=0,
     )
 
