@@ -418,6 +418,7 @@ class NoticeRow(Struct, frozen=True):
     Attributes:
         count: How often it happened.
         told: How many of those were sent, or were shown and need no sending.
+        words: Key and values of `text` as JSON; None if it has no key.
     """
 
     seq: int
@@ -433,3 +434,4 @@ class NoticeRow(Struct, frozen=True):
     last_at: int
     seen_at: int | None
     recovered_at: int | None
+    words: str | None = None

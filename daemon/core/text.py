@@ -89,8 +89,8 @@ class Text:
 
     def _template(self, words: Words) -> str | None:
         count = self.values.get(COUNT)
-        key = words.of_number(self.key, count) if isinstance(count, int) else self.key
-        return words.get(key)
+        numbered = words.of_number(self.key, count) if isinstance(count, int) else ""
+        return words.get(numbered) or words.get(self.key)
 
 
 class _Filled(str):

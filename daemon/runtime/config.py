@@ -396,6 +396,8 @@ class Notices(Struct, frozen=True):
 
     desktop: Annotated[bool, Setting("show notices on the desktop (`notify-send`)", by=MANAGER)] = False
     sms_to: Annotated[str, Setting("owner's number for notices by SMS from the shop's line", _phone, MANAGER)] = ""
+    language: Annotated[str, Setting(
+        "language of notices by e-mail and SMS", _one_of(*LANGUAGES), MANAGER, live=True)] = "en"
 
 
 class OpenCollections(Struct, frozen=True):

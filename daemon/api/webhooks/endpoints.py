@@ -14,6 +14,7 @@ from daemon.core.json_values import dump, timestamp
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.reading import read
 from daemon.core.shape import Count, On, Secret, Success, Time, Warnings, about, sample, shown
+from daemon.core.text import Text
 from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.diagnosis import explain
 from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer, EndpointChanges, NewEndpoint
@@ -141,7 +142,7 @@ async def get_one(call: Call) -> Reply:
 def _last_error(row: Attempt) -> LastError:
     means, mend = explain(row.status_code, row.error_code)
     assert row.finished_at is not None, "it is a failed attempt"
-    diagnosis = f"{means[:1].upper()}{means[1:]}. {mend}."
+    diagnosis = str(Text("cause.explained", means=means, mend=mend))
     return LastError(timestamp(row.finished_at), row.status_code, error_of(row), diagnosis)
 
 

@@ -3,13 +3,12 @@
 Dead letters of one endpoint with the same `cause` share one fault, so a hundred of them need one repair.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from msgspec import Struct
 
 from daemon.core.json_values import timestamp
+from daemon.core.text import Text
 from daemon.core.webhooks.delivery import (
     CLOCK_WAITS_MAX,
     DeadLetter,
@@ -30,113 +29,21 @@ class Diagnosis(Struct, frozen=True):
     text: str
 
 
-class _Cause(Struct, frozen=True):
-    word: str
-    means: str
-    """The meaning of the answer; placed after a colon."""
-    mend: str
-    """The repair before it is sent again."""
-
-
-_STATUSES: Final[Mapping[int, _Cause]] = MappingProxyType(
-    {
-        status: cause
-        for statuses, cause in {
-            (400, 415, 422): _Cause(
-                "refused_content",
-                "it read the webhook and rejected its content",
-                "Look at the answer's text and at the receiver's log",
-            ),
-            (401, 403): _Cause(
-                "refused_signature",
-                "it does not accept that the webhook is from us",
-                "Compare its signing secret with the endpoint's, and check any proxy or login in front of it",
-            ),
-            (404, 405): _Cause(
-                "no_such_address",
-                "nothing accepts webhooks at this address",
-                "Correct the endpoint's address, or put the receiver back there",
-            ),
-            (410,): _Cause(
-                "gone",
-                "it asks for no more webhooks",
-                "Give the endpoint its new address, or delete it",
-            ),
-            (413,): _Cause(
-                "too_large",
-                "it accepts no body of this size",
-                "Let the receiver accept bodies of 20 kB",
-            ),
-            (408, 425, 429): _Cause(
-                "too_busy",
-                "it was too busy",
-                "Let the receiver accept more webhooks, or name this status in `[webhooks] retry_4xx`",
-            ),
-        }.items()
-        for status in statuses
-    }
-)
-_CLOCK: Final = _Cause(
-    "clock",
-    "your receiver's clock and ours differ",
-    "Let both machines take the time from the network (`momo doctor clock`)",
-)
-_OTHER_4XX: Final = _Cause(
-    "refused", "it refused the webhook", "Look at the answer's text and at the receiver's log"
-)
-_ERRORS: Final[Mapping[str, _Cause]] = MappingProxyType(
-    {
-        DeliveryError.HTTP_ERROR: _Cause(
-            "server_error", "it has an internal error", "Look at the receiver's log"
-        ),
-        DeliveryError.TIMEOUT: _Cause(
-            "timeout",
-            "it gave no complete answer in time",
-            "Let the receiver answer first and process the webhook afterwards",
-        ),
-        DeliveryError.DNS_ERROR: _Cause(
-            "dns_error",
-            "its name could not be looked up",
-            "Check the spelling of the endpoint's address and the domain's records",
-        ),
-        DeliveryError.CONNECTION_REFUSED: _Cause(
-            "connection_refused",
-            "nothing listens at that address",
-            "Start the receiver, or correct the endpoint's address",
-        ),
-        DeliveryError.CONNECTION_RESET: _Cause(
-            "connection_reset",
-            "the connection broke before the answer",
-            "Look at the receiver's log and at any proxy in front of it",
-        ),
-        DeliveryError.NETWORK_UNREACHABLE: _Cause(
-            "network_unreachable",
-            "it could not be reached over the network",
-            "Check this machine's own connection, then the receiver's",
-        ),
-        DeliveryError.TLS_ERROR: _Cause(
-            "tls_error",
-            "no encrypted connection (TLS) could be made",
-            "Check that its port speaks HTTPS and that its certificate is valid and complete (fullchain.pem); `[webhooks] ca_file` "
-            "names a certificate authority of your own",
-        ),
-        DeliveryError.REDIRECT: _Cause(
-            "redirect",
-            "it redirects elsewhere, and webhooks follow no redirect",
-            "Give the endpoint the address that it redirects to",
-        ),
-        DeliveryError.BLOCKED_ADDRESS: _Cause(
-            "blocked_address",
-            "its name leads to an address that may not be called",
-            "Use a public address, or name the host in `[webhooks] allow_private_hosts`",
-        ),
-        DeliveryError.PROTOCOL_ERROR: _Cause(
-            "protocol_error",
-            "its answer is not HTTP",
-            "Check that a web server listens at that address and port",
-        ),
-    }
-)
+_STATUSES: Final = {
+    status: word
+    for statuses, word in {
+        (400, 415, 422): "refused_content",
+        (401, 403): "refused_signature",
+        (404, 405): "no_such_address",
+        (410,): "gone",
+        (413,): "too_large",
+        (408, 425, 429): "too_busy",
+    }.items()
+    for status in statuses
+}
+_SERVER: Final = "server_error"
+_OTHER_4XX: Final = "refused"
+"""The words of `DeliveryError` are causes too, but for the one of a bad status."""
 
 
 def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
@@ -152,7 +59,7 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
         # No webhook is sent to a deleted endpoint, so the first cause does not matter.
         return Diagnosis(
             "endpoint_deleted",
-            f"This was given up on {_day(letter.failed_at)} ({cause.means}), and its endpoint was deleted on "
+            f"This was given up on {_day(letter.failed_at)} ({_means(cause)}), and its endpoint was deleted on "
             f"{_day(endpoint.deleted_at)}. Replay the window to the endpoint that should have it.",
         )
     answered = letter.last_status_code is not None and letter.error_code in {
@@ -171,26 +78,31 @@ def diagnose(letter: DeadLetter, endpoint: Endpoint) -> Diagnosis:
         times = f"{letter.attempt_count} attempts" if letter.attempt_count > 1 else "1 attempt"
         when = f"in all of {times} from {_day(since)} to {_day(letter.failed_at)}"
     return Diagnosis(
-        cause.word,
-        f"{what}: {cause.means}, {when}. {_health(endpoint, since)} {cause.mend}, then replay this.",
+        cause,
+        f"{what}: {_means(cause)}, {when}. {_health(endpoint, since)} {_mend(cause)}, then replay this.",
     )
 
 
-def explain(status_code: int | None, error_code: str | None) -> tuple[str, str]:
+def explain(status_code: int | None, error_code: str | None) -> tuple[Text, Text]:
     """Return the meaning of an unsuccessful answer, and the repair, as two half sentences."""
-    cause = _cause_of_answer(status_code, error_code)
-    return cause.means, cause.mend
+    cause = cause_of(status_code, error_code)
+    return _means(cause), _mend(cause)
 
 
 def cause_of(status_code: int | None, error_code: str | None) -> str:
     """Return the `cause` of an unsuccessful answer, as in `Diagnosis`."""
-    return _cause_of_answer(status_code, error_code).word
-
-
-def _cause_of_answer(status_code: int | None, error_code: str | None) -> _Cause:
     if error_code == DeliveryError.HTTP_ERROR and (status_code or 0) // 100 == 4:
         return _STATUSES.get(status_code or 0, _OTHER_4XX)
-    return _ERRORS.get(error_code or "", _ERRORS[DeliveryError.HTTP_ERROR])
+    known = error_code in set(DeliveryError) and error_code != DeliveryError.HTTP_ERROR
+    return str(error_code) if known else _SERVER
+
+
+def _means(cause: str) -> Text:
+    return Text(f"cause.{cause}.means")
+
+
+def _mend(cause: str) -> Text:
+    return Text(f"cause.{cause}.mend")
 
 
 def _receiver_name(url: str) -> str:
@@ -202,12 +114,12 @@ def _receiver_name(url: str) -> str:
     return "the listener" if scheme == "listen" else path
 
 
-def _cause(letter: DeadLetter) -> _Cause:
+def _cause(letter: DeadLetter) -> str:
     if letter.reason == DeadLetterReason.PERMANENT_4XX:
         if letter.clock_waits >= CLOCK_WAITS_MAX:
-            return _CLOCK
+            return "clock"
         return _STATUSES.get(letter.last_status_code or 0, _OTHER_4XX)
-    return _ERRORS.get(letter.error_code or "", _ERRORS[DeliveryError.HTTP_ERROR])
+    return cause_of(None, letter.error_code)
 
 
 def _health(endpoint: Endpoint, since: int) -> str:

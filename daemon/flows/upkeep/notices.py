@@ -19,9 +19,11 @@ from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Unavailable
 from daemon.core.model import Event, NoticeRow, Shop
+from daemon.core.text import Text, Words
 from daemon.core.upkeep.notice_rules import OUTAGE_CAUSE, RULES, EventNotice, notice_for, retry_at
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
+from daemon.runtime.words import sentences
 from daemon.sender.owner_notices import NotSent
 from daemon.store import journal, shop
 from daemon.store.access import passwords
@@ -110,7 +112,9 @@ def _note(
     else:
         fresh = notices.add_occurrence(tx, env.new_id(), notice, event.at)
     if fresh:
-        _queue(tx, env, channels, _Message(_line(notice.text), _first(notice), event.at))
+        _queue(
+            tx, env, channels, _message(notice, sentences(env.config.notices.language), event.at)
+        )
     return int(fresh)
 
 
@@ -126,10 +130,9 @@ async def digest(env: Env, channels: Sequence[str]) -> int:
     def job(tx: Tx) -> int:
         rows = notices.take_digest(tx, now)
         if rows:
-            owner = shop.get(tx)
-            body = "\n\n".join(_again(row, owner) for row in rows)
-            count = sum(row.count - 1 for row in rows)
-            line = f"{count} more notice{'s' if count > 1 else ''}"
+            owner, words = shop.get(tx), sentences(env.config.notices.language)
+            body = "\n\n".join(_again(row, words, owner) for row in rows)
+            line = Text("notice.mail.more", count=sum(row.count - 1 for row in rows)).render(words)
             _queue(tx, env, channels, _Message(line, body, now))
         return len(rows)
 
@@ -143,8 +146,9 @@ async def queue_test(env: Env, caller: Caller, channels: Sequence[str]) -> list[
         Refusal: ROLE_REQUIRED.
     """
     require(caller, Operation.MANAGE_NOTICES)
-    body = "This arrived, so notices from your shop will too."
-    message = _Message("a test", body, env.clock.now_us())
+    words = sentences(env.config.notices.language)
+    body = words["notice.mail.test.body"]
+    message = _Message(words["notice.mail.test"], body, env.clock.now_us())
     await env.store.write(lambda tx: _queue(tx, env, channels, message))
     return list(channels)
 
@@ -178,7 +182,8 @@ def _queue(tx: Tx, env: Env, channels: Sequence[str], message: _Message) -> None
         subject, body = f"momo: {message.line}", message.body
         if channel == MAIL and owner is not None:
             subject = f"momo, {owner.name}: {message.line}"
-            body = f"{_local(message.at, owner, '%a %d %b %Y %H:%M')} · {owner.name}\n\n{body}"
+            form = sentences(env.config.notices.language)["notice.mail.date_format"]
+            body = f"{_local(message.at, owner, form)} · {owner.name}\n\n{body}"
         notices.queue(tx, env.new_id(), channel=channel, subject=subject, body=body, now=now)
 
 
@@ -199,13 +204,16 @@ def _line(text: str) -> str:
     return line
 
 
-def _first(notice: EventNotice) -> str:
-    return f"{notice.text}\n\n{notice.next}" if notice.next else notice.text
+def _message(notice: EventNotice, words: Words, at: int) -> _Message:
+    # A line break in a name would begin another line of the e-mail's head.
+    text = " ".join(notice.text.render(words).split())
+    return _Message(_line(text), f"{text}\n\n{notice.next}" if notice.next else text, at)
 
 
-def _again(row: NoticeRow, owner: Shop | None) -> str:
-    times, since = row.count - 1, _local(row.first_at, owner, "%H:%M")
-    text = f"{row.text} ({times} more time{'s' if times > 1 else ''} since {since})"
+def _again(row: NoticeRow, words: Words, owner: Shop | None) -> str:
+    since = _local(row.first_at, owner, "%H:%M")
+    said = Text("notice.mail.again", text=notices.text_of(row), count=row.count - 1, since=since)
+    text = said.render(words)
     return f"{text}\n{row.next}" if row.next else text
 
 

@@ -981,6 +981,7 @@ CREATE TABLE notices (
     kind         TEXT NOT NULL,            -- type of the journal entry
     urgent       INTEGER NOT NULL CHECK (urgent IN (0, 1)),
     text         TEXT NOT NULL,            -- one sentence about the latest occurrence
+    words        TEXT,                     -- key and values of that sentence as JSON, for other languages
     next         TEXT NOT NULL,            -- the command to type; empty if there is none
     count        INTEGER NOT NULL CHECK (count >= 1),
     told         INTEGER NOT NULL,         -- occurrences that were sent

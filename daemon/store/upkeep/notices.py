@@ -1,10 +1,12 @@
 """Notices to the owner, by cause and hour, and the messages sent about them."""
 
+import json
 from typing import Any, Final
 
 from msgspec import Struct
 
 from daemon.core.model import NoticeRow
+from daemon.core.text import BESIDE, Text, plain, restore
 from daemon.core.upkeep.notice_rules import REPEAT_US, EventNotice
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, load_all, load_optional
@@ -52,33 +54,44 @@ def add_occurrence(tx: Tx, notice_id: str, told: EventNotice, at: int) -> bool:
     A repeated notice shows the latest text.
     """
     again = tx.run(
-        "UPDATE notices SET count = count + 1, last_at = :at, seen_at = NULL, text = :text, next = :next "
+        "UPDATE notices SET count = count + 1, last_at = :at, seen_at = NULL, text = :text, words = :words, next = :next "
         "WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) "
         "AND first_at > :since AND recovered_at IS NULL",
         {
             "cause": told.cause,
             "at": at,
             "since": at - REPEAT_US,
-            "text": told.text,
+            **_stored(told.text),
             "next": told.next,
         },
     )
     if again:
         return False
     tx.run(
-        "INSERT INTO notices (id, cause, kind, urgent, text, next, count, told, first_at, last_at) "
-        "VALUES (:id, :cause, :kind, :urgent, :text, :next, 1, 1, :at, :at)",
+        "INSERT INTO notices (id, cause, kind, urgent, text, words, next, count, told, first_at, last_at) "
+        "VALUES (:id, :cause, :kind, :urgent, :text, :words, :next, 1, 1, :at, :at)",
         {
             "id": notice_id,
             "cause": told.cause,
             "kind": told.kind,
             "urgent": told.urgent,
-            "text": told.text,
+            **_stored(told.text),
             "next": told.next,
             "at": at,
         },
     )
     return True
+
+
+def _stored(text: Text) -> dict[str, str]:
+    """Return the sentence in English, with its key and values beside it."""
+    return {"text": str(text), "words": json.dumps(plain(text), ensure_ascii=False)}
+
+
+def text_of(row: NoticeRow) -> Text | str:
+    """Return the sentence of a notice, for rendering it in another language."""
+    words = None if row.words is None else json.loads(row.words)
+    return restore({"text": row.text, f"text{BESIDE}": words}, "text")
 
 
 def is_open(reader: Reader, cause: str) -> bool:

@@ -78,7 +78,7 @@ MASKED: Final[Mapping[str, str]] = _marked(shape.MASKED) | {
     "line_balances": "row_key",
     "messages": "sender body fields",
     "notice_sends": "subject body error",
-    "notices": "cause text next",
+    "notices": "cause text words next",
     "password_attempts": "who",
     "payment_methods": "phone_number account_name merchant_code",
     "payments": "payer_name payer_phone reference_text",

@@ -203,7 +203,7 @@ async def test_the_notices_say_what_happened_and_what_to_type(shop: FakeShop) ->
     ):
         told = notice_for(event(kind), json.loads(data))
         assert told is not None
-        texts.append((told.text, told.urgent, told.ends, told.cause))
+        texts.append((str(told.text), told.urgent, told.ends, told.cause))
     name = f"MTN SIM in {shop_name(texts[0][0])}"
     assert texts == [
         (

@@ -4,16 +4,21 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.model import Shop
+from daemon.core.text import Text
+from daemon.core.upkeep.notice_rules import RULES, notice_for
 from daemon.flows.upkeep import notices
 from daemon.flows.upkeep.notices import OwnerSms
+from daemon.runtime.config import Notices
+from daemon.runtime.words import LANGUAGES, sentences
 from daemon.sender.owner_notices import NotSent
 from daemon.store import shop as shops
 from daemon.store.upkeep import notices as store_notices
 from daemon.wire import Mode
 from parsers.times import from_us
-from tests.fakes import delivering
+from tests.fakes import delivering, rows
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease_one, outcome, owe
 from tests.fakes.owner_notices import EMAIL, add_event, listed, send_due
 from tests.fakes.shop import OWNER, FakeShop
@@ -262,3 +267,36 @@ async def test_an_sms_has_no_room_for_the_shops_name(shop: FakeShop) -> None:
             "momo: a test",
             "This arrived, so notices from your shop will too.",
         )
+
+
+HOSTILE = ("no transaction ID", "{name} {0} {", "<b>a</b>\nSubject: b")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_a_name_stays_as_it_was_typed_in_the_owners_language(
+    name: str, language: str, shop: FakeShop
+) -> None:
+    shop.env.config = replace(shop.env.config, notices=Notices(language=language))
+    why = Text("fault.modem.away")
+    await add_event(shop, "line.not_receiving", sim=1, network="MTN", name=name, why=why, fix=why)
+    (mail,) = await send_due(shop)
+    typed = " ".join(name.split())
+    assert typed in mail.subject
+    assert "\n" not in mail.subject
+    assert why.render(sentences(language)) in mail.body
+    (row,) = await listed(shop)
+    assert row.text.startswith("For two minutes no message can come to the MTN SIM in ")
+    said = store_notices.text_of(row)
+    assert isinstance(said, Text)
+    assert name in said.render(sentences(language))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", [kind for kind, rule in RULES.items() if not rule.quiet])
+def test_each_notice_has_words_in_each_language(kind: str, language: str) -> None:
+    facts = {"room": "low", "reason": "late"}
+    notice = notice_for(rows.event(type=kind, mode="live"), facts)
+    assert notice is not None
+    assert notice.text.has_words(sentences(language))
+    assert notice.text.render(sentences(language))

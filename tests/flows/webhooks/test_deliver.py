@@ -233,7 +233,7 @@ async def test_an_address_that_may_not_be_called_is_told_to_the_owner_once(shop:
     notice = notice_for(told, {"url": "https://shop.example/hook", **json.loads(told.data)})
     assert notice is not None
     assert notice.urgent
-    assert notice.text == (
+    assert str(notice.text) == (
         "Nothing may be sent to https://shop.example/hook: shop.example: it is private. It is tried again, "
         "and its deliveries wait."
     )
