@@ -122,9 +122,7 @@ def _text(kind: str, facts: Facts) -> Text:
         # Some next steps of modems end with a full stop.
         fix=fix if isinstance(fix, Text) else fix.rstrip("."),
         what=", ".join(map(str, facts.get("what") or ())),
-        **{
-            name: facts.get(name) for name in ("messages", "payments", "port", "days", "by", "loop")
-        },
+        **{name: facts.get(name) for name in _PLAIN},
     )
 
 
@@ -133,6 +131,8 @@ _NO_WHY: Final = {
     "clock.suspect": Text("notice.clock_wrong"),
 }
 """Said where an event does not say why."""
+_PLAIN: Final = ("messages", "payments", "port", "days", "by", "loop", "source", "slot")
+"""Facts that stand in a sentence as they are."""
 _BELOW: Final = {"disk.low": LOW_BYTES, "disk.tight": TIGHT_BYTES, "disk.full": FULL_BYTES}
 
 
@@ -169,71 +169,6 @@ RULES: Final[Mapping[str, Rule]] = {
         about=("device_id", "slot_index"),
         cause="sim.silent",
     ),
-<<<<<<< HEAD
-    "sim.heard_again": Rule(
-        "The SIM gets messages again.",
-        about=("device_id", "slot_index"),
-        cause="sim.silent",
-        ends=True,
-    ),
-    "message.incomplete": Rule(
-        "A long message has been missing parts for a day. If it is a receipt, it counts only when it is complete.",
-        next="momo messages list --state incomplete",
-    ),
-    "messages.recovered": Rule(
-        lambda facts: (
-            f"{facts.get('messages')} messages that the database lacked were read again from the message journal; "
-            f"{facts.get('payments')} of them are payments. After a restore, transactions made since the backup are lost: "
-            "their payments have no transaction."
-        ),
-        next="momo messages list",
-    ),
-    "sim.locked": Rule(
-        "A SIM asks for its PIN: no payment is read from it.",
-        urgent=True,
-        next="momo lines pin",
-        about=("device_id",),
-    ),
-    "sim.pin_wrong": Rule(
-        "The stored PIN of a SIM is wrong. It was tried once and will not be tried again.",
-        urgent=True,
-        next="momo lines pin",
-        about=("device_id",),
-    ),
-    "modem.hung": Rule(
-        "The modem {modem} does not answer and could not be woken: unplug it and plug it in again.",
-        urgent=True,
-        next="momo phones status",
-        about=("device_id",),
-        cause="modem",
-    ),
-    "modem.answers": Rule(
-        "The modem {modem} answers again.", about=("device_id",), cause="modem", ends=True
-    ),
-    "modem.hilink": Rule(
-        "The modem {modem} keeps its messages on its own web page, where momo cannot read them.",
-        urgent=True,
-        next="momo doctor modem",
-        about=("device_id",),
-    ),
-    "source.unreadable": Rule(
-        lambda facts: (
-            f"The app of the source {facts.get('source')} posted SMS of a form that momo does not know. They are kept, and no "
-            "payment is read from them."
-        ),
-        urgent=True,
-        next="momo messages list --state unparsed",
-        about=("source",),
-    ),
-    "source.other_sim": Rule(
-        lambda facts: (
-            f"The phone {facts.get('source')} gets SMS with SIM {facts.get('slot')}, which the settings do not name: they are "
-            "left out. Name its network in `networks`, or none."
-        ),
-        next="momo config edit",
-        about=("source", "slot"),
-    ),
-=======
     "sim.heard_again": Rule(about=("device_id", "slot_index"), cause="sim.silent", ends=True),
     "message.incomplete": Rule(next="momo messages list --state incomplete"),
     "messages.recovered": Rule(next="momo messages list"),
@@ -242,7 +177,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "modem.hung": Rule(urgent=True, next="momo phones status", about=("device_id",), cause="modem"),
     "modem.answers": Rule(about=("device_id",), cause="modem", ends=True),
     "modem.hilink": Rule(urgent=True, next="momo doctor modem", about=("device_id",)),
->>>>>>> a67e5869 (notices: each is a key and its values, in e-mails and SMS in the owner's language)
+    "source.unreadable": Rule(
+        urgent=True, next="momo messages list --state unparsed", about=("source",)
+    ),
+    "source.other_sim": Rule(next="momo config edit", about=("source", "slot")),
     "modem.unusable": Rule(
         urgent=True, next="momo doctor modem", about=("port",), cause="modem.unusable"
     ),

@@ -22,7 +22,7 @@ KEPT = {
     ),
     "a key of another system, or of our own books": "line_balances.row_key transactions.client_reference",
     "a message to the owner, which names no payer": (
-        "notice_sends.body notice_sends.error notice_sends.subject notices.cause notices.next notices.text"
+        "notice_sends.body notice_sends.error notice_sends.subject notices.cause notices.next notices.text notices.words"
     ),
     "of a line, not of a payer": "gaps_known.notes",
     "the journal, which keeps marks instead of what was typed": "events.data",
