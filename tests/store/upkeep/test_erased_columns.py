@@ -33,7 +33,7 @@ KEPT = {
 }
 """Why a column is not erased -> the columns."""
 ELSEWHERE = {
-    "delivery_bodies.body",
+    "delivery_bodies.deflated",
     "idempotency_keys.body",
     "idempotency_keys.key",
     "idempotency_keys.fingerprint",
