@@ -144,22 +144,22 @@ def test_a_line_that_is_no_json_is_named(momo: Momo, pasted: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "argv",
+    ("argv", "needs_utf8"),
     [
-        (
-            "messages",
-            "parse",
-        ),
-        ("messages", "import", "--line", "0244124567"),
-        ("reconcile", "--from-file"),
+        (("messages", "parse"), True),
+        (("messages", "import", "--line", "0244124567"), False),
+        (("reconcile", "--from-file"), True),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named_once_with_the_reason(
-    argv: tuple[str, ...], momo: Momo, tmp_path: Path
+    argv: tuple[str, ...], needs_utf8: bool, momo: Momo, tmp_path: Path
 ) -> None:
     missing, picture = tmp_path / "none.txt", tmp_path / "picture.txt"
     picture.write_bytes(b"\x89PNG\xff")
-    for path, why in ((missing, "No such file or directory"), (picture, "it is not text (UTF-8)")):
+    files = [(missing, "No such file or directory")]
+    if needs_utf8:  # a backup of an old phone may be in another encoding
+        files.append((picture, "it is not text (UTF-8)"))
+    for path, why in files:
         ran = momo(*argv, str(path))
         assert ran.code == 2
         assert ran.err.splitlines()[0] == f"error: {path}: {why}  [USAGE]"
