@@ -47,6 +47,7 @@ class Flags(NamedTuple):  # a dataclass of so many fields takes 2 ms to make
     Attributes:
         output: None: a table on a terminal, plain in a pipe.
         header: None: csv has a header, plain has none.
+        sandbox: Every call is made in test mode: the sandbox, without real money.
         timeout_s: None if not given; 0 is no limit.
         ping: The URL that is called at the start and at the end of the run.
         wait_lock_s: How long a bulk command waits for another run of itself.
@@ -63,6 +64,7 @@ class Flags(NamedTuple):  # a dataclass of so many fields takes 2 ms to make
     no_color: bool = False
     no_input: bool = False
     yes: bool = False
+    sandbox: bool = False
     socket: str | None = None
     profile: str | None = None
     timeout_s: float | None = None
@@ -89,6 +91,7 @@ SWITCHES: Final[Mapping[str, tuple[str, object]]] = {
     "--no-input": ("no_input", True),
     "-y": ("yes", True),
     "--yes": ("yes", True),
+    "--sandbox": ("sandbox", True),
     "--utc": ("utc", True),
     "--absolute": ("absolute", True),
     "-V": ("version", True),

@@ -82,7 +82,7 @@ def parser_of(marked: Marked) -> Callable[..., Call]:
             return marked.function(**{each: given[each] for each in needed}, **flags)
 
         view = marked.view(**flags) if callable(marked.view) else marked.view
-        return Call(run, view, sandbox=bool(flags.get("sandbox")))
+        return Call(run, view)
 
     flags = [each for name, each in parameters.items() if name not in _GIVEN]
     parse.__signature__ = signature.replace(parameters=flags)  # type: ignore[attr-defined]  # inspect reads it
@@ -106,12 +106,13 @@ def run_call(terminal: Terminal, call: Call) -> int:
         warn=terminal.note,
         trace=_trace(terminal) if flags.debug or flags.verbose else None,
         pause=system.sleep,
+        sandbox=flags.sandbox,
     )
     terminal = replace(terminal, shop_zone=client.zone_name)
     try:
         answer = call.run(client, terminal)
     except Failure as failure:
-        failure.sandbox = call.sandbox
+        failure.sandbox = flags.sandbox
         raise
     view = answer.view or call.view
     if answer.view:
@@ -135,7 +136,7 @@ def run_call(terminal: Terminal, call: Call) -> int:
         terminal.note(answer.empty)
     for note in (
         *answer.notes,
-        *(answer.next_lines(sandbox=call.sandbox) if terminal.human else ()),
+        *(answer.next_lines(sandbox=flags.sandbox) if terminal.human else ()),
     ):
         terminal.note(note)
     return exit_code

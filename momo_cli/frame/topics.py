@@ -41,6 +41,7 @@ The result goes to stdout; messages, hints and questions go to stderr.
   --header, --no-header   a header line for plain and csv
   --fields A,B            choose and order the columns of table, plain, csv, ndjson
   --get PATH              one value, raw: momo init 12 --phone 0244124567 --get data.svc_code
+  --sandbox               the sandbox: its own phones, numbers and payments, without real money
   -q, --quiet             no messages; one error line and one next line if it fails
   -v                      show the calls on the socket
   --debug                 also show headers and bodies, with secrets, numbers, names and texts

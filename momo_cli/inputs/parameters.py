@@ -53,10 +53,6 @@ HttpAddress = Annotated[
 # Flags of output and of action.
 DryRun = Annotated[bool, option("-n", "--dry-run", "Show the result; change nothing.")]
 Payload = Annotated[bool, option("--payload", "Also the body of the webhook.")]
-SandboxLines = Annotated[
-    bool, option("--sandbox", "Phones, SIMs and numbers of the sandbox, without real money.")
-]
-SandboxOnly = Annotated[bool, option("--sandbox", "Those of the sandbox, without real money.")]
 ShowBody = Annotated[
     bool, option("--show-body", "With the texts: names, numbers, balances; noted in the journal.")
 ]

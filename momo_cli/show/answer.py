@@ -139,11 +139,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A parsed command line: the command with its flags, the view of its rows, and whether `--sandbox` is given."""
+    """A parsed command line: the command with its flags, and the view of its rows."""
 
     run: Callable[[Client, Terminal], Answer]
     view: View = NOTHING
-    sandbox: bool = False
 
 
 def dumps(value: object) -> str:

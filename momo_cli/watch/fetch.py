@@ -25,22 +25,21 @@ RECENT: Final = 20
 REVIEWS_MAX: Final = 20
 
 
-def fetch_day(client: Client, *, sandbox: bool) -> DayData:
+def fetch_day(client: Client) -> DayData:
     """Fetch today's day sheet and the open reviews, or fail as `Client.call`."""
-    mode = Mode.TEST if sandbox else Mode.LIVE
+    mode = Mode.TEST if client.sandbox else Mode.LIVE
     report = client.get(Path.LOCAL_REPORT, recent=RECENT, mode=mode)
     reviews = client.get(Path.REVIEWS, limit=REVIEWS_MAX)
-    wanted = (row for row in reviews.data or () if bool(row.get("test")) is sandbox)
+    wanted = (row for row in reviews.data or () if bool(row.get("test")) is client.sandbox)
     return DayData(report.data or {}, tuple(wanted))
 
 
 class Fetcher:
     """The two threads; they end with the process."""
 
-    def __init__(self, client: Client, *, sandbox: bool) -> None:
+    def __init__(self, client: Client) -> None:
         # Warnings of the client on stderr would garble the screen.
         self._client = replace(client, warn=lambda _text: None, trace=None)
-        self._sandbox = sandbox
         self._jobs: queue.SimpleQueue[Callable[[], Result]] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[Result] = queue.SimpleQueue()
         self._asked = threading.Event()
@@ -126,7 +125,7 @@ class Fetcher:
     def _day(self) -> Result:
         # Cleared before the call, so that a change during the call causes another one.
         self._asked.clear()
-        return fetch_day(self._client, sandbox=self._sandbox)
+        return fetch_day(self._client)
 
     def _found(self, code: str) -> Result:
         try:

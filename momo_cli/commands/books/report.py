@@ -9,7 +9,7 @@ from daemon.wire import Mode, Path
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import check_branch
-from momo_cli.inputs.parameters import OfBranch, SandboxOnly, option
+from momo_cli.inputs.parameters import OfBranch, option
 from momo_cli.inputs.typed_values import check_choice, day_of, period
 from momo_cli.show.answer import Answer, values_of
 from momo_cli.show.spreadsheet import csv_lines
@@ -42,7 +42,6 @@ def today(
     ] = "today",
     by: Annotated[str, option("line, hour or payer.", show_default=True)] = "line",
     branch: OfBranch = None,
-    sandbox: SandboxOnly = False,
 ) -> Answer:
     """Show the day sheet, compared with the wallet.
 
@@ -63,7 +62,7 @@ def today(
     check_branch(client, branch, "momo today")
     query: dict[str, Any] = {
         "date": day_of(day, "--date", terminal.now(), terminal.zone),
-        "mode": Mode.TEST if sandbox else None,
+        "mode": Mode.TEST if client.sandbox else None,
         "branch": branch,
     }
     if by != "line":
@@ -85,7 +84,6 @@ def report(
     form: Annotated[str | None, option("--format", "table, csv, json or html.")] = None,
     mail: Annotated[str | None, option("ADDRESS", "Mail it to the owner's address.")] = None,
     branch: OfBranch = None,
-    sandbox: SandboxOnly = False,
 ) -> Answer:
     """Show or mail the sheet of any period.
 
@@ -107,7 +105,7 @@ def report(
     if yesterday is not (since is None) or (yesterday and until is not None):
         raise usage("give --from (and --to), or --yesterday")
     check_branch(client, branch, "momo report --help")
-    query: dict[str, Any] = {"mode": Mode.TEST if sandbox else None, "branch": branch}
+    query: dict[str, Any] = {"mode": Mode.TEST if client.sandbox else None, "branch": branch}
     if yesterday:
         query["date"] = day_of("yesterday", "--yesterday", terminal.now(), terminal.zone)
     else:

@@ -9,7 +9,7 @@ from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.errors import in_sandbox
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import SandboxLines, option
+from momo_cli.inputs.parameters import option
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.repeat import WatchFlag, parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
@@ -49,7 +49,6 @@ def lines(
         ),
     ] = False,
     watch: WatchFlag = None,
-    sandbox: SandboxLines = False,
 ) -> Answer:
     """Show the phones, their SIMs and numbers.
 
@@ -65,7 +64,6 @@ def lines(
         momo lines --fail-if-unready --quiet
         momo lines --json --get data.ready
     """
-    client = client.of_mode(sandbox=sandbox)
     look = partial(_look, client, fail_if_unready=fail_if_unready)
     return repeat_answer(look, client, terminal, _VIEW, parse_interval(watch))
 

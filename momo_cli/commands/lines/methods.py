@@ -8,7 +8,7 @@ from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_name, method_id, sim_object, split_sim
-from momo_cli.inputs.parameters import DryRun, Method, SandboxLines, argument, option
+from momo_cli.inputs.parameters import DryRun, Method, argument, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
@@ -30,7 +30,6 @@ def add(
     name: Annotated[str, option("The account's name, as customers see it.")],
     sim: Annotated[str | None, option("DEVICE:SLOT", "The SIM of the number.")] = None,
     merchant_code: Annotated[str | None, option("The merchant code, if any.")] = None,
-    sandbox: SandboxLines = False,
 ) -> Answer:
     """Register a number that receives payments.
 
@@ -42,7 +41,6 @@ def add(
         momo lines add 0204100011 --provider momo_telecel --name "Ama Mensah" --sim zte-back:0
         momo lines add 0244000001 --provider mtn --name "Practice" --sim simulated-mtn:0 --sandbox
     """
-    client = client.of_mode(sandbox=sandbox)
     given = {
         "provider": provider if provider.startswith("momo_") else f"momo_{provider.lower()}",
         "phone_number": phone,
@@ -57,7 +55,7 @@ def add(
 
 
 @command("lines list", view=METHODS_VIEW)
-def list_(client: Client, sandbox: SandboxLines = False) -> Answer:
+def list_(client: Client) -> Answer:
     """List the registered numbers.
 
     These are the merchant numbers, which receive payments.
@@ -66,7 +64,7 @@ def list_(client: Client, sandbox: SandboxLines = False) -> Answer:
         momo lines list
         momo lines list --fields id,phone_number
     """
-    reply = client.of_mode(sandbox=sandbox).get(Path.PAYMENT_METHODS)
+    reply = client.get(Path.PAYMENT_METHODS)
     return Answer(
         *reply.parts,
         empty="No numbers yet.",
@@ -75,7 +73,7 @@ def list_(client: Client, sandbox: SandboxLines = False) -> Answer:
 
 
 @command("lines show", view=METHODS_VIEW)
-def show(client: Client, method: Method, sandbox: SandboxLines = False) -> Answer:
+def show(client: Client, method: Method) -> Answer:
     """Show one number.
 
     It shows the SIM of the number and the time of its last payment.
@@ -84,7 +82,6 @@ def show(client: Client, method: Method, sandbox: SandboxLines = False) -> Answe
         momo lines show 0244124567
         momo lines show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
     """
-    client = client.of_mode(sandbox=sandbox)
     reply = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method)))
     return Answer(*reply.parts)
 
@@ -100,7 +97,6 @@ def update(
     move: Annotated[
         bool, option("--move", "With --sim: remove the number that is on the SIM now.")
     ] = False,
-    sandbox: SandboxLines = False,
 ) -> Answer:
     """Change a number, the name of its account, or its SIM.
 
@@ -118,7 +114,6 @@ def update(
         momo lines update 0244124567 --name "Ama Mensah Ventures"
         momo lines update 0244124567 --phone 0244124568
     """
-    client = client.of_mode(sandbox=sandbox)
     changes = only_given({"account_name": name, "phone_number": phone})
     facts: dict[str, str] = {}
     if sim is not None and sim != "none":
@@ -155,9 +150,7 @@ def update(
 
 
 @command("lines remove", view=METHODS_VIEW)
-def remove(
-    client: Client, terminal: Terminal, method: Method, sandbox: SandboxLines = False
-) -> Answer:
+def remove(client: Client, terminal: Terminal, method: Method) -> Answer:
     """Remove a number.
 
     Its payments are kept. New payments to its SIM match no number. Exit 10: not confirmed.
@@ -166,7 +159,6 @@ def remove(
         momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
         momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
     """
-    client = client.of_mode(sandbox=sandbox)
     path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
     if not terminal.flags.yes:
         seen = client.get(path)
@@ -188,7 +180,6 @@ def claim(
     replay_to: Annotated[
         str | None, option("ENDPOINT", "Then send them to this endpoint: its label, host or id.")
     ] = None,
-    sandbox: SandboxLines = False,
 ) -> Answer:
     """Claim the unplaced payments of a number.
 
@@ -201,7 +192,6 @@ def claim(
         momo claim 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
         momo claim 0244124567 --replay-to shop.example
     """
-    client = client.of_mode(sandbox=sandbox)
     method = method.strip()
     path = path_of(Path.CLAIM_UNPLACED, id=method_id(client, method))
     target = None if replay_to is None else endpoint_id(client, replay_to)

@@ -8,7 +8,7 @@ from momo_cli import exit_codes, system
 from momo_cli.frame.command import command
 from momo_cli.inputs import passwords
 from momo_cli.inputs.ids import MESSAGES, id_of, sim_object, split_sim
-from momo_cli.inputs.parameters import PasswordFile, Reason, SandboxLines, argument, option
+from momo_cli.inputs.parameters import PasswordFile, Reason, argument, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
@@ -76,7 +76,6 @@ def list_(
     client: Client,
     terminal: Terminal,
     wait: Annotated[str | None, option("[=30s]", "Wait until a SIM is there.")] = None,
-    sandbox: SandboxLines = False,
 ) -> Answer:
     """List the phones and their SIMs.
 
@@ -89,7 +88,6 @@ def list_(
         momo phones list --sandbox
         momo phones list --fields phone,slot_index,network
     """
-    client = client.of_mode(sandbox=sandbox)
     wait_s = None if wait is None else duration_s(wait, "--wait")
     reply = client.get(Path.SIMS)
     rows = list(_rows(reply))
@@ -103,7 +101,7 @@ def list_(
             reply = client.get(Path.SIMS)
             rows = list(_rows(reply))
     free = [row for row in rows if not row["phone_number"] and not row["ignored"]]
-    hidden = simulated and not rows and not sandbox
+    hidden = simulated and not rows and not client.sandbox
     return Answer(
         reply.text,
         rows,
@@ -279,7 +277,6 @@ def ignore(
     terminal: Terminal,
     sim: _Sim,
     undo: Annotated[bool, option("--undo", "The SIM is for payments again.")] = False,
-    sandbox: SandboxLines = False,
 ) -> Answer:
     """Set aside a SIM that is not for payments.
 
@@ -291,7 +288,6 @@ def ignore(
         momo lines ignore zte-front:0 --undo
         momo lines ignore simulated-mtn:0 --sandbox
     """
-    client = client.of_mode(sandbox=sandbox)
     device, slot = split_sim(sim, "DEVICE:SLOT")
     reply = ignore_sim(client, sim_object(client, device, slot), ignored=not undo)
     row: Row = {"phone": reply.data.get("name"), **reply.data}

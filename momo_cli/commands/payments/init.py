@@ -46,7 +46,6 @@ _ExpectPayerName = Annotated[
     str | None, option(*_NAMES, "The name to compare if a receipt has no number.")
 ]
 _NoSms = Annotated[bool, option("--no-sms", "Do not send the code to the customer.")]
-_Sandbox = Annotated[bool, option("--sandbox", "No real money: pay it with momo simulate payment.")]
 _IdempotencyKey = Annotated[str | None, option("Makes a repeated call safe; default: a new key.")]
 _Wait = Annotated[str | None, option("[=10m]", "Wait until it is paid.")]
 _Qr = Annotated[bool, option("--qr", "Show the checkout page as a QR code.")]
@@ -76,7 +75,6 @@ def init(
     expect_payer: _ExpectPayer = None,
     expect_payer_name: _ExpectPayerName = None,
     no_sms: _NoSms = False,
-    sandbox: _Sandbox = False,
     idempotency_key: _IdempotencyKey = None,
     wait: _Wait = None,
     qr: _Qr = False,
@@ -114,10 +112,8 @@ def init(
         "send_sms_to_payer": False if no_sms else None,
     }
     wait_s = None if wait is None else duration_s(wait, "--wait")
-    reply = _create(
-        client, only_given(given), idempotency_key or fresh_key(terminal, "init"), sandbox
-    )
-    return _answer(client, terminal, reply, given, wait_s, qr=qr, sandbox=sandbox)
+    reply = _create(client, only_given(given), idempotency_key or fresh_key(terminal, "init"))
+    return _answer(client, terminal, reply, given, wait_s, qr=qr)
 
 
 def _answer(
@@ -128,28 +124,27 @@ def _answer(
     wait_s: float | None,
     *,
     qr: bool,
-    sandbox: bool,
 ) -> Answer:
-    numbers = _numbers(client, terminal, sandbox=sandbox)
+    numbers = _numbers(client, terminal)
     lines = _lines(reply.data, given, terminal, numbers or [], qr=qr)
     notes = _new_warnings(reply.body, terminal)
-    unready = numbers == [] and not sandbox
+    unready = numbers == [] and not client.sandbox
     if unready:
         notes.append(_NO_NUMBER)
     if wait_s is None:
         first = ["momo lines"] if unready else []
         if any(_NOT_PUBLIC in note for note in notes):
             first += _PUBLISHED
-        return _created(reply, lines, notes, sandbox=sandbox, first=first)
+        return _created(reply, lines, notes, sandbox=client.sandbox, first=first)
     return _waited(client, terminal, reply, [*lines, *notes], wait_s)
 
 
-def _numbers(client: Client, terminal: Terminal, *, sandbox: bool) -> list[str] | None:
+def _numbers(client: Client, terminal: Terminal) -> list[str] | None:
     """Return each number to pay to for a person, as `024 412 4567, MTN, Ama Mensah`; None if that is not known."""
     if not terminal.human:
         return None
     try:
-        rows = client.call("GET", Path.PAYMENT_METHODS, sandbox=sandbox).data or ()
+        rows = client.call("GET", Path.PAYMENT_METHODS).data or ()
     except Failure:
         return None  # the transaction exists all the same
     return [
@@ -209,9 +204,9 @@ def _created(
     return Answer(*reply.parts, lines=lines, notes=notes, next=[*first, *pay, *following])
 
 
-def _create(client: Client, body: dict[str, Any], key: str, sandbox: bool) -> Reply:
+def _create(client: Client, body: dict[str, Any], key: str) -> Reply:
     try:
-        return client.call("POST", Path.INITIALIZE, body=body, idempotency_key=key, sandbox=sandbox)
+        return client.call("POST", Path.INITIALIZE, body=body, idempotency_key=key)
     except Failure as failure:
         if failure.facts.get("uncertain"):
             failure.message += f"; repeat it safely with --idempotency-key {key}"

@@ -45,7 +45,6 @@ def list_(
     every: Annotated[
         bool, option("--all/--open", "Decided reviews too; default: only open ones.")
     ] = False,
-    sandbox: Annotated[bool, option("--sandbox", "Those of the sandbox instead.")] = False,
     branch: OfBranch = None,
     limit: Limit = 50,
     offset: Offset = 0,
@@ -64,7 +63,7 @@ def list_(
     """
     check_branch(client, branch, "momo review list")
     state_ = "all" if every else None
-    mode = Mode.TEST if sandbox else Mode.LIVE
+    mode = Mode.TEST if client.sandbox else Mode.LIVE
     reply = client.get(
         Path.REVIEWS, state=state_, mode=mode, branch=branch, limit=limit, offset=offset
     )
@@ -73,7 +72,7 @@ def list_(
     return Answer(
         *reply.parts,
         heading=list_heading(reply, "reviews", offset=offset),
-        empty=f"Nothing {'of the sandbox ' if sandbox else ''}is held for review.",
+        empty=f"Nothing {'of the sandbox ' if client.sandbox else ''}is held for review.",
         next=[f"momo review show {each}" for each in open_[:1]],
         exit_code=exit_codes.FINDINGS if fail_if_any and rows else exit_codes.OK,
         faults=list_faults(reply, "payment to review", "payments to review", wanted=fail_if_any),

@@ -15,7 +15,6 @@ from momo_cli.inputs.parameters import (
     AllRows,
     OfBranch,
     Reason,
-    SandboxOnly,
     SinceEvent,
     Transaction,
     argument,
@@ -118,7 +117,6 @@ def list_(
     every: AllRows = False,
     search: _Search = None,
     sort: _Sort = _SORTS[0],
-    sandbox: SandboxOnly = False,
     branch: OfBranch = None,
 ) -> Answer:
     """List transactions.
@@ -140,7 +138,7 @@ def list_(
     query = {
         "status": wanted,
         "origin": other_origin,
-        "mode": Mode.TEST if sandbox else Mode.LIVE,
+        "mode": Mode.TEST if client.sandbox else Mode.LIVE,
         **period(since, until, terminal),
         "phone_number": phone,
         "search": search,
@@ -163,7 +161,9 @@ def list_(
         "--per-page": None if per_page == _PER_PAGE else str(per_page),
         "--page": str(page + 1),
     }
-    return _listed(reply, _kind(wanted, origin), page, flags, ["--sandbox"] if sandbox else [])
+    return _listed(
+        reply, _kind(wanted, origin), page, flags, ["--sandbox"] if client.sandbox else []
+    )
 
 
 def _check_list_flags(

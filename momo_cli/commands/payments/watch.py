@@ -6,7 +6,7 @@ from typing import Annotated
 from momo_cli import system
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import SandboxOnly, option
+from momo_cli.inputs.parameters import option
 from momo_cli.show.answer import Answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
@@ -20,7 +20,6 @@ def watch(
         bool, option("--read-only", "Show only; nothing can be approved.")
     ] = False,
     no_sound: Annotated[bool, option("--no-sound", "Never ring the bell.")] = False,
-    sandbox: SandboxOnly = False,
 ) -> Answer:
     """Show payments live on the whole screen.
 
@@ -40,8 +39,8 @@ def watch(
     from momo_cli.watch import fetch, loop, model  # noqa: PLC0415  # only a screen needs rich
 
     shown = model.Model(read_only=read_only, sound=not no_sound)
-    model.apply_result(shown, fetch.fetch_day(client, sandbox=sandbox), system.monotonic())
-    code = loop.run_loop(fetch.Fetcher(client, sandbox=sandbox), terminal, shown)
+    model.apply_result(shown, fetch.fetch_day(client), system.monotonic())
+    code = loop.run_loop(fetch.Fetcher(client), terminal, shown)
     return Answer(exit_code=code)
 
 

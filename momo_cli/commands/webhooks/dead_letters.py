@@ -48,7 +48,6 @@ def list_(
     include_replayed: Annotated[
         bool, option("--include-replayed", "Also those sent again or dismissed.")
     ] = False,
-    sandbox: Annotated[bool, option("--sandbox", "Those of the sandbox instead.")] = False,
     limit: LongLimit = 100,
     offset: Offset = 0,
     fail_if_any: FailIfAny = False,
@@ -66,7 +65,7 @@ def list_(
         Path.DEAD_LETTERS,
         endpoint_id=None if endpoint is None else endpoint_id(client, endpoint),
         include_replayed="true" if include_replayed else None,
-        mode=Mode.TEST if sandbox else Mode.LIVE,
+        mode=Mode.TEST if client.sandbox else Mode.LIVE,
         limit=limit,
         offset=offset,
     )
@@ -75,7 +74,7 @@ def list_(
     return Answer(
         *reply.parts,
         lines=_grouped(rows, terminal),
-        empty=_none(sandbox=sandbox),
+        empty=_none(sandbox=client.sandbox),
         notes=[f"{total} in all; next: --offset {offset + len(rows)}"] if more else [],
         next=_next(rows),
         exit_code=exit_codes.FINDINGS if fail_if_any and rows else exit_codes.OK,
@@ -112,7 +111,6 @@ def dismiss(
     terminal: Terminal,
     ids: Ids = None,
     notes: Annotated[str | None, option("Why nobody needs them; kept with each.")] = None,
-    sandbox: Annotated[bool, option("--sandbox", "All open ones of the sandbox.")] = False,
 ) -> Answer:
     """Close dead letters without sending them again.
 
@@ -125,9 +123,9 @@ def dismiss(
     """
     if notes is None or not notes.strip():
         raise usage("--notes: say why nobody needs them")
-    if bool(ids) == sandbox:
+    if not ids and not client.sandbox:
         raise usage("name the dead letters, or take those of the sandbox with --sandbox")
-    if sandbox:
+    if not ids:
         found = [
             str(row["id"])
             for row in client.rows(Path.DEAD_LETTERS, {"mode": Mode.TEST}, page=_PAGE)
@@ -157,7 +155,6 @@ def replay(
     every: Annotated[bool, option("--all", "All that were not sent again yet.")] = False,
     endpoint: Annotated[str | None, option("ID", "With --all.")] = None,
     reason: Annotated[str | None, option("WHY", "With --all: 4xx, timeout, gone...")] = None,
-    sandbox: Annotated[bool, option("--sandbox", "With --all: those of the sandbox.")] = False,
     dry_run: DryRun = False,
 ) -> Answer:
     """Send dead letters again.
@@ -174,17 +171,17 @@ def replay(
     """
     if bool(ids) == every:
         raise usage("name the dead letters, or take them with --all")
-    if not every and (endpoint or reason or sandbox or dry_run):
-        raise usage("--endpoint, --reason, --sandbox and --dry-run go with --all")
+    if not every and (endpoint or reason or dry_run):
+        raise usage("--endpoint, --reason and --dry-run go with --all")
     if letter := _single(ids):
         return _send_one(client, terminal, letter)
     if not every:
         return _send(client, terminal, ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal)))
-    mode = Mode.TEST if sandbox else None if endpoint else Mode.LIVE
+    mode = Mode.TEST if client.sandbox else None if endpoint else Mode.LIVE
     at_one = None if endpoint is None else endpoint_id(client, endpoint)
     rows = _waiting(client, {"endpoint_id": at_one, "mode": mode}, reason)
     if not rows:
-        return Answer(empty=_none(sandbox=sandbox), stream=True, summary=True)
+        return Answer(empty=_none(sandbox=client.sandbox), stream=True, summary=True)
     if dry_run or (terminal.human and not terminal.flags.yes):
         for line in _grouped(rows, terminal):
             terminal.note(line)

@@ -18,7 +18,6 @@ from momo_cli.inputs.parameters import (
     OfEndpoint,
     Offset,
     Payload,
-    SandboxOnly,
     SinceEvent,
     argument,
     option,
@@ -93,7 +92,6 @@ def list_(
     ] = None,
     every: AllRows = False,
     fail_if_any: FailIfAny = False,
-    sandbox: SandboxOnly = False,
 ) -> Answer:
     """List the deliveries.
 
@@ -112,7 +110,7 @@ def list_(
         raise usage("--kind takes only the word all")
     of_endpoint = None if endpoint is None else endpoint_id(client, endpoint)
     query = {"endpoint_id": of_endpoint, "status": status, "kind": kind, "event": _event(event)}
-    if sandbox:
+    if client.sandbox:
         query["mode"] = Mode.TEST
     elif fail_if_any and endpoint is None:
         query["mode"] = Mode.LIVE  # deliveries of the sandbox do not count
@@ -122,7 +120,7 @@ def list_(
     reply = client.get(Path.DELIVERIES, **query, limit=limit, offset=offset)
     found = reply.data or []
     named = f"{status} " if status else ""
-    where = " of the sandbox" if sandbox else ""
+    where = " of the sandbox" if client.sandbox else ""
     return Answer(
         *reply.parts,
         heading=list_heading(reply, "deliveries", offset=offset, kind=status),

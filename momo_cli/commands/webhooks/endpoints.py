@@ -92,7 +92,6 @@ def add(
     terminal: Terminal,
     url: Annotated[str, argument("URL", "An https address, exec:/path/command or spool:/folder.")],
     description: Label = None,
-    sandbox: Annotated[bool, option("--sandbox", "Send only test payments.")] = False,
     rule: Annotated[
         list[str] | None,
         option(
@@ -127,7 +126,7 @@ def add(
         momo endpoints add spool:/var/spool/payments
     """
     given: dict[str, Any] = {
-        "url": url, "description": description, "is_sandbox": sandbox or None, "catch_all": catch_all,
+        "url": url, "description": description, "is_sandbox": client.sandbox or None, "catch_all": catch_all,
         "events": event or None, "include_raw": include_raw, "headers": _headers(terminal, header, {}),
     }  # fmt: skip
     filters = [read_expression(text, "--rule") for text in rule or ()]

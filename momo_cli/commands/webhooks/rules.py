@@ -166,7 +166,6 @@ def try_(
         list[str] | None, argument("[FIELD OP VALUE]...", "Also test these.")
     ] = None,
     filter_: _Filter = None,
-    sandbox: Annotated[bool, option("--sandbox", "Test the sandbox endpoints.")] = False,
 ) -> Answer:
     """Show which endpoints would get a payment.
 
@@ -180,7 +179,7 @@ def try_(
     given = {
         "sample": read_json(sample, "--sample"),
         "filter": read_filter(filter_, conditions or ()),
-        "is_sandbox": sandbox or None,
+        "is_sandbox": client.sandbox or None,
     }
     reply = client.call("POST", Path.RULES_TEST, body=only_given(given))
     lines = claim_lines(reply.data.get("endpoints") or [], terminal)

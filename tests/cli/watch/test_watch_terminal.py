@@ -239,7 +239,7 @@ def test_a_daemon_that_stays_away_for_half_a_minute_ends_the_screen(
 ) -> None:
     monkeypatch.setattr("momo_cli.system.monotonic", lambda: sum(naps))
     client = Client(locate(Flags(), shop.environ, os.getuid()), pause=naps.append)
-    fetcher = Fetcher(client, sandbox=False)
+    fetcher = Fetcher(client)
     fetcher._read_events()
     with pytest.raises(Failure) as ended:
         fetcher.results()

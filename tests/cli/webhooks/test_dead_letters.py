@@ -4,6 +4,7 @@ import io
 
 import pytest
 
+from daemon.wire import MODE_HEADER
 from daemon.wire import Path as ApiPath
 from tests.cli import samples
 from tests.cli.conftest import Momo
@@ -132,7 +133,9 @@ def test_the_hints_of_a_list_of_the_sandbox_are_of_the_sandbox(api: FakeApi, mom
     ran = momo("dead-letters", "replay", "--all", "--sandbox")
     assert api.asked[-1].query["mode"] == "test"
     assert "No dead letters of the sandbox." in ran.err
-    assert momo("dead-letters", "replay", LETTER, "--sandbox").code == 2
+    api.on("POST", ApiPath.DEAD_LETTER_REPLAY.format(id=LETTER), ok(samples.DEAD_LETTER))
+    assert momo("dead-letters", "replay", LETTER, "--sandbox").code == 0
+    assert api.asked[-1].headers[MODE_HEADER.lower()] == "test"
 
 
 def test_dead_letters_are_closed_only_with_a_note(api: FakeApi, momo: Momo) -> None:
@@ -150,4 +153,4 @@ def test_one_command_closes_all_that_tests_left(api: FakeApi, momo: Momo) -> Non
     api.on("POST", f"{ApiPath.DEAD_LETTERS}/{letter}/dismiss", ok(samples.DEAD_LETTER))
     assert momo("dead-letters", "dismiss", "--sandbox", "--notes", "tests").code == 0
     assert (api.asked[0].query["mode"], api.asked[-1].body) == ("test", {"notes": "tests"})
-    assert momo("dead-letters", "dismiss", letter, "--sandbox", "--notes", "tests").code == 2
+    assert momo("dead-letters", "dismiss", letter, "--sandbox", "--notes", "tests").code == 0
