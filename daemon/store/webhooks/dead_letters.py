@@ -17,12 +17,7 @@ _LETTER_L = columns(DeadLetter, "l.")
 _DELIVERY_D = columns(Delivery, "d.")
 _TO_DELIVERY = len(DeadLetter.__struct_fields__)
 _TO_ENDPOINT = _TO_DELIVERY + len(Delivery.__struct_fields__)
-_ALL = f"{_LETTER_L}, {_DELIVERY_D}, {columns(Endpoint, 'e.')}"
-_JOINED = (
-    "dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
-    "JOIN endpoints e ON e.seq = d.endpoint_seq"
-)
-_OPEN = "l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL"
+_ENDPOINT_E = columns(Endpoint, "e.")
 
 Found = tuple[DeadLetter, Delivery, Endpoint, bytes]
 """A dead letter, its delivery as it is now, and the delivery's endpoint and body."""
@@ -125,7 +120,11 @@ def dismiss(tx: Tx, letter_id: str, *, actor: str, notes: str, now: int) -> None
 
 def one(reader: Reader, letter_id: str) -> Found | None:
     """Return one dead letter."""
-    row = reader.one(f"SELECT {_ALL} FROM {_JOINED} WHERE l.id = :id", {"id": letter_id})
+    row = reader.one(
+        f"SELECT {_LETTER_L}, {_DELIVERY_D}, {_ENDPOINT_E} FROM dead_letters l "
+        "JOIN deliveries d ON d.id = l.delivery_id JOIN endpoints e ON e.seq = d.endpoint_seq WHERE l.id = :id",
+        {"id": letter_id},
+    )
     return None if row is None else _found(reader, [row])[0]
 
 
@@ -135,7 +134,9 @@ def listed(
     """Return one page of dead letters, newest failure first, and their total number."""
     conditions = Conditions()
     if not wanted.include_replayed:
-        conditions.always(_OPEN)
+        conditions.always(
+            "l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL"
+        )
     conditions.by("l.mode = :mode", mode=wanted.mode)
     conditions.by("l.endpoint_id = :endpoint_id", endpoint_id=wanted.endpoint_id)
     conditions.by("l.reason = :reason", reason=wanted.reason)
@@ -153,8 +154,8 @@ def listed(
     rows, total = select_page(
         reader,
         conditions,
-        columns=_ALL,
-        source=_JOINED,
+        columns=f"{_LETTER_L}, {_DELIVERY_D}, {_ENDPOINT_E}",
+        source="dead_letters l JOIN deliveries d ON d.id = l.delivery_id JOIN endpoints e ON e.seq = d.endpoint_seq",
         order="l.failed_at DESC, l.seq DESC",
         limit=limit,
         offset=offset,
@@ -190,25 +191,20 @@ class Group(Struct, frozen=True):
     endpoint: Endpoint
 
 
-_CLOCK = f"CASE WHEN l.clock_waits >= {CLOCK_WAITS_MAX} THEN 1 ELSE 0 END"
-_KIND = f"l.endpoint_id, l.reason, COALESCE(l.error_code, ''), COALESCE(l.last_status_code, 0), {_CLOCK}"
-_OF_KIND = (
-    "l.endpoint_id = :endpoint_id AND l.reason = :reason AND COALESCE(l.error_code, '') = :error_code "
-    f"AND COALESCE(l.last_status_code, 0) = :status_code AND {_CLOCK} = :clock"
-)
-
-
 def groups(reader: Reader, mode: Mode) -> list[Group]:
     """Return the open dead letters of a mode by kind, the newest failure first."""
     rows = reader.all(
-        f"SELECT {_KIND}, COUNT(*), MIN(l.failed_at), MAX(l.seq) FROM dead_letters l "
-        f"WHERE {_OPEN} AND l.mode = :mode GROUP BY {_KIND} ORDER BY MAX(l.failed_at) DESC, MAX(l.seq) DESC",
-        {"mode": mode},
+        "SELECT endpoint_id, reason, COALESCE(error_code, ''), COALESCE(last_status_code, 0), "
+        "CASE WHEN clock_waits >= :given_up THEN 1 ELSE 0 END, COUNT(*), MIN(failed_at), MAX(seq) FROM dead_letters "
+        "WHERE replayed_at IS NULL AND resolved_at IS NULL AND dismissed_at IS NULL AND mode = :mode "
+        "GROUP BY 1, 2, 3, 4, 5 ORDER BY MAX(failed_at) DESC, MAX(seq) DESC",
+        {"mode": mode, "given_up": CLOCK_WAITS_MAX},
     )
     found = []
     for endpoint_id, reason, error_code, status_code, clock, count, since, seq in rows:
         row = reader.one(
-            f"SELECT {_LETTER_L}, {columns(Endpoint, 'e.')} FROM {_JOINED} WHERE l.seq = :seq",
+            f"SELECT {_LETTER_L}, {_ENDPOINT_E} FROM dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
+            "JOIN endpoints e ON e.seq = d.endpoint_seq WHERE l.seq = :seq",
             {"seq": seq},
         )
         assert row is not None, "it is of the same snapshot"
@@ -226,14 +222,26 @@ def of_kind(reader: Reader, kind: Kind, *, after: int, limit: int) -> tuple[list
         "error_code": kind.error_code,
         "status_code": kind.status_code,
         "clock": int(kind.clock),
+        "given_up": CLOCK_WAITS_MAX,
     }
-    which = f"{_OPEN} AND {_OF_KIND}"
-    total = int(reader.value(f"SELECT COUNT(*) FROM dead_letters l WHERE {which}", params))
+    total = reader.value(
+        "SELECT COUNT(*) FROM dead_letters WHERE replayed_at IS NULL AND resolved_at IS NULL AND dismissed_at IS NULL "
+        "AND endpoint_id = :endpoint_id AND reason = :reason AND COALESCE(error_code, '') = :error_code "
+        "AND COALESCE(last_status_code, 0) = :status_code "
+        "AND CASE WHEN clock_waits >= :given_up THEN 1 ELSE 0 END = :clock",
+        params,
+    )
     rows = reader.all(
-        f"SELECT {_ALL} FROM {_JOINED} WHERE {which} AND l.seq > :after ORDER BY l.seq LIMIT :limit",
+        f"SELECT {_LETTER_L}, {_DELIVERY_D}, {_ENDPOINT_E} FROM dead_letters l "
+        "JOIN deliveries d ON d.id = l.delivery_id JOIN endpoints e ON e.seq = d.endpoint_seq "
+        "WHERE l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL "
+        "AND l.endpoint_id = :endpoint_id AND l.reason = :reason AND COALESCE(l.error_code, '') = :error_code "
+        "AND COALESCE(l.last_status_code, 0) = :status_code "
+        "AND CASE WHEN l.clock_waits >= :given_up THEN 1 ELSE 0 END = :clock "
+        "AND l.seq > :after ORDER BY l.seq LIMIT :limit",
         {**params, "after": after, "limit": limit},
     )
-    return _found(reader, rows), total
+    return _found(reader, rows), int(total)
 
 
 def _found(reader: Reader, rows: Sequence[Row]) -> list[Found]:

@@ -12,9 +12,7 @@ from daemon.wire import DeliveryStatus, EventKind, Mode
 
 _DELIVERY_D = columns(Delivery, "d.")
 _WIDTH = len(Delivery.__struct_fields__)
-_BOTH = f"{_DELIVERY_D}, {columns(Endpoint, 'e.')}"
-_JOINED = "deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq"
-_WAITING = "SELECT seq FROM deliveries WHERE next_attempt_at IS NOT NULL AND status = :status"
+_ENDPOINT_E = columns(Endpoint, "e.")
 
 _ATTEMPT_US_MAX = 10 * MINUTE_US
 """No attempt takes longer; limits how far back `last_failure` searches by start time."""
@@ -62,7 +60,9 @@ def listed(
     conditions.by("d.event = :event", event=wanted.event)
     # The conditions of the indexes that hold only such deliveries.
     if wanted.status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING):
-        conditions.always(f"d.seq IN ({_WAITING})")
+        conditions.always(
+            "d.seq IN (SELECT seq FROM deliveries WHERE next_attempt_at IS NOT NULL AND status = :status)"
+        )
     if wanted.status is DeliveryStatus.FAILED:
         conditions.always("d.status = 'failed'")
     if wanted.event not in (None, EventKind.FORWARDED, EventKind.COMPLETED):
@@ -83,8 +83,8 @@ def listed(
     rows, total = select_page(
         reader,
         conditions,
-        columns=_BOTH,
-        source=_JOINED,
+        columns=f"{_DELIVERY_D}, {_ENDPOINT_E}",
+        source="deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq",
         order="d.seq DESC",
         limit=limit,
         offset=offset,
@@ -116,7 +116,10 @@ def _kept_total(reader: Reader, wanted: DeliveryFilter) -> int | None:
 
 def one(reader: Reader, delivery_id: str) -> Logged | None:
     """Return one delivery of any endpoint, also of a deleted or implicit one."""
-    row = reader.one(f"SELECT {_BOTH} FROM {_JOINED} WHERE d.id = :id", {"id": delivery_id})
+    row = reader.one(
+        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq WHERE d.id = :id",
+        {"id": delivery_id},
+    )
     return None if row is None else (load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:]))
 
 

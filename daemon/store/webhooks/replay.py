@@ -50,25 +50,18 @@ class Candidate(Struct, frozen=True):
     elsewhere: bool
 
 
-_COUNTED = "t.rejected = 0 AND t.branch_id IS NULL"
-"""Not rejected, and not a copy of what a branch has sent itself."""
-_WINDOW = (
-    "FROM payments p JOIN transactions t ON t.payment_seq = p.seq "
-    "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event "
-    "AND d.subject = p.seq AND d.revision = 0 "
-)
-
-
 def _scan(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
     """Return (seq, delivered to this endpoint) of the next verified payments of a window."""
     return [
         (seq, bool(had))
         for seq, had in reader.all(
-            f"SELECT p.seq, d.delivered_at IS NOT NULL {_WINDOW}"
-            "WHERE p.seq IN (SELECT seq FROM payments WHERE mode = :mode AND stored_at >= :since "
+            "SELECT p.seq, d.delivered_at IS NOT NULL FROM payments p JOIN transactions t ON t.payment_seq = p.seq "
+            "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event AND d.subject = p.seq "
+            "AND d.revision = 0 WHERE p.seq IN (SELECT seq FROM payments WHERE mode = :mode AND stored_at >= :since "
             "AND stored_at < :until UNION SELECT seq FROM payments WHERE mode = :mode "
             "AND telco_at >= :since AND telco_at < :until) "
-            f"AND p.seq > :after AND {_COUNTED} ORDER BY p.seq LIMIT :limit",
+            # Not rejected, and not a copy of what a branch has sent itself.
+            "AND p.seq > :after AND t.rejected = 0 AND t.branch_id IS NULL ORDER BY p.seq LIMIT :limit",
             {
                 "endpoint": window.endpoint.seq,
                 "event": EventKind.FORWARDED,
@@ -89,7 +82,10 @@ def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict
         f"SELECT {_PAYMENT_P}, {_TRANSACTION_T}, {columns(Delivery, 'd.')}, "
         "EXISTS (SELECT 1 FROM transactions own JOIN deliveries o ON o.transaction_seq = own.seq "
         "WHERE own.id IN (t.id, t.supersedes) AND o.endpoint_seq <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
-        f"{_WINDOW}WHERE p.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs)) AND {_COUNTED}",
+        "FROM payments p JOIN transactions t ON t.payment_seq = p.seq "
+        "LEFT JOIN deliveries d ON d.endpoint_seq = :endpoint AND d.event = :event AND d.subject = p.seq "
+        "AND d.revision = 0 WHERE p.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs)) "
+        "AND t.rejected = 0 AND t.branch_id IS NULL",
         {"endpoint": endpoint.seq, "event": EventKind.FORWARDED, "seqs": json_rows(seqs)},
     )
     return {
