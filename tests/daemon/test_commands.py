@@ -15,7 +15,7 @@ NOT_WHEN_IDLE = {
     "daemon.loops.sources.android", "daemon.loops.sources.hilink", "daemon.modem.hilink", "httpcore", "huawei_lte_api", "jinja2", "jwt", "keyring", "phonenumbers", "prometheus_client", "requests", "rich", "segno", "tarfile", "typer", "uvicorn.main",
 }  # fmt: skip
 """Loaded with the first webhook, e-mail, login, page or metrics request, or never."""
-OF_THE_SERVICE = {"daemon.app", "rich", "starlette", "uvicorn"}
+OF_THE_SERVICE = {"daemon.app", "httpx", "rich", "starlette", "uvicorn"}
 
 
 def loaded_by(statement: str) -> set[str]:
