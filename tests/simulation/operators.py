@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from daemon.core.errors import MomoError
-from daemon.core.inputs import CallMeta, ReconcileRequest
+from daemon.core.inputs import ReconcileRequest
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.lines import payment_methods
@@ -21,7 +21,6 @@ from tests.simulation.shop import Killed, Shop
 from tests.simulation.traffic import Number
 
 OFF: Final = payment_methods.MethodChanges(moves=True)
-META: Final = CallMeta("req_" + "0" * 32)
 
 JOBS: Final = {
     "reconcile": 6, "decide": 6, "cancel": 1, "pause": 2, "resume": 3, "replay": 2, "redeliver": 1, "replay dead": 2,
@@ -129,26 +128,26 @@ class Operators:
         asked = replay.ReplayRequest(
             endpoint_id(self._rng.randrange(len(HOSTS))), now - HOUR_US, now
         )
-        await self.shop.call(lambda env: replay.replay(env, OWNER, asked, META))
+        await self.shop.call(lambda env: replay.replay(env, OWNER, asked))
 
     async def replay_all(self) -> None:
         """Replay the payments of the last days to each endpoint."""
         now = self.shop.clock.now_us()
         for at in range(len(HOSTS)):
             asked = replay.ReplayRequest(endpoint_id(at), now - 5 * DAY_US, now)
-            await self.shop.call(partial(replay.replay, caller=OWNER, asked=asked, meta=META))
+            await self.shop.call(partial(replay.replay, caller=OWNER, asked=asked))
 
     async def _redeliver(self) -> None:
         rows = await self.shop.look("SELECT id FROM deliveries ORDER BY seq DESC LIMIT 20")
         if rows:
             (which,) = self._rng.choice(rows)
-            await self.shop.call(lambda env: redeliver.redeliver(env, OWNER, which, META))
+            await self.shop.call(lambda env: redeliver.redeliver(env, OWNER, which))
 
     async def _replay_dead(self) -> None:
         rows = await self.shop.look("SELECT id FROM dead_letters ORDER BY seq")
         if rows:
             batch = [(row[0], row[0]) for row in rows[-20:]]
-            await self.shop.call(lambda env: redeliver.replay_dead_letters(env, OWNER, batch, META))
+            await self.shop.call(lambda env: redeliver.replay_dead_letters(env, OWNER, batch))
 
     async def _rotate(self) -> None:
         at = self._rng.randrange(len(HOSTS))

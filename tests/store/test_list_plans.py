@@ -5,7 +5,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from daemon.core.inputs import CallMeta
 from daemon.flows.webhooks import replay
 from daemon.flows.webhooks.replay import ReplayRequest
 from daemon.store import journal
@@ -48,7 +47,7 @@ async def test_a_replay_and_each_narrowed_list_are_found_by_an_index(tmp_path: P
     asked = ReplayRequest("e1", now - DAY_US, now + DAY_US)
     statements: set[str] = set()
     writer(shop.env.store).set_trace_callback(statements.add)
-    await replay.replay(shop.env, OWNER, asked, CallMeta("req_" + "0" * 32))
+    await replay.replay(shop.env, OWNER, asked)
     ((delivery, webhook),) = await shop.values("SELECT id, webhook_id FROM deliveries")
 
     def read(tx: Any) -> None:

@@ -9,12 +9,12 @@ from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import NoFields, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta
-from daemon.core.json_values import cursor
+from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.json_values import cursor, success
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE
 from daemon.core.reading import ignored, read
 from daemon.core.shape import CursorOf2, Notes, Offset, UuidRead, page_size, sample
@@ -23,8 +23,10 @@ from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
 from daemon.flows.webhooks import dismiss as dismiss_flow
 from daemon.flows.webhooks import redeliver
 from daemon.store.webhooks import dead_letters
+from daemon.store.webhooks.dead_letters import Found
 from daemon.wire import ErrorCode, Mode
 
+ENDPOINT_PAUSED: Final = "An endpoint is paused: its deliveries wait until it is resumed."
 LIMIT: Final = 100
 LIMIT_MAX: Final = 500
 EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
@@ -117,11 +119,17 @@ async def replay(call: Call) -> Reply:
     needs_open_collections(call)
     body = await read_object_if_any(call.scope, call.receive)
     meta = _meta(call, body, NoFields)
-    async with call.service.inflight.alone(meta.idempotency):
-        answer = await redeliver.replay_dead_letter(
-            call.env, call.caller, call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND), meta
-        )
-    return finished(answer)
+
+    def render(found: Found) -> Answer:
+        _letter, delivery, endpoint, _body = found
+        told = meta.as_json(*(() if endpoint.is_active else (ENDPOINT_PAUSED,)))
+        queued = endpoint_json.delivery(delivery, endpoint)
+        return Answer(200, success(endpoint_json.dead_letter(*found), told, delivery=queued))
+
+    keep, letter_id = Keep(meta.idempotency, render), call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    return await once(
+        call, keep, lambda: redeliver.replay_dead_letter(call.env, call.caller, letter_id, keep)
+    )
 
 
 class DismissBody(Struct, frozen=True):
@@ -148,9 +156,15 @@ async def dismiss(call: Call) -> Reply:
     asked, _ = read(DismissBody, body)
     meta = _meta(call, body, DismissBody)
     letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    async with call.service.inflight.alone(meta.idempotency):
-        answer = await dismiss_flow.dismiss(call.env, call.caller, letter_id, asked.notes, meta)
-    return finished(answer)
+    keep = Keep[Found](
+        meta.idempotency,
+        lambda found: Answer(200, success(endpoint_json.dead_letter(*found), meta.as_json())),
+    )
+    return await once(
+        call,
+        keep,
+        lambda: dismiss_flow.dismiss(call.env, call.caller, letter_id, asked.notes, keep),
+    )
 
 
 class ReplayBatchBody(Struct, frozen=True):
@@ -176,12 +190,22 @@ async def replay_batch(call: Call) -> Reply:
     given = read(ReplayBatchBody, body)[0].dead_letter_ids
     meta = _meta(call, body, ReplayBatchBody)
     # The same id twice, also in two spellings, counts once.
-    once = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given)}
-    async with call.service.inflight.alone(meta.idempotency):
-        answer = await redeliver.replay_dead_letters(
-            call.env, call.caller, list(reversed(once.values())), meta
-        )
-    return finished(answer)
+    distinct = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given)}
+    asked = list(reversed(distinct.values()))
+
+    def render(found: redeliver.ReplayedLetters) -> Answer:
+        failed = [
+            {"id": written, "code": refusal.code, "message": refusal.message}
+            for written, refusal in found.refused
+        ]
+        told = meta.as_json(*((ENDPOINT_PAUSED,) if found.paused else ()))
+        data = {"replayed": found.done, "failed": failed}
+        return Answer(200, success(data, told, replayed=len(found.done)))
+
+    keep = Keep(meta.idempotency, render)
+    return await once(
+        call, keep, lambda: redeliver.replay_dead_letters(call.env, call.caller, asked, keep)
+    )
 
 
 def _meta(call: Call, body: Mapping[str, Any], shape: type[Struct]) -> CallMeta:

@@ -8,13 +8,13 @@ from daemon.api.http.auth import needs_live, needs_owner
 from daemon.api.http.body import read_object_if_any
 from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import NoFields, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
-from daemon.core.inputs import CallMeta
-from daemon.core.json_values import cursor
+from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.json_values import cursor, success
 from daemon.core.reading import Wrong, ignored
 from daemon.core.shape import (
     CursorOf1,
@@ -32,6 +32,7 @@ from daemon.store.webhooks import deliveries, delivery_log
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
 EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
+PAUSED: Final = "The endpoint is paused: the delivery waits until it is resumed."
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
 """`limit` without a value, and at most."""
@@ -188,11 +189,15 @@ async def redeliver(call: Call) -> Reply:
     body = await read_object_if_any(call.scope, call.receive)
     asked = claim(call, body)
     meta = CallMeta(call.request_id, asked, tuple(ignored(NoFields, body)))
-    async with call.service.inflight.alone(asked):
-        answer = await redeliver_flow.redeliver(
-            call.env, call.caller, call.uuid(ErrorCode.DELIVERY_NOT_FOUND), meta
-        )
-    return finished(answer)
+
+    def render(queued: delivery_log.Logged) -> Answer:
+        told = meta.as_json(*(() if queued[1].is_active else (PAUSED,)))
+        return Answer(200, success(endpoint_json.delivery(*queued), told))
+
+    keep, delivery_id = Keep(asked, render), call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
+    return await once(
+        call, keep, lambda: redeliver_flow.redeliver(call.env, call.caller, delivery_id, keep)
+    )
 
 
 async def sign(call: Call) -> Reply:

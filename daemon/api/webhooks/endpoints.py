@@ -1,5 +1,6 @@
 """Webhook endpoints: create, list, update, pause, resume, delete, test."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
@@ -7,10 +8,11 @@ from msgspec import UNSET, Struct, UnsetType
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import NO_STORE, Call, Reply, finished, ok
+from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.core.errors import Refusal
-from daemon.core.json_values import dump, timestamp
+from daemon.core.inputs import Answer, Idempotency, Keep
+from daemon.core.json_values import dump, success, timestamp, warnings_meta
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.reading import read
 from daemon.core.shape import Count, On, Secret, Success, Time, Warnings, about, sample, shown
@@ -169,16 +171,29 @@ async def create(call: Call) -> Reply:
     new, warnings = read(NewEndpoint, body)
     if new.mode is Mode.LIVE:
         needs_live(call.caller)
-    async with call.service.inflight.alone(asked):
+    keep = keeping(asked, warnings)
+
+    async def flow() -> endpoint_flow.MadeEndpoint:
         known = asked is not None and await call.env.store.look(
             lambda reader: idempotency.find(reader, asked) is not None
         )
         if not known:
             await addresses.check_endpoint(call.env, call.caller, new.url, call.service.resolver)
-        made = await endpoint_flow.create(
-            call.env, call.caller, new, claim=asked, warnings=warnings
-        )
-    return finished(made, NO_STORE)
+        return await endpoint_flow.create(call.env, call.caller, new, keep=keep)
+
+    return await once(call, keep, flow, NO_STORE)
+
+
+def keeping(
+    asked: Idempotency | None, warnings: Sequence[str] = ()
+) -> Keep[endpoint_flow.MadeEndpoint]:
+    """Return how a new endpoint is answered: 201, with its secret."""
+
+    def render(made: endpoint_flow.MadeEndpoint) -> Answer:
+        meta = warnings_meta([*warnings, *made.warnings])
+        return Answer(201, success(EndpointAnswer.of(made.endpoint), meta, secret=made.secret))
+
+    return Keep(asked, render)
 
 
 @described(

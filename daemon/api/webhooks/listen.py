@@ -18,7 +18,7 @@ from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, finished, ok
-from daemon.api.webhooks.endpoints import find, needs_open_collections
+from daemon.api.webhooks.endpoints import find, keeping, needs_open_collections
 from daemon.core import json_values
 from daemon.core.errors import MomoError, Refusal
 from daemon.core.limits import ANSWER_KEPT_BYTES_MAX, HOUR_US
@@ -55,10 +55,8 @@ async def create(call: Call) -> Reply:
     await _remove_abandoned(call)
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
     new = NewEndpoint(url, description, is_sandbox=True, events=_EVENTS)
-    answer = await endpoints.create(
-        call.env, call.caller, new, claim=None, warnings=[], is_listener=True
-    )
-    return finished(answer, NO_STORE)
+    made = await endpoints.create(call.env, call.caller, new, is_listener=True)
+    return finished(keeping(None).answer(made), NO_STORE)
 
 
 async def stream(call: Call) -> "Stream":

@@ -11,17 +11,24 @@ from msgspec import Meta, Struct, field
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta
-from daemon.core.json_values import Json
+from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.json_values import Json, dump
 from daemon.core.limits import CURSOR_CHARACTERS_MAX
 from daemon.core.reading import Wrong, read
 from daemon.core.shape import DryRun, FromTime, ToTime, UuidRead, about, marked, page_size, sample
 from daemon.core.webhooks import endpoint_json
-from daemon.core.webhooks.replay import SENT, WINDOW_US_MAX, Cursor, ReplayDecision, read_cursor
+from daemon.core.webhooks.replay import (
+    SENT,
+    SKIPPED,
+    WINDOW_US_MAX,
+    Cursor,
+    ReplayDecision,
+    read_cursor,
+)
 from daemon.flows.webhooks import replay as replay_flow
 from daemon.flows.webhooks.replay import ReplayRequest
 from daemon.store.engine import Reader
@@ -30,6 +37,7 @@ from daemon.store.webhooks.replay import Window, fates
 from daemon.wire import ErrorCode, Mode
 
 EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
+PAUSED: Final = "The endpoint is paused: queued deliveries wait until it is resumed."
 LIMIT: Final = 100
 LIMIT_MAX: Final = 1000
 MISSING: Final = frozenset({*SENT, ReplayDecision.IN_FLIGHT})
@@ -201,6 +209,19 @@ async def replay(call: Call) -> Reply:
     key = claim(call, body)  # an invalid key is refused in a dry run too, which is not stored
     idempotency = None if asked.dry_run else key
     meta = CallMeta(call.request_id, idempotency, tuple(warnings))
-    async with call.service.inflight.alone(idempotency):
-        answer = await replay_flow.replay(call.env, call.caller, asked, meta)
-    return finished(answer)
+
+    def render(done: replay_flow.Replayed) -> Answer:
+        found = {
+            "success": True,
+            "enqueued": done.enqueued,
+            **{str(each): done.counts[each] for each in SKIPPED},
+            "already_delivered_elsewhere": done.elsewhere,
+            "has_more": done.cursor is not None,
+            "next_cursor": done.cursor,
+            "dry_run": asked.dry_run,
+            "meta": meta.as_json(*(() if done.endpoint.is_active else (PAUSED,))),
+        }
+        return Answer(200, dump(found))
+
+    keep = Keep(idempotency, render)
+    return await once(call, keep, lambda: replay_flow.replay(call.env, call.caller, asked, keep))

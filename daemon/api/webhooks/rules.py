@@ -8,13 +8,13 @@ from msgspec import Struct
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, finished, ok
+from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import ids
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta
-from daemon.core.json_values import compact, warnings_meta
+from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.json_values import compact, success, warnings_meta
 from daemon.core.limits import FILTER_BYTES_MAX
 from daemon.core.reading import Wrong, read
 from daemon.core.shape import marked, sample
@@ -131,10 +131,15 @@ async def create(call: Call) -> Reply:
     new, ignored_fields = read(NewRule, body)
     asked = claim(call, body)
     meta = CallMeta(call.request_id, asked, tuple(ignored_fields))
-    async with call.service.inflight.alone(asked):
-        return finished(
-            await rule_flow.create(call.env, call.caller, endpoint.id, _change(new), meta)
-        )
+    keep = Keep[rule_flow.MadeRule](
+        asked,
+        lambda made: Answer(201, success(rule_json.rule(made.rule), meta.as_json(*made.warnings))),
+    )
+    return await once(
+        call,
+        keep,
+        lambda: rule_flow.create(call.env, call.caller, endpoint.id, _change(new), keep),
+    )
 
 
 @described(

@@ -1,20 +1,21 @@
 """Close a dead letter without a new attempt, with a note. The delivery stays failed and can still be replayed."""
 
-from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta
-from daemon.core.webhooks import endpoint_json
+from daemon.core.inputs import Keep
 from daemon.env import Env
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.webhooks import dead_letters
+from daemon.store.webhooks.dead_letters import Found
 from daemon.wire import DeliveryStatus, ErrorCode, Mode
 
 
-async def dismiss(env: Env, caller: Caller, letter_id: str, notes: str, meta: CallMeta) -> Answer:
-    """Close a dead letter and return the 200 answer; one that is dismissed already stays as it is.
+async def dismiss(
+    env: Env, caller: Caller, letter_id: str, notes: str, keep: Keep[Found] | None = None
+) -> Found:
+    """Close a dead letter, and return it with its rows; one that is dismissed already stays as it is.
 
     Raises:
         Refusal: DEAD_LETTER_NOT_FOUND; LIVE_KEY_REQUIRED; DEAD_LETTER_ALREADY_REPLAYED if it is pending or delivered;
@@ -24,7 +25,7 @@ async def dismiss(env: Env, caller: Caller, letter_id: str, notes: str, meta: Ca
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
-    def effect(tx: Tx) -> Answer:
+    def effect(tx: Tx) -> Found:
         found = dead_letters.one(tx, letter_id)
         if found is None:
             raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
@@ -47,9 +48,6 @@ async def dismiss(env: Env, caller: Caller, letter_id: str, notes: str, meta: Ca
             )
             found = dead_letters.one(tx, letter_id)
             assert found is not None
-        body = json_values.success(endpoint_json.dead_letter(*found), meta.as_json())
-        return Answer(200, body)
+        return found
 
-    return await env.store.write(
-        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
-    )
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))

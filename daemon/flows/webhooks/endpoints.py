@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import Keep
 from daemon.core.limits import ENDPOINTS_MAX, SECOND_US
 from daemon.core.lines import readiness
 from daemon.core.model import Delivery
@@ -22,7 +21,6 @@ from daemon.core.webhooks.endpoint import (
     HEADER_PURPOSE,
     KEPT,
     Endpoint,
-    EndpointAnswer,
     EndpointChanges,
     NewEndpoint,
 )
@@ -46,16 +44,23 @@ DELIVERIES_BATCH: Final = 100
 """Deliveries of a deleted endpoint that are given up in one database transaction; payments wait for it."""
 
 
+class MadeEndpoint(Struct, frozen=True):
+    """A new endpoint with its secret, the only time that it is shown, and warnings about other endpoints."""
+
+    endpoint: Endpoint
+    secret: str
+    warnings: list[str]
+
+
 async def create(
     env: Env,
     caller: Caller,
     new: NewEndpoint,
     *,
-    claim: Idempotency | None,
-    warnings: list[str],
+    keep: Keep[MadeEndpoint] | None = None,
     is_listener: bool = False,
-) -> Answer:
-    """Create an endpoint and its signing secret; return the 201 answer, the only one that shows the secret.
+) -> MadeEndpoint:
+    """Create an endpoint and its signing secret.
 
     That of a listener (`momo listen`) is paused until it connects, and may be made while a SIM has no number.
 
@@ -69,10 +74,10 @@ async def create(
     sealed = await _sealed(env, secret, store_secrets.PURPOSE)
     headers = await _sealed_headers(env, new.headers or {})
 
-    def job(tx: Tx) -> Answer:
-        return idempotency.once(tx, claim, now, lambda: add(tx), env.vault)
+    def job(tx: Tx) -> MadeEndpoint:
+        return idempotency.kept(tx, keep, now, lambda: add(tx), env.vault)
 
-    def add(tx: Tx) -> Answer:
+    def add(tx: Tx) -> MadeEndpoint:
         _check_limits(tx, new, is_listener=is_listener)
         row = {**stored(new), "mode": new.mode, "url_normalised": normalise_url(new.url)}
         del row["is_sandbox"]
@@ -92,16 +97,8 @@ async def create(
             actor=caller.name,
             endpoint_id=endpoint.id,
         )
-        all_warnings = [
-            *warnings,
-            *routing.endpoint_warnings(endpoint, endpoints.in_use(tx, endpoint.mode)),
-        ]
-        body = json_values.success(
-            EndpointAnswer.of(endpoint),
-            json_values.warnings_meta(all_warnings),
-            secret=secret,
-        )
-        return Answer(201, body)
+        others = endpoints.in_use(tx, endpoint.mode)
+        return MadeEndpoint(endpoint, secret, list(routing.endpoint_warnings(endpoint, others)))
 
     return await env.store.write(job)
 

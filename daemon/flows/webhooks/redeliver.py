@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta
-from daemon.core.webhooks import endpoint_json
+from daemon.core.inputs import Keep
 from daemon.core.webhooks.delivery import DeliveryEvent, TransitionError, next_status
 from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
@@ -21,15 +19,15 @@ from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.webhooks import dead_letters, deliveries, delivery_log
 from daemon.store.webhooks import secrets as store_secrets
+from daemon.store.webhooks.dead_letters import Found
 from daemon.store.webhooks.delivery_log import Logged
 from daemon.wire import ErrorCode, Mode
 
-ENDPOINT_PAUSED = "An endpoint is paused: its deliveries wait until it is resumed."
-DELIVERY_PAUSED = "The endpoint is paused: the delivery waits until it is resumed."
 
-
-async def redeliver(env: Env, caller: Caller, delivery_id: str, meta: CallMeta) -> Answer:
-    """Queue a delivered or failed delivery again and return the 200 answer; it is sent with its old ids.
+async def redeliver(
+    env: Env, caller: Caller, delivery_id: str, keep: Keep[Logged] | None = None
+) -> Logged:
+    """Queue a delivered or failed delivery again, and return it with its endpoint; it is sent with its old ids.
 
     Raises:
         Refusal: DELIVERY_NOT_FOUND; LIVE_KEY_REQUIRED; ENDPOINT_DELETED; DELIVERY_NOT_REDELIVERABLE with
@@ -39,7 +37,7 @@ async def redeliver(env: Env, caller: Caller, delivery_id: str, meta: CallMeta) 
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
-    def effect(tx: Tx) -> Answer:
+    def effect(tx: Tx) -> Logged:
         found = delivery_log.one(tx, delivery_id)
         if found is None:
             raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
@@ -54,20 +52,15 @@ async def redeliver(env: Env, caller: Caller, delivery_id: str, meta: CallMeta) 
             raise Refusal(
                 ErrorCode.DELIVERY_NOT_REDELIVERABLE, delivery_status=delivery.status
             ) from None
-        queued = dead_letters.requeue(tx, delivery, endpoint, caller.name, now)
-        warnings = () if endpoint.is_active else (DELIVERY_PAUSED,)
-        return Answer(
-            200,
-            json_values.success(endpoint_json.delivery(queued, endpoint), meta.as_json(*warnings)),
-        )
+        return dead_letters.requeue(tx, delivery, endpoint, caller.name, now), endpoint
 
-    return await env.store.write(
-        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
-    )
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))
 
 
-async def replay_dead_letter(env: Env, caller: Caller, letter_id: str, meta: CallMeta) -> Answer:
-    """Queue the delivery of one dead letter again and return the 200 answer.
+async def replay_dead_letter(
+    env: Env, caller: Caller, letter_id: str, keep: Keep[Found] | None = None
+) -> Found:
+    """Queue the delivery of one dead letter again, and return it with its rows.
 
     The body is sent unchanged, with its old ids and a new signature.
 
@@ -79,26 +72,33 @@ async def replay_dead_letter(env: Env, caller: Caller, letter_id: str, meta: Cal
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
-    def effect(tx: Tx) -> Answer:
-        found = _requeue(tx, caller, letter_id, now, bulk=False)
-        _letter, delivery, endpoint, _body = found
-        warnings = () if endpoint.is_active else (ENDPOINT_PAUSED,)
-        body = json_values.success(
-            endpoint_json.dead_letter(*found),
-            meta.as_json(*warnings),
-            delivery=endpoint_json.delivery(delivery, endpoint),
-        )
-        return Answer(200, body)
+    def effect(tx: Tx) -> Found:
+        return _requeue(tx, caller, letter_id, now, bulk=False)
 
-    return await env.store.write(
-        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
-    )
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))
+
+
+class ReplayedLetters(Struct, frozen=True):
+    """Many dead letters that were to be sent again.
+
+    Attributes:
+        done: The ids of those that were queued.
+        refused: The others, as they were written, each with its refusal.
+        paused: An endpoint of one that was queued is paused.
+    """
+
+    done: list[str]
+    refused: list[tuple[str, Refusal]]
+    paused: bool
 
 
 async def replay_dead_letters(
-    env: Env, caller: Caller, letter_ids: Sequence[tuple[str, str | None]], meta: CallMeta
-) -> Answer:
-    """Queue the deliveries of many dead letters again, in the order given, and return the 200 answer.
+    env: Env,
+    caller: Caller,
+    letter_ids: Sequence[tuple[str, str | None]],
+    keep: Keep[ReplayedLetters] | None = None,
+) -> ReplayedLetters:
+    """Queue the deliveries of many dead letters again, in the order given.
 
     `letter_ids` has each id once: as written, and as UUID, None if it is not a UUID.
 
@@ -109,33 +109,24 @@ async def replay_dead_letters(
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
-    def effect(tx: Tx) -> Answer:
+    def effect(tx: Tx) -> ReplayedLetters:
         done: list[str] = []
-        failed: list[json_values.Json] = []
+        refused: list[tuple[str, Refusal]] = []
         paused = False
         for written, letter_id in letter_ids:
             try:
                 letter, _delivery, endpoint, _body = _requeue(tx, caller, letter_id, now, bulk=True)
             except Refusal as refusal:
-                failed.append({"id": written, "code": refusal.code, "message": refusal.message})
+                refused.append((written, refusal))
             else:
                 done.append(letter.id)
                 paused = paused or not endpoint.is_active
-        body = json_values.success(
-            {"replayed": done, "failed": failed},
-            meta.as_json(*((ENDPOINT_PAUSED,) if paused else ())),
-            replayed=len(done),
-        )
-        return Answer(200, body)
+        return ReplayedLetters(done, refused, paused)
 
-    return await env.store.write(
-        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
-    )
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))
 
 
-def _requeue(
-    tx: Tx, caller: Caller, letter_id: str | None, now: int, *, bulk: bool
-) -> dead_letters.Found:
+def _requeue(tx: Tx, caller: Caller, letter_id: str | None, now: int, *, bulk: bool) -> Found:
     """Queue one delivery again, or refuse it before any change."""
     found = None if letter_id is None else dead_letters.one(tx, letter_id)
     if found is None:

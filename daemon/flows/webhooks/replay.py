@@ -15,10 +15,10 @@ from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta
+from daemon.core.inputs import Keep
 from daemon.core.model import Delivery, PaymentMethod
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.replay import PAYMENTS_MAX, SENT, SKIPPED, Cursor, ReplayDecision
+from daemon.core.webhooks.replay import PAYMENTS_MAX, SENT, Cursor, ReplayDecision
 from daemon.env import Env
 from daemon.store import idempotency, journal
 from daemon.store.engine import Reader, Tx
@@ -29,7 +29,6 @@ from daemon.wire import DeliveryStatus, ErrorCode, Mode
 
 PAYMENTS_BATCH = 50
 """Payments written in one database transaction; new payments and running deliveries wait for it."""
-REPLAY_PAUSED = "The endpoint is paused: queued deliveries wait until it is resumed."
 
 
 class ReplayRequest(Struct, frozen=True):
@@ -62,8 +61,31 @@ class Plan(Struct, frozen=True):
     more: bool
 
 
-async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta) -> Answer:
-    """Queue the payments that the endpoint lacks, at most 1000, and return the 200 answer with exact counts.
+class Replayed(Struct, frozen=True):
+    """What a replay did, or would do.
+
+    Attributes:
+        endpoint: The endpoint.
+        counts: How many payments of each decision.
+        elsewhere: How many of those that were queued another endpoint has had.
+        cursor: Where the next call goes on; None if the window is done.
+    """
+
+    endpoint: Endpoint
+    counts: Counter[ReplayDecision]
+    elsewhere: int
+    cursor: str | None
+
+    @property
+    def enqueued(self) -> int:
+        """The number of payments that were queued."""
+        return sum(self.counts[each] for each in SENT)
+
+
+async def replay(
+    env: Env, caller: Caller, asked: ReplayRequest, keep: Keep[Replayed] | None = None
+) -> Replayed:
+    """Queue the payments that the endpoint lacks, at most 1000, and count exactly.
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND; LIVE_KEY_REQUIRED; IDEMPOTENCY_KEY_REUSED.
@@ -73,7 +95,7 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta)
     now = env.clock.now_us()
     endpoint, plan = await env.store.read(lambda reader: _look(reader, caller, asked))
     if asked.dry_run:
-        return _answer(asked, endpoint, plan, plan.counts, plan.elsewhere, meta)
+        return _replayed(asked, endpoint, plan, plan.counts, plan.elsewhere)
     pieces = [
         plan.send[at : at + PAYMENTS_BATCH] for at in range(0, len(plan.send), PAYMENTS_BATCH)
     ]
@@ -90,7 +112,7 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta)
     def unless_answered(
         tx: Tx, piece: Sequence[tuple[Candidate, ReplayDecision]]
     ) -> tuple[Counter[ReplayDecision], int] | None:
-        claim = meta.idempotency
+        claim = None if keep is None else keep.claim
         if claim is not None and idempotency.find(tx, claim) is not None:
             return None
         return queue(tx, piece)
@@ -103,17 +125,15 @@ async def replay(env: Env, caller: Caller, asked: ReplayRequest, meta: CallMeta)
         moved.update(done[0])
         elsewhere += done[1]
 
-    def effect(tx: Tx) -> Answer:
+    def effect(tx: Tx) -> Replayed:
         last, last_elsewhere = queue(tx, pieces[-1] if pieces else ())
         counts = Counter(plan.counts)
         for what, count in (*moved.items(), *last.items()):
             counts[what] += count
         _note(tx, caller, endpoint, asked, sum(counts[each] for each in SENT), now)
-        return _answer(asked, endpoint, plan, counts, elsewhere + last_elsewhere, meta)
+        return _replayed(asked, endpoint, plan, counts, elsewhere + last_elsewhere)
 
-    return await env.store.write(
-        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
-    )
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))
 
 
 def _look(reader: Reader, caller: Caller, asked: ReplayRequest) -> tuple[Endpoint, Plan]:
@@ -218,26 +238,15 @@ def _note(
     )
 
 
-def _answer(
+def _replayed(
     asked: ReplayRequest,
     endpoint: Endpoint,
     plan: Plan,
     counts: Counter[ReplayDecision],
     elsewhere: int,
-    meta: CallMeta,
-) -> Answer:
+) -> Replayed:
     cursor = None
     if plan.more:
         assert plan.last is not None
         cursor = Cursor(endpoint.id, asked.since, asked.until, plan.last).write()
-    body = {
-        "success": True,
-        "enqueued": sum(counts[each] for each in SENT),
-        **{str(each): counts[each] for each in SKIPPED},
-        "already_delivered_elsewhere": elsewhere,
-        "has_more": plan.more,
-        "next_cursor": cursor,
-        "dry_run": asked.dry_run,
-        "meta": meta.as_json(*(() if endpoint.is_active else (REPLAY_PAUSED,))),
-    }
-    return Answer(200, json_values.dump(body))
+    return Replayed(endpoint, counts, elsewhere, cursor)

@@ -2,14 +2,12 @@
 
 from msgspec import Struct
 
-from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.roles import Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
-from daemon.core.inputs import Answer, CallMeta
+from daemon.core.inputs import Keep
 from daemon.core.limits import RULES_MAX
 from daemon.core.model import Rule
-from daemon.core.webhooks import rule_json
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.routing import Receiver, rule_warnings
 from daemon.env import Env
@@ -31,10 +29,21 @@ class RuleChange(Struct, frozen=True):
     filter: str | None = None
 
 
+class MadeRule(Struct, frozen=True):
+    """A new rule, and warnings about the rules of its endpoint."""
+
+    rule: Rule
+    warnings: list[str]
+
+
 async def create(
-    env: Env, caller: Caller, endpoint_id: str, new: RuleChange, meta: CallMeta
-) -> Answer:
-    """Create a rule and return the 201 answer. It applies from the next payment on.
+    env: Env,
+    caller: Caller,
+    endpoint_id: str,
+    new: RuleChange,
+    keep: Keep[MadeRule] | None = None,
+) -> MadeRule:
+    """Create a rule. It applies from the next payment on.
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND; VALIDATION_ERROR if the endpoint has 20; IDEMPOTENCY_KEY_REUSED.
@@ -45,7 +54,7 @@ async def create(
     assert new.filter is not None, "the API requires it"
     filter_text = new.filter
 
-    def effect(tx: Tx) -> Answer:
+    def effect(tx: Tx) -> MadeRule:
         endpoint = _endpoint(tx, endpoint_id)
         there = routing.rules_of_endpoint(tx, endpoint_id)
         if len(there) >= RULES_MAX:
@@ -67,12 +76,9 @@ async def create(
             },
         )
         _journal(tx, caller, endpoint, rule, "rule.created", now)
-        warnings = _warnings(tx, endpoint)
-        return Answer(201, json_values.success(rule_json.rule(rule), meta.as_json(*warnings)))
+        return MadeRule(rule, _warnings(tx, endpoint))
 
-    return await env.store.write(
-        lambda tx: idempotency.once(tx, meta.idempotency, now, lambda: effect(tx))
-    )
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))
 
 
 async def update(

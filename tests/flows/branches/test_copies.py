@@ -3,7 +3,6 @@
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import CallMeta
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.flows.lines import payment_methods
 from daemon.flows.lines.payment_methods import MethodChanges
@@ -28,7 +27,7 @@ async def test_a_replay_at_head_office_sends_no_payment_that_a_branch_decided(ch
     before = await chain.hub.bodies()
     now = chain.hub.clock.now_us()
     window = ReplayRequest("e1", now - DAY_US, now + DAY_US)
-    await replay(chain.hub.env, OWNER, window, CallMeta("req_1"))
+    await replay(chain.hub.env, OWNER, window)
     assert (await chain.hub.transaction(own.reference)).status is TransactionStatus.SUCCESS
     assert len(before) == 1, "of the hub's own order"
     assert await chain.hub.bodies() == before

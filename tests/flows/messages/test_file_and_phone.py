@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from daemon.core.inputs import CallMeta
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Review
 from daemon.flows.messages import import_file as flow
@@ -29,7 +28,6 @@ LINE: Final = "0244124567"
 NAME: Final = "KOFI ANTWI BADU"
 ID: Final = "93214500001"
 NEXT_ID: Final = "93214500002"
-META: Final = CallMeta("r")
 NOW: Final = int(STARTED.timestamp()) * SECOND_US
 
 
@@ -155,10 +153,10 @@ async def test_history_is_in_no_replay_until_a_person_has_let_it_pay(shop: FakeS
     asked = replay.ReplayRequest(
         "e", now - 3600 * SECOND_US, now + SECOND_US, include_historical=True
     )
-    await replay.replay(shop.env, OWNER, asked, META)
+    await replay.replay(shop.env, OWNER, asked)
     assert await forwarded(shop) == 0
     await shop.reconcile(second.reference, ID, confirmed=True)
-    await replay.replay(shop.env, OWNER, asked, META)
+    await replay.replay(shop.env, OWNER, asked)
     assert await forwarded(shop) == 1
     assert (await shop.transaction(first.reference)).status is TransactionStatus.PENDING
 
@@ -214,7 +212,7 @@ async def test_one_that_needs_a_person_is_sent_to_nobody_until_the_person_has_de
     assert (await shop.transaction(request.reference)).status is TransactionStatus.MANUAL_REVIEW
     now = shop.clock.now_us()
     asked = replay.ReplayRequest("e", now - 3600 * SECOND_US, now + SECOND_US)
-    await replay.replay(shop.env, OWNER, asked, META)
+    await replay.replay(shop.env, OWNER, asked)
     assert await forwarded(shop) == 0
     waiting = await only_review(shop)
     await review.approve(shop.env, OWNER, waiting.id, review.Approval())

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from daemon.core.inputs import CallMeta
 from daemon.core.limits import DAY_US
 from daemon.core.model import Delivery, Message
 from daemon.core.upkeep.clock_check import ClockCheck
@@ -214,7 +213,7 @@ async def test_the_same_payment_has_the_same_webhook_id_after_pruning(shop: Fake
     await pay(shop, 2)
     assert (await prune_all(shop))["deliveries"] == 1
     asked = replay.ReplayRequest("e1", start, start + DAY_US)
-    await replay.replay(shop.env, OWNER, asked, CallMeta("req_" + "0" * 32, None))
+    await replay.replay(shop.env, OWNER, asked)
     rows = await shop.rows(Delivery, "deliveries")
     again = next(row for row in rows if row.subject == before.subject)
     assert again.id != before.id

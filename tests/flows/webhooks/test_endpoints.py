@@ -1,7 +1,5 @@
 """Add an endpoint: the stored rows (the refusals are in tests/api)."""
 
-import json
-
 import pytest
 
 from daemon.core.errors import Unavailable
@@ -22,14 +20,12 @@ NEW = NewEndpoint(
 
 
 async def test_the_endpoint_its_secret_and_its_event_are_one_commit(shop: FakeShop) -> None:
-    answer = await create(shop.env, OWNER, NEW, claim=None, warnings=["look"])
-    body = json.loads(answer.body)
+    made = await create(shop.env, OWNER, NEW)
     [row] = await shop.rows(Endpoint, "endpoints")
-    assert answer.status == 201
-    assert body["meta"] == {"warnings": ["look"]}
+    assert (made.endpoint, made.warnings) == (row, [])
     assert row == Endpoint(
         seq=1,
-        id=body["data"]["id"],
+        id=made.endpoint.id,
         kind="endpoint",
         mode=Mode.TEST,
         url="https://SHOP.example:443/hook",
@@ -61,7 +57,7 @@ async def test_without_a_key_to_seal_with_nothing_is_made(shop: FakeShop) -> Non
     key.write_bytes(b"not a key")
     key.chmod(0o600)
     with pytest.raises(Unavailable, match="signing secret cannot be stored"):
-        await create(shop.env, OWNER, NEW, claim=None, warnings=[])
+        await create(shop.env, OWNER, NEW)
     assert await shop.rows(Endpoint, "endpoints") == []
 
 
@@ -72,4 +68,4 @@ async def test_a_key_file_that_others_can_read_is_not_used(shop: FakeShop) -> No
     key.write_bytes(b"x")
     key.chmod(0o644)
     with pytest.raises(Unavailable, match="chmod 600"):
-        await create(shop.env, OWNER, NEW, claim=None, warnings=[])
+        await create(shop.env, OWNER, NEW)

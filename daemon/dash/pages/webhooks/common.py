@@ -1,13 +1,13 @@
 """Shared by the pages of webhooks: reading forms, naming endpoints, the words of a cause."""
 
-import json
 import re
-from typing import Any, Final
+from typing import Final
 
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.model import Delivery
 from daemon.core.webhooks.diagnosis import cause_of
 from daemon.core.webhooks.endpoint import Endpoint
+from daemon.dash.web.answers import Goto
 from daemon.dash.web.visit import Visit
 from daemon.store.webhooks import endpoints
 from daemon.wire import DeliveryStatus, ErrorCode, receiver_of
@@ -104,6 +104,7 @@ def read_text(visit: Visit, name: str, most: int = TEXT_MAX, *, required: bool =
     return text
 
 
-def data_of(body: bytes) -> Any:
-    """Return the body of a flow's answer."""
-    return json.loads(body)
+def sent_again(delivery: Delivery, endpoint: Endpoint) -> Goto:
+    """Go to a delivery that was queued again, and say so."""
+    said = "said_sent_again" if endpoint.is_active else "said_waits_for_endpoint"
+    return Goto(f"/dash/deliveries/{delivery.id}", said)

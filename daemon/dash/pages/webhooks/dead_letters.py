@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.inputs import CallMeta
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE, NOTES_CHARACTERS_MAX
 from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.diagnosis import diagnose
@@ -149,11 +148,8 @@ async def replay_marked(visit: Visit) -> Outcome:
 
 async def _replay(visit: Visit, ids: Sequence[str]) -> int:
     # The form's own key stands for all calls of it: each letter that was sent again is refused the second time.
-    meta = CallMeta(visit.meta.request_id)
-    answer = await flow.replay_dead_letters(
-        visit.env, visit.caller, [(one, one) for one in ids], meta
-    )
-    return int(common.data_of(answer.body)["replayed"])
+    asked = [(one, one) for one in ids]
+    return len((await flow.replay_dead_letters(visit.env, visit.caller, asked)).done)
 
 
 async def show_one(visit: Visit) -> Shown:
@@ -191,11 +187,13 @@ async def _show_one(visit: Visit, status: int) -> Shown:
 async def replay_one(visit: Visit) -> Goto:
     """Send one dead letter again."""
     common.needs_open_collections(visit)
-    answer = await flow.replay_dead_letter(visit.env, visit.caller, visit.places["id"], visit.meta)
-    delivery = common.data_of(answer.body)["delivery"]
-    waits = delivery["waiting"] == "endpoint_paused"
-    said = "said_waits_for_endpoint" if waits else "said_sent_again"
-    return Goto(f"/dash/deliveries/{delivery['id']}", said)
+
+    def place(found: dead_letters.Found) -> Goto:
+        _letter, delivery, endpoint, _body = found
+        return common.sent_again(delivery, endpoint)
+
+    keep = visit.keep(place)
+    return place(await flow.replay_dead_letter(visit.env, visit.caller, visit.places["id"], keep))
 
 
 async def dismiss(visit: Visit) -> Outcome:
@@ -204,5 +202,7 @@ async def dismiss(visit: Visit) -> Outcome:
     if visit.errors:
         return await _show_one(visit, 422)
     letter_id = visit.places["id"]
-    await dismiss_flow.dismiss(visit.env, visit.caller, letter_id, notes, visit.meta)
-    return Goto(f"{HERE}/{letter_id}", "said_letter_dismissed")
+    place = Goto(f"{HERE}/{letter_id}", "said_letter_dismissed")
+    keep = visit.keep(lambda _: place)
+    await dismiss_flow.dismiss(visit.env, visit.caller, letter_id, notes, keep)
+    return place

@@ -130,10 +130,11 @@ async def redeliver(visit: Visit) -> Goto:
     """Queue an ended delivery again."""
     common.needs_open_collections(visit)
     delivery_id = visit.places["id"]
-    answer = await flow.redeliver(visit.env, visit.caller, delivery_id, visit.meta)
-    waits = common.data_of(answer.body)["data"]["waiting"] == "endpoint_paused"
-    said = "said_waits_for_endpoint" if waits else "said_sent_again"
-    return Goto(f"{HERE}/{delivery_id}", said)
+
+    def place(queued: Logged) -> Goto:
+        return common.sent_again(*queued)
+
+    return place(await flow.redeliver(visit.env, visit.caller, delivery_id, visit.keep(place)))
 
 
 async def curl(visit: Visit) -> Shown:

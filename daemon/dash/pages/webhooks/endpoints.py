@@ -230,21 +230,21 @@ async def create(visit: Visit) -> Outcome:
             )
             new, _ = read(NewEndpoint, {**values, "is_sandbox": values["sandbox"]})
             # The token of the form makes it happen once, so no answer with a secret needs to be kept.
-            answer = await flow.create(visit.env, visit.caller, new, claim=None, warnings=[])
+            made = await flow.create(visit.env, visit.caller, new)
         except Refusal as refusal:
             _take(visit, refusal)
         else:
-            return _created(visit, common.data_of(answer.body))
+            return _created(visit, made)
     return _form(visit, None, values, 422)
 
 
-def _created(visit: Visit, body: Any) -> Outcome:
-    endpoint_id = str(body["data"]["id"])
+def _created(visit: Visit, made: flow.MadeEndpoint) -> Outcome:
+    endpoint_id = made.endpoint.id
     if not visit.may(Operation.MANAGE_SECRETS):
         return Goto(f"{HERE}/{endpoint_id}", "said_endpoint_created")
     values = {
         "id": endpoint_id,
-        "secret": body["secret"],
+        "secret": made.secret,
         "until": None,
         "why": "secret_new",
         "command": f"momo endpoints reveal {endpoint_id}",

@@ -75,12 +75,15 @@ async def start(visit: Visit) -> Outcome:
         if not visit.errors:
             visit.fail(FieldError("", "required", visit.words("replay_needs")))
         return await _show(visit, wanted, 422)
-    answer = await flow.replay(visit.env, visit.caller, wanted.request, visit.meta)
-    body = common.data_of(answer.body)
-    said = "said_replay_started" if body["enqueued"] else "said_replay_nothing"
-    if body["has_more"]:
-        said = "said_replay_more"
-    return Goto(f"{HERE}?{urlencode(wanted.texts)}", said)
+
+    def place(done: flow.Replayed) -> Goto:
+        said = "said_replay_started" if done.enqueued else "said_replay_nothing"
+        if done.cursor is not None:
+            said = "said_replay_more"
+        return Goto(f"{HERE}?{urlencode(wanted.texts)}", said)
+
+    keep = visit.keep(place)
+    return place(await flow.replay(visit.env, visit.caller, wanted.request, keep))
 
 
 def _read(visit: Visit, given: object) -> Wanted:

@@ -101,14 +101,16 @@ async def _save(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Outcome:
     if rule is not None:
         await flow.update(visit.env, visit.caller, endpoint.id, rule.id, new)
         return Goto(f"{HERE}/{endpoint.id}", "said_rule_changed")
+    place = Goto(f"{HERE}/{endpoint.id}", "said_rule_added")
+    keep = visit.keep(lambda _: place)
     try:
-        await flow.create(visit.env, visit.caller, endpoint.id, new, visit.meta)
+        await flow.create(visit.env, visit.caller, endpoint.id, new, keep)
     except Refusal as refusal:
         if refusal.code is not ErrorCode.VALIDATION_ERROR:
             raise
         visit.fail(FieldError("", "too_many", visit.words("rule_too_many")))
         return await _form(visit, endpoint, rule, values, 422)
-    return Goto(f"{HERE}/{endpoint.id}", "said_rule_added")
+    return place
 
 
 def _position(visit: Visit, text: str) -> int | None:
