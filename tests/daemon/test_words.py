@@ -1,13 +1,16 @@
 """The words of all languages: a language is a folder, and each has the same sentences with the same places."""
 
+import ast
+import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from daemon.core.text import Words
 from daemon.dash.web.words import load
 from daemon.runtime import words
+from tests.house.markdown import ROOT
 
 KINDS = (words.sentences, load, words.of_checkout)
 
@@ -54,3 +57,74 @@ def test_english_is_the_first_language() -> None:
     assert words.LANGUAGES == ("en", "fr")
     assert words.sentences("fr").plural(0) == 0
     assert words.sentences("en").plural(0) == 1
+
+
+# The sentences and the code that makes them
+
+
+def patterns(node: ast.AST) -> Iterator[re.Pattern[str]]:
+    """Yield a pattern for each text that an expression may be; a part that is only known at run time is any name."""
+    if isinstance(node, ast.JoinedStr):
+        parts = (
+            re.escape(str(part.value)) if isinstance(part, ast.Constant) else ".+"
+            for part in node.values
+        )
+        yield re.compile("".join(parts))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield re.compile(re.escape(node.value))
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from patterns(child)
+
+
+def chosen(node: ast.AST) -> Iterator[re.Pattern[str]]:
+    """Yield the patterns of the key of a `Text`; none for a key that is a variable."""
+    if isinstance(node, ast.IfExp):
+        yield from (*chosen(node.body), *chosen(node.orelse))
+    elif isinstance(node, ast.JoinedStr | ast.Constant):
+        yield from patterns(node)
+
+
+def made() -> Iterator[tuple[str, list[re.Pattern[str]]]]:
+    """Yield where each `Text` is made, with the keys that it may have."""
+    for path in sorted((ROOT / "daemon").rglob("*.py")):
+        source = path.read_text("utf-8")
+        if "Text" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id == "Text"
+            ):
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", list(chosen(node.args[0]))
+
+
+STEMS = sorted({re.sub("_(one|other)$", "", key) for key in words.sentences("en")})
+
+
+def test_every_text_has_words() -> None:
+    unknown = [
+        (place, pattern.pattern)
+        for place, keys in made()
+        for pattern in keys
+        if not any(pattern.fullmatch(key) for key in (*STEMS, *words.sentences("en")))
+    ]
+    assert unknown == []
+
+
+def test_every_sentence_is_made_somewhere() -> None:
+    known = {
+        pattern.pattern
+        for path in (ROOT / "daemon").rglob("*.py")
+        for pattern in patterns(ast.parse(path.read_text("utf-8")))
+    }
+    exact = {re.sub(r"\\(.)", r"\1", one) for one in known}
+    # A pattern of variables alone would fit every key.
+    partly = [re.compile(one) for one in known if ".+" in one and len(one.replace(".+", "")) > 5]
+
+    def is_made(key: str) -> bool:
+        variants = (key, key.rpartition(".")[0])
+        return exact.intersection(variants) != set() or any(one.fullmatch(key) for one in partly)
+
+    assert [key for key in STEMS if not is_made(key)] == []
