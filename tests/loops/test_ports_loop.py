@@ -232,7 +232,7 @@ async def test_of_a_stick_with_several_ttys_the_one_that_answers_is_served(tmp_p
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         shop.close()
-    assert set(b"".join(heard).replace(b"\x1b", b"").split(b"\r")) <= {b"AT", b""}
+    assert set(b"".join(heard).replace(b"\x1b", b"").split(b"\r")) <= {b"AT", b"ATQ0", b"ATV1", b""}
     assert heard
 
 

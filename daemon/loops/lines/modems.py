@@ -6,6 +6,7 @@ marks them as durable in the session. A port that disappears or hangs is opened 
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
@@ -158,6 +159,7 @@ class PortLoop:
             | session_events.Identified
             | session_events.HiLink
             | session_events.Watermark
+            | session_events.MessageLost
             | session_events.Ready
         ] = []
         """Items to store, in order of arrival: a part belongs to the SIM identified before it."""
@@ -404,6 +406,10 @@ class PortLoop:
                     self._say("no_sim", Text("fault.modem.no_sim", why=why), _PUT_SIM)
                 case SmsPartSent() | SmsEnded():
                     self._texting.heard(event)
+                case session_events.MessageLost(why=why):
+                    self._log.warning("modem.message_lost", port=self._path, why=why)
+                    self._queue.append(event)
+                    self._queued.set()
                 case session_events.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
                 case session_events.Noted(line=line, what=session_events.Note.LINE):
@@ -435,6 +441,7 @@ class PortLoop:
         | session_events.HiLink
         | session_events.Watermark
         | session_events.Identified
+        | session_events.MessageLost
         | session_events.Ready,
     ) -> None:
         """Record an event of the phone in the journal; if that is impossible now, it is only in the log."""
@@ -449,6 +456,8 @@ class PortLoop:
                 kind, facts["why"] = "unusable" if unusable else "hung", why
             case session_events.Ready():
                 kind = "usable"
+            case session_events.MessageLost(why=why):
+                kind, facts["why"] = "message_lost", why
             case session_events.HiLink(why=why):
                 kind, facts["why"] = "hilink", why
             case session_events.Identified():
@@ -595,5 +604,9 @@ def _node(path: str) -> _Node:
 
 
 def _shape(line: str) -> str:
-    """Return a line's prefix with digits masked: the rest may contain a message or a number."""
-    return "".join("0" if c.isdigit() else c for c in line.split(":", maxsplit=1)[0][:40])
+    """Return the name of an unknown line, if it has the form of one; anything else may be the words of a message."""
+    named = _NAME.match(line)
+    return named[0] if named else f"{len(line)} characters"
+
+
+_NAME: Final = re.compile(r"[+^*%$#][A-Z][A-Z0-9_]{1,15}(?=:|$)", re.ASCII)

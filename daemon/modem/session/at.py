@@ -214,6 +214,7 @@ def pin_wanted(error: Error) -> str | None:
     return _PIN_CODES.get(error.kind, {}).get(error.code)
 
 
+_UCS2: Final = re.compile(r"(?:00[2-7][0-9A-Fa-f]){3,}", re.ASCII)
 _HEX: Final = re.compile(r"(?:[0-9A-Fa-f]{2})+", re.ASCII)
 _FIELD: Final = re.compile(r'"([^"]*)"?|([^,"]+)')
 _CMTI: Final = re.compile(r'\+CMTI: *"?([A-Z]{2})"? *, *([0-9]{1,5})', re.ASCII)
@@ -292,6 +293,16 @@ def unsolicited_header(line: str) -> Header | None:
 def fits(length: int, pdu: str) -> bool:
     """Return whether a PDU in hex has the length its header gives: TPDU octets without the SMSC."""
     return len(pdu) == 2 * (length + 1 + int(pdu[:2], 16))
+
+
+def from_ucs2(text: str) -> str:
+    """Return a text that the phone wrote in hex, because its character set is UCS2; any other text as it is."""
+    return bytes.fromhex(text).decode("utf-16-be") if _UCS2.fullmatch(text) else text
+
+
+def may_fit(length: int, pdu: str) -> bool:
+    """Return whether a PDU in hex may have the length its header gives, with an SMSC in front or without."""
+    return len(pdu) == 2 * length or fits(length, pdu)
 
 
 def cmti(line: str) -> tuple[str, int] | None:
@@ -374,7 +385,7 @@ def registration_stat(line: str) -> int | None:
 def operator_name(line: str) -> str | None:
     """Read `+COPS: <mode>,<format>,<oper>`; None when the phone is in no network."""
     given = fields(line)
-    return given[2].strip() or None if len(given) > 2 else None
+    return from_ucs2(given[2].strip()) or None if len(given) > 2 else None
 
 
 _DIGITS: Final = re.compile(r"(?<![0-9])([0-9]{14,17})(?![0-9])", re.ASCII)

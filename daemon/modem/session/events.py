@@ -124,6 +124,12 @@ class KeptOnPhone(Struct, frozen=True):
     why: str
 
 
+class MessageLost(Struct, frozen=True):
+    """A message came that cannot be read, and that the phone does not keep."""
+
+    why: str
+
+
 class Health(Struct, frozen=True):
     """Health of the phone.
 
@@ -236,6 +242,7 @@ Event = (
     | PartsRead
     | Freed
     | KeptOnPhone
+    | MessageLost
     | Health
     | NetworkClock
     | Watermark

@@ -22,6 +22,7 @@ from daemon.modem.session.events import (
     Event,
     Hung,
     Identified,
+    MessageLost,
     Note,
     Noted,
     PartsRead,
@@ -108,6 +109,8 @@ TRANSITIONS: Final[dict[State, dict[Cause, State]]] = {
 }
 """A missing pair is a bug: it raises KeyError and changes nothing."""
 
+_NUMERIC: Final = frozenset({"0", "4"})
+"""OK and ERROR as numbers (V.250, clause 5.7.1)."""
 _WAKE: Final = Command("AT", timeout_s=WAKE_TIMEOUT_S)
 _TAKEN: Final = frozenset(
     {
@@ -149,6 +152,8 @@ class Session:
         self._settled_by = now
         self._unasked: at.Header | None = None
         """Header of a message that is in no slot, until its PDU arrives."""
+        self._text_follows = False
+        """The next line is the text of a message that the phone passed on as text."""
         self._early: list[StoredPart] = []
         """Messages of that kind received before the phone was identified."""
         self._pin: tuple[str, str] | None = None
@@ -295,6 +300,9 @@ class Session:
     def _wake(self, now: float) -> None:
         """Send AT; the leading ESC closes a prompt that a crashed predecessor may have left open."""
         self._out += b"\x1b\r"
+        if self._wakes or self._misses:
+            # A saved profile may have switched the answers off, or to numbers.
+            self._out += b"ATQ0\rATV1\r"
         self._send(_WAKE, now)
         usual = self._settings.command_timeout_s
         limit = WAKE_TIMEOUT_S if self.state is State.WAKING else RECOVER_TIMEOUT_S
@@ -408,16 +416,19 @@ class Session:
         self._sending.abandon()
         self._events.append(Hung(why, silent, self._answered, unusable))
 
-    def _take(self, line: str, now: float) -> None:
+    def _take(self, line: str, now: float) -> None:  # noqa: C901 - a case each
         ask = self._ask
         if line == "OK":
             if ask is not None:
                 self._end(DONE, now)
+        elif line in _NUMERIC and ask is _WAKE:
+            # The answers are numbers: a saved profile has ATV0. The next answer is in words.
+            self._out += b"ATV1\r"
         elif ask is not None and (error := at.error_of(line)) is not None:
             if at.error_class(error) is at.ErrorClass.UNKNOWN:
                 self._note(str(error), Note.ERROR)
             self._end(Answer(ok=False, error=error), now)
-        elif self._is_direct(line) or self._is_part(ask, line, now):
+        elif self._is_direct(line, now) or self._is_part(ask, line, now):
             pass
         elif self.state is State.STARTING and ask is not None and self._answers(ask, line):
             if len(self._lines) < LINES_MAX:
@@ -476,19 +487,35 @@ class Session:
         else:
             self._out_of_step(Cause.CONFUSED, now)
 
-    def _is_direct(self, line: str) -> bool:
+    def _is_direct(self, line: str, now: float) -> bool:
         """Process a message that the phone forwards without storing it: a flash SMS, a status report."""
         if line.startswith(("+CMT:", "+CDS:")):
             self._unasked = at.unsolicited_header(line)
+            if self._unasked is None:
+                self._in_text_mode(now)
+            return True
+        if self._text_follows:
+            # The words of a message: nobody may log them.
+            self._text_follows = False
             return True
         header = self._unasked
-        if header is None or not at.is_hex(line) or not at.fits(header.length, line):
+        if header is None or not at.is_hex(line) or not at.may_fit(header.length, line):
             return False
         self._unasked = None
         self._early.append(StoredPart("", -1, 0, header.length, line.upper()))
         if self._setup is not None:
             self._hand_out_direct()
         return True
+
+    def _in_text_mode(self, now: float) -> None:
+        """Handle a message that the phone forwards as text: it has restarted, and lost its settings."""
+        self._text_follows = True
+        self._events.append(
+            MessageLost("the phone passed it on as text, because it had lost its settings")
+        )
+        if self.state is State.READY:
+            self._work.check(now)
+            self._work.sweep(now)
 
     def _hand_out_direct(self) -> None:
         if self._early:

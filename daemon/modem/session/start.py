@@ -5,6 +5,7 @@ bottom; bytes, time and late answers are handled by the session. Only PDU mode a
 required; every other command may fail.
 """
 
+import re
 from collections.abc import Callable, Generator
 from typing import Final
 
@@ -32,6 +33,8 @@ from daemon.modem.session.events import (
 )
 from daemon.modem.session.sim import BUSY_RETRY_S, SimQuery, TakePin, Wait, wait_until_unlocked
 
+_NUMBER: Final = re.compile(r"\+?[0-9]{3,15}", re.ASCII)
+"""E.164 allows 15 digits."""
 BUSY_TRIES_MAX: Final = 30
 """One minute in total: SIM800 and Qualcomm firmware answer ERROR or busy for so long after power-on."""
 FACT_TRIES_MAX: Final = 5
@@ -80,6 +83,9 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     """Set up and identify the phone; `role` is the role of its port."""
     yield Command("ATE0")
     yield Command("AT+CMEE=1")
+    # Another program may have saved UCS2, in which names and numbers are answered in hex.
+    if not (yield Command('AT+CSCS="GSM"')).ok:
+        yield Command('AT+CSCS="IRA"')
     manufacturer = yield from _text("AT+CGMI", "AT+GMI")
     model = yield from _text("AT+CGMM", "AT+GMM")
     firmware = yield from _text("AT+CGMR", "AT+GMR")
@@ -155,8 +161,8 @@ def _identify(
         manufacturer=manufacturer,
         model=model,
         firmware=firmware,
-        smsc=_field(centre.first, 0),
-        own_number=_field(own.first, 1),
+        smsc=_number(centre.first, 0),
+        own_number=_number(own.first, 1),
         slot=slot,
     )
     return identity, by_iccid or by_imsi
@@ -192,6 +198,12 @@ def _asked(
 def _field(line: str, position: int) -> str | None:
     given = at.fields(line)
     return given[position] or None if len(given) > position else None
+
+
+def _number(line: str, position: int) -> str | None:
+    """Return a phone number of an answer; None if it has not the form of one."""
+    text = at.from_ucs2(_field(line, position) or "")
+    return text if _NUMBER.fullmatch(text) else None
 
 
 def _patiently(ask: Command) -> _Questions:
