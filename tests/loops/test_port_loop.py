@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -155,3 +156,20 @@ async def test_part_that_cannot_be_stored_by_a_bug_is_set_aside_and_the_others_a
     assert ["slot 1 of SM" in one for one in problems] == ([] if times == 1 else [True])
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_message_that_is_kept_or_lost_is_recorded_for_a_notice(shop: FakeShop) -> None:
+    loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
+    link: Any = Listening()
+    part = said.StoredPart("SM", 3, 0, 0, "")
+    told = said.KeptOnPhone(part, "slot 3 cannot be read", tell=True)
+    loop._heard([identified(ICCID), said.KeptOnPhone(part, "not told"), told])
+    loop._heard([said.MessageLost("as text")])
+    task = asyncio.create_task(loop._store(link, link))
+    await until(lambda: not loop._queue)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    rows = await shop.values(
+        "SELECT data FROM events WHERE type IN ('modem.kept', 'modem.message_lost')"
+    )
+    assert [json.loads(row)["why"] for row in rows] == ["slot 3 cannot be read", "as text"]

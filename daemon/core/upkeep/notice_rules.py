@@ -177,6 +177,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "modem.hung": Rule(urgent=True, next="momo phones status", about=("device_id",), cause="modem"),
     "modem.answers": Rule(about=("device_id",), cause="modem", ends=True),
     "modem.message_lost": Rule(urgent=True, next="momo reconcile", about=("device_id",)),
+    "modem.kept": Rule(urgent=True, next="momo phones status", about=("device_id",)),
     "modem.hilink": Rule(urgent=True, next="momo doctor modem", about=("device_id",)),
     "source.unreadable": Rule(
         urgent=True, next="momo messages list --state unparsed", about=("source",)

@@ -160,6 +160,7 @@ class PortLoop:
             | session_events.HiLink
             | session_events.Watermark
             | session_events.MessageLost
+            | session_events.KeptOnPhone
             | session_events.Ready
         ] = []
         """Items to store, in order of arrival: a part belongs to the SIM identified before it."""
@@ -368,7 +369,7 @@ class PortLoop:
         self._queue.append(session_events.HiLink(self._hilink))
         self._queued.set()
 
-    def _heard(self, events: Sequence[session_events.Event]) -> None:  # noqa: C901, PLR0912 - a case each
+    def _heard(self, events: Sequence[session_events.Event]) -> None:  # noqa: C901, PLR0912, PLR0915 - a case each
         """Handle the session's events; called in the event loop, must not block."""
         for event in events:
             match event:
@@ -412,6 +413,9 @@ class PortLoop:
                     self._queued.set()
                 case session_events.KeptOnPhone(part=part, why=why):
                     self._log.warning("modem.kept", port=self._path, slot=part.index, why=why)
+                    if event.tell:
+                        self._queue.append(event)
+                        self._queued.set()
                 case session_events.Noted(line=line, what=session_events.Note.LINE):
                     self._note(line, _shape(line))
                 case session_events.Noted(line=line, what=what):
@@ -442,6 +446,7 @@ class PortLoop:
         | session_events.Watermark
         | session_events.Identified
         | session_events.MessageLost
+        | session_events.KeptOnPhone
         | session_events.Ready,
     ) -> None:
         """Record an event of the phone in the journal; if that is impossible now, it is only in the log."""
@@ -456,6 +461,8 @@ class PortLoop:
                 kind, facts["why"] = "unusable" if unusable else "hung", why
             case session_events.Ready():
                 kind = "usable"
+            case session_events.KeptOnPhone(part=part, why=why):
+                kind, facts["why"], facts["storage"] = "kept", why, part.storage
             case session_events.MessageLost(why=why):
                 kind, facts["why"] = "message_lost", why
             case session_events.HiLink(why=why):

@@ -117,11 +117,12 @@ class Freed(Struct, frozen=True):
 class KeptOnPhone(Struct, frozen=True):
     """A slot was not emptied; its content is handed out again by a later sweep.
 
-    For a message that could not be read at all `part.pdu` is empty.
+    For a message that could not be read at all `part.pdu` is empty. With `tell` the owner has to know.
     """
 
     part: StoredPart
     why: str
+    tell: bool = False
 
 
 class MessageLost(Struct, frozen=True):

@@ -43,6 +43,13 @@ NOTICES_MAX: Final = 4096
 TRIES_MAX: Final = 2
 UNCLEAN_MAX: Final = 3
 """After so many consecutive lists with unreadable entries only sweeps list the storage, since a list takes long."""
+LISTS_MAX: Final = 2
+"""After so many lists in a row that fail, or lack what the storage counts, its slots are read one by one."""
+SINGLY_EVERY_S: Final = 300.0
+"""Between two such readings of a storage: they take a command for each slot."""
+SLOTS_MAX: Final = 255
+DELETE_FAILS_TOLD: Final = 3
+"""Slots in a row that the phone does not empty, before the owner is told."""
 _OWN: Final = frozenset({2, 3})
 """`<stat>` of outgoing messages, unsent or sent (27.005 clause 3.1)."""
 REPORTS: Final = "SR"
@@ -77,6 +84,15 @@ class CommandScheduler:
         self._acknowledges = False
         self._unacknowledged = 0
         """Number of durable messages in no slot that the network waits to have acknowledged."""
+        self._failed_lists: dict[str, int] = {}
+        """Lists in a row that failed, or lacked what the storage counts."""
+        self._singly_at: dict[str, float] = {}
+        self._single: dict[str, set[int]] = {}
+        """Slots of a storage that are read one by one because its list does not show them."""
+        self._refused_slots: dict[str, dict[int, str]] = {}
+        """Those that could not be read, and why."""
+        self._delete_fails = 0
+        """Slots in a row that the phone did not empty."""
         self._verified: StoredPart | None = None
         self._now = 0.0
         self._swept_at = float("-inf")
@@ -339,11 +355,12 @@ class CommandScheduler:
         if new:
             self._batch.append(part)
 
-    def _kept(self, part: StoredPart, why: str) -> None:
+    def _kept(self, part: StoredPart, why: str, *, tell: bool = False) -> None:
         if self._refusals.is_news(part, why):
-            self._events.append(KeptOnPhone(part, why))
+            self._events.append(KeptOnPhone(part, why, tell))
 
     def _freed(self, part: StoredPart) -> None:
+        self._delete_fails = 0
         self._slots.strike(part)
         self._refusals.emptied(part)
         self._events.append(Freed(part))
@@ -354,7 +371,10 @@ class CommandScheduler:
         """Retry soon if the error is transient, else leave the slot to the next sweep."""
         if not self._refusals.postpone(part, answer.error, self._now):
             self._slots.keep(part)
-            self._kept(part, f"{what}: {answer.why}")
+            self._delete_fails += 1
+            # The SIM fills up, and then no payment message comes.
+            tell = self._delete_fails >= DELETE_FAILS_TOLD
+            self._kept(part, f"{what}: {answer.why}", tell=tell)
 
     def _flush(self) -> None:
         if self._batch:
@@ -404,11 +424,17 @@ class CommandScheduler:
         key = self._what
         assert isinstance(key, tuple)
         tries = self._notices.pop(key) + 1
+        single = key[1] in self._single.get(key[0], ())
         if self._found is None:
             empty = answer.ok and not self._entries.headers and self._entries.clean
-            if not empty and answer.code != at.EMPTY_SLOT:
+            failed = not empty and answer.code != at.EMPTY_SLOT
+            if failed and not single:
                 self._periodic.count_soon(self._now)
+            if single:
+                self._done_single(key, answer.why if failed else "")
             return
+        if single:
+            self._done_single(key, "")
         header, pdu = self._found
         if header.status in _OWN:
             return
@@ -458,7 +484,12 @@ class CommandScheduler:
             self._periodic.add(Kind.MODE, self._now)
             self._periodic.add(Kind.CHECK, self._now)
             self._periodic.count_soon(self._now)
+            self._list_failed(self._where)
             return
+        if self._entries.clean and len(self._seen) < self._storages.used(self._where):
+            self._list_failed(self._where)
+        else:
+            self._failed_lists.pop(self._where, None)
         self._storages.own[self._where] = self._own_seen
         if self._entries.clean:
             self._slots.settle(self._where, self._seen)
@@ -466,6 +497,39 @@ class CommandScheduler:
                 self._periodic.count_late(self._now)
         else:
             self._unreadable(self._where, self._entries.headers - len(self._seen))
+
+    def _list_failed(self, storage: str) -> None:
+        """Read the slots of a storage one by one, when its list fails again or lacks messages again."""
+        times = self._failed_lists[storage] = self._failed_lists.get(storage, 0) + 1
+        due = self._singly_at.get(storage, float("-inf")) + SINGLY_EVERY_S
+        if times < LISTS_MAX or self._now < due or self._single.get(storage):
+            return
+        self._singly_at[storage] = self._now
+        # Most makes count from 1, some from 0.
+        total = min(self._storages.total(storage) or SLOTS_MAX, SLOTS_MAX)
+        slots = [n for n in range(total + 1) if not self._slots.holds((storage, n))]
+        self._single[storage], self._refused_slots[storage] = set(slots), {}
+        for slot in slots:
+            self.notice((storage, slot))
+
+    def _done_single(self, key: Key, why: str) -> None:
+        """Note the end of one of these readings, and after the last one tell what cannot be read."""
+        storage, slot = key
+        self._single[storage].discard(slot)
+        if why:
+            self._refused_slots[storage][slot] = why
+        if self._single[storage]:
+            return
+        refused = self._refused_slots.pop(storage)
+        lacking = self._storages.used(storage) - self._slots.count(storage)
+        lacking -= self._storages.own.get(storage, 0)
+        if lacking <= 0:
+            return
+        text = f"{lacking} of its messages cannot be read"
+        # Some makes refuse empty slots too, so only as many as lack are named.
+        if refused and len(refused) <= lacking:
+            text = "; ".join(f"slot {n} cannot be read: {why}" for n, why in refused.items())
+        self._kept(StoredPart(storage, -1, 0, 0, ""), text, tell=True)
 
     def _unreadable(self, storage: str, count: int) -> None:
         """Retry a storage after its list had unreadable entries, at growing intervals."""
@@ -477,7 +541,7 @@ class CommandScheduler:
             self._storages.own[storage] += max(0, count)
             if times == UNCLEAN_MAX:
                 nameless = StoredPart(storage, -1, 0, 0, "")
-                self._kept(nameless, f"{max(1, count)} of its messages cannot be read")
+                self._kept(nameless, f"{max(1, count)} of its messages cannot be read", tell=True)
 
     def _done_count(self, kind: Kind, answer: Answer) -> None:
         storage = self._where

@@ -50,6 +50,10 @@ class Slots:
         """Return the number of parts of that storage that were handed out and are not durable yet."""
         return self._unstored.get(storage, 0)
 
+    def holds(self, key: Key) -> bool:
+        """Return whether a slot is registered."""
+        return key in self._held
+
     def count(self, storage: str) -> int:
         """Return the number of registered slots of that storage."""
         return self._counts.get(storage, 0)

@@ -61,6 +61,16 @@ class Storages:
         self.usable = self.all
         self._refused.clear()
 
+    def used(self, storage: str) -> int:
+        """Return how many messages a storage had when it was last counted; 0 if unknown."""
+        fill = self._fills.get(storage)
+        return 0 if fill is None else fill.used
+
+    def total(self, storage: str) -> int:
+        """Return how many slots a storage has; 0 if unknown."""
+        fill = self._fills.get(storage)
+        return 0 if fill is None else fill.total
+
     def sweep(self) -> None:
         """List every storage soon."""
         self.to_list.update(dict.fromkeys(self.usable))

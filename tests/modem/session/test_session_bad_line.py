@@ -60,7 +60,7 @@ def test_a_message_that_can_never_be_read_is_told_and_not_listed_without_end() -
     shop = ready(phone, cut=Blank())
     shop.wait(250.0)
     why = "1 of its messages cannot be read"
-    assert shop.of(KeptOnPhone) == [KeptOnPhone(StoredPart("SM", -1, 0, 0, ""), why)]
+    assert shop.of(KeptOnPhone) == [KeptOnPhone(StoredPart("SM", -1, 0, 0, ""), why, tell=True)]
     assert shop.read == [part(2, 2)]
     assert [*phone.commands].count("AT+CMGL=4") == 3
     assert phone.stored() == {("SM", 1): pdu(1)}
