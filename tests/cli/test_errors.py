@@ -28,9 +28,8 @@ NOT_TYPED = (
     "momo config set backup.also_to /media/STICK/momo",
     "momo tx list --status PENDING",
     "momo config set http.public_base_url https://HUB-NAME:8420",
-    "momo lines add NUMBER --provider ",
-    'momo lines add NUMBER --provider   --name "NAME" --sim ',
-    'momo lines add NUMBER --provider momo_telecel --name "NAME" --sim zte-front:1',
+    'momo lines add NUMBER --name "NAME" --sim ',
+    'momo lines add NUMBER --name "NAME" --sim zte-front:1',
 )
 """A setting that the step of setup explains, a status of the API, and names that only the shop knows."""
 

@@ -186,7 +186,7 @@ def person(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulate a user at the terminal: answers yes, types the requested words, and knows the password."""
 
     def says(_: Terminal, question: str, __: str) -> str:
-        typed = re.match(r"Type (.+?)[ :](?:to|$)", question)
+        typed = re.match(r"(?:Type|Which SIM,) (.+?)(?:[ :](?:to|$)| or )", question)
         return typed.group(1) if typed else "y"
 
     def knows(_: Terminal, question: str, __: str) -> str:

@@ -394,6 +394,7 @@ def _branch_status(client: Client, terminal: Terminal, *, wait: bool) -> Answer:
         reply = client.get(Path.LOCAL_BRANCH, compare="all" if wait else "recent")
     except Failure as failure:
         if failure.code == ErrorCode.NOT_A_BRANCH:
+            failure.message = "This shop is neither a hub nor a branch."
             failure.next = ("momo hub join --help", "momo hub init")
         raise
     row = reply.data

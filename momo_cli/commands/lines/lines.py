@@ -234,15 +234,6 @@ def _commands(
     return [*_next_for_payments(client, rows, modems, ready=ready, unplaced=unplaced), *known]
 
 
-def _adding(row: Row, sim: str) -> str:
-    """Return the command that registers a number on that SIM; the number and the name are to be filled in."""
-    from parsers.read import provider_of  # noqa: PLC0415  # few calls need it
-
-    name = f"momo_{str(row['network'] or '').lower()}"
-    provider = name if provider_of(name) else "PROVIDER"
-    return f'momo lines add NUMBER --provider {provider} --name "NAME" --sim {sim}'
-
-
 def _next_for_payments(
     client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
 ) -> list[str]:
@@ -250,7 +241,10 @@ def _next_for_payments(
     if bare:
         sim = _typed(bare[0])
         assign = [f"momo lines update {each} --sim {sim}" for each in _without_sim(client)]
-        return [*(assign or [_adding(bare[0], sim)]), f"momo lines ignore {sim}"]
+        return [
+            *(assign or [f'momo lines add NUMBER --name "NAME" --sim {sim}']),
+            f"momo lines ignore {sim}",
+        ]
     moved = next((row for row in rows if row["unplaced_payments"]), None)
     if ready and moved is not None:
         return [f"momo claim {phone(moved['phone_number']).replace(' ', '')} --dry-run"]

@@ -10,7 +10,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_name, method_id, sim_object, split_sim
 from momo_cli.inputs.parameters import DryRun, Method, argument, option
 from momo_cli.inputs.typed_values import only_given
-from momo_cli.show.answer import Answer, dumps, unchanged, view_of
+from momo_cli.show.answer import Answer, Row, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_text
 from momo_cli.show.words import phone as shown_phone
@@ -26,32 +26,80 @@ def add(
     client: Client,
     terminal: Terminal,
     phone: Annotated[str, argument("NUMBER", "The number, local or +233...")],
-    provider: Annotated[str, option("momo_mtn, momo_telecel or momo_at; or mtn, telecel, at.")],
     name: Annotated[str, option("The account's name, as customers see it.")],
+    provider: Annotated[
+        str | None, option("momo_mtn, momo_telecel or momo_at; or mtn, telecel, at.")
+    ] = None,
     sim: Annotated[str | None, option("DEVICE:SLOT", "The SIM of the number.")] = None,
     merchant_code: Annotated[str | None, option("The merchant code, if any.")] = None,
 ) -> Answer:
     """Register a number that receives payments.
 
-    With --sim it is assigned to that SIM too. It asks if the number is in the range of another network. Exit 10: not
-    confirmed.
+    With --sim it is assigned to that SIM too. Without --provider the network is that of the SIM, and without --sim the SIM
+    is the only one that has no number; if there are several, it asks which. With --provider alone it is on no SIM. It
+    asks if the number is in the range of another network. Exit 10: not confirmed.
 
     Examples:
+        momo lines add 0244124567 --name "Ama Mensah"
         momo lines add 0244124567 --provider momo_mtn --name "Ama Mensah"
         momo lines add 0204100011 --provider momo_telecel --name "Ama Mensah" --sim zte-back:0
         momo lines add 0244000001 --provider mtn --name "Practice" --sim simulated-mtn:0 --sandbox
     """
+    place: Row | None = None if sim is None else sim_object(client, *split_sim(sim, "--sim"))
+    if provider is None:
+        place, provider = _found_place(client, terminal, phone, place)
     given = {
         "provider": provider if provider.startswith("momo_") else f"momo_{provider.lower()}",
         "phone_number": phone,
         "account_name": name,
         "merchant_code": merchant_code,
-        "sim": None if sim is None else sim_object(client, *split_sim(sim, "--sim")),
+        "sim": place,
     }
     if not agrees_to_network(terminal, phone, provider):
         return unchanged()
     reply = client.post_once(Path.PAYMENT_METHODS, only_given(given))
     return method_answer(reply, terminal, "Registered")
+
+
+def _found_place(
+    client: Client, terminal: Terminal, number: str, place: Row | None
+) -> tuple[Row | None, str]:
+    """Return the SIM of a new number and the provider: of the SIM that is named, the only free one, or the chosen one.
+
+    Without a SIM, the provider is that of the number's range. Fail (exit 2) if neither is known.
+    """
+    from parsers.phone import network_of_number, read_phone  # noqa: PLC0415  # few calls need them
+    from parsers.read import provider_of_network  # noqa: PLC0415  # the same
+
+    sims = {
+        f"{device.get('name') or device['device_id']}:{each['slot_index']}": {
+            **each, "device_id": device["device_id"],
+        }
+        for device in client.get(Path.SIMS).data or ()
+        for each in device.get("sims") or ()
+    }  # fmt: skip
+    if place is not None:
+        found = [row for row in sims.values() if _is_at(row, place)]
+    else:
+        free = {n: row for n, row in sims.items() if not (row["phone_number"] or row["ignored"])}
+        found = list(free.values())
+        if len(free) > 1:
+            names = " or ".join(free)
+            typed = terminal.ask(f"Which SIM, {clean(names)}? ", "--sim DEVICE:SLOT")
+            if typed not in free:
+                raise usage(f"{typed!r} is not {names}", "momo phones list")
+            found = [free[typed]]
+    network = found[0]["network"] if found else network_of_number(read_phone(number) or "")
+    provider = provider_of_network(str(network or "").lower())
+    if provider is None:
+        raise usage("--provider is missing: the network is not known", "momo lines add --help")
+    if place is None and found:
+        place = {name: found[0][name] for name in ("device_id", "slot_index")}
+    return place, provider
+
+
+def _is_at(row: Row, place: Row) -> bool:
+    return all(row[name] == place[name] for name in ("device_id", "slot_index"))
 
 
 @command("lines list", view=METHODS_VIEW)

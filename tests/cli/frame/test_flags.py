@@ -72,7 +72,7 @@ def test_flag_wins_over_environment() -> None:
         (("lines", "--nonsense"), "momo lines has no flag --nonsense"),
         (("nonsense",), "there is no command 'nonsense'"),
         (("init",), "AMOUNT and --phone are missing"),
-        (("lines", "add", "0244124567"), "--provider and --name are missing"),
+        (("lines", "add"), "NUMBER and --name are missing"),
         (("init", "12", "--phone"), "--phone needs a value"),
         (
             ("init", "12", "--phone", "--name", "x"),

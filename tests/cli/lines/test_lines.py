@@ -32,7 +32,7 @@ def number(phone: str, *, placed: bool = False) -> dict[str, Any]:
           "       momo lines update 0200000011 --sim 'till 1:0'",
           "       momo lines ignore 'till 1:0'"]),
         ([number("+233200000011", placed=True)],
-         ["next:  momo lines add NUMBER --provider momo_mtn --name \"NAME\" --sim 'till 1:0'",
+         ["next:  momo lines add NUMBER --name \"NAME\" --sim 'till 1:0'",
           "       momo lines ignore 'till 1:0'"]),
     ],
 )  # fmt: skip
