@@ -21,13 +21,14 @@ from daemon.core.upkeep.heartbeat import Heartbeats
 from daemon.core.upkeep.keep_awake import AwakeStatus
 from daemon.core.upkeep.self_check import SelfCheck
 from daemon.core.webhooks.fair_queue import LivePriority
-from daemon.runtime.config import Config, Http
+from daemon.runtime.config import Config, Http, Sms
 from daemon.runtime.config_file import SettingsState
 from daemon.runtime.disk import free_bytes
 from daemon.runtime.message_journal import MessageJournal
 from daemon.runtime.own_wordings import OwnWordings
 from daemon.runtime.secrets import Vault
 from daemon.runtime.system import Clock, Entropy
+from daemon.runtime.words import sentences
 from daemon.sender.live_receivers import LiveReceivers
 from daemon.store.engine import Store
 from daemon.store.webhooks.outbox import Outbox
@@ -140,14 +141,15 @@ class Env(Struct):
     @property
     def texting(self) -> Texting:
         """The settings for SMS to payers."""
-        rules, sms = self.config.transactions, self.config.sms
+        rules, sms, usual = self.config.transactions, self.config.sms, Sms()
         return Texting(
             rules.code_sms_at,
             rules.public_sms,
             self.config.limits.sms_per_number_hour,
-            sms.code_text,
-            sms.receipt_text,
+            "" if sms.code_text == usual.code_text else sms.code_text,
+            "" if sms.receipt_text == usual.receipt_text else sms.receipt_text,
             {"mtn": sms.steps_mtn, "telecel": sms.steps_telecel, "at": sms.steps_at},
+            sentences(self.config.pages.languages[0]),
         )
 
     def heartbeat(self, worker: str, rest_s: float = 0.0) -> None:

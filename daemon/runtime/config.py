@@ -19,15 +19,13 @@ from msgspec import Struct, field
 
 from daemon.core.payments.checkout import MENUS
 from daemon.core.payments.payer_texts import (
-    CODE_TEXT,
-    RECEIPT_TEXT,
     STEPS,
     TextKind,
     template_error,
 )
 from daemon.core.upkeep.keep_awake import CHOICES, OFF
 from daemon.core.webhooks.delivery import SCHEDULE_S
-from daemon.runtime.words import LANGUAGES
+from daemon.runtime.words import DEFAULT, LANGUAGES, sentences
 from daemon.wire import DEFAULT_HTTP, SourceKind, TrustLevel
 from parsers.phone import read_phone
 from parsers.providers import PROVIDERS
@@ -425,10 +423,10 @@ class Sms(Struct, frozen=True):
 
     code_text: Annotated[str, Setting(
         "SMS with the payment code; must contain `{amount}`, `{number}`, `{code}`",
-        _template(TextKind.CODE), MANAGER, hub=True, live=True)] = CODE_TEXT
+        _template(TextKind.CODE), MANAGER, hub=True, live=True)] = sentences(DEFAULT)["sms.code"]
     receipt_text: Annotated[str, Setting(
         "SMS after verification; must contain `{amount}`, `{code}`",
-        _template(TextKind.RECEIPT), MANAGER, hub=True, live=True)] = RECEIPT_TEXT
+        _template(TextKind.RECEIPT), MANAGER, hub=True, live=True)] = sentences(DEFAULT)["sms.receipt"]
     steps_mtn: Annotated[str, Setting(
         "first step, `{steps}`, for MTN numbers", _steps, MANAGER, hub=True, live=True)] = STEPS["mtn"]
     steps_telecel: Annotated[str, Setting(

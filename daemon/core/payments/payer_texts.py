@@ -10,14 +10,10 @@ from msgspec import Struct, field
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.names import national_format
 from daemon.core.payments.matching import Verdict
+from daemon.core.text import ENGLISH, Text, Words
 from parsers.money import render
 from parsers.phone import network_of_number
 
-CODE_TEXT: Final = (
-    "Pay {amount} to {number} ({account}). {steps}, send it with the reference {code}. "
-    "Never share your PIN."
-)
-RECEIPT_TEXT: Final = "We have received {amount} for {code}{result}. Thank you. {account}, {number}"
 STEPS: Final = {"mtn": "Dial *170#", "telecel": "Dial *110#", "at": "Dial *110#"}
 """First step of a payment from each network. Menus change, so these are settings too."""
 TEXT_CHARACTERS_MAX: Final = 480
@@ -62,17 +58,19 @@ class Texting(Struct, frozen=True):
         at: `both`, `request`, `verified` or `never`.
         public: Also for transactions made with publishable keys.
         per_number_hour: Limit of SMS to one number in an hour; 0 is no limit.
-        code_text: Template of the SMS with the code.
-        receipt_text: Template of the receipt.
+        code_text: The shop's own template of the SMS with the code; empty for `words`.
+        receipt_text: Its own template of the receipt.
         steps: First step of a payment, by network.
+        words: The words of the customers' language.
     """
 
     at: str = "both"
     public: bool = False
     per_number_hour: int = 3
-    code_text: str = CODE_TEXT
-    receipt_text: str = RECEIPT_TEXT
+    code_text: str = ""
+    receipt_text: str = ""
     steps: Mapping[str, str] = field(default_factory=lambda: STEPS)
+    words: Words = field(default_factory=lambda: ENGLISH)
 
 
 NO_TEXTING: Final = Texting(at="never")
@@ -119,14 +117,24 @@ def code_text(
     texting: Texting, line: TextLine, *, number: str, minor: int, currency: str, code: str
 ) -> str:
     """Return the text of the SMS with the payment code."""
-    steps = texting.steps.get(network_of_number(number) or line.network or "", "")
-    return texting.code_text.format(
+    step = texting.steps.get(network_of_number(number) or line.network or "", "")
+    return _filled(
+        texting,
+        "sms.code",
+        texting.code_text,
         amount=f"{currency} {render(minor, currency)}",
         number=national_format(line.phone_number),
         account=line.account_name,
         code=code,
-        steps=steps or "Open your mobile money menu",
+        steps=first_step(step) if step else Text("sms.menu"),
     )
+
+
+def first_step(step: str) -> Text | str:
+    """Return the first step of a payment: in each language if it is only a code to dial, else as the settings have it."""
+    code = step.removeprefix("Dial ")
+    is_code = code.startswith("*") and code.endswith("#") and " " not in code
+    return Text("sms.dial", code=code) if is_code else step
 
 
 def receipt_text(
@@ -134,11 +142,14 @@ def receipt_text(
 ) -> str:
     """Return the text of the receipt SMS."""
     short = verdict.difference_minor
-    result = ""
+    result: Text | str = ""
     if short:
-        words = "too little" if short < 0 else "too much"
-        result = f", {currency} {render(abs(short), currency)} {words}"
-    return texting.receipt_text.format(
+        by = f"{currency} {render(abs(short), currency)}"
+        result = Text("sms.result.short" if short < 0 else "sms.result.over", amount=by)
+    return _filled(
+        texting,
+        "sms.receipt",
+        texting.receipt_text,
         amount=f"{currency} {render(minor, currency)}",
         number=national_format(line.phone_number),
         account=line.account_name,
@@ -147,9 +158,13 @@ def receipt_text(
     )
 
 
-def test_text(shop_name: str) -> str:
-    """Return the text of the SMS that tests a modem."""
-    return f"{shop_name}: a test of the phone that reads our payments."
+def _filled(texting: Texting, key: str, own: str, **values: Text | str) -> str:
+    """Return the shop's own template, or ours in its customers' language, with the values filled in."""
+    rendered = {
+        name: value.render(texting.words) if isinstance(value, Text) else value
+        for name, value in values.items()
+    }
+    return (own or texting.words[key]).format(**rendered)
 
 
 def next_try_at(tries: int, now: int, expires_at: int) -> int | None:

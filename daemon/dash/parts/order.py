@@ -13,6 +13,7 @@ from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import checkout
 from daemon.core.payments.checkout import Facts, Screen, View
+from daemon.core.payments.payer_texts import first_step
 from daemon.core.payments.transaction_json import status_at
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
@@ -98,7 +99,7 @@ def order_of(visit: Visit, facts: Facts) -> Order:
     """Return a transaction with everything that the pages show of it."""
     request, now = facts.request, visit.now
     t = visit.words
-    firsts = {name: first_step(t, step) for name, step in visit.env.texting.steps.items()}
+    firsts = {name: t.told(first_step(step)) for name, step in visit.env.texting.steps.items()}
     view = checkout.view(facts, firsts, menus(visit.env, t), "", now)
     page = visit.env.checkout_url(request.public_slug or "")
     waits = view.screen is Screen.WAITING
@@ -114,13 +115,6 @@ def menus(env: Env, words: Words) -> Mapping[str, str]:
         network: words(f"steps_{network}") if text == checkout.MENUS[network] else text
         for network, text in found.items()
     }
-
-
-def first_step(words: Words, step: str) -> str:
-    """Return the first step of a payment in the language if it is only a code to dial, else as the settings have it."""
-    code = step.removeprefix("Dial ")
-    is_code = code.startswith("*") and code.endswith("#") and " " not in code
-    return words("poster_dial", code=code) if is_code else step
 
 
 def state_of(transaction: Transaction, now: int) -> str:

@@ -11,7 +11,6 @@ from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.core.messages.trust import SmscSource
 from daemon.core.model import Sim
-from daemon.core.payments.payer_texts import test_text
 from daemon.core.text import Text
 from daemon.env import Env
 from daemon.store import journal, shop
@@ -189,7 +188,9 @@ async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) 
             text_id,
             sim_seq=here[0].seq,
             number=number,
-            body=test_text("momo" if owner is None else owner.name),
+            body=Text("sms.test.body", shop="momo" if owner is None else owner.name).render(
+                env.texting.words
+            ),
             actor=caller.name,
             now=now,
         )

@@ -1,30 +1,38 @@
 """Texts of SMS to payers: allowed templates, and default texts that fit one SMS."""
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from daemon.core.payments.matching import compare_amounts
 from daemon.core.payments.payer_texts import (
-    CODE_TEXT,
-    RECEIPT_TEXT,
     Texting,
     TextKind,
     TextLine,
     code_text,
+    first_step,
     receipt_text,
     template_error,
 )
+from daemon.core.text import ENGLISH, Text
 from daemon.modem.codec import gsm7
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, parse_config
+from daemon.runtime.words import LANGUAGES, sentences
 from parsers.phone import network_of_number
 from tests.fakes.each import each
 
 LINE = TextLine(1, "mtn", "+233244124567", "Ama Provisions and Daughters")
 SEPTETS_IN_ONE = 160
 
+CODE_TEXT = ENGLISH["sms.code"]
+RECEIPT_TEXT = ENGLISH["sms.receipt"]
 
-def test_the_usual_words_fit_one_sms_in_the_gsm_alphabet() -> None:
-    texting = Texting()
+
+@each("language", LANGUAGES)
+def test_the_usual_words_fit_one_sms_in_the_gsm_alphabet(language: str) -> None:
+    texting = Texting(words=sentences(language))
     widest = 100_000_000
     paid = compare_amounts(widest, 1)
     both = (
@@ -37,6 +45,30 @@ def test_the_usual_words_fit_one_sms_in_the_gsm_alphabet() -> None:
         septets = gsm7.encode(text)
         assert septets is not None, text
         assert len(septets) <= SEPTETS_IN_ONE, text
+
+
+@each("language", LANGUAGES)
+@each("name", ["no transaction ID", "{code} {0} {", "<b>a</b>"])
+def test_a_name_stays_as_it_was_typed(name: str, language: str) -> None:
+    line = replace(LINE, account_name=name)
+    values: dict[str, Any] = {"minor": 1250, "currency": "GHS", "code": "7KQ2MX"}
+    for own in ("", "{amount} {number} {account} {code} {steps}"):
+        texting = Texting(code_text=own, words=sentences(language))
+        assert name in code_text(texting, line, number="+233241234567", **values)
+
+
+def test_the_first_step_is_in_the_customers_language_if_it_is_only_a_code() -> None:
+    french = sentences("fr")
+    assert (
+        Text(
+            "sms.code",
+            **dict.fromkeys(("amount", "number", "account", "code"), "1"),
+            steps=first_step("Dial *170#"),
+        )
+        .render(french)
+        .startswith("Payez 1 au 1 (1). Composez le *170#, ")
+    )
+    assert first_step("Open the app") == "Open the app"
 
 
 @each(

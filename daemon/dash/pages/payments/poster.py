@@ -4,7 +4,8 @@ from typing import Final
 
 from daemon.core.model import PaymentMethod
 from daemon.core.names import group_digits, national_format, network_of, provider_name
-from daemon.dash.parts.order import first_step, menus
+from daemon.core.payments.payer_texts import first_step
+from daemon.dash.parts.order import menus
 from daemon.dash.web.answers import Shown
 from daemon.dash.web.visit import Visit
 from daemon.dash.web.words import Words
@@ -39,7 +40,7 @@ async def show(visit: Visit) -> Shown:
             "method": method,
             "number": "" if method is None else _number(method),
             "network": "" if method is None else provider_name(method.provider),
-            "first": first_step(words, steps.get(network, "")),
+            "first": words.told(first_step(steps.get(network, ""))),
             "choose": menus(visit.env, words).get(network, ""),
             "qr": "" if method is None else qr_svg(_contact(shop, method)),
         },
