@@ -1,69 +1,98 @@
 """Create, list, get, rotate and revoke API keys; only for sessions and the Unix socket."""
 
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
 
 from daemon.api.http.auth import needs_operator
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields, ignored
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.core.access.callers import KEY_SCOPES, KeyKind
 from daemon.core.access.keys import api_key, last_written
-from daemon.core.errors import Refusal
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Answer, Idempotency, Keep
 from daemon.core.json_values import success, warnings_meta
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
+from daemon.core.reading import read
+from daemon.core.shape import marked, sample
 from daemon.flows.access import keys
 from daemon.store.access import api_keys
 from daemon.wire import ErrorCode, Mode, Scope
 
-KNOWN: Final = ("name", "mode", "kind", "scopes", "expires_at", "expires_in_days")
 NAME_CHARACTERS_MAX: Final = 100
 DAYS_MAX: Final = 3650
 OVERLAP_HOURS: Final = 24
 OVERLAP_HOURS_MAX: Final = 720
 
 
-def read(fields: Fields, now: int = 0) -> keys.NewKey:
-    """Read the body; a publishable key gets the scope `transactions:initialize` only.
+class KeyBody(Struct, frozen=True):
+    """A new key; a publishable one gets the scope `transactions:initialize` only."""
 
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    name = fields.text("name", required=True, most=NAME_CHARACTERS_MAX)
-    mode = fields.word("mode", list(Mode)) or Mode.LIVE
-    kind = fields.word("kind", list(KeyKind)) or KeyKind.SECRET
-    allowed = sorted(KEY_SCOPES)
-    scopes = fields.words("scopes", allowed, most=2 * len(allowed))
-    if kind == KeyKind.PUBLISHABLE:
-        if fields.given("scopes"):
-            fields.fail("scopes", "invalid", "a publishable key can only initialize transactions")
-        scopes = [Scope.TRANSACTIONS_INITIALIZE]
-    expires_at = _end(fields, now)
-    fields.done()
-    assert name is not None
-    granted = KEY_SCOPES if scopes is None else frozenset(Scope(scope) for scope in scopes)
-    return keys.NewKey(name, Mode(mode), KeyKind(kind), granted, expires_at)
+    name: Annotated[
+        str,
+        sample("web shop", "a name for people"),
+        Meta(min_length=1, max_length=NAME_CHARACTERS_MAX),
+    ]
+    mode: Annotated[Mode, sample("live", "live money or the sandbox; default `live`")] = Mode.LIVE
+    kind: Annotated[
+        KeyKind,
+        sample("secret", "a publishable key can only initialize transactions; default `secret`"),
+    ] = KeyKind.SECRET
+    scopes: (
+        Annotated[
+            list[Annotated[Scope, marked(words=sorted(KEY_SCOPES))]],
+            sample(["transactions:read"], "the scopes of the key; default: all"),
+            Meta(max_length=2 * len(KEY_SCOPES)),
+        ]
+        | None
+    ) = None
+    expires_at: (
+        Annotated[
+            int, sample("2027-12-31T23:59:59Z", "the expiry; default: never"), marked(read="time")
+        ]
+        | None
+    ) = None
+    expires_in_days: (
+        Annotated[int, sample(365, "the expiry in days from now"), Meta(ge=1, le=DAYS_MAX)] | None
+    ) = None
 
+    @staticmethod
+    def check(
+        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Refuse scopes of a publishable key, and two expiries."""
+        if given.get("kind") is KeyKind.PUBLISHABLE and body.get("scopes") is not None:
+            fail("scopes", "invalid", "a publishable key can only initialize transactions")
+        if "expires_at" in given and "expires_in_days" in given:
+            fail("expires_in_days", "invalid", "cannot be combined with expires_at")
 
-def _end(fields: Fields, now: int) -> int | None:
-    """Read the expiry of a key, a time or a number of days; None is never."""
-    end = fields.time("expires_at")
-    days = fields.integer("expires_in_days", 1, DAYS_MAX)
-    if end is not None and days is not None:
-        fields.fail("expires_in_days", "invalid", "cannot be combined with expires_at")
-    if end is not None and not now < end <= now + DAYS_MAX * DAY_US:
-        fields.fail("expires_at", "out_of_range", f"must be within the next {DAYS_MAX} days")
-    return end if days is None else now + days * DAY_US
+    def new_key(self, now: int) -> keys.NewKey:
+        """Return the key to make.
+
+        Raises:
+            Refusal: VALIDATION_ERROR, if it would have ended or ends too late.
+        """
+        end = self.expires_at
+        if end is not None and not now < end <= now + DAYS_MAX * DAY_US:
+            why = f"must be within the next {DAYS_MAX} days"
+            raise invalid([FieldError("expires_at", "out_of_range", why)])
+        if self.expires_in_days is not None:
+            end = now + self.expires_in_days * DAY_US
+        scopes = KEY_SCOPES if self.scopes is None else frozenset(self.scopes)
+        if self.kind is KeyKind.PUBLISHABLE:
+            scopes = frozenset({Scope.TRANSACTIONS_INITIALIZE})
+        return keys.NewKey(self.name, self.mode, self.kind, scopes, end)
 
 
 @described(
     "Create a key",
     "new key",
     status=201,
-    reads=read,
+    reads=KeyBody,
     errors=(ErrorCode.SESSION_REQUIRED,),
     example={
         "name": "web shop",
@@ -78,9 +107,8 @@ async def create(call: Call) -> Reply:
     needs_operator(call.caller)
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
-    fields = Fields(body)
-    new = read(fields, call.env.clock.now_us())
-    warnings = ignored(fields.unknown(KNOWN))
+    asked_for, warnings = read(KeyBody, body)
+    new = asked_for.new_key(call.env.clock.now_us())
     keep = _keep(asked, warnings)
     return await once(
         call, keep, lambda: keys.create(call.env, call.caller, new, keep=keep), NO_STORE
@@ -124,22 +152,21 @@ async def get_one(call: Call) -> Reply:
     return ok(_shape(call, row))
 
 
-def read_overlap(fields: Fields) -> int:
-    """Read the number of hours for which the old key stays valid.
+class RotateBody(Struct, frozen=True):
+    """How long the old key stays valid."""
 
-    Raises:
-        Refusal: VALIDATION_ERROR.
-    """
-    hours = fields.integer("overlap_hours", 0, OVERLAP_HOURS_MAX)
-    fields.done()
-    return OVERLAP_HOURS if hours is None else hours
+    overlap_hours: Annotated[
+        int,
+        sample(24, "hours for which the old key stays valid; default 24; 0 ends it at once"),
+        Meta(ge=0, le=OVERLAP_HOURS_MAX),
+    ] = OVERLAP_HOURS
 
 
 @described(
     "Rotate a key",
     "rotated key",
     status=201,
-    reads=read_overlap,
+    reads=RotateBody,
     errors=(
         ErrorCode.SESSION_REQUIRED,
         ErrorCode.KEY_NOT_FOUND,
@@ -155,14 +182,14 @@ async def rotate(call: Call) -> Reply:
     needs_operator(call.caller)
     body = await read_object_if_any(call.scope, call.receive)
     asked = claim(call, body)
-    fields = Fields(body)
-    hours = read_overlap(fields)
-    warnings = ignored(fields.unknown(("overlap_hours",)))
+    asked_for, warnings = read(RotateBody, body)
     keep, key_id = _keep(asked, warnings), call.uuid(ErrorCode.KEY_NOT_FOUND)
     return await once(
         call,
         keep,
-        lambda: keys.rotate(call.env, call.caller, key_id, hours * HOUR_US, keep=keep),
+        lambda: keys.rotate(
+            call.env, call.caller, key_id, asked_for.overlap_hours * HOUR_US, keep=keep
+        ),
         NO_STORE,
     )
 

@@ -1,43 +1,58 @@
 """POST /v1/auth/login, /v1/auth/logout and /v1/auth/password: sessions and the account password."""
 
+from typing import Annotated
+
+from msgspec import Struct
+
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, client_address, ok
 from daemon.api.openapi.describe import described
 from daemon.core.json_values import timestamp
+from daemon.core.reading import read
+from daemon.core.shape import Password, marked, sample
 from daemon.flows.access import password
 from daemon.store.access import passwords
 from daemon.wire import ErrorCode
 
 
-def read(fields: Fields) -> str | None:
-    """Read a password unchanged: blanks at its ends are part of it."""
-    given = fields.secret("password", required=True)
-    fields.done()
-    return given
+class PasswordBody(Struct, frozen=True):
+    """A new password; blanks at its ends are part of it."""
+
+    password: Password
 
 
-def read_login(fields: Fields) -> tuple[str | None, str | None]:
-    """Read the password, and the code of the second factor if one is on."""
-    given = fields.secret("password", required=True)
-    code = fields.secret("totp")
-    fields.done()
-    return given, code
+class LoginBody(Struct, frozen=True):
+    """The password, and the code of the second factor if one is on."""
+
+    password: Password
+    totp: (
+        Annotated[
+            str,
+            sample("492039", "the code of the second factor, if the owner has one"),
+            marked(read="secret"),
+        ]
+        | None
+    ) = None
 
 
-def read_change(fields: Fields) -> tuple[str | None, str | None]:
-    """Read the old password and the new one."""
-    current = fields.secret("current_password", required=True)
-    new = fields.secret("password", required=True)
-    fields.done()
-    return current, new
+class PasswordChange(Struct, frozen=True):
+    """The old password and the new one."""
+
+    current_password: Annotated[
+        str, sample("correct horse battery", "the current password"), marked(read="secret")
+    ]
+    password: Annotated[
+        str,
+        sample("staple the correct horse", "the new password, at least 8 characters"),
+        marked(read="secret"),
+    ]
 
 
 @described(
     "Log in",
     "session",
-    reads=read_login,
+    reads=LoginBody,
     errors=(
         ErrorCode.INVALID_PASSWORD,
         ErrorCode.SECOND_FACTOR_REQUIRED,
@@ -51,9 +66,9 @@ async def login(call: Call) -> Reply:
 
     While the owner has a second factor on, `totp` is needed too.
     """
-    given, code = read_login(Fields(await read_object(call.scope, call.receive)))
+    asked, _ = read(LoginBody, await read_object(call.scope, call.receive))
     client, actor = _client(call)
-    await password.check(call.env, client, actor, given, code=code, login=True)
+    await password.check(call.env, client, actor, asked.password, code=asked.totp, login=True)
     token, ends = await password.open_session(call.env, actor)
     body = ok({"token": token, "expires_at": timestamp(ends)}).body
     return Reply(200, body, (NO_STORE,))
@@ -69,7 +84,7 @@ async def logout(call: Call) -> Reply:
 @described(
     "Change the password",
     "changed",
-    reads=read_change,
+    reads=PasswordChange,
     errors=(
         ErrorCode.SESSION_REQUIRED,
         ErrorCode.INVALID_PASSWORD,
@@ -81,18 +96,18 @@ async def logout(call: Call) -> Reply:
 async def change_password(call: Call) -> Reply:
     """Set a new account password. A session must also send the current one. All sessions end, including this one."""
     needs_owner(call.caller)
-    current, new = read_change(Fields(await read_object(call.scope, call.receive)))
-    await password.confirm(call.env, call.caller, current)
-    await password.set_new(call.env.store, call.env.clock, call.caller.name, new)
+    asked, _ = read(PasswordChange, await read_object(call.scope, call.receive))
+    await password.confirm(call.env, call.caller, asked.current_password)
+    await password.set_new(call.env.store, call.env.clock, call.caller.name, asked.password)
     return ok({"changed": True})
 
 
 async def set_password(call: Call) -> Reply:
     """POST /local/v1/password: set a new password as the owner on the socket, without the current one."""
     needs_owner(call.caller)
-    new = read(Fields(await read_object(call.scope, call.receive)))
+    asked, _ = read(PasswordBody, await read_object(call.scope, call.receive))
     env = call.env
-    await password.set_new(env.store, env.clock, call.caller.name, new, at_machine=True)
+    await password.set_new(env.store, env.clock, call.caller.name, asked.password, at_machine=True)
     return ok({"changed": True})
 
 

@@ -34,8 +34,8 @@ class Fields:
     """The members of a JSON object. `null` counts as absent, unless an operation documents otherwise.
 
     Each method returns the value, or None if it is absent or invalid. `done` raises if anything was invalid, so that all
-    required values are present afterwards. `daemon/api/openapi/recorder.py` runs the same readers to learn the fields of an
-    operation for the API description, so a reader must ask for all of its fields, in every case, before `done`.
+    required values are present afterwards. For operations of the socket alone; those of /v1 declare their bodies
+    (`daemon/core/reading.py`).
     """
 
     def __init__(self, body: Mapping[str, Any], prefix: str = "") -> None:

@@ -1,9 +1,11 @@
 """The status of the lines, and payment methods (merchant numbers) with their SIMs."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields, ignored, read_uuid
+from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
@@ -12,6 +14,8 @@ from daemon.core.inputs import Answer, Keep
 from daemon.core.json_values import dump, success, warnings_meta
 from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, MERCHANT_CODE_CHARACTERS_MAX
 from daemon.core.lines import line_json
+from daemon.core.reading import Wrong, read
+from daemon.core.shape import DryRun, UuidRead, marked, sample
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines import sims as sim_flow
 from daemon.flows.lines.payment_methods import Claimed, MethodChanges, NewMethod, Registered, Slot
@@ -20,7 +24,7 @@ from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
 from daemon.wire import ErrorCode
 
-METHOD_FIELDS: Final = ("provider", "phone_number", "account_name", "merchant_code", "sim")
+EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
 SLOT_MAX: Final = 15
 """More slots than any modem has; rejects nonsense values."""
 _GHANA: Final = "+233"
@@ -63,49 +67,87 @@ async def get_method(call: Call) -> Reply:
     return ok(await call.env.store.read(job))
 
 
-def read_slot(fields: Fields) -> Slot | None:
-    """Read the member `sim`."""
-    inner = fields.inside("sim")
-    if inner is None:
-        return None
-    inner.refuse_unknown(("device_id", "slot_index"))
-    device_id = inner.uuid("device_id", required=True)
-    slot_index = inner.integer("slot_index", 0, SLOT_MAX, required=True)
-    if device_id is None or slot_index is None:
-        return None
-    return Slot(device_id, slot_index)
+def _ghanaian(number: str) -> str | Wrong:
+    return (
+        number
+        if number.startswith(_GHANA)
+        else Wrong("invalid", "must be a Ghanaian number (+233)")
+    )
 
 
-def _number(fields: Fields, *, required: bool) -> str | None:
-    number = fields.phone("phone_number", required=required)
-    if number is not None and not number.startswith(_GHANA):
-        fields.fail("phone_number", "invalid", "must be a Ghanaian number (+233)")
-    return number
+class SlotBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A SIM: the slot of a modem."""
+
+    device_id: Annotated[str, sample(EXAMPLE_ID, "the modem"), UuidRead]
+    slot_index: Annotated[int, sample(0, "the SIM's slot, from 0", ge=0, le=SLOT_MAX)]
+
+    def slot(self) -> Slot:
+        """Return it for the flow."""
+        return Slot(self.device_id, self.slot_index)
 
 
-def read_new_method(fields: Fields) -> NewMethod:
-    """Read the body of a new payment method.
+_SIM: Final = {"device_id": EXAMPLE_ID, "slot_index": 0}
+_Number = Annotated[str, marked(read="phone", then=_ghanaian)]
+_AccountName = Annotated[
+    str,
+    sample("Ama Provisions", "the account name, as the network shows it"),
+    Meta(min_length=1, max_length=ACCOUNT_NAME_CHARACTERS_MAX),
+]
 
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    provider = fields.provider("provider", required=True)
-    phone_number = _number(fields, required=True)
-    account_name = fields.text("account_name", required=True, most=ACCOUNT_NAME_CHARACTERS_MAX)
-    merchant_code = fields.text("merchant_code", most=MERCHANT_CODE_CHARACTERS_MAX)
-    slot = read_slot(fields)
-    fields.done()
-    assert provider is not None
-    assert phone_number is not None
-    assert account_name is not None
-    return NewMethod(provider, phone_number, account_name, merchant_code, slot)
+
+class MethodBody(Struct, frozen=True):
+    """A merchant number."""
+
+    provider: Annotated[
+        str, sample("momo_mtn", "the mobile-money service"), marked(read="provider")
+    ]
+    phone_number: Annotated[_Number, sample("0241234567", "the merchant's number, local or E.164")]
+    account_name: _AccountName
+    merchant_code: (
+        Annotated[
+            str,
+            sample("123456", "the code of a merchant account"),
+            Meta(max_length=MERCHANT_CODE_CHARACTERS_MAX),
+        ]
+        | None
+    ) = None
+    sim: Annotated[SlotBody, sample(_SIM, "the SIM of the number")] | None = None
+
+    def new_method(self) -> NewMethod:
+        """Return it for the flow."""
+        slot = None if self.sim is None else self.sim.slot()
+        return NewMethod(
+            self.provider, self.phone_number, self.account_name, self.merchant_code, slot
+        )
+
+
+class MethodChangesBody(Struct, frozen=True):
+    """A change of a merchant number; `sim` null removes it from its SIM."""
+
+    sim: (
+        Annotated[
+            SlotBody,
+            sample(
+                _SIM,
+                "absent: no change; null: remove the number from its SIM; an object: move the number to this SIM",
+            ),
+            marked(null=True),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
+    account_name: _AccountName | None = None
+    phone_number: (
+        Annotated[_Number, sample("0241234567", "the customer's phone number, local or E.164")]
+        | None
+    ) = None
 
 
 @described(
     "Create a payment method",
     "payment method",
     status=201,
-    reads=read_new_method,
+    reads=MethodBody,
     errors=(
         ErrorCode.PAYMENT_METHOD_EXISTS,
         ErrorCode.SIM_NOT_FOUND,
@@ -124,8 +166,8 @@ async def create_method(call: Call) -> Reply:
     """Register a merchant number; 201. With a test key it is one of the sandbox."""
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
-    new = read_new_method(Fields(body))
-    warnings = ignored(Fields(body).unknown(METHOD_FIELDS))
+    asked_for, warnings = read(MethodBody, body)
+    new = asked_for.new_method()
 
     def render(made: Registered) -> Answer:
         data = line_json.payment_method(made.method, made.sim, made.device)
@@ -135,19 +177,10 @@ async def create_method(call: Call) -> Reply:
     return await once(call, keep, lambda: method_flow.create(call.env, call.caller, new, keep=keep))
 
 
-def read_method_changes(fields: Fields) -> MethodChanges:
-    """Read the body of a change."""
-    slot = read_slot(fields)
-    name = fields.text("account_name", most=ACCOUNT_NAME_CHARACTERS_MAX, blank=False)
-    number = _number(fields, required=False)
-    fields.done()
-    return MethodChanges("sim" in fields.body, slot, name, number)
-
-
 @described(
     "Update a payment method",
     "payment method",
-    reads=read_method_changes,
+    reads=MethodChangesBody,
     errors=(
         ErrorCode.PAYMENT_METHOD_NOT_FOUND,
         ErrorCode.BELONGS_TO_BRANCH,
@@ -163,10 +196,10 @@ async def update_method(call: Call) -> Reply:
 
     An object in `sim` names the SIM; null removes the number from its SIM.
     """
-    fields = Fields(await read_object(call.scope, call.receive))
-    changes = read_method_changes(fields)
+    asked, unknown = read(MethodChangesBody, await read_object(call.scope, call.receive))
+    slot = asked.sim.slot() if isinstance(asked.sim, SlotBody) else None
+    changes = MethodChanges(asked.sim is not UNSET, slot, asked.account_name, asked.phone_number)
     method_id = call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
-    unknown = ignored(fields.unknown(("sim", "account_name", "phone_number")))
     record, doubts = await method_flow.change(call.env, call.caller, method_id, changes)
     return ok(record, warnings_meta([*unknown, *doubts]))
 
@@ -185,17 +218,16 @@ async def delete_method(call: Call) -> Reply:
     )
 
 
-def read_claim(fields: Fields) -> bool:
-    """Read `dry_run`."""
-    dry_run = fields.boolean("dry_run", default=False)
-    fields.done()
-    return dry_run
+class ClaimBody(Struct, frozen=True):
+    """Whether to count only."""
+
+    dry_run: DryRun = False
 
 
 @described(
     "Claim unplaced payments",
     "claimed",
-    reads=read_claim,
+    reads=ClaimBody,
     errors=(
         ErrorCode.PAYMENT_METHOD_NOT_FOUND,
         ErrorCode.BELONGS_TO_BRANCH,
@@ -213,9 +245,9 @@ async def claim_unplaced(call: Call) -> Reply:
     """
     body = await read_object_if_any(call.scope, call.receive)
     asked = claim(call, body)
-    fields = Fields(body)
-    dry_run = read_claim(fields)
-    meta = warnings_meta(ignored(fields.unknown(("dry_run",))))
+    wanted, warnings = read(ClaimBody, body)
+    dry_run = wanted.dry_run
+    meta = warnings_meta(warnings)
 
     def render(done: Claimed) -> Answer:
         found = line_json.claim_result(done.count, done.first, done.last, dry_run=dry_run)
@@ -248,17 +280,18 @@ async def list_sims(call: Call) -> Reply:
     return ok(await call.env.store.read(job))
 
 
-def read_sim_changes(fields: Fields) -> bool | None:
-    """Read `ignored`."""
-    ignores = fields.switch("ignored")
-    fields.done()
-    return ignores
+class SimChanges(Struct, frozen=True):
+    """Whether a SIM is for payments."""
+
+    ignored: (
+        Annotated[bool, sample(True, "true: the SIM is not for payments; false: it is")] | None
+    ) = None
 
 
 @described(
     "Update a SIM",
     "sim",
-    reads=read_sim_changes,
+    reads=SimChanges,
     errors=(
         ErrorCode.DEVICE_NOT_FOUND,
         ErrorCode.SIM_NOT_FOUND,
@@ -272,13 +305,12 @@ async def update_sim(call: Call) -> Reply:
     An ignored SIM is not part of the line status, and endpoints can be created although it has no number. A SIM with a
     number cannot be ignored. A number that is assigned to an ignored SIM takes it back.
     """
-    fields = Fields(await read_object(call.scope, call.receive))
-    ignores = read_sim_changes(fields)
+    asked, warnings = read(SimChanges, await read_object(call.scope, call.receive))
     device_id, slot = read_uuid(call.path("device_id")), call.path("slot_index")
     if device_id is None or slot not in map(str, range(SLOT_MAX + 1)):
         raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
     device, sim, method = await sim_flow.ignore(
-        call.env, call.caller, device_id, int(slot), ignored=ignores
+        call.env, call.caller, device_id, int(slot), ignored=asked.ignored
     )
     shown = {"device_id": device.device_id, "name": device.name, **line_json.slot(sim, method)}
-    return ok(shown, warnings_meta(ignored(fields.unknown(("ignored",)))))
+    return ok(shown, warnings_meta(warnings))

@@ -6,11 +6,12 @@ one address it is 429. A phone with the right key is never held up by them, beca
 
 import contextlib
 import json
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
 
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import header, parse, read_bytes
-from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, client_address, ok
 from daemon.api.openapi.describe import described
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
@@ -23,6 +24,7 @@ from daemon.core.messages.android import (
     PostedSource,
     Verdict,
 )
+from daemon.core.shape import marked, sample
 from daemon.env import Env
 from daemon.flows.lines import android_sources
 from daemon.runtime.config import SourceSettings
@@ -39,6 +41,7 @@ POST_EXAMPLE: Final = {
         "receivedAt": "2026-11-21T06:31:00.000+00:00",
     },
 }
+_ANY: Final = marked(read="any")
 _ALL_ADDRESSES: Final = ("0.0.0.0", "[::]")  # noqa: S104 -- compared, not bound
 _SIGNATURE: Final = SIGNATURE_HEADER.lower().encode()
 _TIMESTAMP: Final = TIMESTAMP_HEADER.lower().encode()
@@ -50,18 +53,31 @@ _WHY: Final = {
 _HINT: Final = "Enter the signing key of this source in the app; `momo phones rotate-key NAME` makes a new one."
 
 
-def read_post_fields(fields: Fields) -> None:
-    """Read the body of a post, for the description; `core.messages.android.read_post` does the work."""
-    fields.text("event", required=True)
-    for name in ("payload", "deviceId", "id", "webhookId"):
-        fields.value(name)
-    fields.done()
+class AndroidPost(Struct, frozen=True, rename="camel"):
+    """The body of a post, for the description; `core.messages.android.read_post` reads it."""
+
+    event: Annotated[
+        str,
+        sample(
+            "sms:received",
+            "`sms:received`, `sms:batch:received` or `system:ping`; others are ignored",
+        ),
+        Meta(min_length=1),
+    ]
+    payload: Annotated[
+        Any, sample({}, "the message; the app's documentation describes it"), _ANY
+    ] = None
+    device_id: Annotated[Any, sample("ffffffffceb0b1db", "ignored"), _ANY] = None
+    id: Annotated[
+        Any, sample("Ey6ECgOkVVFjz3CL48B8C", "ignored: it identifies no message"), _ANY
+    ] = None
+    webhook_id: Annotated[Any, sample("LreFUt-Z3sSq0JufY9uWB", "ignored"), _ANY] = None
 
 
 @described(
     "Post an Android message",
     "android post",
-    reads=read_post_fields,
+    reads=AndroidPost,
     errors=(
         ErrorCode.UNAUTHORIZED,
         ErrorCode.VALIDATION_ERROR,

@@ -1,16 +1,19 @@
 """Approved payers (a name for a number) and the wordings of networks: list and confirm them."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Struct
 
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields, Query
+from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
 from daemon.api.openapi.describe import described
 from daemon.core.errors import Refusal
 from daemon.core.json_values import Json, timestamp
 from daemon.core.payments.review_json import approved_payer
+from daemon.core.shape import Offset, marked, page_size, sample
 from daemon.flows.access import password
 from daemon.flows.messages import confirmations as confirmation_flow
 from daemon.runtime.own_wordings import OwnWordings
@@ -22,23 +25,32 @@ from parsers.wording import Wording
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
-STATES: Final = ("approved", "all")
 
 
-def read_query(query: Query) -> tuple[int, int, str | None, bool]:
-    """Read the query: the page, the number, and whether to include revoked approvals."""
-    limit, offset = query.page(LIMIT, LIMIT_MAX)
-    phone_number = query.phone("phone_number")
-    revoked = query.word("state", STATES) == "all"
-    query.done()
-    return limit, offset, phone_number, revoked
+class ApprovedPayersQuery(Struct, frozen=True):
+    """The page and the filter of the list."""
+
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    offset: Offset = 0
+    phone_number: (
+        Annotated[str, sample("0241234567", "only this payer's number"), marked(read="phone")]
+        | None
+    ) = None
+    state: (
+        Annotated[
+            Literal["approved", "all"], sample("all", "`all` includes decided or revoked ones")
+        ]
+        | None
+    ) = None
 
 
-@described("List approved payers", "approved payers", query=read_query)
+@described("List approved payers", "approved payers", query=ApprovedPayersQuery)
 async def list_approved_payers(call: Call) -> Reply:
     """List approvals, newest first. `phone_number` selects one number, `state=all` includes revoked approvals."""
     query = call.query
-    limit, offset, phone_number, revoked = read_query(query)
+    asked = query.read(ApprovedPayersQuery)
+    limit, offset, phone_number = asked.limit, asked.offset, asked.phone_number
+    revoked = asked.state == "all"
     found, total = await call.env.store.read(
         lambda reader: payments.approved_payers(
             reader,

@@ -1,8 +1,8 @@
 """Builder of the OpenAPI 3.1 document from the code that serves and validates requests.
 
-Paths, methods and scopes come from the routes, bodies and queries from running the readers (`recorder.py`), answers from
-`response_schemas.py`, errors from the error table. The other texts stand at each handler and in
-`describe.py` (fields), and here (tags). The document is built at the first request, because most shops never need it.
+Paths, methods and scopes come from the routes, bodies, queries and answers from the declared shapes (`schemas.py`), the
+answers that are not declared yet from `response_schemas.py`, errors from the error table. The other texts stand at each
+handler, in `describe.py` (parameters of paths), and here (tags). The document is built at the first request, because most shops never need it.
 """
 
 import re
@@ -12,9 +12,8 @@ from typing import Any, Final
 from daemon.api.http.idempotency import FIELD
 from daemon.api.http.resource import Operation
 from daemon.api.openapi import error_schemas, response_schemas, schemas
-from daemon.api.openapi.describe import DESCRIPTIONS, NOTES, STREAM, OperationDescription
+from daemon.api.openapi.describe import DESCRIPTIONS, PATH_NOTES, STREAM, OperationDescription
 from daemon.api.openapi.json_schema import SCHEMAS_PATH, Schema, closed, example
-from daemon.api.openapi.recorder import body_of, query_of
 from daemon.api.openapi.schemas import components, envelope_of
 from daemon.core.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX
 from daemon.error_table import ERRORS
@@ -208,10 +207,11 @@ def _parameters(
     path: str, operation: Operation, about: OperationDescription
 ) -> Iterable[dict[str, Any]]:
     for name in re.findall(r"{(\w+)}", path):
-        kind = "integer" if isinstance(note_of(name, about)[1], int) else "string"
-        noted = _noted(name, {"type": kind}, about)
-        yield {"name": name, "in": "path", "required": True, **noted}
-    for name, needed, found in _query(about):
+        note, shown = PATH_NOTES.get(f"{about.id}.{name}") or PATH_NOTES[name]
+        schema = {"type": "integer" if isinstance(shown, int) else "string"}
+        texts = {"description": note, "schema": schema, "example": shown}
+        yield {"name": name, "in": "path", "required": True, **texts}
+    for name, needed, found in () if about.query is None else schemas.query_of(about.query):
         # An empty value counts as absent, because forms send empty fields.
         empty = {} if needed else {"allowEmptyValue": True}
         yield {"name": name, "in": "query", "required": needed, **empty, **found}
@@ -246,54 +246,18 @@ def _parameters(
         }
 
 
-def _query(about: OperationDescription) -> Iterable[tuple[str, bool, dict[str, Any]]]:
-    if isinstance(about.query, type):
-        yield from schemas.query_of(about.query)
-    elif about.query is not None:
-        taken = query_of(about.query)
-        for name, schema in taken["properties"].items():
-            yield name, name in taken.get("required", ()), _noted(name, schema, about)
-
-
-def note_of(name: str, about: OperationDescription) -> tuple[str, Any]:
-    """Return the note and the example of a field; empty if it has none, which a test reports."""
-    return NOTES.get(f"{about.id}.{name}") or NOTES.get(name) or ("", None)
-
-
-def _noted(name: str, schema: Schema, about: OperationDescription) -> dict[str, Any]:
-    note, shown = note_of(name, about)
-    text = ". ".join(part for part in (note, schema.get("description", "")) if part)
-    inner = {key: value for key, value in schema.items() if key != "description"}
-    found = {"description": text, "schema": inner}
-    return found if shown is None else {**found, "example": shown}
-
-
 def _body(about: OperationDescription) -> Schema:
     assert about.reads is not None
-    if isinstance(about.reads, type):
-        return schemas.body_of(about.reads)
-    schema = body_of(about.reads)
+    schema = schemas.body_of(about.reads)
     if about.key_field:
-        text: Schema = {
+        schema["properties"][FIELD] = {
             "type": ["string", "null"],
             "minLength": 1,
             "maxLength": IDEMPOTENCY_KEY_CHARACTERS_MAX,
+            "description": "same as the header `Idempotency-Key`",
+            "examples": ["order-1042"],
         }
-        schema["properties"] = {**schema["properties"], FIELD: text}
-    return _with_notes(schema, about)
-
-
-def _with_notes(schema: Schema, about: OperationDescription) -> Schema:
-    members = {}
-    for name, each in schema["properties"].items():
-        found = _noted(name, each, about)
-        inner = found["schema"]
-        if "properties" in inner:
-            inner = _with_notes(inner, about)
-        members[name] = {**inner, "description": found["description"]}
-        if "example" in found:
-            members[name]["examples"] = [found["example"]]
-    return {**schema, "properties": members}
+    return schema
 
 
 def _errors(operation: Operation, about: OperationDescription) -> Collection[ErrorCode]:

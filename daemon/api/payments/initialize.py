@@ -1,10 +1,11 @@
 """POST /v1/transactions/initialize: read and check the request."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Final
+
+from msgspec import Meta, Struct, field
 
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields
 from daemon.api.http.idempotency import FIELD, claim
 from daemon.api.http.service import Call, Reply, once
 from daemon.api.openapi.describe import described
@@ -22,6 +23,8 @@ from daemon.core.limits import (
 from daemon.core.names import CURRENCIES
 from daemon.core.payments import transaction_json
 from daemon.core.payments.checkout import may_return_to
+from daemon.core.reading import Wrong, read
+from daemon.core.shape import marked, members, sample
 from daemon.flows.payments import initialize as initialize_flow
 from daemon.flows.payments.initialize import Initialized
 from daemon.flows.webhooks import addresses
@@ -30,23 +33,6 @@ from daemon.wire import ErrorCode
 from parsers.person_name import is_name
 from parsers.reading import normalize_telco_id, valid_for_any
 
-KNOWN: Final = (
-    "amount",
-    "phone_number",
-    "currency",
-    "customer_name",
-    "description",
-    "webhook_url",
-    "redirect_url",
-    FIELD,
-    "client_reference",
-    "meta",
-    "expires_in_hours",
-    "expected_telco_transaction_id",
-    "expected_payer_phone",
-    "expected_payer_name",
-    "send_sms_to_payer",
-)
 PUBLISHABLE: Final = frozenset(
     {
         "amount",
@@ -62,89 +48,168 @@ PUBLISHABLE: Final = frozenset(
 _CURRENCIES: Final = sorted(CURRENCIES)
 
 
-def _redirect(fields: Fields) -> str | None:
-    url = fields.text("redirect_url", most=URL_CHARACTERS_MAX, blank=False)
-    if url is not None and not may_return_to(url):
-        why = "must be an https address; http is allowed only within the shop's own network"
-        fields.fail("redirect_url", "invalid", why)
-        return None
-    return url
+def _redirect(url: str) -> str | Wrong:
+    why = "must be an https address; http is allowed only within the shop's own network"
+    return url if may_return_to(url) else Wrong("invalid", why)
 
 
-def _payer_name(fields: Fields) -> str | None:
-    """Read the name that a receipt without a number must have; an empty name is an error, because it would not protect."""
-    name = "expected_payer_name"
-    text = fields.text(name, blank=False)
-    if text is None:
-        return None
-    if not is_name(text):
-        fields.fail(
-            name, "invalid", "has no name to compare: initials and titles alone are not enough"
+def _payer_name(text: str) -> str | Wrong:
+    """Check the name that a receipt without a number must have."""
+    why = "has no name to compare: initials and titles alone are not enough"
+    return text if is_name(text) else Wrong("invalid", why)
+
+
+def _telco_id(text: str) -> str | Wrong:
+    why = "does not have the form of any network's transaction ID"
+    return normalize_telco_id(text) if valid_for_any(text) else Wrong("invalid", why)
+
+
+class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A payment request."""
+
+    known: ClassVar = (FIELD,)
+
+    currency: (
+        Annotated[str, sample("GHS", "the currency; default `GHS`"), marked(words=_CURRENCIES)]
+        | None
+    ) = None
+    amount_minor: Annotated[
+        int,
+        sample("25.00", "a decimal, 0.01 to 1000000.00, at most 2 decimals"),
+        marked(read="amount", currency="currency"),
+    ] = field(name="amount")
+    phone_number: Annotated[
+        str,
+        sample("0241234567", "the customer's phone number, local or E.164"),
+        marked(read="phone"),
+    ]
+    customer_name: Annotated[str, sample("Ama Mensah", "shown on the checkout page")] | None = None
+    description: (
+        Annotated[
+            str,
+            sample("two loaves", "a label for people", max_length=DESCRIPTION_CHARACTERS_MAX),
+            marked(lines=True),
+        ]
+        | None
+    ) = None
+    webhook_url: (
+        Annotated[
+            str,
+            sample(
+                "https://shop.example/momo",
+                "https; receives the webhooks of this transaction instead of the default URL; secret keys only",
+            ),
+            Meta(min_length=1, max_length=URL_CHARACTERS_MAX),
+        ]
+        | None
+    ) = None
+    redirect_url: (
+        Annotated[
+            str,
+            sample(
+                "https://shop.example/thanks",
+                "https; the customer is redirected there after the hosted checkout",
+            ),
+            Meta(min_length=1, max_length=URL_CHARACTERS_MAX),
+            marked(then=_redirect),
+        ]
+        | None
+    ) = None
+    client_reference: (
+        Annotated[
+            str,
+            sample("order-1042", "your own id, for example of the order"),
+            Meta(max_length=CLIENT_REFERENCE_CHARACTERS_MAX),
+        ]
+        | None
+    ) = None
+    meta: (
+        Annotated[
+            str,
+            sample(
+                {"table": 4},
+                "any JSON object, returned unchanged; at most 4 KB as compact JSON",
+            ),
+            marked(read="object", most_bytes=META_BYTES_MAX, then=compact),
+        ]
+        | None
+    ) = None
+    expires_in_hours: (
+        Annotated[
+            int,
+            sample(2, "hours until the transaction expires; default 24"),
+            Meta(ge=1, le=EXPIRES_HOURS_MAX),
+        ]
+        | None
+    ) = None
+    # An empty ID or name is an error, because it would not protect.
+    expected_telco_transaction_id: (
+        Annotated[
+            str,
+            sample("0012345678", "only a payment with this network transaction ID is matched"),
+            Meta(min_length=1),
+            marked(then=_telco_id),
+        ]
+        | None
+    ) = None
+    expected_payer_phone: (
+        Annotated[
+            str,
+            sample("0241234567", "a payment from another number is held for review"),
+            marked(read="phone"),
+        ]
+        | None
+    ) = None
+    expected_payer_name: (
+        Annotated[
+            str,
+            sample(
+                "Ama Mensah",
+                "the payer's name expected in a receipt without a number; requires `expected_payer_phone`",
+            ),
+            Meta(min_length=1),
+            marked(then=_payer_name),
+        ]
+        | None
+    ) = None
+    send_sms_to_payer: Annotated[
+        bool, sample(True, "send the payment code to the customer by SMS")
+    ] = True
+
+    @staticmethod
+    def check(
+        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Refuse a name without the number that it belongs to."""
+        if "expected_payer_name" in given and body.get("expected_payer_phone") is None:
+            why = "has no effect without expected_payer_phone; send both"
+            fail("expected_payer_name", "needs_phone", why)
+
+    def request(self) -> InitializeRequest:
+        """Return the request for the flow."""
+        return InitializeRequest(
+            amount_minor=self.amount_minor,
+            currency=self.currency or "GHS",
+            phone_number=self.phone_number,
+            customer_name=self.customer_name,
+            description=self.description,
+            webhook_url=self.webhook_url,
+            redirect_url=self.redirect_url,
+            client_reference=self.client_reference,
+            meta=self.meta or "{}",
+            expires_in_hours=self.expires_in_hours or EXPIRES_HOURS_MAX,
+            expected_telco_transaction_id=self.expected_telco_transaction_id,
+            expected_payer_phone=self.expected_payer_phone,
+            expected_payer_name=self.expected_payer_name,
+            send_sms_to_payer=self.send_sms_to_payer,
         )
-    elif not fields.given("expected_payer_phone"):
-        fields.fail(name, "needs_phone", "has no effect without expected_payer_phone; send both")
-    return text
-
-
-def _telco_id(fields: Fields) -> str | None:
-    """Read the network's transaction ID; an empty ID is an error, because it would not protect."""
-    name = "expected_telco_transaction_id"
-    text = fields.text(name, blank=False)
-    if text is None:
-        return None
-    if not valid_for_any(text):
-        fields.fail(name, "invalid", "does not have the form of any network's transaction ID")
-        return None
-    return normalize_telco_id(text)
-
-
-def read(fields: Fields) -> InitializeRequest:
-    """Read the body.
-
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    fields.refuse_unknown(KNOWN)
-    currency = fields.word("currency", _CURRENCIES) or "GHS"
-    amount_minor = fields.amount("amount", currency, required=True)
-    phone_number = fields.phone("phone_number", required=True)
-    customer_name = fields.text("customer_name")
-    description = fields.text("description", most=DESCRIPTION_CHARACTERS_MAX, lines=True)
-    url = fields.text("webhook_url", most=URL_CHARACTERS_MAX, blank=False)
-    redirect_url = _redirect(fields)
-    client_reference = fields.text("client_reference", most=CLIENT_REFERENCE_CHARACTERS_MAX)
-    meta = fields.object("meta", most_bytes=META_BYTES_MAX)
-    hours = fields.integer("expires_in_hours", 1, EXPIRES_HOURS_MAX)
-    telco_id = _telco_id(fields)
-    expected_payer_phone = fields.phone("expected_payer_phone")
-    expected_payer_name = _payer_name(fields)
-    send_sms = fields.boolean("send_sms_to_payer", default=True)
-    fields.done()
-    assert amount_minor is not None
-    assert phone_number is not None
-    return InitializeRequest(
-        amount_minor=amount_minor,
-        currency=currency,
-        phone_number=phone_number,
-        customer_name=customer_name,
-        description=description,
-        webhook_url=url,
-        redirect_url=redirect_url,
-        client_reference=client_reference,
-        meta=compact(meta) if meta else "{}",
-        expires_in_hours=hours or EXPIRES_HOURS_MAX,
-        expected_telco_transaction_id=telco_id,
-        expected_payer_phone=expected_payer_phone,
-        expected_payer_name=expected_payer_name,
-        send_sms_to_payer=send_sms,
-    )
 
 
 @described(
     "Initialize a transaction",
     "initialized",
     status=201,
-    reads=read,
+    reads=InitializeBody,
     errors=(
         ErrorCode.HUB_DECIDES,
         ErrorCode.SECRET_KEY_REQUIRED,
@@ -168,7 +233,7 @@ async def initialize(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     _refuse_secret_fields(body, call.caller)
     idempotency = claim(call, body, field=True)
-    request = read(Fields(body))
+    request = read(InitializeBody, body)[0].request()
     keep = keeping(call, idempotency)
 
     async def flow() -> Initialized:
@@ -204,10 +269,13 @@ def keeping(call: Call, idempotency: Idempotency | None) -> Keep[Initialized]:
     return Keep(idempotency, render)
 
 
+_NAMES: Final = (*(each.name for each in members(InitializeBody)), FIELD)
+
+
 def _refuse_secret_fields(body: Mapping[str, Any], caller: Caller) -> None:
     if not caller.publishable:
         return
-    secret = [name for name in KNOWN if name in body and name not in PUBLISHABLE]
+    secret = [name for name in _NAMES if name in body and name not in PUBLISHABLE]
     if secret:
         message = f"A publishable key may not set {', '.join(secret)}."
         raise Refusal(ErrorCode.SECRET_KEY_REQUIRED, message, fields=secret)

@@ -1,19 +1,21 @@
 """Reviews of held payments and messages: list them with their evidence, approve, reject."""
 
-from collections.abc import Collection, Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct
 
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields, Query, ignored
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, CallMeta, Keep
 from daemon.core.json_values import success
-from daemon.core.limits import NOTES_CHARACTERS_MAX
 from daemon.core.payments import review_json, transaction_json
 from daemon.core.payments.transaction_json import of_branch
+from daemon.core.reading import read
+from daemon.core.shape import Notes, Offset, about, marked, page_size, sample
 from daemon.env import Env
 from daemon.flows.access import password
 from daemon.flows.payments import review
@@ -23,9 +25,6 @@ from daemon.wire import ErrorCode, Mode, ShopRole
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
-STATES: Final = ("open", "all")
-APPROVE: Final = ("reference", "notes", "password")
-REJECT: Final = ("notes",)
 
 
 async def branch_names(env: Env) -> Mapping[str, str]:
@@ -33,23 +32,38 @@ async def branch_names(env: Env) -> Mapping[str, str]:
     return await env.store.read(branches.names) if env.place.role is ShopRole.HUB else {}
 
 
-def read_query(query: Query) -> tuple[int, int, str | None, Mode | None, str | None]:
-    """Read the query: the page, the state, the mode and the branch, each None for any."""
-    limit, offset = query.page(LIMIT, LIMIT_MAX)
-    state = None if query.word("state", STATES) == "all" else "open"
-    mode = query.word("mode", list(Mode))
-    branch = query.text("branch", most=40)
-    query.done()
-    return limit, offset, state, None if mode is None else Mode(mode), branch
+class ReviewsQuery(Struct, frozen=True):
+    """The page and the filter of the list."""
+
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    offset: Offset = 0
+    state: (
+        Annotated[Literal["open", "all"], sample("all", "`all` includes decided or revoked ones")]
+        | None
+    ) = None
+    mode: (
+        Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
+    ) = None
+    branch: (
+        Annotated[
+            str,
+            sample(
+                "kumasi", "at a hub: only transactions of the branch with this name", max_length=40
+            ),
+        ]
+        | None
+    ) = None
 
 
-@described("List reviews", "reviews", query=read_query)
+@described("List reviews", "reviews", query=ReviewsQuery)
 async def get_list(call: Call) -> Reply:
     """List open reviews, newest first, or all reviews with `state=all`."""
     query = call.query
-    limit, offset, state, asked, branch = read_query(query)
+    asked = query.read(ReviewsQuery)
+    limit, offset, branch = asked.limit, asked.offset, asked.branch
+    state = None if asked.state == "all" else "open"
     # A key sees its own mode only.
-    now, mode = call.env.clock.now_us(), call.caller.mode or asked
+    now, mode = call.env.clock.now_us(), call.caller.mode or asked.mode
     found, total = await call.env.store.read(
         lambda reader: review_evidence.page(
             reader, state=state, mode=mode, limit=limit, offset=offset, now=now, branch=branch
@@ -75,19 +89,34 @@ async def get_one(call: Call) -> Reply:
     return ok(review_json.review(found, now))
 
 
-def read_approval(fields: Fields) -> tuple[str | None, str | None, str | None]:
-    """Read the reference of the transaction, the notes and the password."""
-    reference = fields.text("reference")
-    notes = fields.text("notes", most=NOTES_CHARACTERS_MAX, lines=True)
-    given = fields.secret("password")
-    fields.done()
-    return reference, notes, given
+class ApprovalBody(Struct, frozen=True):
+    """What a held payment pays, and the password for one that may be forged."""
+
+    reference: (
+        Annotated[
+            str,
+            sample(
+                "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
+                "the transaction to pay; default: the one that the payment is held for",
+            ),
+        ]
+        | None
+    ) = None
+    notes: Notes | None = None
+    password: (
+        Annotated[
+            str,
+            about("the account password, if the review has `needs_password`"),
+            marked(read="secret"),
+        ]
+        | None
+    ) = None
 
 
 @described(
     "Approve a review",
     "decided review",
-    reads=read_approval,
+    reads=ApprovalBody,
     errors=(
         ErrorCode.BRANCH_ASKED,
         ErrorCode.REVIEW_NOT_FOUND,
@@ -110,33 +139,30 @@ def read_approval(fields: Fields) -> tuple[str | None, str | None, str | None]:
 async def approve(call: Call) -> Reply:
     """Approve a held payment, so that it pays its transaction. A possibly forged message also needs the account password."""
     body = await read_object_if_any(call.scope, call.receive)
-    fields = Fields(body)
-    reference, notes, given = read_approval(fields)
+    asked, warnings = read(ApprovalBody, body)
     review_id = call.uuid(ErrorCode.REVIEW_NOT_FOUND)
-    env, caller, keep = call.env, call.caller, _keep(call, body, APPROVE)
+    env, caller, keep = call.env, call.caller, _keep(call, body, warnings)
 
     async def flow() -> review.Decided:
         confirmed = await review.needs_password(env, caller, review_id, keep.claim)
         if confirmed:
-            await password.confirm(env, caller, given)
-        approval = review.Approval(reference, notes, confirmed)
+            await password.confirm(env, caller, asked.password)
+        approval = review.Approval(asked.reference, asked.notes, confirmed)
         return await review.approve(env, caller, review_id, approval, keep=keep)
 
     return await once(call, keep, flow)
 
 
-def read_rejection(fields: Fields) -> str:
-    """Read the notes."""
-    notes = fields.text("notes", required=True, most=NOTES_CHARACTERS_MAX, lines=True)
-    fields.done()
-    assert notes is not None
-    return notes
+class RejectionBody(Struct, frozen=True):
+    """Why a held payment is rejected."""
+
+    notes: Annotated[Notes, Meta(min_length=1)]
 
 
 @described(
     "Reject a review",
     "decided review",
-    reads=read_rejection,
+    reads=RejectionBody,
     errors=(
         ErrorCode.BRANCH_ASKED,
         ErrorCode.REVIEW_NOT_FOUND,
@@ -150,18 +176,18 @@ def read_rejection(fields: Fields) -> str:
 async def reject(call: Call) -> Reply:
     """Reject a held payment: it then pays no transaction."""
     body = await read_object(call.scope, call.receive)
-    notes = read_rejection(Fields(body))
-    keep, review_id = _keep(call, body, REJECT), call.uuid(ErrorCode.REVIEW_NOT_FOUND)
+    asked, warnings = read(RejectionBody, body)
+    keep, review_id = _keep(call, body, warnings), call.uuid(ErrorCode.REVIEW_NOT_FOUND)
     return await once(
-        call, keep, lambda: review.reject(call.env, call.caller, review_id, notes, keep=keep)
+        call, keep, lambda: review.reject(call.env, call.caller, review_id, asked.notes, keep=keep)
     )
 
 
-def _keep(call: Call, body: Mapping[str, Any], known: Collection[str]) -> Keep[review.Decided]:
+def _keep(call: Call, body: Mapping[str, Any], warnings: Sequence[str]) -> Keep[review.Decided]:
     """Return how a decision is answered: the review, and the transaction beside it."""
     # The fingerprint is a fast hash, so it must not cover a password.
     covered = {name: value for name, value in body.items() if name != "password"}
-    meta = CallMeta(call.request_id, None, tuple(ignored(Fields(body).unknown(known))))
+    meta = CallMeta(call.request_id, None, tuple(warnings))
 
     def render(done: review.Decided) -> Answer:
         transaction = None

@@ -1,22 +1,24 @@
 """Transactions: get, list, cancel, reconcile, and the timeline and checkout page of one."""
 
-from typing import Final
+from typing import Annotated, Final, Literal
 
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields, Query, ignored
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.api.payments.reviews import branch_names
 from daemon.core import json_values
-from daemon.core.errors import Refusal
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import split_reference
 from daemon.core.inputs import Answer, CallMeta, Keep, ReconcileRequest
-from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
+from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Event, Payment, Transaction
 from daemon.core.payments import checkout, timeline, transaction_json
+from daemon.core.reading import Wrong, read
+from daemon.core.shape import FromTime, Notes, Offset, ToTime, about, marked, page_size, sample
 from daemon.flows.access import password
 from daemon.flows.payments import cancel_expire
 from daemon.flows.payments import reconcile as reconcile_flow
@@ -35,62 +37,117 @@ PER_PAGE_MAX = 100
 PAGE_MAX = 1_000_000_000
 """Larger than any list, and its offset is still a valid integer of the database."""
 SEARCH_CHARACTERS_MAX = 100
-SORTS = ("newest", "oldest", "largest", "smallest")
+EXAMPLE: Final = "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"
 LIMIT: Final = 100
 LIMIT_MAX: Final = 500
-CANCEL_FIELDS: Final = ("reason",)
-RECONCILE_FIELDS: Final = ("transaction_id", "amount", "notes", "provider", "password")
 _Shown = tuple[Transaction, Payment | None, str | None]
 """A transaction, the payment that verified it, and the id of its open review."""
 
 
-def read_list_query(query: Query, mode: Mode | None = None) -> tuple[int, int, TransactionFilter]:
-    """Read the query: the page, its size and the filter."""
-    page = query.number("page", 1, high=PAGE_MAX)
-    per_page = query.number("per_page", PER_PAGE, high=PER_PAGE_MAX)
-    status = query.word("status", list(TransactionStatus))
-    wanted = TransactionFilter(
-        mode=_mode(query, mode),
-        origin=query.word("origin", ("request", "open", "all")) or "request",
-        status=None if status is None else TransactionStatus(status),
-        since=query.time("from"),
-        until=query.time("to"),
-        phone_number=query.phone("phone_number"),
-        search=query.text("search", most=SEARCH_CHARACTERS_MAX),
-        sort=query.word("sort", SORTS) or SORTS[0],
-        after=_after(query),
-        branch=query.text("branch", most=40),
-    )
-    query.done()
-    return page, per_page, wanted
+def _after(text: str) -> str | Wrong:
+    found = split_reference(text)
+    return found or Wrong("invalid", "must be the reference of a transaction")
 
 
-def _mode(query: Query, bound: Mode | None) -> Mode | None:
-    """Read the mode; a caller that is `bound` to one cannot list the other."""
-    word = query.word("mode", list(Mode))
-    if word is None or bound is None:
-        return bound if word is None else Mode(word)
-    if word != bound:
-        query.fail("mode", "invalid", f"a {bound} key cannot use the other mode")
-    return bound
+class TransactionsQuery(Struct, frozen=True):
+    """The page and the filter of the list."""
+
+    page: Annotated[
+        int,
+        page_size(PAGE_MAX, name="the page, from 1; a page past the end is an empty list", shown=1),
+    ] = 1
+    per_page: Annotated[int, page_size(PER_PAGE_MAX)] = PER_PAGE
+    status: Annotated[TransactionStatus, sample("SUCCESS", "only this status")] | None = None
+    mode: (
+        Annotated[
+            Mode,
+            sample(
+                "live",
+                "only live or only test transactions, for a caller that sees both: a session, or the socket; default: both",
+            ),
+        ]
+        | None
+    ) = None
+    origin: Annotated[
+        Literal["request", "open", "all"],
+        sample(
+            "request",
+            "payment requests (default), holders of payments without a request (`open`), or all",
+        ),
+    ] = "request"
+    since: FromTime | None = field(name="from", default=None)
+    until: ToTime | None = field(name="to", default=None)
+    phone_number: (
+        Annotated[
+            str,
+            sample("0241234567", "only this payer's number; without a payment, the customer's"),
+            marked(read="phone"),
+        ]
+        | None
+    ) = None
+    search: (
+        Annotated[
+            str,
+            sample(
+                "kofi",
+                "a complete payment code, network ID or client reference; or a part of one of these, of a name, a number or "
+                "the description; or both ends of a reference, `svc_trx_01…e85`",
+                max_length=SEARCH_CHARACTERS_MAX,
+            ),
+        ]
+        | None
+    ) = None
+    sort: Annotated[
+        Literal["newest", "oldest", "largest", "smallest"],
+        sample("newest", "the order; default: newest first"),
+    ] = "newest"
+    after: (
+        Annotated[
+            str,
+            sample(EXAMPLE, "continue after this reference, independent of new transactions"),
+            marked(then=_after),
+        ]
+        | None
+    ) = None
+    branch: (
+        Annotated[
+            str,
+            sample(
+                "kumasi", "at a hub: only transactions of the branch with this name", max_length=40
+            ),
+        ]
+        | None
+    ) = None
 
 
-def _after(query: Query) -> str | None:
-    reference = query.text("after")
-    found = None if reference is None else split_reference(reference)
-    if reference is not None and found is None:
-        query.fail("after", "invalid", "must be the reference of a transaction")
-    return found
+def _mode(asked: Mode | None, bound: Mode | None) -> Mode | None:
+    """Return the mode to list; a caller that is `bound` to one cannot list the other."""
+    if asked is not None and bound is not None and asked is not bound:
+        raise invalid([FieldError("mode", "invalid", f"a {bound} key cannot use the other mode")])
+    return bound or asked
 
 
-@described("List transactions", "transactions", query=read_list_query)
+@described("List transactions", "transactions", query=TransactionsQuery)
 async def list_transactions(call: Call) -> Reply:
     """List transactions, newest first by default (`sort`).
 
     Pages shift when new transactions arrive. To read all of them, continue with `after`, the last reference of the page.
     """
     query = call.query
-    page, per_page, wanted = read_list_query(query, call.caller.mode)
+    asked = query.read(TransactionsQuery)
+    page, per_page = asked.page, asked.per_page
+    wanted = TransactionFilter(
+        mode=_mode(asked.mode, call.caller.mode),
+        origin=asked.origin,
+        status=asked.status,
+        since=asked.since,
+        until=asked.until,
+        phone_number=asked.phone_number,
+        search=asked.search,
+        sort=asked.sort,
+        after=asked.after,
+        branch=asked.branch,
+    )
     now = call.env.clock.now_us()
     found, total = await call.env.store.read(
         lambda reader: transaction_list.transactions(
@@ -165,17 +222,16 @@ def _one(call: Call, found: _Shown | None, matches: int | None = None) -> Reply:
     return ok({**shown, "held_review_id": held}, meta)
 
 
-def read_cancel(fields: Fields) -> str | None:
-    """Read the body."""
-    reason = fields.text("reason", most=NOTES_CHARACTERS_MAX, lines=True)
-    fields.done()
-    return reason
+class CancelBody(Struct, frozen=True):
+    """Why a transaction is cancelled."""
+
+    reason: Annotated[Notes, sample("ordered twice", "the reason, for the record")] | None = None
 
 
 @described(
     "Cancel a transaction",
     "transaction",
-    reads=read_cancel,
+    reads=CancelBody,
     errors=(
         ErrorCode.TRANSACTION_NOT_FOUND,
         ErrorCode.TRANSACTION_NOT_CANCELLABLE,
@@ -189,9 +245,7 @@ async def cancel(call: Call) -> Reply:
     """Cancel an unpaid transaction. The body may be omitted."""
     body = await read_object_if_any(call.scope, call.receive)
     idempotency = claim(call, body)
-    fields = Fields(body)
-    reason = read_cancel(fields)
-    warnings = ignored(fields.unknown(CANCEL_FIELDS))
+    asked, warnings = read(CancelBody, body)
     meta = CallMeta(call.request_id, idempotency, tuple(warnings))
 
     def render(done: Cancelled) -> Answer:
@@ -203,33 +257,47 @@ async def cancel(call: Call) -> Reply:
     return await once(
         call,
         keep,
-        lambda: cancel_expire.cancel(call.env, call.caller, reference, reason=reason, keep=keep),
+        lambda: cancel_expire.cancel(
+            call.env, call.caller, reference, reason=asked.reason, keep=keep
+        ),
     )
 
 
-def read_reconcile(fields: Fields) -> tuple[ReconcileRequest, str | None]:
-    """Read the body: the request and the password.
+class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """The network's transaction ID from the customer's SMS, and what the caller knows about the payment."""
 
-    Raises:
-        Refusal: VALIDATION_ERROR, naming every wrong field.
-    """
-    fields.refuse_unknown(RECONCILE_FIELDS)
-    transaction_id = fields.text(
-        "transaction_id", required=True, most=TRANSACTION_ID_CHARACTERS_MAX
-    )
-    amount_minor = fields.amount("amount", number=True)
-    notes = fields.text("notes", most=NOTES_CHARACTERS_MAX, lines=True)
-    provider = fields.provider("provider")
-    given = fields.secret("password")
-    fields.done()
-    assert transaction_id is not None
-    return ReconcileRequest(transaction_id, amount_minor, notes, provider), given
+    transaction_id: Annotated[
+        str,
+        sample("0012345678", "the network's transaction ID, from the customer's SMS"),
+        Meta(min_length=1, max_length=TRANSACTION_ID_CHARACTERS_MAX),
+    ]
+    amount_minor: (
+        Annotated[
+            int,
+            sample("25.00", "the expected amount: the call fails if the payment has another one"),
+            marked(read="amount", number=True),
+        ]
+        | None
+    ) = field(name="amount", default=None)
+    notes: Notes | None = None
+    provider: (
+        Annotated[str, sample("momo_mtn", "the mobile-money service"), marked(read="provider")]
+        | None
+    ) = None
+    password: (
+        Annotated[
+            str,
+            about("the account password, if the answer without it asks for it"),
+            marked(read="secret"),
+        ]
+        | None
+    ) = None
 
 
 @described(
     "Reconcile a transaction",
     "reconciliation",
-    reads=read_reconcile,
+    reads=ReconcileBody,
     errors=(
         ErrorCode.TRANSACTION_NOT_FOUND,
         ErrorCode.ALREADY_VERIFIED,
@@ -256,7 +324,11 @@ async def reconcile(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     # The fingerprint is a fast hash, so it must not cover a password.
     idempotency = claim(call, {name: body[name] for name in body if name != "password"})
-    request, given = read_reconcile(Fields(body))
+    asked, _ = read(ReconcileBody, body)
+    given = asked.password
+    request = ReconcileRequest(
+        asked.transaction_id, asked.amount_minor, asked.notes, asked.provider
+    )
     env, caller, reference = call.env, call.caller, call.path("reference")
 
     def render(made: Reconciled) -> Answer:
@@ -282,23 +354,24 @@ async def reconcile(call: Call) -> Reply:
     return await once(call, keep, flow)
 
 
-def read_events_query(query: Query) -> tuple[int, int]:
-    """Read the query: limit and offset."""
-    page = query.page(LIMIT, LIMIT_MAX)
-    query.done()
-    return page
+class EventsQuery(Struct, frozen=True):
+    """The page of the list."""
+
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    offset: Offset = 0
 
 
 @described(
     "List a transaction's events",
     "transaction events",
-    query=read_events_query,
+    query=EventsQuery,
     errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
 )
 async def list_events(call: Call) -> Reply:
     """List the journal events of one transaction, oldest first, as readable text."""
     query = call.query
-    limit, offset = read_events_query(query)
+    asked = query.read(EventsQuery)
+    limit, offset = asked.limit, asked.offset
     transaction_id = split_reference(call.path("reference"))
     mode = call.caller.mode
 

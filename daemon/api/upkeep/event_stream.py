@@ -6,19 +6,20 @@ An API key sees the transaction events of its mode; sessions and the socket see 
 import asyncio
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Annotated, Final
 
+from msgspec import Struct
 from starlette.types import Receive, Scope, Send
 
-from daemon.api.http.fields import Query
 from daemon.api.http.service import Call, Service
 from daemon.api.openapi.describe import STREAM, described
 from daemon.core import json_values
 from daemon.core.access.callers import Caller, CallerKind
-from daemon.core.errors import Refusal
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import split_reference
 from daemon.core.model import Event
 from daemon.core.payments import transaction_json
+from daemon.core.shape import sample
 from daemon.runtime import sse
 from daemon.store import journal
 from daemon.store.engine import Reader
@@ -29,23 +30,33 @@ BATCH: Final = 100
 _SEQUENCE: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
-def read(query: Query, last_event_id: str | None = None) -> tuple[str | None, str | None]:
-    """Read the query: the event to continue after (the header takes precedence) and the transaction to watch."""
-    since = query.text("since")
-    after, name = (last_event_id, "Last-Event-ID") if last_event_id else (since, "since")
-    if after is not None and not _SEQUENCE.fullmatch(after):
-        query.fail(name, "invalid", "must be the id of an event")
-    reference = query.text("reference")
-    query.done()
-    return after, reference
+class StreamQuery(Struct, frozen=True):
+    """The event to continue after, and the transaction to watch."""
+
+    since: (
+        Annotated[
+            str,
+            sample("412", "continue after this event; the header `Last-Event-ID` takes precedence"),
+        ]
+        | None
+    ) = None
+    reference: (
+        Annotated[
+            str,
+            sample("svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", "the `reference` of a transaction"),
+        ]
+        | None
+    ) = None
 
 
-@described("Stream events", STREAM, query=read, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
+@described("Stream events", STREAM, query=StreamQuery, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
 async def get(call: Call) -> "Stream":
     """Open the stream after event `Last-Event-ID` or `since`, by default from now. `reference` selects one transaction."""
-    query = call.query
-    after, reference = read(query, call.header(b"last-event-id"))
-    transaction_id = await _transaction(call, reference)
+    asked, last_event_id = call.query.read(StreamQuery), call.header(b"last-event-id")
+    after, name = (last_event_id, "Last-Event-ID") if last_event_id else (asked.since, "since")
+    if after is not None and not _SEQUENCE.fullmatch(after):
+        raise invalid([FieldError(name, "invalid", "must be the id of an event")])
+    transaction_id = await _transaction(call, asked.reference)
     # Read in both cases: without the database the answer is 503, not a stream that ends at once.
     last = await call.env.store.look(journal.last_seq)
     start = last if after is None else int(after)

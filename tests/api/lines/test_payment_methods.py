@@ -109,9 +109,9 @@ async def test_an_alias_is_stored_canonical(api: FakeApi) -> None:
         (
             {**NEW, "sim": {"device_id": "no", "slot_index": -1, "slot": 0}},
             [
-                ("sim.slot", "unknown_field"),
                 ("sim.device_id", "invalid"),
                 ("sim.slot_index", "out_of_range"),
+                ("sim.slot", "unknown_field"),
             ],
         ),
     ],

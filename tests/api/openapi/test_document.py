@@ -7,22 +7,14 @@ import sys
 from typing import Annotated, Any, Literal
 
 import jsonschema_rs
-import pytest
 from msgspec import UNSET, Meta, Struct, UnsetType
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
-from daemon.api.access import keys
-from daemon.api.http.fields import Fields, Query
-from daemon.api.http.idempotency import FIELD
 from daemon.api.http.resource import op
-from daemon.api.lines import lines
-from daemon.api.messages import sandbox
 from daemon.api.openapi import response_schemas, schemas
 from daemon.api.openapi.describe import DESCRIPTIONS
 from daemon.api.openapi.document import document, undescribed
 from daemon.api.openapi.json_schema import closed
-from daemon.api.openapi.recorder import body_of, query_of
-from daemon.api.payments import initialize, transactions
 from daemon.core.reading import read
 from daemon.core.shape import Count, Flag, NoTime, about, marked, sample
 from daemon.error_table import ERRORS
@@ -30,7 +22,6 @@ from daemon.flows.payments import cancel_expire
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.wire import EventKind, Mode, Path
 from tests.fakes.api import FakeApi
-from tests.fakes.each import each
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
 
 NAME = "KOFI ANTWI BADU"
@@ -94,12 +85,7 @@ async def test_each_example_of_a_body_is_taken_by_the_code_that_reads_it() -> No
     for operation in DESCRIPTIONS.values():
         if operation.reads is None:
             continue
-        if isinstance(operation.reads, type):
-            read(operation.reads, operation.example)
-            continue
-        fields = Fields(operation.example)
-        operation.reads(fields)
-        assert fields.errors == [], operation.title
+        read(operation.reads, operation.example)
 
 
 async def test_each_example_is_as_its_schema_says(api: FakeApi) -> None:
@@ -132,21 +118,6 @@ async def test_each_error_shows_its_extras_in_both_places(api: FakeApi) -> None:
             if name not in ("success", "error", "meta")
         }
         assert inside == outside, code
-
-
-@each(
-    ("reads", "known"),
-    [
-        (initialize.read, [name for name in initialize.KNOWN if name != FIELD]),
-        (transactions.read_reconcile, transactions.RECONCILE_FIELDS),
-        (transactions.read_cancel, transactions.CANCEL_FIELDS),
-        (lines.read_new_method, lines.METHOD_FIELDS),
-        (keys.read, keys.KNOWN),
-        (sandbox.read, sandbox.KNOWN),
-    ],
-)
-def test_what_is_described_is_what_is_known(reads: Any, known: Any) -> None:
-    assert sorted(body_of(reads)["properties"]) == sorted(known)
 
 
 def test_types_limits_and_duties_come_from_the_declaration() -> None:
@@ -255,52 +226,6 @@ def test_an_answer_is_described_as_it_is_declared() -> None:
     }
 
 
-def test_types_limits_and_duties_come_from_the_reader() -> None:
-    def read(fields: Fields) -> None:
-        fields.refuse_unknown(())
-        fields.text("name", required=True, most=7)
-        fields.integer("days", 1, 3)
-        inner = fields.inside("sim")
-        if inner is not None:
-            inner.uuid("device_id", required=True)
-        fields.words("events", ("a", "b"), most=2, must="a")
-        fields.done()
-
-    assert body_of(read) == {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["name"],
-        "properties": {
-            "name": {"type": "string", "maxLength": 7, "minLength": 1},
-            "days": {"type": ["integer", "null"], "minimum": 1, "maximum": 3},
-            "sim": {
-                "type": ["object", "null"],
-                "required": ["device_id"],
-                "properties": {"device_id": {"type": "string", "format": "uuid"}},
-            },
-            "events": {
-                "type": ["array", "null"],
-                "items": {"type": "string", "enum": ["a", "b"]},
-                "minItems": 1,
-                "maxItems": 2,
-                "contains": {"const": "a"},
-            },
-        },
-    }
-
-
-def test_a_query_that_is_lowered_has_no_maximum() -> None:
-    def read(query: Query) -> None:
-        query.number("limit", 50, high=200)
-        query.time("from", required=True)
-        query.done()
-
-    found = query_of(read)
-    assert found["required"] == ["from"]
-    assert "maximum" not in found["properties"]["limit"]
-    assert "at most 200" in found["properties"]["limit"]["description"]
-
-
 def test_a_declared_query_is_described() -> None:
     class Page(Struct):
         limit: Annotated[int, Meta(ge=1), marked(most=200), about("entries per page")] = 50
@@ -328,19 +253,6 @@ def test_a_declared_query_is_described() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "found"), [("true", True), ("1", True), ("false", False), ("0", False), ("", False)]
-)
-def test_a_flag_of_a_query_is_a_boolean_that_may_be_1_or_0(text: str, found: bool) -> None:
-    def read(query: Query) -> bool:
-        flag = query.flag("all")
-        query.done()
-        return flag
-
-    assert query_of(read)["properties"]["all"] == {"type": "boolean", "default": False}
-    assert read(Query({"all": text})) is found
-
-
 async def test_a_secret_is_revealed_and_rotated_with_the_required_password(api: FakeApi) -> None:
     paths = (await got(api))["paths"]
     for path in (Path.ENDPOINT_SECRET, Path.ENDPOINT_ROTATE, Path.ACCOUNT_SECRET, Path.LOGIN):
@@ -356,11 +268,6 @@ async def test_the_header_of_the_mode_is_described_only_where_no_key_decides_it(
         keys = any("key" in each for each in operation["security"])
         named = {each["name"] for each in operation["parameters"]}
         assert ("Svc-Mode" in named) is (bool(operation["security"]) and not keys)
-
-
-def test_a_reader_that_never_ends_is_our_own_fault() -> None:
-    with pytest.raises(AssertionError, match="done"):
-        body_of(lambda fields: fields.text("name"))
 
 
 async def test_scopes_and_sessions_are_told(api: FakeApi) -> None:
