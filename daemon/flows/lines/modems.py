@@ -36,12 +36,12 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
     only by its IMSI keeps that key when its ICCID is reported for the first time.
     """
     now = env.clock.now_us()
-    device_id = ids.device_id_of(phone.imei or f"port:{phone.port}")
     slot_index = phone.slot_index
-    place = f"slot:{device_id}:{slot_index}"
 
     def job(tx: Tx) -> Source:
         known = devices.known_sim_key(tx, phone.iccid, phone.imsi)
+        device_id = _device_id(tx, phone, known or phone.iccid)
+        place = f"slot:{device_id}:{slot_index}"
         sim_key = known or phone.iccid or (f"imsi:{phone.imsi}" if phone.imsi else place)
         devices.record_device(
             tx,
@@ -75,6 +75,26 @@ async def identify(env: Env, phone: PhoneIdentity) -> Source:
     source = await env.store.write(job)
     env.clock_check.note_opened(source.sim_key, env.clock.boottime())
     return source
+
+
+def _device_id(tx: Tx, phone: PhoneIdentity, sim_key: str | None) -> str:
+    """Return the id of a phone by its IMEI; some batches of modems share one, and their ports tell them apart.
+
+    A phone at another port with the same IMEI is the same one that was plugged in again, unless it has another SIM.
+    """
+    usual = ids.device_id_of(phone.imei or f"port:{phone.port}")
+    if phone.imei is None or sim_key is None:
+        return usual
+    own = devices.sim_by_key(tx, sim_key)
+    if own is not None and own.present:
+        before = devices.get(tx, own.device_id)
+        if before is not None and before.imei == phone.imei:
+            return before.device_id
+    other = devices.get(tx, usual)
+    if other is None or not other.present or other.port in (None, phone.port):
+        return usual
+    sims = [sim for sim in devices.sims_in_phones(tx) if sim.device_id == usual]
+    return ids.device_id_of(f"{phone.imei}@{phone.port}") if sims else usual
 
 
 def _record_place(tx: Tx, sim: Sim, before: Sim | None, now: int) -> None:

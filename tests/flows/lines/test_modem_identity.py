@@ -58,3 +58,43 @@ async def test_a_new_card_with_the_imsi_of_another_is_a_sim_of_its_own(shop: Fak
     """A card that replaces a lost one has another ICCID and another IMSI; even with the same IMSI it is another card."""
     source = await modems.identify(shop.env, phone("8923301000000000993", MTN_IMSI))
     assert source.sim_key == "8923301000000000993"
+
+
+OTHER_ICCID = "8923301000000008002"
+OTHER_IMSI = "620010000008002"
+OTHER_PORT = "/dev/ttyUSB3"
+
+
+def twin(port: str = OTHER_PORT) -> PhoneIdentity:
+    return PhoneIdentity(port, IMEI, OTHER_ICCID, OTHER_IMSI, "huawei", "E3131")
+
+
+async def present(shop: FakeShop) -> list[str]:
+    rows = await shop.values(
+        "SELECT s.sim_key FROM sims s JOIN devices d ON d.device_id = s.device_id "
+        "WHERE s.present = 1 AND d.present = 1 AND d.mode = 'live' ORDER BY 1"
+    )
+    return [str(row) for row in rows]
+
+
+async def test_two_modems_with_one_imei_are_two_modems_with_two_sims(shop: FakeShop) -> None:
+    first = shop.source
+    second = await modems.identify(shop.env, twin())
+    assert second.device_id != first.device_id
+    assert await present(shop) == sorted([ICCID, OTHER_ICCID])
+    # Each is the same one again after the other was identified, and after both were away.
+    assert await modems.identify(shop.env, phone(ICCID, MTN_IMSI)) == first
+    assert await modems.identify(shop.env, twin()) == second
+    for one in (first, second):
+        await modems.disconnect(shop.env, one.device_id)
+    assert await modems.identify(shop.env, twin("/dev/ttyUSB0")) == second
+    assert (await modems.identify(shop.env, phone(ICCID, MTN_IMSI))).device_id == first.device_id
+
+
+async def test_modem_that_is_plugged_in_at_another_port_stays_the_same(shop: FakeShop) -> None:
+    moved = PhoneIdentity(OTHER_PORT, IMEI, ICCID, MTN_IMSI, "huawei", "E3131")
+    assert await modems.identify(shop.env, moved) == shop.source
+    await modems.disconnect(shop.env, shop.source.device_id)
+    assert (
+        await modems.identify(shop.env, twin("/dev/ttyUSB7"))
+    ).device_id == shop.source.device_id
