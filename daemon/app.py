@@ -57,7 +57,7 @@ from daemon.runtime.config_file import ConfigError, check_exposure
 from daemon.runtime.disk import drop_ballast
 from daemon.runtime.log import Log, LogFile
 from daemon.runtime.own_wordings import FOLDER, OwnWordings
-from daemon.runtime.system import SystemClock, SystemEntropy
+from daemon.runtime.system import SystemClock, SystemEntropy, open_files_max
 from daemon.runtime.systemd_notify import Supervisor
 from daemon.sender.https import Sender
 from daemon.sender.live_receivers import LISTEN_SCHEME
@@ -73,6 +73,8 @@ from parsers.phone import read_phone
 
 RETRY_S: Final = 5.0
 """Between two tries to open the database."""
+RESERVED_FILES: Final = 128
+"""Descriptors that no HTTP connection may take: of the database, modems, webhooks and logs."""
 RECOVER_TRIES: Final = 3
 """After so many faults by a bug the phones are read without the message journal."""
 SERVER_RETRY_S: Final = 1.0
@@ -120,6 +122,7 @@ async def serve(options: RunOptions, places: wire.Places, environ: Mapping[str, 
     disk = DiskWatch()
     log_file = LogFile(places.log, is_paused=lambda: disk.stops_extras)
     log = Log.of_daemon(log_file, f"{places.log}/daemon.log", as_json=options.log_json)
+    log.prepare()
     asyncio.get_running_loop().set_exception_handler(_masked_faults(log))
     try:
         if options.http is not None and not options.insecure_http:
@@ -520,7 +523,7 @@ async def _listen(config: Config, places: wire.Places, address: str) -> Listener
         socket_path=places.socket,
         http=address or None,
         tls=(config.http.tls_cert, config.http.tls_key),
-        connections=config.limits.connections,
+        connections=min(config.limits.connections, max(1, open_files_max() - RESERVED_FILES)),
         open_to_all=bool(config.access.socket_users),
     )
     try:

@@ -90,6 +90,10 @@ def describe_error(error: BaseException) -> str:
 
 def describe_traceback(error: BaseException) -> str:
     """Return the error with its traceback and its causes, the last error first."""
+    if isinstance(error, BaseExceptionGroup):
+        # Of several loops that ended together; each has its own cause.
+        inside = [describe_traceback(one) for one in error.exceptions[:_CHAIN]]
+        return "\nin this group\n".join([describe_error(error), *inside])
     lines: list[str] = []
     current: BaseException | None = error
     while current is not None and len(lines) < _CHAIN:

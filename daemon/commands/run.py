@@ -14,7 +14,7 @@ from daemon import wire
 from daemon.app import RunOptions, serve
 from daemon.open_shop import EXIT_CONFIG, EXIT_FAILED, StartError, is_set_up
 from daemon.runtime import crash_file
-from daemon.runtime.system import SystemClock, loop_factory
+from daemon.runtime.system import SystemClock, loop_factory, raise_open_files_max
 from parsers.masking import describe_error
 from parsers.times import from_us
 
@@ -32,6 +32,7 @@ def run_command(options: argparse.Namespace, places: wire.Places) -> int:
             wire.ErrorCode.NOT_SET_UP, EXIT_CONFIG, "there is no shop here yet", "momo setup"
         )
     crash_file.mask_threads()
+    raise_open_files_max()
     # The loaded modules stay: collections need not look through it, and cycles are too rare to look for them every 700 objects.
     gc.freeze()
     gc.set_threshold(GC_OBJECTS, 20, 20)

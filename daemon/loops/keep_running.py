@@ -23,13 +23,21 @@ async def keep_running(env: Env, log: Log, loop: str, run: Callable[[], Awaitabl
     Raises:
         Exception: The loop's error, if it is that the database cannot be used. The daemon opens it again.
     """
+    untold = 0
     while True:
         error: Exception = RuntimeError("it ended as if it were done")
         try:
             await run()
         except Exception as fault:  # noqa: BLE001 -- told and counted; no bug of one loop may end the others
             error = fault
-        failures = await note_failure(env, log, loop, error)
+        try:
+            failures = await note_failure(env, log, loop, error)
+            untold = 0
+        except Exception as fault:
+            if fault is error or only_unavailable(fault):
+                raise
+            # Without a free descriptor not even the log can be written. The loop goes on nevertheless.
+            failures = untold = untold + 1
         await asyncio.sleep(BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1])
 
 

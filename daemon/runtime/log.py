@@ -70,14 +70,19 @@ class Log:
         """Log an event that needs attention."""
         self._write("error", event, facts)
 
-    def _write(self, level: str, event: str, facts: dict[str, Any]) -> None:
+    def prepare(self) -> list[Any]:
+        """Load what a line needs: later there may be no free descriptor for that."""
         if self._loggers is None:
-            self._loggers = []
+            loggers = []
             if self._out is not None:
-                self._loggers.append(_structlog(self._out, as_json=self._as_json))
+                loggers.append(_structlog(self._out, as_json=self._as_json))
             if self._file is not None:
-                self._loggers.append(_structlog(self._file, as_json=True))
-        for logger in self._loggers:
+                loggers.append(_structlog(self._file, as_json=True))
+            self._loggers = loggers
+        return self._loggers
+
+    def _write(self, level: str, event: str, facts: dict[str, Any]) -> None:
+        for logger in self.prepare():
             with contextlib.suppress(
                 OSError
             ):  # stderr may be a file on a full disk, or a closed pipe

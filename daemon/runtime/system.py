@@ -1,6 +1,8 @@
-"""The only source of time and randomness. All other modules get `now` and entropy as arguments."""
+"""The only source of time and randomness, and the limit of open files. All other modules get `now` and entropy as arguments."""
 
+import contextlib
 import os
+import resource
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     import asyncio
 
+OPEN_FILES: Final = 4_096
 _ID_BYTES: Final = 16
 _POOL_BYTES: Final = 2_048
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
@@ -103,6 +106,21 @@ class SystemEntropy:
     def unit(self) -> float:
         """Return a number in [0, 1) with 53 random bits."""
         return self.below(1 << 53) / (1 << 53)
+
+
+def raise_open_files_max() -> None:
+    """Allow as many open files as the machine permits, up to a limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def open_files_max() -> int:
+    """Return how many files may be open at the same time."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return OPEN_FILES if soft == resource.RLIM_INFINITY else soft
 
 
 def loop_factory() -> "Callable[[], asyncio.AbstractEventLoop] | None":

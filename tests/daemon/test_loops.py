@@ -264,6 +264,23 @@ async def test_loop_that_always_fails_is_named_counted_and_works_when_the_cause_
     assert not any(loop in one for one in ran.problems())
 
 
+async def test_loop_that_fails_is_started_again_although_no_log_can_be_written(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = await running()
+    await ran.all_turn()
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as without_log:
+        without_log.setattr(Log, "error", full)
+        end = let_fail(monkeypatch, "receiving", float("inf"))
+        await ran.all_turn("receiving")
+    end()
+    await ran.all_turn()
+
+
 async def test_message_journal_that_always_fails_is_set_aside_and_the_phones_are_read(
     running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parsers.masking import mask_text, mask_value
+from parsers.masking import describe_traceback, mask_text, mask_value
 from tests.fakes.each import each
 
 
@@ -87,3 +87,19 @@ def test_a_token_keeps_the_beginning_that_says_what_it_is(secret: str) -> None:
 def test_bytes_are_told_by_their_number_and_a_pdu_not_at_all() -> None:
     assert mask_value("data", b"12") == "<2 bytes>"
     assert mask_text("got " + "0A" * 40) == "got ***"
+
+
+def raised(number: int) -> Exception:
+    try:
+        int("Ama Mensah", number)
+    except ValueError as error:
+        return error
+    raise AssertionError
+
+
+def test_traceback_of_a_group_has_every_error_with_its_place() -> None:
+    inner = ExceptionGroup("inner", [raised(8)])
+    said = describe_traceback(ExceptionGroup("two loops", [raised(10), inner]))
+    assert said.count("ValueError") == 2
+    assert said.count("test_masking.py") == 2
+    assert "Ama" not in said
