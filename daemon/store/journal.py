@@ -19,7 +19,6 @@ from daemon.wire import Mode
 
 TOPIC = "events"
 """Woken by every commit that added a journal entry."""
-_OF_TRANSACTION: Final = "transaction_seq = (SELECT seq FROM transactions WHERE id = :id)"
 _OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
 
 
@@ -152,9 +151,13 @@ def after(
     reader: Reader, seq: int, *, transaction_id: str | None = None, limit: int = 200
 ) -> list[Event]:
     """Return the entries after `seq`, oldest first."""
-    one = f"AND {_OF_TRANSACTION} " if transaction_id is not None else ""
+    of_all = f"SELECT {columns(Event)} FROM events WHERE seq > :seq ORDER BY seq LIMIT :limit"
+    of_one = (
+        f"SELECT {columns(Event)} FROM events WHERE seq > :seq "
+        "AND transaction_seq = (SELECT seq FROM transactions WHERE id = :id) ORDER BY seq LIMIT :limit"
+    )
     rows = reader.all(
-        f"SELECT {columns(Event)} FROM events WHERE seq > :seq {one}ORDER BY seq LIMIT :limit",
+        of_all if transaction_id is None else of_one,
         {"seq": seq, "id": transaction_id, "limit": limit},
     )
     return with_texts(reader, load_all(Event, rows))
@@ -174,11 +177,12 @@ def of_transaction(
 ) -> tuple[list[Event], int]:
     """Return one page of a transaction's entries, oldest first, and their total number."""
     total = reader.value(
-        f"SELECT COUNT(*) FROM events WHERE {_OF_TRANSACTION}", {"id": transaction_id}
+        "SELECT COUNT(*) FROM events WHERE transaction_seq = (SELECT seq FROM transactions WHERE id = :id)",
+        {"id": transaction_id},
     )
     rows = reader.all(
-        f"SELECT {columns(Event)} FROM events WHERE {_OF_TRANSACTION} "
-        "ORDER BY seq LIMIT :limit OFFSET :offset",
+        f"SELECT {columns(Event)} FROM events "
+        "WHERE transaction_seq = (SELECT seq FROM transactions WHERE id = :id) ORDER BY seq LIMIT :limit OFFSET :offset",
         {"id": transaction_id, "limit": limit, "offset": offset},
     )
     return with_texts(reader, load_all(Event, rows)), int(total)

@@ -114,3 +114,45 @@ def test_sql_stands_only_in_the_store() -> None:
         if STATEMENT.match(text)
     ]
     assert elsewhere == []
+
+
+ASSEMBLED = {
+    "books/day_sheet.py", "books/exports.py", "books/statement.py", "branches/branches.py",
+    "branches/contradictions.py", "branches/copies.py", "branches/feed.py", "branches/link.py",
+    "branches/numbers.py", "branches/restored.py", "engine.py", "feed_triggers.py", "lines/devices.py",
+    "lines/payment_methods.py", "messages/balances.py", "messages/messages.py", "payments/counter.py",
+    "payments/payment_list.py", "payments/reviews.py", "payments/search_index.py", "payments/transaction_list.py",
+    "payments/transaction_search.py", "postgresql/connection.py", "postgresql/copy_shop.py", "postgresql/dialect.py",
+    "rows.py", "upkeep/backup.py", "upkeep/clock_step.py", "upkeep/inspect.py", "upkeep/ledger_check.py",
+    "upkeep/notices.py", "upkeep/operator_sql.py", "upkeep/payer_data.py", "upkeep/retention.py",
+}  # fmt: skip
+"""Modules with a statement that is put together from parts; a module is only taken off."""
+ALLOWED = {"conditions.where", "', '.join((f'{name} = :{name}' for name in changes))"}
+"""The filters of a list, and the columns that a change names."""
+IS_SQL = re.compile(r"\b(?:SELECT|INSERT INTO|UPDATE \w+ SET|DELETE FROM|FROM|WHERE)\b")
+
+
+@each("file", STORE)
+def test_a_statement_is_one_text_that_can_be_read(file: str) -> None:
+    """Only the list of a model's columns (`rows.columns`) is put into it."""
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    lists = {
+        ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func) == "columns"
+    }
+    parts = {
+        ast.unparse(part.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        and any(
+            isinstance(one, ast.Constant) and IS_SQL.search(str(one.value)) for one in node.values
+        )
+        for part in node.values
+        if isinstance(part, ast.FormattedValue)
+    }
+    found = {one for one in parts - lists - ALLOWED if not one.startswith("columns(")}
+    name = file.removeprefix("daemon/store/")
+    assert bool(found) == (name in ASSEMBLED), found

@@ -8,7 +8,7 @@ from daemon.core.model import Review
 from daemon.core.payments.reviews import lacks_smsc
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all, load_optional
+from daemon.store.rows import columns, json_ids, load_all, load_optional
 from daemon.wire import Mode, ReviewReason
 
 _REVIEW = columns(Review)
@@ -118,13 +118,13 @@ def next_open(
         before: `seq` of a review.
         without: Reasons to leave out.
     """
-    listed = ", ".join(f"'{reason.value}'" for reason in sorted(without)) or "''"
     return load_optional(
         Review,
         reader.one(
             f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND mode = 'live' "
-            f"AND (:before IS NULL OR seq < :before) AND reason NOT IN ({listed}) ORDER BY seq DESC LIMIT 1",
-            {"before": before},
+            "AND (:before IS NULL OR seq < :before) "
+            "AND reason NOT IN (SELECT value ->> 0 FROM json_each(:without)) ORDER BY seq DESC LIMIT 1",
+            {"before": before, "without": json_ids(without)},
         ),
     )
 

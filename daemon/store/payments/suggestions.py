@@ -4,12 +4,12 @@ The transaction IDs that customers claim on the checkout page are hints and neve
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import suggestions as core_suggestions
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all
+from daemon.store.rows import columns, json_ids, load_all
 from parsers import person_name
 
 CLAIMS_MAX: Final = 8
@@ -18,24 +18,7 @@ NEWEST_MAX: Final = 8
 """Newest transactions to look at for one number, or one pair of name words, with one amount."""
 PAYMENTS_MAX: Final = 64
 """Payments of one amount to compare with a new transaction; in a shop with one price, the newest of its last hours."""
-_CODES_AT_ONCE: Final = 32
-"""A fixed number of parameters, so that there is one statement and it stays prepared."""
 _T: Final = columns(Transaction, "t.")
-_UNPAID: Final = (
-    "t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL"
-)
-_BEFORE: Final = (
-    "SELECT {} FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
-    "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC, seq DESC LIMIT :limit"
-)
-_ANY_BEFORE: Final = _BEFORE.format("1")
-_ALL_BEFORE: Final = _BEFORE.format(columns(Payment))
-_OF_PAIR: Final = (
-    f"SELECT * FROM (SELECT {_T} FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
-    "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair_{at} "
-    f"AND n.expires_at > :since AND {_UNPAID} ORDER BY n.expires_at DESC, n.transaction_id DESC LIMIT :limit) part"
-)
-"""One statement for all pairs; each part stops at its newest rows, in index order."""
 
 
 def suggestions(reader: Reader, payment: Payment) -> list[core_suggestions.Suggestion]:
@@ -57,19 +40,15 @@ def suggestions(reader: Reader, payment: Payment) -> list[core_suggestions.Sugge
 def _with_codes(
     reader: Reader, payment: Payment, codes: Sequence[str], since: int
 ) -> list[Transaction]:
-    names = ", ".join(f":code_{at}" for at in range(_CODES_AT_ONCE))
-    found = []
-    for start in range(0, len(codes), _CODES_AT_ONCE):
-        some = codes[start : start + _CODES_AT_ONCE]
-        padded = [*some, *[some[0]] * (_CODES_AT_ONCE - len(some))]
-        params: dict[str, Any] = {f"code_{at}": code for at, code in enumerate(padded)}
-        rows = reader.all(
-            f"SELECT {_T} FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
-            f"WHERE c.mode = :mode AND c.code IN ({names}) AND {_UNPAID}",
-            {**params, "mode": payment.mode, "since": since},
-        )
-        found += load_all(Transaction, rows)
-    return found
+    if not codes:
+        return []
+    rows = reader.all(
+        f"SELECT {_T} FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
+        "WHERE c.mode = :mode AND c.code IN (SELECT value ->> 0 FROM json_each(:codes)) "
+        "AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL",
+        {"codes": json_ids(codes), "mode": payment.mode, "since": since},
+    )
+    return load_all(Transaction, rows)
 
 
 def _of_number(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
@@ -83,34 +62,40 @@ def _of_number(reader: Reader, payment: Payment, since: int) -> list[Transaction
         "since": since,
         "limit": NEWEST_MAX,
     }
-    found = []
-    for column in ("phone_number", "expected_payer_phone"):
-        rows = reader.all(
-            f"SELECT {_T} FROM transactions t WHERE t.mode = :mode AND t.{column} = :phone_number "
-            f"AND t.expected_minor = :amount_minor AND {_UNPAID} ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
-            params,
-        )
-        found += load_all(Transaction, rows)
-    return found
+    customer = reader.all(
+        f"SELECT {_T} FROM transactions t WHERE t.mode = :mode AND t.phone_number = :phone_number "
+        "AND t.expected_minor = :amount_minor AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since "
+        "AND t.branch_id IS NULL ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
+        params,
+    )
+    expected = reader.all(
+        f"SELECT {_T} FROM transactions t WHERE t.mode = :mode AND t.expected_payer_phone = :phone_number "
+        "AND t.expected_minor = :amount_minor AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since "
+        "AND t.branch_id IS NULL ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
+        params,
+    )
+    return load_all(Transaction, [*customer, *expected])
 
 
 def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
     """Return the unpaid transactions for this exact amount with two words of the payer's name in a customer name."""
-    found = person_name.word_pairs(payment.payer_name or "")
-    if not found:
-        return []
-    params: dict[str, Any] = {f"pair_{at}": pair for at, pair in enumerate(found)}
-    rows = reader.all(
-        " UNION ALL ".join(_OF_PAIR.format(at=at) for at in range(len(found))),
-        {
-            "mode": payment.mode,
-            "amount_minor": payment.amount_minor,
-            "since": since,
-            "limit": NEWEST_MAX,
-            **params,
-        },
-    )
-    return load_all(Transaction, rows)
+    found = []
+    for pair in person_name.word_pairs(payment.payer_name or ""):
+        found += reader.all(
+            # Stops at the newest, in index order.
+            f"SELECT {_T} FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
+            "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair AND n.expires_at > :since "
+            "AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL "
+            "ORDER BY n.expires_at DESC, n.transaction_id DESC LIMIT :limit",
+            {
+                "mode": payment.mode,
+                "amount_minor": payment.amount_minor,
+                "pair": pair,
+                "since": since,
+                "limit": NEWEST_MAX,
+            },
+        )
+    return load_all(Transaction, found)
 
 
 def claimed_transactions(reader: Reader, payment: Payment) -> list[Transaction]:
@@ -138,10 +123,12 @@ def earlier_payments(reader: Reader, transaction: Transaction) -> list[Payment]:
         "since": transaction.created_at - core_suggestions.TRANSACTION_AFTER_US,
         "limit": PAYMENTS_MAX,
     }
-    # Usually there is none, and sqlite3 finds that out faster without naming all columns.
-    if reader.one(_ANY_BEFORE, params) is None:
-        return []
-    return load_all(Payment, reader.all(_ALL_BEFORE, params))
+    rows = reader.all(
+        f"SELECT {columns(Payment)} FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
+        "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC, seq DESC LIMIT :limit",
+        params,
+    )
+    return load_all(Payment, rows)
 
 
 def claims_of(reader: Reader, transaction_id: str) -> dict[str, int]:

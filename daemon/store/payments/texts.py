@@ -29,15 +29,14 @@ from daemon.store.rows import columns, load, load_all, load_optional
 from daemon.wire import Mode
 
 TOPIC: Final = "sms_outbox"
-_COUNT: Final = (
-    "SELECT COUNT(*) FROM sms_outbox WHERE {column} = {value} AND created_at > {since} "
-    "AND (status <> 'expired' OR parts_sent > 0)"
-)
 _READY_LINES: Final = (
     "SELECT m.sim_seq, s.network, m.phone_number, m.account_name, "
-    f"({_COUNT.format(column='number', value=':number', since=':hour')}), "
-    f"({_COUNT.format(column='sim_seq', value='m.sim_seq', since=':hour')}), "
-    f"({_COUNT.format(column='sim_seq', value='m.sim_seq', since=':day')}) "
+    "(SELECT COUNT(*) FROM sms_outbox WHERE number = :number AND created_at > :hour "
+    "AND (status <> 'expired' OR parts_sent > 0)), "
+    "(SELECT COUNT(*) FROM sms_outbox WHERE sim_seq = m.sim_seq AND created_at > :hour "
+    "AND (status <> 'expired' OR parts_sent > 0)), "
+    "(SELECT COUNT(*) FROM sms_outbox WHERE sim_seq = m.sim_seq AND created_at > :day "
+    "AND (status <> 'expired' OR parts_sent > 0)) "
     "FROM payment_methods m JOIN sims s ON s.seq = m.sim_seq JOIN devices d ON d.device_id = s.device_id "
     "WHERE m.mode = 'live' AND m.deleted_at IS NULL AND m.is_active = 1 AND s.present = 1 AND d.present = 1 "
     "AND d.forgotten_at IS NULL ORDER BY m.seq"
@@ -260,13 +259,13 @@ def _line(tx: Tx, texting: Texting, number: str, now: int) -> TextLine | None:
 def may_receive(tx: Tx, texting: Texting, number: str, now: int) -> bool:
     """Return whether a number has had fewer SMS within an hour than the limit."""
     most = texting.per_number_hour
-    return not most or _count(tx, "number", number, now - limits.HOUR_US) < most
+    return not most or _count(tx, _TO_NUMBER, number, now - limits.HOUR_US) < most
 
 
 def _may_send(tx: Tx, sim_seq: int, now: int) -> bool:
     return _is_below_limits(
-        _count(tx, "sim_seq", sim_seq, now - limits.HOUR_US),
-        _count(tx, "sim_seq", sim_seq, now - limits.DAY_US),
+        _count(tx, _FROM_SIM, sim_seq, now - limits.HOUR_US),
+        _count(tx, _FROM_SIM, sim_seq, now - limits.DAY_US),
     )
 
 
@@ -274,14 +273,19 @@ def _is_below_limits(in_hour: int, in_day: int) -> bool:
     return in_hour < limits.SMS_PER_SIM_HOUR and in_day < limits.SMS_PER_SIM_DAY
 
 
-def _count(tx: Tx, column: str, value: object, since: int) -> int:
+_TO_NUMBER: Final = (
+    "SELECT COUNT(*) FROM sms_outbox WHERE number = :value AND created_at > :since "
+    "AND (status <> 'expired' OR parts_sent > 0)"
+)
+_FROM_SIM: Final = (
+    "SELECT COUNT(*) FROM sms_outbox WHERE sim_seq = :value AND created_at > :since "
+    "AND (status <> 'expired' OR parts_sent > 0)"
+)
+
+
+def _count(tx: Tx, counting: str, value: object, since: int) -> int:
     """Count the SMS queued since then, without those that were never sent."""
-    return int(
-        tx.value(
-            _COUNT.format(column=column, value=":value", since=":since"),
-            {"value": value, "since": since},
-        )
-    )
+    return int(tx.value(counting, {"value": value, "since": since}))
 
 
 class _Sent(NamedTuple):

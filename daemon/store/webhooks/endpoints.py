@@ -39,12 +39,11 @@ def get(reader: Reader, endpoint_id: str, mode: Mode | None = None) -> Endpoint 
 
 def in_use(reader: Reader, mode: Mode | None = None) -> list[Endpoint]:
     """Return the shop's own endpoints that were not deleted, oldest first; with `mode`, only of that mode."""
-    of_mode = "" if mode is None else "AND mode = :mode "
     return load_all(
         Endpoint,
         reader.all(
             f"SELECT {_ENDPOINT} FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL "
-            f"{of_mode}ORDER BY seq",
+            "AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode) ORDER BY seq",
             {"mode": mode},
         ),
     )

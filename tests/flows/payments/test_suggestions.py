@@ -294,7 +294,9 @@ async def test_ten_thousand_open_orders_cost_what_a_few_do_and_no_table_is_read_
         for line in await shop.values(f"EXPLAIN QUERY PLAN {statement}")
     ]
     assert plans
-    assert [plan for plan in plans if plan.startswith("SCAN") or "TEMP B-TREE" in plan] == []
+    assert {plan for plan in plans if plan.startswith("SCAN") or "TEMP B-TREE" in plan} <= {
+        "SCAN json_each VIRTUAL TABLE INDEX 1:"
+    }  # the codes that are looked for
     assert spent < 0.1
 
 
