@@ -8,6 +8,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from parsers.pasted import plain
+
 TEXT_CHARACTERS_MAX: Final = 40
 
 # 020 023 024 026 027 050 053 054 055 056 057 059 of the national plan; only a part of 025 and 059 is assigned.
@@ -81,6 +83,7 @@ def clear_phone_cache() -> None:
 
 @lru_cache(maxsize=1024)
 def _read_by_library(text: str) -> str | None:
+    text = plain(text)
     # The library would also accept letters (0800-FLOWERS), extensions, and the masked digits of a receipt.
     if len(text) > TEXT_CHARACTERS_MAX or not _WRITTEN.fullmatch(text):
         return None

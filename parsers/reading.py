@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from parsers.money import Money, render
+from parsers.pasted import plain_id
 
 
 class Kind(StrEnum):
@@ -195,8 +196,8 @@ COMVIVA_ID: Final = re.compile(COMVIVA, re.ASCII)
 
 
 def normalize_telco_id(text: str) -> str:
-    """Return the ID in the form that is compared: trimmed, upper case."""
-    return text.strip().upper()
+    """Return the ID in the form that is compared: upper case, without what pasting adds (`parsers.pasted`)."""
+    return plain_id(text)
 
 
 def is_valid_telco_id(text: str, provider: str) -> bool:
@@ -206,7 +207,7 @@ def is_valid_telco_id(text: str, provider: str) -> bool:
     are accepted. AT: the Comviva form `PPyymmdd.HHMM.Lnnnnn` with a real date and time.
     """
     check = _FORMS.get(provider)
-    return check is not None and check(normalize_telco_id(text))
+    return check is not None and check(text.strip().upper())
 
 
 def valid_for_any(text: str) -> bool:
@@ -222,7 +223,7 @@ def has_real_date(text: str) -> bool:
 
 def time_in_id(text: str) -> datetime | None:
     """Return the minute in an ID of the Comviva form, UTC (Ghana's clock); None if there is none or it does not exist."""
-    match = COMVIVA_ID.fullmatch(normalize_telco_id(text))
+    match = COMVIVA_ID.fullmatch(text.strip().upper())
     if match is None:
         return None
     try:

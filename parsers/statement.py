@@ -166,8 +166,8 @@ def _minor(text: str, currency: str) -> int | None:
 
 def _id(text: str) -> str:
     """Return the ID, without the ="..." or the apostrophe that a spreadsheet adds to keep it text."""
-    bare = text.removeprefix("=").strip("\"' ")
-    return normalize_telco_id(bare) if re.fullmatch(r"[A-Za-z0-9.]{4,40}", bare, re.ASCII) else ""
+    found = normalize_telco_id(text)
+    return found if re.fullmatch(r"[A-Z0-9.]{4,40}", found, re.ASCII) else ""
 
 
 def _time(text: str) -> datetime | None:

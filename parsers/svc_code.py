@@ -26,7 +26,7 @@ _VALUES: Final = {character: value for value, character in enumerate(ALPHABET)}
 _TAILS: Final = len(ALPHABET) ** (LENGTH - 2)
 _TRIES_MAX: Final = 1_000
 _RUN: Final = re.compile(r"[^\W_]+")
-_JOINT: Final = re.compile(r"[\s.\-]+")
+_JOINT: Final = re.compile(r"[\s.\-\u2010-\u2015\u2212]+")
 
 
 def make_code(draw: Callable[[int], int], first: str = ALPHABET) -> str:

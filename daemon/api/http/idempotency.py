@@ -27,9 +27,7 @@ def claim(call: Call, body: Mapping[str, Any], *, field: bool = False) -> Idempo
         Refusal: IDEMPOTENCY_KEY_INVALID or IDEMPOTENCY_KEY_CONFLICT.
     """
     # All of them: two different headers are a conflict.
-    keys: list[object] = [
-        value.decode("latin-1") for name, value in call.scope["headers"] if name == _HEADER
-    ]
+    keys: list[object] = [_text(value) for name, value in call.scope["headers"] if name == _HEADER]
     if field:
         keys.append(body.get(FIELD))
     given = {key for key in map(_checked, keys) if key is not None}
@@ -51,6 +49,14 @@ def claim(call: Call, body: Mapping[str, Any], *, field: bool = False) -> Idempo
         key=given.pop(),
         fingerprint=hashlib.sha256(canonical(covered)).hexdigest(),
     )
+
+
+def _text(octets: bytes) -> str:
+    """Return the text of a header: UTF-8, as in the body, else Latin-1, in which HTTP/1.1 was written."""
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return octets.decode("latin-1")
 
 
 def _checked(key: object) -> str | None:

@@ -342,7 +342,9 @@ def _objects(text: str) -> Iterator[tuple[int, object]]:
 
 
 def _records(text: str) -> Iterator[tuple[int, object]]:
-    reader = csv.reader(text.splitlines(), strict=True)
+    first = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    reader = csv.reader(text.splitlines(), delimiter=delimiter, strict=True)
     names: list[str] = []
     try:
         for cells in reader:

@@ -107,3 +107,15 @@ async def test_an_id_that_another_request_expects_is_a_wrong_field(api: FakeApi)
     answer = await post(api.live, body)
     assert answer.status_code == 422
     assert json.loads(answer.content)["details"][0]["field"] == "expected_telco_transaction_id"
+
+
+async def test_a_key_in_any_script_is_one_key_in_header_and_field(api: FakeApi) -> None:
+    key = "commande-é-77"
+    first = await post(api.live, {**PLAIN, "idempotency_key": key})
+    headers = [(b"Idempotency-Key", key.encode())]
+    again = await api.live.post("/v1/transactions/initialize", json=PLAIN, headers=headers)
+    assert again.content == first.content
+    assert again.json()["meta"]["idempotency_key"] == key
+    both = {**PLAIN, "idempotency_key": key}
+    again = await api.live.post("/v1/transactions/initialize", json=both, headers=headers)
+    assert again.content == first.content

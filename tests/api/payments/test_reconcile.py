@@ -219,3 +219,15 @@ async def test_a_pasted_message_is_reconciled_only_by_its_owner_with_the_passwor
     done = [await api.local.post(path, json=body, headers=named) for _ in range(2)]
     assert [answer.status_code for answer in done] == [200, 200]
     assert done[0].content == done[1].content
+
+
+@pytest.mark.parametrize(
+    "pasted", [f"Transaction ID: {ID}.", f"\u202a{ID}\u202c", "93214 500001", f'="{ID}"', f"'{ID}"]
+)
+async def test_an_id_is_found_as_it_was_pasted_and_echoed_as_it_was_sent(
+    api: FakeApi, pasted: str
+) -> None:
+    reference = await order(api)
+    await pay(api)
+    answer = await post(api, reference, {"transaction_id": pasted})
+    assert (answer.status_code, answer.json()["data"]["transaction_id"]) == (200, pasted)

@@ -195,3 +195,10 @@ def test_an_order_that_nothing_is_meant_by_fails_alone(
         [True, False, True, False, True, None],
     )
     assert lines[3]["error"]["code"] == "TRANSACTION_NOT_FOUND"
+
+
+def test_a_file_of_a_spreadsheet_may_have_semicolons() -> None:
+    text = f'reference;transaction_id;amount\n{order(1)};="0000015298826612";1,000.00\n'
+    (line,) = lines_of(text, None)
+    assert line.problem == ""
+    assert line.body == {"transaction_id": '="0000015298826612"', "amount": "1000.00"}

@@ -33,6 +33,7 @@ from daemon.store.payments.texts import PayerText
 from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers.money import render
+from parsers.reading import normalize_telco_id
 
 HERE: Final = "/dash/transactions"
 CHOICES: Final = (
@@ -209,7 +210,7 @@ async def _refused(visit: Visit, refusal: Refusal, key: str) -> Shown:
 
 async def reconcile(visit: Visit) -> Outcome:
     """Match the payment with the ID that the customer shows."""
-    telco_id = visit.form.get("transaction_id", "").strip()
+    telco_id = normalize_telco_id(visit.form.get("transaction_id", ""))
     notes = visit.form.get("notes", "").strip()[:NOTES_CHARACTERS_MAX] or None
     if not telco_id.isprintable() or not 0 < len(telco_id) <= TRANSACTION_ID_CHARACTERS_MAX:
         # An unknown transaction is reported before a wrong ID.
