@@ -45,7 +45,7 @@ from typing import (
 )
 
 import msgspec
-from msgspec import Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from daemon.core.limits import NOTES_CHARACTERS_MAX
@@ -158,6 +158,29 @@ Warnings = (
     | UnsetType
 )
 """The last member of each `meta`: any call may have unknown parameters."""
+
+
+class PageMeta(Struct, frozen=True):
+    """The `meta` of a page of a list."""
+
+    limit: Annotated[int, sample(50, ge=0)]
+    offset: Count
+    total: Annotated[int, sample(1, ge=0)]
+    warnings: Warnings = UNSET
+
+
+class CursorPageMeta(Struct, frozen=True):
+    """The `meta` of a page of a list with a cursor."""
+
+    limit: Annotated[int, sample(50, ge=0)]
+    offset: Count
+    total: Annotated[int, sample(1, ge=0)]
+    next_cursor: Annotated[
+        str | None, sample(None, "the `after` of the next page; null on the last one")
+    ]
+    warnings: Warnings = UNSET
+
+
 RequestId = Annotated[
     str,
     sample("req_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", schema={"pattern": "^req_[0-9a-f]{32}$"}),

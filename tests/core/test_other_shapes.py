@@ -9,8 +9,8 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.lines import line_json
 from daemon.core.messages import message_json
 from daemon.core.payments import transaction_json
-from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.endpoint import EndpointAnswer
+from daemon.core.webhooks.endpoint_json import DeliveryAnswer
 from daemon.wire import DeliveryStatus, ErrorCode, MessageState, Mode
 from tests.core.test_json_values import CREATED, NOW, read
 from tests.fakes import rows
@@ -49,7 +49,7 @@ def test_a_failed_delivery_says_what_was_answered() -> None:
         failed_at=AT,
         waiting="secrets_locked",
     )
-    assert read(endpoint_json.delivery(row, rows.endpoint(kind="implicit"))) == {
+    assert read(DeliveryAnswer.of(row, rows.endpoint(kind="implicit"))) == {
         "id": "0f3c0000-0000-4000-8000-000000000007",
         "webhook_id": "ocl_0123456789abcdefghijklmn",
         "endpoint_id": rows.ENDPOINT_ID,
@@ -73,10 +73,10 @@ def test_a_failed_delivery_says_what_was_answered() -> None:
 
 
 def test_a_delivery_to_a_paused_endpoint_waits_for_it() -> None:
-    shape = endpoint_json.delivery(rows.delivery(), rows.endpoint(is_active=False))
-    assert (shape["waiting"], shape["next_attempt_at"]) == ("endpoint_paused", None)
-    due = endpoint_json.delivery(rows.delivery(waiting="secrets_locked"), rows.endpoint())
-    assert (due["waiting"], due["next_attempt_at"]) == ("secrets_locked", CREATED)
+    shape = DeliveryAnswer.of(rows.delivery(), rows.endpoint(is_active=False))
+    assert (shape.waiting, shape.next_attempt_at) == ("endpoint_paused", None)
+    due = DeliveryAnswer.of(rows.delivery(waiting="secrets_locked"), rows.endpoint())
+    assert (due.waiting, due.next_attempt_at) == ("secrets_locked", CREATED)
 
 
 def test_a_payment_method_on_a_sim_and_off_it() -> None:

@@ -19,8 +19,26 @@ from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names, provider_aliases
 from daemon.core.shape import Kind, Member, RequestId, Success, Warnings, kind_of, members
 from daemon.core.webhooks.endpoint import EndpointAnswer
+from daemon.core.webhooks.endpoint_json import (
+    AttemptAnswer,
+    DeadLetterAnswer,
+    DeadLetterInFullAnswer,
+    DeliveryAnswer,
+    DeliveryInFullAnswer,
+    MissingPaymentAnswer,
+)
+from daemon.core.webhooks.rule_json import RuleAnswer
 
-COMPONENTS: Final[tuple[type[Struct], ...]] = (EndpointAnswer,)
+COMPONENTS: Final[tuple[type[Struct], ...]] = (
+    EndpointAnswer,
+    RuleAnswer,
+    DeliveryAnswer,
+    DeliveryInFullAnswer,
+    AttemptAnswer,
+    DeadLetterAnswer,
+    DeadLetterInFullAnswer,
+    MissingPaymentAnswer,
+)
 """The answers that the document lists by name: the name of the class without `Answer`."""
 _ISO: Final = (
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2})?(\.[0-9]{1,9})?"

@@ -3,23 +3,27 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Raw, Struct
 
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
-from daemon.api.openapi.describe import NoFields, described
+from daemon.api.openapi.describe import NoFields, answer, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, CallMeta, Keep
 from daemon.core.json_values import cursor, success
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE
 from daemon.core.reading import ignored, read
-from daemon.core.shape import CursorOf2, Notes, Offset, UuidRead, page_size, sample
-from daemon.core.webhooks import endpoint_json
+from daemon.core.shape import CursorOf2, CursorPageMeta, Notes, Offset, UuidRead, page_size, sample
 from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
+from daemon.core.webhooks.endpoint_json import (
+    DeadLetterAnswer,
+    DeadLetterInFullAnswer,
+    DeliveryAnswer,
+)
 from daemon.flows.webhooks import dismiss as dismiss_flow
 from daemon.flows.webhooks import redeliver
 from daemon.store.webhooks import dead_letters
@@ -52,7 +56,9 @@ class DeadLettersQuery(Struct, frozen=True):
     error_code: Annotated[DeliveryError, sample("timeout", "only this error code")] | None = None
 
 
-@described("List dead letters", "dead letters", query=DeadLettersQuery)
+@described(
+    "List dead letters", answer(list[DeadLetterAnswer], CursorPageMeta), query=DeadLettersQuery
+)
 async def get_list(call: Call) -> Reply:
     """List dead letters, the newest failure first. A test key sees only those of sandbox endpoints.
 
@@ -76,14 +82,14 @@ async def get_list(call: Call) -> Reply:
     page = found[:limit]
     last = page[-1][0] if len(found) > limit else None
     next_cursor = None if last is None else cursor(last.failed_at, last.seq)
-    entries = [endpoint_json.dead_letter(*each) for each in page]
+    entries = [DeadLetterAnswer.of(*each) for each in page]
     meta = query.meta(limit=limit, offset=offset, total=total, next_cursor=next_cursor)
     return ok(entries, meta)
 
 
 @described(
     "Get a dead letter",
-    "dead letter",
+    answer(DeadLetterInFullAnswer),
     errors=(
         ErrorCode.DEAD_LETTER_NOT_FOUND,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -97,12 +103,12 @@ async def get_one(call: Call) -> Reply:
         raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
     if found[2].mode is Mode.LIVE:
         needs_live(call.caller)
-    return ok(endpoint_json.dead_letter_in_full(*found))
+    return ok(DeadLetterInFullAnswer.of(*found, payload=Raw(found[3])))
 
 
 @described(
     "Replay a dead letter",
-    "replayed dead letter",
+    answer(DeadLetterAnswer, delivery=DeliveryAnswer),
     reads=NoFields,
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
@@ -123,8 +129,8 @@ async def replay(call: Call) -> Reply:
     def render(found: Found) -> Answer:
         _letter, delivery, endpoint, _body = found
         told = meta.as_json(*(() if endpoint.is_active else (ENDPOINT_PAUSED,)))
-        queued = endpoint_json.delivery(delivery, endpoint)
-        return Answer(200, success(endpoint_json.dead_letter(*found), told, delivery=queued))
+        queued = DeliveryAnswer.of(delivery, endpoint)
+        return Answer(200, success(DeadLetterAnswer.of(*found), told, delivery=queued))
 
     keep, letter_id = Keep(meta.idempotency, render), call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
     return await once(
@@ -140,7 +146,7 @@ class DismissBody(Struct, frozen=True):
 
 @described(
     "Dismiss a dead letter",
-    "dismissed dead letter",
+    answer(DeadLetterAnswer),
     reads=DismissBody,
     errors=(
         ErrorCode.DEAD_LETTER_NOT_FOUND,
@@ -158,7 +164,7 @@ async def dismiss(call: Call) -> Reply:
     letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
     keep = Keep[Found](
         meta.idempotency,
-        lambda found: Answer(200, success(endpoint_json.dead_letter(*found), meta.as_json())),
+        lambda found: Answer(200, success(DeadLetterAnswer.of(*found), meta.as_json())),
     )
     return await once(
         call,

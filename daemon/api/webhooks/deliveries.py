@@ -2,14 +2,14 @@
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from daemon.api.http.auth import needs_live, needs_owner
 from daemon.api.http.body import read_object_if_any
 from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
-from daemon.api.openapi.describe import NoFields, described
+from daemon.api.openapi.describe import NoFields, answer, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
@@ -18,15 +18,17 @@ from daemon.core.json_values import cursor, success
 from daemon.core.reading import Wrong, ignored
 from daemon.core.shape import (
     CursorOf1,
+    CursorPageMeta,
     FromTime,
     Offset,
+    PageMeta,
     ToTime,
     UuidRead,
     marked,
     page_size,
     sample,
 )
-from daemon.core.webhooks import endpoint_json
+from daemon.core.webhooks.endpoint_json import AttemptAnswer, DeliveryAnswer, DeliveryInFullAnswer
 from daemon.flows.webhooks import redeliver as redeliver_flow
 from daemon.store.webhooks import deliveries, delivery_log
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
@@ -77,7 +79,7 @@ class DeliveriesQuery(Struct, frozen=True):
     until: ToTime | None = field(name="to", default=None)
 
 
-@described("List deliveries", "deliveries", query=DeliveriesQuery)
+@described("List deliveries", answer(list[DeliveryAnswer], CursorPageMeta), query=DeliveriesQuery)
 async def get_list(call: Call) -> Reply:
     """List deliveries, newest first. A test key sees only those to sandbox endpoints.
 
@@ -103,14 +105,14 @@ async def get_list(call: Call) -> Reply:
     )
     page = found[:limit]
     next_cursor = cursor(page[-1][0].seq) if len(found) > limit else None
-    entries = [endpoint_json.delivery(delivery, target) for delivery, target in page]
+    entries = [DeliveryAnswer.of(delivery, target) for delivery, target in page]
     meta = query.meta(limit=limit, offset=offset, total=total, next_cursor=next_cursor)
     return ok(entries, meta)
 
 
 @described(
     "Get a delivery",
-    "delivery",
+    answer(DeliveryInFullAnswer),
     errors=(
         ErrorCode.DELIVERY_NOT_FOUND,
         ErrorCode.LIVE_KEY_REQUIRED,
@@ -122,7 +124,9 @@ async def get_one(call: Call) -> Reply:
     sent = await call.env.store.read(lambda reader: deliveries.bodies(reader, [delivery.seq]))
     if delivery.seq not in sent:  # deleted since
         raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
-    return ok(endpoint_json.delivery_in_full(delivery, target, sent[delivery.seq]))
+    return ok(
+        DeliveryInFullAnswer.of(delivery, target, url=target.url, payload=Raw(sent[delivery.seq]))
+    )
 
 
 class AttemptsQuery(Struct, frozen=True):
@@ -134,7 +138,7 @@ class AttemptsQuery(Struct, frozen=True):
 
 @described(
     "List a delivery's attempts",
-    "attempts",
+    answer(list[AttemptAnswer], PageMeta),
     query=AttemptsQuery,
     errors=(
         ErrorCode.DELIVERY_NOT_FOUND,
@@ -150,7 +154,7 @@ async def get_attempts(call: Call) -> Reply:
     found, total = await call.env.store.read(
         lambda reader: delivery_log.attempts(reader, delivery.id, limit=limit, offset=offset)
     )
-    entries = [endpoint_json.attempt(attempt) for attempt in found]
+    entries = [AttemptAnswer.of(attempt) for attempt in found]
     return ok(entries, query.meta(limit=limit, offset=offset, total=total))
 
 
@@ -171,7 +175,7 @@ async def find(call: Call) -> delivery_log.Logged:
 
 @described(
     "Redeliver a delivery",
-    "redelivered",
+    answer(DeliveryAnswer),
     reads=NoFields,
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
@@ -192,7 +196,7 @@ async def redeliver(call: Call) -> Reply:
 
     def render(queued: delivery_log.Logged) -> Answer:
         told = meta.as_json(*(() if queued[1].is_active else (PAUSED,)))
-        return Answer(200, success(endpoint_json.delivery(*queued), told))
+        return Answer(200, success(DeliveryAnswer.of(*queued), told))
 
     keep, delivery_id = Keep(asked, render), call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
     return await once(

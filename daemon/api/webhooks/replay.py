@@ -20,7 +20,7 @@ from daemon.core.json_values import Json, dump
 from daemon.core.limits import CURSOR_CHARACTERS_MAX
 from daemon.core.reading import Wrong, read
 from daemon.core.shape import DryRun, FromTime, ToTime, UuidRead, about, marked, page_size, sample
-from daemon.core.webhooks import endpoint_json
+from daemon.core.webhooks.endpoint_json import MissingPaymentAnswer
 from daemon.core.webhooks.replay import (
     SENT,
     SKIPPED,
@@ -124,9 +124,9 @@ async def list_missing(call: Call) -> Reply:
 
 def _page(
     reader: Reader, window: Window, limit: int, *, historical: bool
-) -> tuple[list[Json], Json]:
+) -> tuple[list[MissingPaymentAnswer], Json]:
     """Return one page and its `meta`: the counts of examined payments and the cursor of the next page, if any."""
-    entries: list[Json] = []
+    entries: list[MissingPaymentAnswer] = []
     looked, delivered, last = 0, 0, window.after
     more = False
     for seq, candidate, what in fates(
@@ -137,7 +137,9 @@ def _page(
                 more = True
                 break
             entries.append(
-                endpoint_json.missing(candidate.payment, candidate.transaction, candidate.delivery)
+                MissingPaymentAnswer.of(
+                    candidate.payment, candidate.transaction, candidate.delivery
+                )
             )
         looked += 1
         delivered += what is ReplayDecision.DELIVERED

@@ -9,18 +9,19 @@ from daemon.api.http.body import read_object
 from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import ids
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, CallMeta, Keep
-from daemon.core.json_values import compact, success, warnings_meta
+from daemon.core.json_values import compact, dump, success, warnings_meta
 from daemon.core.limits import FILTER_BYTES_MAX
 from daemon.core.reading import Wrong, read
-from daemon.core.shape import marked, sample
+from daemon.core.shape import On, Success, marked, sample
 from daemon.core.webhooks import rule_json
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import ShownFacts
+from daemon.core.webhooks.rule_json import RuleAnswer
 from daemon.core.webhooks.rules import read_filter
 from daemon.flows.webhooks import rules as rule_flow
 from daemon.flows.webhooks.explain import explanation
@@ -47,14 +48,14 @@ _ENDPOINT_ERRORS: Final = (
 
 @described(
     "List rules",
-    "rules",
+    answer(list[RuleAnswer]),
     errors=(ErrorCode.ENDPOINT_NOT_FOUND, ErrorCode.LIVE_KEY_REQUIRED),
 )
 async def get_list(call: Call) -> Reply:
     """List an endpoint's rules in order: the first rule that matches a payment applies."""
     endpoint = await find(call)
     found = await call.env.store.read(lambda reader: routing.rules_of_endpoint(reader, endpoint.id))
-    return ok([rule_json.rule(rule) for rule in found])
+    return ok([RuleAnswer.of(rule) for rule in found])
 
 
 def _filter(found: dict[str, Any]) -> str | list[Wrong]:
@@ -116,7 +117,7 @@ def _change(rule: NewRule | RuleChanges) -> RuleChange:
 
 @described(
     "Create a rule",
-    "rule",
+    answer(RuleAnswer),
     status=201,
     reads=NewRule,
     errors=_ENDPOINT_ERRORS,
@@ -133,7 +134,7 @@ async def create(call: Call) -> Reply:
     meta = CallMeta(call.request_id, asked, tuple(ignored_fields))
     keep = Keep[rule_flow.MadeRule](
         asked,
-        lambda made: Answer(201, success(rule_json.rule(made.rule), meta.as_json(*made.warnings))),
+        lambda made: Answer(201, success(RuleAnswer.of(made.rule), meta.as_json(*made.warnings))),
     )
     return await once(
         call,
@@ -144,7 +145,7 @@ async def create(call: Call) -> Reply:
 
 @described(
     "Update a rule",
-    "rule",
+    answer(RuleAnswer),
     reads=RuleChanges,
     errors=(*_ENDPOINT_ERRORS, ErrorCode.RULE_NOT_FOUND),
     example={"enabled": False},
@@ -159,12 +160,19 @@ async def update(call: Call) -> Reply:
         call.env, call.caller, endpoint.id, rule_id, _change(change)
     )
     return ok(
-        rule_json.rule(rule),
+        RuleAnswer.of(rule),
         warnings_meta([*ignored_fields, *warnings]),
     )
 
 
-@described("Delete a rule", "deleted rule", errors=(*_ENDPOINT_ERRORS, ErrorCode.RULE_NOT_FOUND))
+class DeletedRule(Struct, frozen=True):
+    """The answer of a deletion."""
+
+    success: Success
+    deleted: On
+
+
+@described("Delete a rule", bare(DeletedRule), errors=(*_ENDPOINT_ERRORS, ErrorCode.RULE_NOT_FOUND))
 async def delete(call: Call) -> Reply:
     """Delete a rule. Payments that it has already routed are not affected."""
     needs_open_collections(call)
@@ -172,7 +180,8 @@ async def delete(call: Call) -> Reply:
     warnings = await rule_flow.delete(
         call.env, call.caller, endpoint.id, call.uuid(ErrorCode.RULE_NOT_FOUND, "rule_id")
     )
-    return Reply(200, rule_json.deleted(warnings))
+    body = {"success": True, "deleted": True, "meta": warnings_meta(warnings)}
+    return Reply(200, dump({name: each for name, each in body.items() if each is not None}))
 
 
 def _sample(found: dict[str, Any]) -> tuple[dict[str, Any], list[str]] | list[Wrong]:

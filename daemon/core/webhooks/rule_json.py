@@ -1,37 +1,43 @@
 """JSON objects of rules, filter tests and explanations of routing; parsing of sample payloads."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Self
 
 import msgspec
+from msgspec import Struct
 
-from daemon.core.json_values import Json, dump, timestamp, warnings_meta
+from daemon.core.json_values import Json
 from daemon.core.model import Rule
+from daemon.core.shape import STORED_JSON, Id, On, Time, sample, shown
 from daemon.core.text import Text
 from daemon.core.webhooks.routing import Claim, Receiver
 from daemon.core.webhooks.rule_fields import FIELDS, META, Facts, kind_of
 from daemon.core.webhooks.rules import explain_filter, stored_filter
 
 
-def rule(row: Rule) -> Json:
-    """Return the JSON object of a rule."""
-    return {
-        "id": row.id,
-        "endpoint_id": row.endpoint_id,
-        "name": row.name,
-        "position": row.position,
-        "enabled": row.enabled,
-        "filter": msgspec.Raw(row.filter.encode()),
-        "created_at": timestamp(row.created_at),
-        "updated_at": timestamp(row.updated_at),
-    }
+class RuleAnswer(Struct, frozen=True):
+    """A routing rule."""
 
+    id: Id
+    endpoint_id: Id
+    name: Annotated[str, sample("rents")]
+    position: Annotated[int, sample(1, "rules are tried in this order", ge=0)]
+    enabled: On
+    filter: Annotated[
+        dict[str, Any],
+        sample(
+            {"amount": {"$gte": "50.00"}},
+            "conditions on the members of a payload's `data`, joined by AND",
+        ),
+        STORED_JSON,
+    ]
+    created_at: Time
+    updated_at: Time
 
-def deleted(warnings: Sequence[str]) -> bytes:
-    """Return the answer body of a deletion."""
-    body: Json = {"success": True, "deleted": True}
-    meta = warnings_meta(warnings)
-    return dump(body if meta is None else {**body, "meta": meta})
+    @classmethod
+    def of(cls, row: Rule) -> Self:
+        """Return the answer of a rule."""
+        return shown(cls, row)
 
 
 def trial(text: str, facts: Facts) -> Json:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE, NOTES_CHARACTERS_MAX
-from daemon.core.webhooks import endpoint_json
 from daemon.core.webhooks.diagnosis import diagnose
+from daemon.core.webhooks.endpoint_json import PaymentSummary
 from daemon.dash.pages.webhooks import common
 from daemon.dash.parts.listing import Choice, ask
 from daemon.dash.web.answers import Goto, Outcome, Shown
@@ -107,10 +107,10 @@ async def _show_kind(visit: Visit, status: int) -> Shown:
 
 
 def _money(visit: Visit, *found: Any) -> str:
-    payment: Any = endpoint_json.dead_letter(*found)["payment"]
-    if not payment["amount"]:
+    payment = PaymentSummary.of(found[3])
+    if not payment.amount:
         return ""
-    return visit.money_text(str(payment["amount"]), str(payment["currency"] or "GHS"))
+    return visit.money_text(payment.amount, payment.currency or "GHS")
 
 
 async def replay_kind(visit: Visit) -> Goto:
