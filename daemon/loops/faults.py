@@ -76,6 +76,11 @@ class FaultLoop:
                 f"The API is not reached yet: {'; '.join(waiting)}. Messages are read, and it is tried again.",
                 "momo doctor daemon",
             )
+        if (busy := store.busy) is not None:
+            found[FaultCause.DATABASE_BUSY] = (
+                f"{busy.why[0].upper()}{busy.why[1:]}. Until then no payment is recorded, and payment messages wait on the SIM.",
+                busy.next_step,
+            )
         if fault is None or fault.cause in (
             None,
             FaultCause.STARTING,

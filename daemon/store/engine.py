@@ -189,6 +189,7 @@ class Store:
         fault: Why the last write failed for a reason of the disk or the file; None once a write has succeeded. Damage
             stays until `trust_file`.
         writer_has_died: The writing thread has ended by a bug. Nothing can be stored until the process is started again.
+        busy: Why the last write failed, if another program has locked the database; None once a write has succeeded.
         was_left_open: The process before this one did not close the database.
         version: A number that grows with each commit that changed a row, before the callers of its jobs have their results.
             What was read after a look at it is current as long as it stays the same.
@@ -202,6 +203,7 @@ class Store:
         )
         self.was_left_open = False
         self.writer_has_died = False
+        self.busy: Unavailable | None = None
         self.version = 0
         self._writer: Any = None
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -492,6 +494,7 @@ class Store:
                 self.version += 1
                 if not self.is_damaged:
                     self.fault = None
+            self.busy = None
         except Exception as error:  # noqa: BLE001 -- passed on to the callers
             self.version += 1  # a server may have committed although its answer was lost
             # SQLITE_FULL has rolled back already; a second ROLLBACK would raise.
@@ -499,6 +502,8 @@ class Store:
                 with contextlib.suppress(*self._database.errors):
                     connection.execute("ROLLBACK")
             refused = self._noted(error)
+            if isinstance(refused, Unavailable) and refused.cause is FaultCause.DATABASE_BUSY:
+                self.busy = refused
             for job in group:
                 job.error = job.error or refused
                 job.topics.clear()

@@ -86,6 +86,7 @@ class Faults:
         hang: Requests get no answer until it is cleared.
         drip: Answers come one octet a second.
         keep_deleted: Deletions are confirmed and not done.
+        hide: Messages that are counted and in no list.
         refuse_deletion: Deletions are answered with an error.
     """
 
@@ -97,6 +98,7 @@ class Faults:
     drip: bool = False
     keep_deleted: bool = False
     refuse_deletion: bool = False
+    hide: int = 0
 
 
 @dataclass(slots=True)
@@ -287,7 +289,7 @@ class FakeStick:
         return _error(NO_SUPPORT) if found is None else _response(found)
 
     def _facts(self) -> dict[str, dict[str, object]]:
-        local = sum(one.box == LOCAL for one in self.messages)
+        local = sum(one.box == LOCAL for one in self.messages) + self.faults.hide
         sim = sum(one.box == SIM for one in self.messages)
         names = {"DeviceName": self.firmware.name, "Imei": self.imei, "Imsi": self.imsi}
         lower = self.firmware.lower

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -108,3 +109,19 @@ async def test_a_message_journal_that_cannot_be_read_is_named(shop: FakeShop) ->
     shop.env.journal_fault = ""
     await loop.look()
     assert shop.env.faults.all() == []
+
+
+async def test_database_that_another_program_locks_is_named_while_it_lasts(shop: FakeShop) -> None:
+    env = shop.env
+    loop = FaultLoop(env, {}, Log(io.StringIO()))
+    if env.store.server:
+        pytest.skip("another program cannot lock the database on a server")
+    with contextlib.closing(sqlite3.connect(env.store.path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="locked"):
+            await env.store.check_writable()
+    await loop.look()
+    assert [fault.cause for fault in env.faults.all()] == [FaultCause.DATABASE_BUSY]
+    await env.store.check_writable()
+    await loop.look()
+    assert env.faults.all() == []

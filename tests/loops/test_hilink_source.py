@@ -321,6 +321,19 @@ async def test_message_that_cannot_be_stored_by_a_bug_is_set_aside_and_the_other
             assert named == ([] if times == 1 else [True])
 
 
+async def test_messages_that_the_stick_counts_and_does_not_list_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hilink, "LOOK_S", 0.1)
+    with FakeStick(faults=Faults(hide=2)) as stick:
+        receive(stick, *receipts(2))
+        async with running(tmp_path, stick) as ran:
+            await until(lambda: "source.unlisted" in ran.log.getvalue())
+            told = await ran.shop.values("SELECT data FROM events WHERE type = 'modem.kept'")
+            assert ["it counts 2 messages" in one for one in told] == [True]
+            assert len(await ran.stored()) == 2
+
+
 async def test_missing_extra_is_told_with_what_to_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

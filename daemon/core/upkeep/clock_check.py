@@ -147,7 +147,7 @@ class ClockCheck:
     def _testimony(self, now_us: int, boot_s: float) -> tuple[Witness | None, list[int]]:
         """Return the best witnesses, and how far the wall clock is ahead of each."""
         for witness, said in (
-            (Witness.MESSAGES, self._witnesses),
+            (Witness.MESSAGES, [*self._witnesses]),  # the thread of the database adds to it
             (Witness.PHONE, self._phones.values()),
         ):
             if said:

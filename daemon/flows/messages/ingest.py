@@ -60,7 +60,7 @@ async def ingest(
     # Both take one sync of the disk, so they run at the same time. Neither needs the other: a part that only one has is
     # read again, from the phone or at the next start from the message journal.
     taken, journaled = await asyncio.gather(
-        take_in(env, source, parts, times, also),
+        take_in(env, source, parts, times, _noting_time(env, source, times, also)),
         _journal(env, source, parts, times),
         return_exceptions=True,
     )
@@ -68,11 +68,27 @@ async def ingest(
         raise taken
     if journaled is not None:
         raise journaled
-    if not source.test and source.level is TrustLevel.FULL:
+    return taken
+
+
+def _noting_time(
+    env: Env, source: Source, times: Times, also: Callable[[Tx, Ingested], None] | None
+) -> Callable[[Tx, Ingested], None] | None:
+    """Return `also` with a note of the network's time.
+
+    It is noted before the commit wakes the outbox: the webhook of this message must not be signed at the wrong time.
+    """
+    if source.test or source.level is not TrustLevel.FULL:
         # Other sources give a time without a zone, or one that an app has made up.
+        return also
+
+    def note(tx: Tx, taken: Ingested) -> None:
         for sent_at in taken.sent_at:
             env.clock_check.note_network_time(source.sim_key, sent_at, times)
-    return taken
+        if also is not None:
+            also(tx, taken)
+
+    return note
 
 
 async def _journal(env: Env, source: Source, parts: Sequence[ReadPart], times: Times) -> None:

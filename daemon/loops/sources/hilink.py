@@ -15,6 +15,7 @@ from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.env import Env
+from daemon.flows.lines.modems import note_modem
 from daemon.flows.lines.source_passwords import source_password
 from daemon.loops.keep_running import note_work, set_aside
 from daemon.loops.sources.handover import Handover
@@ -39,6 +40,7 @@ LOGIN_PAUSE_S: Final = 300.0
 """After a refused login: a stick locks its page after a few wrong passwords."""
 LOOK_S: Final = 60.0
 """Between two looks at the SIM and the network."""
+LOOKS_UNLISTED: Final = 2
 BATCH_MAX: Final = 20
 """Messages in one database transaction."""
 DATE_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
@@ -74,6 +76,10 @@ class HiLinkSource:
         self._source: Source | None = None
         self._identity: StickIdentity | None = None
         self._durable = set[StickMessage]()
+        self._counted: int | None = None
+        """Messages in the stick's inbox as it counts them, until they are compared with its list."""
+        self._unlisted = 0
+        """Looks in a row at which it counted more than it listed."""
         self._aside = set[StickMessage]()
         """Messages on which storing fails by a bug; they stay on the stick."""
         self._kept = set[StickMessage]()
@@ -136,6 +142,7 @@ class HiLinkSource:
         self._beat()
         assert self._source is not None, "it was identified"
         listed = await self._stick.messages()
+        await self._compare_count(listed)
         known = self._durable | self._aside
         stored = await self._store(self._source, [one for one in listed if one not in known])
         self._durable.intersection_update(listed)
@@ -143,6 +150,20 @@ class HiLinkSource:
         if self._env.config.modems.delete and self._durable:
             # A message stored just now is compared with the stick once more before it is deleted.
             await self._delete(await self._stick.messages() if stored else listed)
+
+    async def _compare_count(self, listed: list[StickMessage]) -> None:
+        """Tell messages that the stick counts and does not list, at the second look that finds them."""
+        counted, self._counted = self._counted, None
+        if counted is None:
+            return
+        lacking = counted - sum(one.box == "local" for one in listed)
+        self._unlisted = self._unlisted + 1 if lacking > 0 else 0
+        if self._unlisted == LOOKS_UNLISTED:
+            why = f"it counts {lacking} messages that it does not list"
+            self._log.warning("source.unlisted", source=self._settings.name, why=why)
+            facts: dict[str, str | int | None] = {"port": self._settings.url, "why": why}
+            with contextlib.suppress(Unavailable):  # the log has it
+                await note_modem(self._env, "kept", self._handover.state.device_id, facts)
 
     async def _store(self, source: Source, found: list[StickMessage]) -> bool:
         """Store messages; return whether there were any."""
@@ -233,6 +254,7 @@ class HiLinkSource:
             self._identity = identity
         registration = "none" if not health.in_service else "roaming" if health.roaming else "home"
         local = next((one for one in health.used if one[0] == "local"), None)
+        self._counted = None if local is None else local[1]
         self._handover.state.health = ModemHealth(
             self._settings.url,
             "ready",
