@@ -102,12 +102,14 @@ class _Filled(str):
         return f"{self[:1].upper()}{self[1:]}" if spec else str(self)
 
 
-def store(facts: Mapping[str, Any]) -> dict[str, Any]:
+def store(facts: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return facts for a row: each text in English, and its key and values beside it, under `<name>.text`."""
+    texts = [(name, value) for name, value in facts.items() if isinstance(value, Text)]
+    if not texts:
+        return facts
     stored = dict(facts)
-    for name, value in facts.items():
-        if isinstance(value, Text):
-            stored[name], stored[f"{name}{BESIDE}"] = str(value), plain(value)
+    for name, value in texts:
+        stored[name], stored[f"{name}{BESIDE}"] = str(value), plain(value)
     return stored
 
 

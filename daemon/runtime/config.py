@@ -441,7 +441,7 @@ class Pages(Struct, frozen=True):
     """The checkout page (docs/checkout.md)."""
 
     languages: Annotated[tuple[str, ...], Setting(
-        "languages of the page: `en`, `fr`; the first is the default",
+        "languages of the page: `en`, `fr`; the first is the default, and that of SMS",
         _one_of(*LANGUAGES), MANAGER, hub=True, live=True, filled=True)] = ("en",)
     contact: Annotated[str, Setting(
         'contact shown to customers, such as `"024 412 4567"`', _contact, MANAGER, hub=True, live=True)] = ""

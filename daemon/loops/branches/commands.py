@@ -68,7 +68,7 @@ class HubCommands:
         except Repeated:  # carried out before, in a commit whose outcome was not kept
             outcome = {"done": True}
         except Refusal as refusal:
-            outcome = {"done": False, "why": refusal.code, "message": refusal.message}
+            outcome = {"done": False, "why": refusal.code, "message": str(refusal.message)}
         except (MomoError, OSError, ValueError, LookupError) as error:
             outcome = {"done": False, "why": str(error)}
         if not outcome["done"]:
