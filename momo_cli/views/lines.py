@@ -53,11 +53,6 @@ def agrees_to_network(terminal: Terminal, number: str, provider: str) -> bool:
     return terminal.confirm(f"{shown}, not of {NETWORK_NAMES[ours]}. Is it right?")
 
 
-def assign_sim(client: Client, method: str, sim: Row | None) -> Reply:
-    """Assign a number to a SIM, or to none."""
-    return change_method(client, method, {"sim": sim})
-
-
 def ignore_sim(client: Client, sim: Row, *, ignored: bool = True) -> Reply:
     """Set whether a SIM is not for payments."""
     place = {"device_id": sim["device_id"], "slot_index": str(sim["slot_index"])}
