@@ -70,13 +70,13 @@ SABOTAGE = {
         "UPDATE deliveries SET webhook_id = 'ocl_'; "
         "INSERT INTO endpoints SELECT 99, 'other', kind, mode, url || 'x', url_normalised || 'x', description, events, "
         "catch_all, include_raw, is_active, created_at, updated_at, auto_paused_at, last_success_at, last_failure_at, "
-        "consecutive_failures, link_failures, deleted_at, backlog_seq FROM endpoints; "
+        "consecutive_failures, link_failures, deleted_at, backlog_seq, headers FROM endpoints; "
         "UPDATE deliveries SET endpoint_seq = 99 WHERE event = 'transaction.completed'"
     ),
     "one address, kind and payment is one webhook id": (
         "INSERT INTO endpoints SELECT 99, 'twin', kind, mode, url, url_normalised, description, events, catch_all, "
         "include_raw, is_active, created_at, updated_at, auto_paused_at, last_success_at, last_failure_at, "
-        "consecutive_failures, link_failures, deleted_at, backlog_seq FROM endpoints; "
+        "consecutive_failures, link_failures, deleted_at, backlog_seq, headers FROM endpoints; "
         "INSERT INTO deliveries SELECT NULL, id || 'x', 'ocl_other' || seq, 99, event, subject, revision, "
         "transaction_seq, test, status, attempt_count, run, next_attempt_at, leased_until, waiting, extra, "
         "response_status_code, response_body, error_code, error_message, created_at, delivered_at, failed_at, bulk, tried, "
