@@ -10,6 +10,7 @@ from daemon.store.engine import Reader
 from daemon.store.journal_texts import with_texts
 from daemon.store.payments.transaction_list import BOTH, JOINED, Found, found_in
 from daemon.store.rows import columns, load, load_optional
+from daemon.wire import Mode
 
 
 class TablePage(Struct, frozen=True):
@@ -24,6 +25,7 @@ class TablePage(Struct, frozen=True):
     until: int | None
     limit: int
     ids: Sequence[str] | None = None
+    mode: Mode | None = None
 
 
 class DeliveryRow(Struct, frozen=True):
@@ -93,7 +95,7 @@ def deliveries(reader: Reader, part: TablePage) -> list[DeliveryRow]:
         "deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq "
         "JOIN transactions t ON t.seq = d.transaction_seq"
     )
-    rows = _rows(reader, part, _SENT, source, "d", "created_at", by="t.id")
+    rows = _rows(reader, part, _SENT, source, "d", "created_at", by="t.id", owner="e")
     return [load(DeliveryRow, row) for row in rows]
 
 
@@ -112,6 +114,7 @@ def _rows(  # noqa: PLR0917 -- the parts of one query
     time: str,
     test: str = "1 = 1",
     by: str = "",
+    owner: str = "",
 ) -> list[tuple[Any, ...]]:
     tests = [f"{table}.seq > :after", test]
     params: dict[str, Any] = {"after": part.after, "limit": part.limit}
@@ -122,6 +125,9 @@ def _rows(  # noqa: PLR0917 -- the parts of one query
     if part.until is not None:
         tests.append(f"{table}.{time} < :until")
         params["until"] = part.until
+    if part.mode is not None:
+        tests.append(f"{owner or table}.mode = :mode")
+        params["mode"] = part.mode
     if part.ids is not None:
         names = {f"id{place}": one for place, one in enumerate(part.ids)}
         tests.append(f"{by or table + '.id'} IN ({', '.join(f':{name}' for name in names)})")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
-from daemon.wire import Path
+from daemon.wire import Mode, Path
 from momo_cli.errors import usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
@@ -137,7 +137,7 @@ def export(
     UTC, amounts have a decimal point. In csv a cell that a spreadsheet would read as a formula begins with an
     apostrophe; its lines end with CR LF (RFC 4180), and tr -d '\r' makes them plain. xlsx-csv is csv for Excel, with a
     byte order mark, and long numbers as text. The text of SMS is included only with --show-body, which is recorded in
-    the journal. A file is written completely or not at all.
+    the journal. A file is written completely or not at all. Money of the sandbox is left out; --sandbox exports it alone.
 
     --payer writes everything that the shop stores about one number, as JSON, for a payer who asks for it. momo data forget
     deletes it.
@@ -158,7 +158,11 @@ def export(
     check_choice(form, "--format", _FORMATS)
     if show_body and what != "messages":
         raise usage("--show-body is only for messages")
-    query = {**period(since, until, terminal), "show_body": 1 if show_body else None}
+    query = {
+        **period(since, until, terminal),
+        "show_body": 1 if show_body else None,
+        "mode": Mode.TEST if client.sandbox else None,
+    }
     rows = _Counted(_rows(client, what, query))
     chosen = form or _usual(terminal)
     pieces = _Writer(

@@ -80,3 +80,25 @@ async def test_whoever_is_shown_whole_phone_numbers_is_in_the_journal(api: FakeA
     lines = await api.shop.values("SELECT data FROM events WHERE type = 'phones.shown'")
     assert [json.loads(line) for line in lines] == [{"command": "data query"}]
     assert (await api.live.post(path, json={"command": "data query"})).status_code == 404
+
+
+@pytest.mark.parametrize("what", ["transactions", "payments", "messages"])
+async def test_money_of_the_sandbox_is_never_beside_live_money(api: FakeApi, what: str) -> None:
+    await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+    await api.shop.env.store.write(
+        lambda tx: [
+            tx.run(f"UPDATE {table} SET mode = 'test'")
+            for table in ("transactions", "payments", "messages")
+        ]
+    )
+    await api.shop.read(
+        mtn(9900, "KOFI ANTWI BADU", 99_900, "food", "93214500002", concatenation=2)
+    )
+
+    async def rows(query: str) -> list[Any]:
+        return list((await api.local.get(f"{PATH}{what}{query}")).json()["data"])
+
+    live, test, said = await rows(""), await rows("?mode=test"), await rows("?mode=live")
+    assert (len(live), len(test)) == (1, 1)
+    assert live == said
+    assert live != test
