@@ -72,6 +72,10 @@ class Unavailable(MomoError):
         super().__init__(why)
 
 
+class NotJournaled(Unavailable):
+    """The messages are in the database, and the message journal cannot be written: they stay on the phone."""
+
+
 def only_unavailable(error: BaseException) -> bool:
     """Return whether an error, or every error in an exception group, is an Unavailable."""
     if isinstance(error, BaseExceptionGroup):

@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
+from daemon.core.lines.modem_health import find_problems
+from daemon.core.lines.receiving import port_problem
 from daemon.loops.lines import modems
 from daemon.loops.lines.modems import PortLoop
 from daemon.loops.sources import handover
 from daemon.modem.session import events as said
 from daemon.runtime.log import Log
+from daemon.runtime.message_journal import MessageJournal, SecondFolder
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import ICCID, IMEI, MTN_IMSI, FakeShop
 from tests.fakes.waiting import until
@@ -173,3 +176,30 @@ async def test_message_that_is_kept_or_lost_is_recorded_for_a_notice(shop: FakeS
         "SELECT data FROM events WHERE type IN ('modem.kept', 'modem.message_lost')"
     )
     assert [json.loads(row)["why"] for row in rows] == ["slot 3 cannot be read", "as text"]
+
+
+async def test_journal_that_cannot_be_written_is_no_reason_to_say_that_payments_are_not_seen(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modems, "STORE_RETRY_S", 0.01)
+    folder = Path(shop.env.home) / "journal-test"
+    journal = MessageJournal(folder, b"k" * 32, SecondFolder(""))
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(MessageJournal, "append", full)
+    shop.env.message_journal = journal
+    loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
+    link: Any = Listening()
+    loop._heard([identified(ICCID), said.Ready(), read(1, FIRST)])
+    task = asyncio.create_task(loop._store(link, link))
+    await until(lambda: loop.state.state == "not_deleting")
+    assert await shop.values("SELECT slot FROM sms_parts") == [1]
+    assert link.parts == []
+    condition = loop.state.condition
+    [problem] = find_problems(condition, shop.clock.now_us())
+    assert "payments are booked" in str(problem.text)
+    assert port_problem(condition, shop.clock.now_us()) is None
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -99,12 +99,13 @@ _STATES: Final[dict[str, tuple[str, Level]]] = {
     "puk_needed": ("modem.puk", Level.FAIL),
     "no_sim": ("modem.sim", Level.FAIL),
     "not_storing": ("modem.disk", Level.FAIL),
+    "not_deleting": ("modem.disk", Level.WARN),
     "unusable": ("modem.unusable", Level.FAIL),
     "app_silent": ("modem.app_silent", Level.FAIL),
     "app_refused": ("modem.app_refused", Level.WARN),
     "login_needed": ("modem.login", Level.FAIL),
 }
-_FIXES: Final = {"not_storing": Text("fault.modem.disk.fix")}
+_FIXES: Final = dict.fromkeys(("not_storing", "not_deleting"), Text("fault.modem.disk.fix"))
 """Used if the loop itself gives no next step."""
 _REPLUG: Final = Text("fault.modem.replug.fix")
 _DEAF: Final = frozenset({"searching", "denied", "none", "emergency_only"})

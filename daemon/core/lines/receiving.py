@@ -159,8 +159,9 @@ def port_problem(phone: ModemHealth, now_us: int) -> Problem | None:
             Text("fault.modem.starting.fix"),
         )
     problems = find_problems(phone, now_us)
-    # In any state but ready no message is read, also if the state ends by itself.
-    return next((p for p in problems if p.level is Level.FAIL or phone.state != READY), None)
+    # In any other state no message is read, also if the state ends by itself.
+    reads = phone.state in (READY, "not_deleting")
+    return next((p for p in problems if p.level is Level.FAIL or not reads), None)
 
 
 def with_receiving(

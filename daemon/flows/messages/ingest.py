@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.errors import Unavailable
+from daemon.core.errors import NotJournaled
 from daemon.core.inputs import ReadPart, Source
 from daemon.core.messages.message_journal import Record
 from daemon.core.model import Message
@@ -114,9 +114,9 @@ async def _journal(env: Env, source: Source, parts: Sequence[ReadPart], times: T
     try:
         await asyncio.to_thread(journal.append, records, times.lower_bound_us)
     except OSError as error:
-        raise Unavailable(
-            f"the message journal in {journal.folder} cannot be written ({error.strerror}); payment messages stay on "
-            "the SIM until it can",
+        raise NotJournaled(
+            f"the message journal in {journal.folder} cannot be written ({error.strerror}); payments are booked, and "
+            "their messages stay on the SIM until it can",
             30,
         ) from error
 

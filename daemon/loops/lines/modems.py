@@ -22,7 +22,13 @@ from daemon.flows.lines import modems
 from daemon.flows.lines.modems import note_modem
 from daemon.loops.keep_running import note_failure, note_work, set_aside
 from daemon.loops.lines.unlock_sim import SimUnlocker
-from daemon.loops.sources.handover import STORE_RETRY_S, store_identity, store_parts
+from daemon.loops.sources.handover import (
+    NOT_STORING,
+    STORE_RETRY_S,
+    state_without_store,
+    store_identity,
+    store_parts,
+)
 from daemon.loops.texts import TextLoop
 from daemon.modem.discovery import role_of
 from daemon.modem.port import Closed, Link, Port, PortError, PortGone, open_port
@@ -50,7 +56,7 @@ HANGS_BEFORE_RESTART: Final = 2
 NOTED_MAX: Final = 200
 """Unknown lines remembered per port, so that each is logged once and memory stays bounded."""
 
-SERVING: Final = frozenset({"ready", "hilink", "not_storing"})
+SERVING: Final = frozenset({"ready", "hilink", "not_storing", "not_deleting"})
 """States of a phone that is set up."""
 
 BATCH_MAX: Final = 64
@@ -537,7 +543,7 @@ class PortLoop:
         except Unavailable as error:
             # The parts were not stored, so they are not deleted: they stay on the phone.
             self._log.error("ingest.unavailable", why=error.why)
-            self._say("not_storing", error.why)
+            self._say(state_without_store(error), error.why)
             await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
             return False
         except Exception as error:  # noqa: BLE001 -- told and counted; the other parts must be stored
@@ -545,7 +551,7 @@ class PortLoop:
         self._singly = max(0, self._singly - len(batch))
         await note_work(self._env, self._log, self.worker)
         self._live_step()
-        if self.state.state == "not_storing":
+        if self.state.state in NOT_STORING:
             self._say("ready")
         if self._simulated is not None:
             self._simulated.taken([part.pdu for part in batch])

@@ -33,7 +33,7 @@ from daemon.env import Env
 from daemon.flows.lines import android_sources
 from daemon.flows.lines.source_passwords import source_password
 from daemon.loops.keep_running import note_failure, note_work, set_aside
-from daemon.loops.sources.handover import Handover
+from daemon.loops.sources.handover import NOT_STORING, Handover
 from daemon.runtime.config import NO_SIM, SourceSettings
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
@@ -379,7 +379,7 @@ class AndroidSource:
             )
             detail = "SMS of a form that momo does not know came from the app in the last 24 hours"
         for each in self._slots.values():
-            if each.state.state == "not_storing":
+            if each.state.state in NOT_STORING:
                 continue
             each.say(state, detail, fix)
             if self._heard_us is not None:

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from daemon.core.errors import Unavailable
+from daemon.core.errors import NotJournaled, Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.core.lines.modem_health import READY, ModemHealth
 from daemon.core.text import Text
@@ -24,6 +24,14 @@ from daemon.steps.intake import Ingested
 
 STORE_RETRY_S: Final = 5.0
 """Between two tries to store while the disk is full; short, because a phone's storage is small."""
+
+
+NOT_STORING: Final = frozenset({"not_storing", "not_deleting"})
+
+
+def state_without_store(error: Unavailable) -> str:
+    """Return the state of a phone whose messages were not stored: not at all, or in the database only."""
+    return "not_deleting" if isinstance(error, NotJournaled) else "not_storing"
 
 
 async def store_parts(env: Env, log: Log, source: Source, parts: Sequence[ReadPart]) -> Ingested:
@@ -115,14 +123,14 @@ class Handover:
             taken = await store_parts(self._env, self._log, source, parts)
         except Unavailable as error:
             self._log.warning("ingest.unavailable", why=error.why)
-            if self.state.state != "not_storing":
+            if self.state.state not in NOT_STORING:
                 self._before = self.state.state
-            self.say("not_storing", error.why)
+            self.say(state_without_store(error), error.why)
             await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
             return False
         if taken.new_parts:
             self.state.last_sms_at_us = self._env.clock.now_us()
-        if self.state.state == "not_storing":
+        if self.state.state in NOT_STORING:
             self.say(self._before)
         return True
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from daemon.core.model import Message
 from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.store import journal
 from daemon.wire import MessageState, TransactionStatus
 from tests.fakes.receipts import MTN_SMSC, STARTED, Receipt, mtn, mtn_receipts, telecel
 from tests.fakes.shop import METHOD_ID, FakeShop
@@ -334,3 +335,14 @@ async def test_a_wording_that_no_genuine_message_confirmed_never_pays(
     [(reason, details)] = await shop.values("SELECT reason, details FROM reviews")
     assert reason == "doubtful_message"
     assert json.loads(details)["doubts"] == ["wording_unverified"]
+
+
+async def test_time_of_a_message_is_known_before_its_webhook_is_woken(shop: FakeShop) -> None:
+    seen = []
+
+    def woken() -> None:
+        seen.append(len(shop.env.clock_check._witnesses))
+
+    shop.env.store.subscribe(journal.TOPIC, woken)
+    await shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
+    assert seen[0] == 1
