@@ -61,6 +61,7 @@ _REST: Final = r"(?P<rest>.{0,1400})"
 _CHARGES: Final = (
     rf"(?: You were charged {FEE}\.)?(?: (?i:(?:your )?e-?levy(?: charge)?(?: is|:)) {TAX}\.?)?"
 )
+_OWN_ACCOUNT: Final = r"your [A-Z][A-Za-z]{1,20}(?: [A-Za-z]{1,20})? account"
 _LOAN: Final = r"(?:[A-Z][a-z]{1,20} )?[A-Za-z]{0,20}[Ll]oan"
 _REFERENCE: Final = r"[Rr]ef(?:erence)?~:"
 # An advert may stand before the reference, or in its place.
@@ -188,7 +189,7 @@ WORDINGS: Final = (
         "receipt_from_business",
         Kind.PAYMENT_RECEIVED,
         ("You have ", "eceived", "alance"),
-        rf"{_CONFIRMED} {_RECEIVED} from (?P<payer_name>[^\d*\s](?:(?! on \D| with transaction).){{0,175}}?) on {DATE},?(?: at)? "
+        rf"{_CONFIRMED} {_RECEIVED} from (?!{_OWN_ACCOUNT} )(?P<payer_name>[^\d*\s](?:(?! on \D| with transaction).){{0,175}}?) on {DATE},?(?: at)? "
         rf"(?P<time>\d\d:\d\d(?::\d\d)?)\. {_NEW_BALANCE}{_TYPED}",
         "0000013264775012 Confirmed. You have received GHS1,600.00 from MAXI ENTERPRISE on 2026-06-05 at 15:08. Your Telecel "
         "Cash balance is GHS13,264.53. Reference: GIPOutwardCHAI BIA MTG 7806617849512",
@@ -265,6 +266,16 @@ WORDINGS: Final = (
         rf"{AMOUNT}~\. Your account balance is now {BALANCE}~\.(?:\s{ADVERT})?",
         "0000013355383512 Confirmed. You have purchased  6255003612 from PAYSTACK  II (Shortcode 125012) for  GHS5.61.  Your "
         "account balance is now  GHS2.46.",
+    ),
+    # The owner moves money in from a savings account of the wallet: no customer has paid.
+    _wording(
+        "own_account",
+        Kind.OTHER,
+        ("onfirmed. You have", "from your", "account on", "alance"),
+        rf"{_CONFIRMED} {_RECEIVED} from (?P<account>{_OWN_ACCOUNT}) {_AT}\. {_NEW_BALANCE}(?:\s{ADVERT})?",
+        "0000012062913312 Confirmed. You have received GHS2,039.42 from your SIKASAVE account on 2026-11-28 at 16:45:08. Your "
+        "Telecel Cash balance is GHS2,038.00. Stay alert. Never share your PIN or OTP with anyone or click unknown links. "
+        "Protect your personal information.",
     ),
     # Loans of the network, and their repayment.
     _wording(

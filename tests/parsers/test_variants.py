@@ -7,7 +7,7 @@ marks, lengths of IDs). The reading must stay the same.
 import pytest
 
 from parsers.read import read
-from parsers.reading import Payment, Unreadable, fields
+from parsers.reading import Kind, NotPayment, Payment, Unreadable, fields
 from tests.fakes.each import each
 
 MTN = (
@@ -216,3 +216,14 @@ def test_nothing_typed_into_another_order_is_taken_for_the_receipts_own(typed: s
                 found = fields(reading)
                 assert (found["amount"], found["balance"]) == ("70.00", "628.92"), text
                 assert found["transaction_id"] == "85614800061", text
+
+
+def test_money_from_the_owners_own_account_is_no_sale() -> None:
+    text = (
+        "0000012062913312 Confirmed. You have received GHS2,039.42 from {} on 2026-11-28 at 16:45:08. Your Telecel Cash "
+        "balance is GHS2,038.00."
+    )
+    own = read("T-CASH", text.format("your SIKASAVE account"))
+    assert isinstance(own, NotPayment)
+    assert own.kind is Kind.OTHER
+    assert isinstance(read("T-CASH", text.format("Your Shop Ltd")), Payment)
