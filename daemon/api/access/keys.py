@@ -9,9 +9,9 @@ from daemon.api.http.auth import needs_operator
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import KEY_SCOPES, KeyKind
-from daemon.core.access.keys import api_key, last_written
+from daemon.core.access.keys import ApiKeyAnswer, last_written
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Answer, Idempotency, Keep
 from daemon.core.json_values import success, warnings_meta
@@ -90,7 +90,10 @@ class KeyBody(Struct, frozen=True):
 
 @described(
     "Create a key",
-    "new key",
+    answer(
+        ApiKeyAnswer,
+        key=Annotated[str, sample("svc_live_sk_...", "the key itself, shown only once")],
+    ),
     status=201,
     reads=KeyBody,
     errors=(ErrorCode.SESSION_REQUIRED,),
@@ -119,14 +122,16 @@ def _keep(asked: Idempotency | None, warnings: list[str]) -> Keep[keys.MadeKey]:
     """Return how a new key is answered: 201, with the key itself, and the one that it replaces."""
 
     def render(made: keys.MadeKey) -> Answer:
-        previous = None if made.previous is None else api_key(made.previous, made.at)
+        previous = None if made.previous is None else ApiKeyAnswer.of(made.previous, made.at)
         top = {"key": made.text} | ({} if previous is None else {"previous": previous})
-        return Answer(201, success(api_key(made.row, made.at), warnings_meta(warnings), **top))
+        return Answer(
+            201, success(ApiKeyAnswer.of(made.row, made.at), warnings_meta(warnings), **top)
+        )
 
     return Keep(asked, render)
 
 
-@described("List keys", "keys", errors=(ErrorCode.SESSION_REQUIRED,))
+@described("List keys", answer(list[ApiKeyAnswer]), errors=(ErrorCode.SESSION_REQUIRED,))
 async def get_list(call: Call) -> Reply:
     """List all keys, newest first, including revoked keys."""
     needs_operator(call.caller)
@@ -136,7 +141,7 @@ async def get_list(call: Call) -> Reply:
 
 @described(
     "Get a key",
-    "key",
+    answer(ApiKeyAnswer),
     errors=(
         ErrorCode.SESSION_REQUIRED,
         ErrorCode.KEY_NOT_FOUND,
@@ -164,7 +169,11 @@ class RotateBody(Struct, frozen=True):
 
 @described(
     "Rotate a key",
-    "rotated key",
+    answer(
+        ApiKeyAnswer,
+        key=Annotated[str, sample("svc_live_sk_...", "the new key itself, shown only once")],
+        previous=ApiKeyAnswer,
+    ),
     status=201,
     reads=RotateBody,
     errors=(
@@ -196,7 +205,7 @@ async def rotate(call: Call) -> Reply:
 
 @described(
     "Revoke a key",
-    "key",
+    answer(ApiKeyAnswer),
     errors=(
         ErrorCode.SESSION_REQUIRED,
         ErrorCode.KEY_NOT_FOUND,
@@ -210,6 +219,6 @@ async def revoke(call: Call) -> Reply:
     )
 
 
-def _shape(call: Call, row: ApiKey) -> dict[str, Any]:
+def _shape(call: Call, row: ApiKey) -> ApiKeyAnswer:
     latest = call.env.key_use.latest(row.id, last_written(row))
-    return api_key(row, call.env.clock.now_us(), latest)
+    return ApiKeyAnswer.of(row, call.env.clock.now_us(), latest)

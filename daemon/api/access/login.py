@@ -7,13 +7,32 @@ from msgspec import Struct
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
 from daemon.api.http.service import NO_STORE, Call, Reply, client_address, ok
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, described
 from daemon.core.json_values import timestamp
 from daemon.core.reading import read
-from daemon.core.shape import Password, marked, sample
+from daemon.core.shape import On, Password, Time, marked, sample
 from daemon.flows.access import password
 from daemon.store.access import passwords
 from daemon.wire import ErrorCode
+
+
+class SessionAnswer(Struct, frozen=True):
+    """A session."""
+
+    token: Annotated[str, sample("eyJhbGciOiJIUzI1NiJ9.e30.x")]
+    expires_at: Time
+
+
+class LoggedOut(Struct, frozen=True):
+    """The end of a session."""
+
+    logged_out: On
+
+
+class PasswordChanged(Struct, frozen=True):
+    """A password was changed."""
+
+    changed: On
 
 
 class PasswordBody(Struct, frozen=True):
@@ -51,7 +70,7 @@ class PasswordChange(Struct, frozen=True):
 
 @described(
     "Log in",
-    "session",
+    answer(SessionAnswer),
     reads=LoginBody,
     errors=(
         ErrorCode.INVALID_PASSWORD,
@@ -70,20 +89,20 @@ async def login(call: Call) -> Reply:
     client, actor = _client(call)
     await password.check(call.env, client, actor, asked.password, code=asked.totp, login=True)
     token, ends = await password.open_session(call.env, actor)
-    body = ok({"token": token, "expires_at": timestamp(ends)}).body
+    body = ok(SessionAnswer(token, timestamp(ends))).body
     return Reply(200, body, (NO_STORE,))
 
 
-@described("Log out", "logged out", errors=(ErrorCode.SESSION_REQUIRED,))
+@described("Log out", answer(LoggedOut), errors=(ErrorCode.SESSION_REQUIRED,))
 async def logout(call: Call) -> Reply:
     """End the session that makes the call: its token is refused from now on. Other sessions stay."""
     await password.close_session(call.env, call.caller)
-    return ok({"logged_out": True})
+    return ok(LoggedOut(True))
 
 
 @described(
     "Change the password",
-    "changed",
+    answer(PasswordChanged),
     reads=PasswordChange,
     errors=(
         ErrorCode.SESSION_REQUIRED,
@@ -99,7 +118,7 @@ async def change_password(call: Call) -> Reply:
     asked, _ = read(PasswordChange, await read_object(call.scope, call.receive))
     await password.confirm(call.env, call.caller, asked.current_password)
     await password.set_new(call.env.store, call.env.clock, call.caller.name, asked.password)
-    return ok({"changed": True})
+    return ok(PasswordChanged(True))
 
 
 async def set_password(call: Call) -> Reply:
@@ -108,7 +127,7 @@ async def set_password(call: Call) -> Reply:
     asked, _ = read(PasswordBody, await read_object(call.scope, call.receive))
     env = call.env
     await password.set_new(env.store, env.clock, call.caller.name, asked.password, at_machine=True)
-    return ok({"changed": True})
+    return ok(PasswordChanged(True))
 
 
 def _client(call: Call) -> tuple[str, str]:

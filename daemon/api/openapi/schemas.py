@@ -15,8 +15,10 @@ from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
 
 from daemon.api.openapi.describe import AnswerShape
 from daemon.api.openapi.json_schema import Schema, ref
+from daemon.core.access.keys import ApiKeyAnswer
 from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names, provider_aliases
+from daemon.core.payments.transaction_json import InitializedTransactionAnswer, ReconciliationAnswer
 from daemon.core.shape import Kind, Member, RequestId, Success, Warnings, kind_of, members
 from daemon.core.webhooks.endpoint import EndpointAnswer
 from daemon.core.webhooks.endpoint_json import (
@@ -30,6 +32,8 @@ from daemon.core.webhooks.endpoint_json import (
 from daemon.core.webhooks.rule_json import RuleAnswer
 
 COMPONENTS: Final[tuple[type[Struct], ...]] = (
+    InitializedTransactionAnswer,
+    ReconciliationAnswer,
     EndpointAnswer,
     RuleAnswer,
     DeliveryAnswer,
@@ -38,6 +42,7 @@ COMPONENTS: Final[tuple[type[Struct], ...]] = (
     DeadLetterAnswer,
     DeadLetterInFullAnswer,
     MissingPaymentAnswer,
+    ApiKeyAnswer,
 )
 """The answers that the document lists by name: the name of the class without `Answer`."""
 _ISO: Final = (

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Final
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, field
 
 from daemon.api.http.body import read_object
 from daemon.api.http.idempotency import FIELD, claim
 from daemon.api.http.service import Call, Reply, once
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency, InitializeRequest, Keep
@@ -24,7 +24,7 @@ from daemon.core.names import CURRENCIES
 from daemon.core.payments import transaction_json
 from daemon.core.payments.checkout import may_return_to
 from daemon.core.reading import Wrong, read
-from daemon.core.shape import marked, members, sample
+from daemon.core.shape import RequestId, Warnings, marked, members, sample
 from daemon.flows.payments import initialize as initialize_flow
 from daemon.flows.payments.initialize import Initialized
 from daemon.flows.webhooks import addresses
@@ -205,9 +205,17 @@ class InitializeBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         )
 
 
+class InitializedMeta(Struct, frozen=True):
+    """The `meta` of initialize."""
+
+    request_id: RequestId
+    idempotency_key: Annotated[str, sample("order-1042")] | None
+    warnings: Warnings = UNSET
+
+
 @described(
     "Initialize a transaction",
-    "initialized",
+    answer(transaction_json.InitializedTransactionAnswer, InitializedMeta),
     status=201,
     reads=InitializeBody,
     errors=(
@@ -258,7 +266,7 @@ def keeping(call: Call, idempotency: Idempotency | None) -> Keep[Initialized]:
 
     def render(made: Initialized) -> Answer:
         transaction = made.transaction
-        data = transaction_json.initialized(
+        data = transaction_json.InitializedTransactionAnswer.of(
             transaction,
             checkout_url=call.env.checkout_url(str(transaction.public_slug)),
             payer_sms_sent=made.texted,

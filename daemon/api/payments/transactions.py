@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, described
 from daemon.api.payments.reviews import branch_names
 from daemon.core import json_values
 from daemon.core.errors import FieldError, Refusal, invalid
@@ -296,7 +296,7 @@ class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 @described(
     "Reconcile a transaction",
-    "reconciliation",
+    answer(transaction_json.ReconciliationAnswer),
     reads=ReconcileBody,
     errors=(
         ErrorCode.TRANSACTION_NOT_FOUND,

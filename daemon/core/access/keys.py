@@ -1,10 +1,15 @@
 """API keys as JSON, and their last uses, noted in memory and stored at intervals so that no call costs a write. Pure."""
 
 import json
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
-from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from msgspec import Struct
+
+from daemon.core.access.callers import KeyKind
+from daemon.core.json_values import timestamp_or_none
 from daemon.core.model import ApiKey
+from daemon.core.shape import Id, NoTime, Time, sample, shown
+from daemon.wire import Mode, Scope
 
 
 class Use(NamedTuple):
@@ -41,34 +46,47 @@ class KeyUse:
         self._noted = {**taken, **self._noted}
 
 
-def api_key(row: ApiKey, now_us: int, last_use: Use | None = None) -> Json:
-    """Return the object of a key.
+class ApiKeyAnswer(Struct, frozen=True):
+    """A key; the key itself is never part of it."""
 
-    Args:
-        row: The key.
-        now_us: Now; it decides `state`.
-        last_use: Its last use; None takes the one in the row.
-    """
-    use = last_use or last_written(row)
-    state = "active"
-    if row.revoked_at is not None:
-        state = "revoked"
-    elif row.expires_at is not None and now_us >= row.expires_at:
-        state = "expired"
-    return {
-        "id": row.id,
-        "name": row.name,
-        "mode": row.mode,
-        "kind": row.kind,
-        "hint": row.hint,
-        "scopes": json.loads(row.scopes),
-        "state": state,
-        "created_at": timestamp(row.created_at),
-        "expires_at": timestamp_or_none(row.expires_at),
-        "revoked_at": timestamp_or_none(row.revoked_at),
-        "last_used_at": timestamp_or_none(None if use is None else use.at),
-        "last_used_from": None if use is None else use.origin,
-    }
+    id: Id
+    name: Annotated[str, sample("web shop")]
+    mode: Annotated[Mode, sample(Mode.LIVE)]
+    kind: Annotated[KeyKind, sample(KeyKind.SECRET)]
+    hint: Annotated[str, sample("svc_live_sk_...x7Qd")]
+    scopes: list[Annotated[Scope, sample(Scope.TRANSACTIONS_READ)]]
+    state: Annotated[Literal["active", "revoked", "expired"], sample("active")]
+    created_at: Time
+    expires_at: NoTime
+    revoked_at: NoTime
+    last_used_at: Time | None
+    last_used_from: Annotated[
+        str | None, sample("102.176.10.7", "the address that used it last, or `socket`")
+    ]
+
+    @classmethod
+    def of(cls, row: ApiKey, now_us: int, last_use: Use | None = None) -> Self:
+        """Return the answer of a key.
+
+        Args:
+            row: The key.
+            now_us: Now; it decides `state`.
+            last_use: Its last use; None takes the one in the row.
+        """
+        use = last_use or last_written(row)
+        state = "active"
+        if row.revoked_at is not None:
+            state = "revoked"
+        elif row.expires_at is not None and now_us >= row.expires_at:
+            state = "expired"
+        return shown(
+            cls,
+            row,
+            scopes=json.loads(row.scopes),
+            state=state,
+            last_used_at=timestamp_or_none(None if use is None else use.at),
+            last_used_from=None if use is None else use.origin,
+        )
 
 
 def last_written(row: ApiKey) -> Use | None:

@@ -1,9 +1,10 @@
 """JSON objects of a transaction: list item, single object, answers of initialize and reconcile."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final, Self
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.ids import reference_of
 from daemon.core.journal_text import facts
@@ -17,6 +18,7 @@ from daemon.core.json_values import (
 from daemon.core.model import Event, Payment, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.matching import Verdict, compare_amounts
+from daemon.core.shape import Amount, Currency, On, Reference, Time, about, marked, sample, shown
 from daemon.wire import Mode, TransactionStatus
 from parsers.money import render
 
@@ -108,27 +110,62 @@ def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Js
     }
 
 
-def initialized(transaction: Transaction, *, checkout_url: str, payer_sms_sent: bool) -> Json:
-    """Return the `data` of initialize.
+class InitializedTransactionAnswer(Struct, frozen=True):
+    """The `data` of initialize."""
 
-    Args:
-        transaction: The new transaction.
-        checkout_url: `<public_base_url>/pay/<public_slug>`.
-        payer_sms_sent: The code was durably queued to the payer.
-    """
-    return {
-        "reference": transaction.reference,
-        "svc_code": transaction.svc_code,
-        "public_slug": transaction.public_slug,
-        "amount": amount_or_none(transaction.expected_minor, transaction.currency),
-        "currency": transaction.currency,
-        "status": TransactionStatus.PENDING,
-        "expires_at": timestamp_or_none(transaction.expires_at),
-        "created_at": timestamp(transaction.created_at),
-        "payer_sms_sent": payer_sms_sent,
-        "checkout_url": checkout_url,
-        "client_reference": transaction.client_reference,
-    }
+    reference: Reference
+    svc_code: Annotated[
+        str, sample("A7K2M9", "the code that the customer types as payment reference")
+    ]
+    public_slug: Annotated[str, sample("3kT9aXbQmZ0pLr7vYc2sWd", "of the hosted checkout page")]
+    amount: Amount
+    currency: Currency
+    status: Annotated[TransactionStatus, sample(TransactionStatus.PENDING)]
+    expires_at: Time
+    created_at: Time
+    payer_sms_sent: Annotated[On, about("the code was queued to the customer by SMS")]
+    checkout_url: Annotated[str, sample("https://pay.shop.example/pay/3kT9aXbQmZ0pLr7vYc2sWd")]
+    client_reference: Annotated[str, sample("order-1042")] | None
+
+    @classmethod
+    def of(cls, transaction: Transaction, *, checkout_url: str, payer_sms_sent: bool) -> Self:
+        """Return the answer of a new transaction.
+
+        Args:
+            transaction: The new transaction.
+            checkout_url: `<public_base_url>/pay/<public_slug>`.
+            payer_sms_sent: The code was durably queued to the payer.
+        """
+        return shown(
+            cls,
+            transaction,
+            amount=amount_or_none(transaction.expected_minor, transaction.currency),
+            status=TransactionStatus.PENDING,
+            payer_sms_sent=payer_sms_sent,
+            checkout_url=checkout_url,
+        )
+
+
+class ReconciliationAnswer(Struct, frozen=True):
+    """The `data` of a successful reconcile."""
+
+    reconciliation_id: Annotated[
+        str,
+        sample("rec_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", schema={"pattern": "^rec_[0-9a-f]{32}$"}),
+    ]
+    status: Annotated[str, sample("VERIFIED", schema={"const": "VERIFIED"})]
+    transaction_id: Annotated[str, sample("0012345678", "echoed")]
+    transaction_updated: On
+    new_transaction_status: Annotated[
+        TransactionStatus, sample("SUCCESS"), marked(words=("SUCCESS", "PARTIAL", "OVERPAID"))
+    ]
+    matched_amount: Amount
+    expected_amount: Amount
+    difference: Annotated[Amount, sample("0.00", "matched minus expected")]
+    difference_type: Annotated[
+        str, sample("exact"), marked(words=("exact", "underpaid", "overpaid"))
+    ]
+    message: Annotated[str, sample("Paid exactly: GHS 25.00 received.")]
 
 
 def reconciliation(
@@ -138,7 +175,7 @@ def reconciliation(
     transaction: Transaction,
     payment: Payment,
     verdict: Verdict,
-) -> Json:
+) -> ReconciliationAnswer:
     """Return the `data` of a successful reconcile.
 
     Args:
@@ -159,18 +196,18 @@ def reconciliation(
         text = f"Short by {currency} {difference}: received {received} of {expected}."
     else:
         text = f"Overpaid by {currency} {difference}: received {received} for {expected}."
-    return {
-        "reconciliation_id": reconciliation_id,
-        "status": "VERIFIED",
-        "transaction_id": transaction_id,
-        "transaction_updated": True,
-        "new_transaction_status": transaction.status,
-        "matched_amount": received,
-        "expected_amount": expected,
-        "difference": render(verdict.difference_minor, currency),
-        "difference_type": verdict.difference_type,
-        "message": text,
-    }
+    return ReconciliationAnswer(
+        reconciliation_id=reconciliation_id,
+        status="VERIFIED",
+        transaction_id=transaction_id,
+        transaction_updated=True,
+        new_transaction_status=transaction.status,
+        matched_amount=received,
+        expected_amount=expected,
+        difference=render(verdict.difference_minor, currency),
+        difference_type=verdict.difference_type,
+        message=text,
+    )
 
 
 def amounts(transaction: Transaction, payment: Payment | None) -> Json:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 from msgspec.structs import replace
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
@@ -34,13 +35,14 @@ async def refusal(shop: FakeShop, reference: str, telco_id: str, **more: Any) ->
 
 
 def told(made: reconcile.Reconciled) -> dict[str, Any]:
-    return transaction_json.reconciliation(
+    shown = transaction_json.reconciliation(
         reconciliation_id=made.reconciliation_id,
         transaction_id=ID,
         transaction=made.transaction,
         payment=made.payment,
         verdict=made.verdict,
     )
+    return structs.asdict(shown)
 
 
 async def test_an_exact_payment_is_success(shop: FakeShop) -> None:

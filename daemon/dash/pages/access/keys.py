@@ -3,9 +3,8 @@
 from typing import Final
 
 from daemon.core.access.callers import KEY_SCOPES, KeyKind
-from daemon.core.access.keys import Use, api_key, last_written
+from daemon.core.access.keys import ApiKeyAnswer, Use, last_written
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.json_values import Json
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
 from daemon.dash.parts.confirming import confirmed
@@ -99,13 +98,13 @@ def _read(visit: Visit) -> flow.NewKey | None:
     )
 
 
-def _shape(visit: Visit, row: ApiKey) -> tuple[ApiKey, Json, Use | None]:
+def _shape(visit: Visit, row: ApiKey) -> tuple[ApiKey, ApiKeyAnswer, Use | None]:
     use = visit.env.key_use.latest(row.id, last_written(row))
-    return row, api_key(row, visit.now, use), use
+    return row, ApiKeyAnswer.of(row, visit.now, use), use
 
 
 def _once(visit: Visit, made: flow.MadeKey) -> Shown:
     title = visit.words("key_of", name=made.row.name)
-    previous = None if made.previous is None else api_key(made.previous, made.at)
+    previous = None if made.previous is None else ApiKeyAnswer.of(made.previous, made.at)
     values = {"key": made.text, "previous": previous}
     return Shown("access/key_once.html", values, title)
