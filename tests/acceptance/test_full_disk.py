@@ -82,4 +82,7 @@ def _takes_orders(shop: RealShop) -> bool:
 
 def _not_storing(shop: RealShop) -> str | None:
     phones = shop.ask("GET", wire.Path.LOCAL_STATUS)["phones"]
-    return next((phone["detail"] for phone in phones if phone["state"] == "not_storing"), None)
+    return next(
+        (phone["detail"] for phone in phones if phone["state"] in ("not_storing", "not_deleting")),
+        None,
+    )

@@ -119,4 +119,4 @@ def _paid(hub: RealShop, order: dict[str, Any]) -> bool:
 
 def _not_storing(shop: RealShop) -> bool:
     phones = shop.ask("GET", wire.Path.LOCAL_STATUS)["phones"]
-    return any(phone["state"] == "not_storing" for phone in phones)
+    return any(phone["state"] in ("not_storing", "not_deleting") for phone in phones)

@@ -1,5 +1,6 @@
 """Statements as networks export them: columns, incoming payments, and unreadable lines."""
 
+import contextlib
 import csv
 import io
 from datetime import datetime
@@ -7,7 +8,7 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsers.statement import Entry, read_statement
+from parsers.statement import Entry, read_statement, rows_of
 
 MTN = """\
 MTN MOBILE MONEY STATEMENT,,,
@@ -62,3 +63,9 @@ def test_an_id_that_a_spreadsheet_made_text_is_still_the_id() -> None:
 def test_no_table_is_too_strange(table: list[list[str]]) -> None:
     read_statement(table)
     read_statement([["F_ID", "AMOUNT", "BAL BEFORE", "BAL AFTER", "DATE", "STATUS"], *table])
+
+
+@given(st.text(st.characters(), max_size=600))
+def test_any_text_of_a_file_is_read_or_no_csv(text: str) -> None:
+    with contextlib.suppress(csv.Error):
+        read_statement(rows_of("F_ID,AMOUNT,DATE\n" + text))
