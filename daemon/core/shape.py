@@ -29,7 +29,7 @@ compare each answer with the document.
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from types import NoneType, UnionType
 from typing import (
@@ -280,27 +280,22 @@ def shown(shape: type[T], row: object, **given: Any) -> T:
 
     Times are rendered, and stored JSON is passed on unchanged. A member that may be absent is taken only if it is given.
     """
-    return shape(**{name: read(row) for name, read in _taken(shape, frozenset(given))}, **given)
+    names, values_of, shows = _plan(shape, tuple(given))
+    values = list(values_of(row))
+    for at, show in shows:
+        if values[at] is not None:
+            values[at] = show(values[at])
+    return shape(**dict(zip(names, values, strict=True)), **given)
 
 
 @functools.cache
-def _taken(
-    shape: type[Struct], given: frozenset[str]
-) -> tuple[tuple[str, Callable[[object], Any]], ...]:
-    return tuple(
-        (each.attribute, _getter(each.attribute, each.kind.marks.get("show")))
-        for each in members(shape)
-        if each.required and each.attribute not in given
-    )
-
-
-def _getter(name: str, show: Callable[[Any], Any] | None) -> Callable[[object], Any]:
-    get = attrgetter(name)
-    if show is None:
-        return get
-
-    def rendered(row: object) -> Any:
-        value = get(row)
-        return None if value is None else show(value)
-
-    return rendered
+def _plan(
+    shape: type[Struct], given: tuple[str, ...]
+) -> tuple[tuple[str, ...], Callable[[object], Sequence[Any]], list[tuple[int, Any]]]:
+    """Return the attributes that come from the row, what reads them, and how those at some places are rendered."""
+    taken = [each for each in members(shape) if each.required and each.attribute not in given]
+    names = tuple(each.attribute for each in taken)
+    shows = [(at, each.kind.marks.get("show")) for at, each in enumerate(taken)]
+    # With one name, attrgetter returns the value itself.
+    values_of = attrgetter(*names) if len(names) > 1 else lambda row: [getattr(row, names[0])]
+    return names, values_of, [(at, show) for at, show in shows if show is not None]

@@ -57,3 +57,23 @@ def test_commands_of_make_that_are_named_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"(?:^|`)make ([a-z-]+)", TEXT, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_a_field_of_the_endpoint_stands_in_six_files_of_the_product_at_most() -> None:
+    """The headers of an endpoint are such a field; its column and its words are not counted."""
+    named = re.compile(
+        r"HEADER_PURPOSE|HEADERS_MAX|\.headers or \{\}|--send-header|shape == 'lines'"
+    )
+    product = [path for name in ("daemon", "momo_cli") for path in (ROOT / name).rglob("*.*")]
+    texts = {path: path.read_text() for path in product if path.suffix in (".py", ".html")}
+    found = sorted(
+        str(path.relative_to(ROOT)) for path, text in texts.items() if named.search(text)
+    )
+    assert found == [
+        "daemon/core/webhooks/endpoint.py",
+        "daemon/dash/look/webhooks/form.html",
+        "daemon/dash/pages/webhooks/endpoints.py",
+        "daemon/flows/webhooks/endpoints.py",
+        "daemon/steps/webhooks/head.py",
+        "momo_cli/commands/webhooks/endpoints.py",
+    ]
