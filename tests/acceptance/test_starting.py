@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
-from tests.fakes.real_shop import ROOT, SOON_S, NotStarted, RealShop, wait_until
+from tests.fakes.real_shop import ROOT, SOON_S, RealShop, wait_until
 
 
 def test_a_second_daemon_is_refused_at_once(shop: RealShop, tmp_path: Path) -> None:
@@ -183,21 +183,6 @@ def test_a_database_of_another_momo_is_left_as_it_is(
     then = then.format(home=shop.places.home)
     assert done.stderr.endswith(f"[{code}]\nnext:  {then}\n")
     assert Path(shop.places.database).read_bytes() == before
-
-
-@pytest.mark.slow
-def test_a_port_in_use_is_named(shop: RealShop) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(NotStarted) as ended:
-            shop.start(http=address)
-    said = str(ended.value)
-    assert said.startswith("exit 78: error: ")
-    assert address in said
-    assert "another program uses it" in said
-    # No files remain that would block the next start.
-    shop.start()
-    shop.stop()
 
 
 @pytest.mark.slow
