@@ -109,6 +109,7 @@ _PHONE = "must be a phone number such as 0244765432 or +447700900123"
         ('{"days": 0}', [("days", "out_of_range", "must be from 1 to 3")]),
         ('{"days": 1e300}', [("days", "out_of_range", "must be from 1 to 3")]),
         ('{"mode": ""}', [("mode", "required", "may not be empty")]),
+        ('{"provider": " "}', [("provider", "required", "may not be empty")]),
         ('{"mode": "x"}', [("mode", "invalid", "must be one of live, test")]),
         ('{"kind": "c"}', [("kind", "invalid", "must be one of b, a")]),
         ('{"modes": "live"}', [("modes", "wrong_type", "must be a list of strings")]),

@@ -8,13 +8,11 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from daemon.core.errors import FieldError, invalid
-from daemon.core.json_values import Number, compact, cursor_parts
-from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
-from daemon.core.names import canonical_name, canonical_names
+from daemon.core.json_values import compact
+from daemon.core.limits import TEXT_CHARACTERS_MAX
 from daemon.core.reading import read_query
 from daemon.core.shape import members
 from parsers import times
-from parsers.money import read_api_amount
 from parsers.phone import read_phone
 
 OFFSET_MAX: Final = 1_000_000_000_000
@@ -215,41 +213,6 @@ class Fields:
             self.fail(f"{name}[{place}]", code, text)
         return None
 
-    def amount(
-        self, name: str, currency: str = "GHS", *, required: bool = False, number: bool = False
-    ) -> int | None:
-        """Return money in minor units, from a decimal string; `number` also allows a JSON number.
-
-        A JSON number is parsed from its text, never from its float.
-        """
-        value = self.value(name, required=required)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            if not number or isinstance(value, bool) or not isinstance(value, int | Number):
-                kind = "a decimal, as a string or a number" if number else "a string"
-                self.fail(name, "wrong_type", f'must be {kind}, such as "12.50"')
-                return None
-            value = value.text if isinstance(value, Number) else str(value)
-        minor = read_api_amount(value, currency)
-        if minor is None:
-            text = "must be digits with at most 2 decimals, 0.01 to 1000000.00"
-            self.fail(name, "invalid", text)
-        return minor
-
-    def provider(
-        self, name: str, among: Collection[str] | None = None, *, required: bool = False
-    ) -> str | None:
-        """Return the canonical name of a provider from `among`; aliases are accepted."""
-        text = self.text(name, required=required, blank=False)
-        if text is None:
-            return None
-        found = canonical_name(text)
-        if found is None or found not in (among or canonical_names()):
-            self.fail(name, "invalid", f"must be one of {', '.join(among or canonical_names())}")
-            return None
-        return found
-
     def time(self, name: str, *, required: bool = False) -> int | None:
         """Return a time in microseconds; the time zone is required."""
         text = self.text(name, required=required, blank=False)
@@ -338,17 +301,6 @@ class Query(Fields):
             self.number("limit", limit, high=limit_max),
             self.number("offset", 0, low=0, high=OFFSET_MAX),
         )
-
-    def after(self, integers: int) -> list[int] | None:
-        """Return the position after which a page starts, that many integers, from the cursor `after`."""
-        text = self.text("after", most=CURSOR_CHARACTERS_MAX)
-        if text is None:
-            return None
-        found = [part for part in cursor_parts(text) or () if isinstance(part, int)]
-        if len(found) != integers:
-            self.fail("after", "invalid", "must be the `next_cursor` of an earlier answer")
-            return None
-        return found
 
     def flag(self, name: str) -> bool:
         """Return whether a flag is set."""
