@@ -52,8 +52,8 @@ WORKER_SLICE_S: Final = 0.1
 STOP_S: Final = 16.0
 """How long a graceful stop waits for attempts in flight; longer than the time limit of an attempt."""
 
-FAST_US: Final = 15_000
-"""A receiver whose last answer took no longer gets up to `BATCH` deliveries with one lease: 0.25 s of work."""
+AHEAD: Final = ((15_000, BATCH), (250_000, 2))
+"""How many deliveries are leased ahead for a receiver whose last answer took no longer than this many microseconds."""
 
 GIVE_UP_S: Final = 0.35
 """A worker that has to change to another endpoint sends what is leased for no longer than this."""
@@ -102,8 +102,8 @@ class DeliverLoop:
         self._wake = asyncio.Event()
         self._running: dict[asyncio.Task[None], WorkerState] = {}
         self._served: dict[QueueKey, int] = {}
-        self._fast: set[QueueKey] = set()
-        """Queues whose last attempt was answered within `FAST_US`."""
+        self._fast: dict[QueueKey, int] = {}
+        """How many deliveries are leased ahead for a queue, after its last answer."""
         self._queues: dict[QueueKey, deque[Leased]] = {}
         """The leased deliveries that no worker has begun."""
         self._ended: list[EndedAttempt] = []
@@ -220,8 +220,8 @@ class DeliverLoop:
         busy, has_free = self._busy(), len(self._running) < self._workers
         going_on = {place.key for place in self._running.values() if not place.is_ending}
         return {
-            key: BATCH - len(self._queues.get(key, ()))
-            for key in self._fast
+            key: max(0, most - len(self._queues.get(key, ())))
+            for key, most in self._fast.items()
             if key in going_on or (has_free and key not in busy)
         }
 
@@ -301,7 +301,7 @@ class DeliverLoop:
         task = asyncio.create_task(self._work(place))
         self._running[task] = place
         mark_served(self._served, key)
-        self._fast &= self._served.keys()
+        self._fast = {one: most for one, most in self._fast.items() if one in self._served}
         task.add_done_callback(self._finished)
 
     def _log_attempts(self) -> None:
@@ -358,7 +358,7 @@ class DeliverLoop:
         while (leased := await self._next(key)) is not None:
             place.is_behind, place.sending = leased.is_behind, leased
             if not await self._attempt(leased, opened):
-                self._fast.discard(key)
+                self._fast.pop(key, None)
                 self._return(key)
                 return
             # Leased deliveries are sent first: to return and lease them again costs as much as to lease and record them.
@@ -366,8 +366,8 @@ class DeliverLoop:
             place.is_ending = took_s > WORKER_SLICE_S and self._is_crowded(place)
             if self._stopping or (place.is_ending and took_s > GIVE_UP_S):
                 break
-            is_low = len(self._queues.get(key, ())) * 2 < BATCH
-            if is_low and key in self._fast and not place.is_ending:
+            is_low = len(self._queues.get(key, ())) * 2 < self._fast.get(key, 0)
+            if is_low and not place.is_ending:
                 self._wake.set()  # lease more before the queue is empty
         if self._busy()[key] == 1:
             self._return(key)
@@ -427,5 +427,6 @@ class DeliverLoop:
         if not arrived:
             return False
         key = leased.endpoint.id, leased.delivery.bulk
-        (self._fast.add if outcome.duration_us <= FAST_US else self._fast.discard)(key)
+        took_us = outcome.duration_us
+        self._fast[key] = next((most for limit_us, most in AHEAD if took_us <= limit_us), 0)
         return True

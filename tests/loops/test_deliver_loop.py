@@ -105,7 +105,7 @@ async def leased_now(shop: FakeShop) -> int:
     return sum(row.leased_until is not None for row in await shop.rows(Delivery, "deliveries"))
 
 
-@pytest.mark.parametrize(("took_us", "count"), [(15_000, BATCH + 2), (15_001, 2)])
+@pytest.mark.parametrize(("took_us", "count"), [(15_000, BATCH + 2), (15_001, 4), (250_001, 2)])
 async def test_a_fast_receiver_gets_a_batch_with_one_lease_and_a_slow_one_its_places(
     shop: FakeShop, took_us: int, count: int
 ) -> None:
