@@ -1,7 +1,9 @@
-"""The area `modem`: from the USB plug to the modem's answer, in the order in which problems can occur.
+"""The modem and its messages, in three areas of the doctor.
 
-It reads /sys, /proc and udev's data, and opens no device, so it never disturbs one. The modem's own state (PIN, signal,
-a full SIM) comes from the running daemon; without a daemon those checks are skipped.
+`modem`: from the USB plug to the modem's answer, in the order in which problems can occur. It reads /sys, /proc and udev's data,
+and opens no device, so it never disturbs one. The modem's own state (PIN, signal, a full SIM) comes from the running daemon;
+without a daemon those checks are skipped. `sim`: each SIM has a merchant number and gets messages. `parser`: messages and own
+wordings can be read.
 """
 
 import os
@@ -10,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from daemon.core.limits import DAY_US
 from daemon.core.lines.modem_health import Level
-from daemon.doctor.checks import Check, Status, System, User, checks_or_default
+from daemon.doctor.checks import Check, Status, System, User, checks_or_default, with_database
 from daemon.modem.discovery import (
     MODEM_VENDORS,
     SERIAL_CHIPS,
@@ -21,6 +24,9 @@ from daemon.modem.discovery import (
     usb_devices,
 )
 from daemon.runtime.locks import MODEM_MANAGER, holders, running
+from daemon.runtime.own_wordings import FOLDER, OwnWordings
+from daemon.store.engine import Reader
+from daemon.store.upkeep import inspect
 
 BRLTTY: Final = "brltty"
 DIALOUT: Final = "dialout"
@@ -274,3 +280,79 @@ def _answers(system: System) -> Iterator[Check]:
             yield Check(trouble.id, status, named, str(trouble.fix))
         if not phone.troubles:
             yield Check("modem.answers", Status.OK, f"{phone.name} is {phone.state}")
+
+
+WINDOW_US: Final = 7 * DAY_US
+_MANY: Final = 0.2
+"""Share of unread messages that suggests a changed wording. Adverts count as read."""
+
+
+def parser_checks(system: System) -> Iterator[Check]:
+    """Check the last messages and the shop's own wordings."""
+
+    def look(reader: Reader) -> Iterator[Check]:
+        came, unread = inspect.unread_since(reader, system.now_us - WINDOW_US)
+        text = f"{unread} of {came} messages of the last seven days could not be read"
+        if unread and unread >= _MANY * came:
+            yield Check(
+                "parser.unread", Status.WARN, f"{text}: a network may have changed its wording",
+                "momo messages list --state unparsed",
+            )  # fmt: skip
+        else:
+            yield Check("parser.unread", Status.OK, text)
+
+    yield from with_database(system, "parser.unread", look)
+    own = OwnWordings(Path(system.shop.home) / FOLDER)
+    own.read_again()
+    wrong = (
+        Check(
+            "parser.templates", Status.WARN, f"{file.name}:{problem.line}: {problem.why}",
+            "momo messages templates list",
+        )
+        for file in own.files
+        for problem in file.loaded.problems
+    )  # fmt: skip
+    ok = f"own wordings of the shop: {len(own.wordings)}, all valid"
+    yield from checks_or_default(wrong, Check("parser.templates", Status.OK, ok))
+
+
+def sim_checks(system: System) -> Iterator[Check]:
+    """Check the SIMs. The area `modem` checks PINs."""
+    if system.running is None:
+        yield Check(
+            "sim.line", Status.SKIP, "the daemon does not run, so the SIMs are not known",
+            "momo daemon start",
+        )  # fmt: skip
+        return
+    yield from with_database(system, "sim.line", _lines)
+
+
+def _lines(reader: Reader) -> Iterator[Check]:
+    found = inspect.sims(reader)
+    if not found:
+        yield Check("sim.line", Status.SKIP, "no modem has a SIM", "momo doctor modem")
+        return
+    lacking = (
+        Check(
+            "sim.line", Status.FAIL,
+            f"the SIM {one.device}:{one.slot_index} ({one.network or 'unknown network'}) has no merchant number: its "
+            "payments wait until it has one",
+            f"momo lines update NUMBER --sim {one.device}:{one.slot_index}",
+        )
+        for one in found
+        if not one.has_line
+    )  # fmt: skip
+    yield from checks_or_default(
+        lacking, Check("sim.line", Status.OK, "every SIM has its merchant number")
+    )
+    silent = (
+        Check(
+            "sim.heard", Status.WARN,
+            f"{one.device}:{one.slot_index} has had no message for longer than usual at this hour", "momo phones status",
+        )
+        for one in found
+        if one.silent
+    )  # fmt: skip
+    yield from checks_or_default(
+        silent, Check("sim.heard", Status.OK, "messages arrive on every SIM as usual")
+    )

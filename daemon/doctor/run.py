@@ -5,40 +5,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from daemon.doctor import (
-    backup,
-    branches,
-    certificate,
-    clock,
-    daemon,
-    database,
-    files,
-    keyring,
-    messages,
-    modem,
-    service,
-    socket,
-    webhooks,
-)
+from daemon.doctor import branches, certificate, clock, daemon, database, files, modem, webhooks
 from daemon.doctor.checks import Check, Status, System, User
 
 AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
     "daemon": daemon.daemon_checks,
-    "socket": socket.checks,
+    "socket": daemon.checks,
     "http": certificate.checks,
     "db": database.database_checks,
     "disk": files.disk_checks,
     "clock": clock.checks,
     "modem": modem.checks,
-    "sim": messages.sim_checks,
-    "parser": messages.parser_checks,
+    "sim": modem.sim_checks,
+    "parser": modem.parser_checks,
     "hub": branches.checks,
     "endpoints": webhooks.endpoint_checks,
     "dns": webhooks.dns_checks,
-    "keyring": keyring.checks,
-    "service": service.service_checks,
-    "timers": service.timer_checks,
-    "backup": backup.checks,
+    "keyring": files.checks,
+    "service": daemon.service_checks,
+    "timers": daemon.timer_checks,
+    "backup": database.checks,
     "permissions": files.permission_checks,
     "ledger": database.ledger_checks,
     "upgrade": daemon.upgrade_checks,
