@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from daemon.core.access.keys import KeyUse
-from daemon.core.access.one_time_links import OneTimeLinks
+from daemon.core.access.callers import KeyUse
+from daemon.core.access.sessions import OneTimeLinks
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.ids import new_uuid
 from daemon.core.lines.signal_history import SignalHistory

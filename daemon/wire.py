@@ -260,7 +260,7 @@ class Scope(StrEnum):
 
 
 class Role(StrEnum):
-    """The role of a user of the dashboard; `daemon/core/access/roles.py` has the table of permissions."""
+    """The role of a user of the dashboard; `daemon/core/access/callers.py` has the table of permissions."""
 
     OWNER = "owner"
     MANAGER = "manager"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
 
-from daemon.dash.web.machine import Machine as Machine  # noqa: PLC0414 -- the composition root takes it from here
+from daemon.dash.web.visit import Machine as Machine  # noqa: PLC0414 -- the composition root takes it from here
 from daemon.env import Env
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
-from daemon.core.access import browser_sessions
+from daemon.core.access import sessions
 from daemon.core.access.callers import of_user
 from daemon.core.access.rate_limit import caller_address
 from daemon.core.errors import Refusal, Unavailable
@@ -23,11 +23,8 @@ from daemon.core.inputs import Idempotency, Repeated
 from daemon.core.limits import BROWSER_SEEN_EVERY_US
 from daemon.core.model import Shop
 from daemon.dash.tables import ACTIONS, PAGES
-from daemon.dash.web.answers import Download, Goto, Outcome, PageAnswer, Part, Shown
 from daemon.dash.web.forgery import check_origin, claim_form
-from daemon.dash.web.frame import Frame
-from daemon.dash.web.look import ROOT, Look
-from daemon.dash.web.machine import Machine
+from daemon.dash.web.frame import ROOT, Frame, Look
 from daemon.dash.web.parts import Parts
 from daemon.dash.web.sending import (
     Sending,
@@ -39,7 +36,17 @@ from daemon.dash.web.sending import (
 )
 from daemon.dash.web.stream import Hub
 from daemon.dash.web.table import Action, Page, Table
-from daemon.dash.web.visit import LoggedIn, Visit
+from daemon.dash.web.visit import (
+    Download,
+    Goto,
+    LoggedIn,
+    Machine,
+    Outcome,
+    PageAnswer,
+    Part,
+    Shown,
+    Visit,
+)
 from daemon.dash.web.words import Words, zone_of
 from daemon.env import Env
 from daemon.runtime.page_response import header, read_form, zipped
@@ -126,7 +133,7 @@ class Site:
 
     async def _know(self, visit: Visit) -> None:
         """Read the shop and the session of the cookie, in one snapshot."""
-        sha256 = browser_sessions.hash_token(visit.cookie)
+        sha256 = sessions.hash_token(visit.cookie)
 
         def read(reader: Reader) -> tuple[Shop | None, LoggedIn | None]:
             found = users.session_with(reader, sha256) if visit.cookie else None
@@ -134,7 +141,7 @@ class Site:
             if found is None:
                 return shop, None
             session, user = found
-            if user.disabled_at is not None or browser_sessions.is_over(session, visit.now):
+            if user.disabled_at is not None or sessions.is_over(session, visit.now):
                 return shop, None
             return shop, LoggedIn(user, session, of_user(user, session))
 
@@ -241,7 +248,7 @@ class Site:
         else:
             if not visit.cookie and answer.cookie is None:
                 # The forms of a visitor need a cookie too. A login replaces it by that of the session.
-                token = self._env.entropy.bytes(browser_sessions.TOKEN_BYTES).hex()
+                token = self._env.entropy.bytes(sessions.TOKEN_BYTES).hex()
                 visit.cookie, answer = token, replace(answer, cookie=token)
             elif answer.cookie:
                 visit.cookie = answer.cookie

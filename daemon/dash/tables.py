@@ -5,22 +5,14 @@ The menu, the rights, the live updates, the footers and the tests of every role 
 
 from typing import Final
 
-from daemon.core.access.roles import COUNTER, EVERYBODY, MANAGERS, OWNER, READERS, Operation
+from daemon.core.access.callers import COUNTER, EVERYBODY, MANAGERS, OWNER, READERS, Operation
 from daemon.dash.pages.access import account, keys, login, users
 from daemon.dash.pages.books import day, statement
 from daemon.dash.pages.lines import lines, unplaced
 from daemon.dash.pages.messages import import_messages, messages
 from daemon.dash.pages.payments import now, payments, poster, review, till, transactions
 from daemon.dash.pages.upkeep import first_run, health, journal, settings
-from daemon.dash.pages.webhooks import (
-    dead_letters,
-    deliveries,
-    endpoints,
-    replay,
-    routes,
-    rules,
-    secrets,
-)
+from daemon.dash.pages.webhooks import dead_letters, deliveries, endpoints, replay, routes, rules
 from daemon.dash.web.table import Action, Page
 
 _INIT: Final = "momo init AMOUNT --phone NUMBER --qr"
@@ -178,7 +170,7 @@ PAGES: Final[tuple[Page, ...]] = (
         "/dash/webhooks/{id}/secret",
         "secret",
         OWNER,
-        secrets.show,
+        endpoints.show,
         command="momo endpoints reveal {id}, momo endpoints rotate {id}",
     ),
     Page(
@@ -557,13 +549,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "/dash/webhooks/{id}/secret/reveal",
         Operation.MANAGE_SECRETS,
-        secrets.reveal,
+        endpoints.reveal,
         "momo endpoints reveal {id}",
     ),
     Action(
         "/dash/webhooks/{id}/secret/rotate",
         Operation.MANAGE_SECRETS,
-        secrets.rotate,
+        endpoints.rotate,
         "momo endpoints rotate {id}",
     ),
     Action(

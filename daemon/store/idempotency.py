@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from daemon.core.access.browser_sessions import FORMS
+from daemon.core.access.sessions import FORMS
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Answer, Idempotency, Keep, Repeated, Value
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from daemon.core.access.browser_sessions import COOKIE
+from daemon.core.access.sessions import COOKIE
 from daemon.wire import Role
 from tests.acceptance.test_clients import needs_node, node
 from tests.dash.test_review import OTHER

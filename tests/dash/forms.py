@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyotp
 
-from daemon.core.access.browser_sessions import COOKIE
+from daemon.core.access.sessions import COOKIE
 from daemon.flows.access import browser
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.access import users

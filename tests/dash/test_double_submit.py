@@ -8,7 +8,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from daemon.core.access.browser_sessions import COOKIE
+from daemon.core.access.sessions import COOKIE
 from daemon.core.limits import IDEMPOTENCY_US, SECOND_US
 from daemon.dash.tables import ACTIONS
 from daemon.flows.payments import cancel_expire

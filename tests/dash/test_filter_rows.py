@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from daemon.dash.pages.webhooks.filter_rows import FilterRow, filter_of, rows_of
+from daemon.dash.pages.webhooks.rules import FilterRow, filter_of, rows_of
 from daemon.wire import Role
 from tests.dash.places import ENDPOINT
 from tests.fakes import outbox

@@ -8,8 +8,7 @@ import pytest
 from daemon.core.errors import Unavailable
 from daemon.core.limits import BROWSER_SEEN_EVERY_US, SECOND_US
 from daemon.dash.pages.payments import payments
-from daemon.dash.web.answers import Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Shown, Visit
 from daemon.store.engine import Store
 from daemon.wire import Role
 from tests.fakes.api import FakeApi

@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.async_api import Browser
 
-from daemon.core.access.roles import ALLOWED, Operation
+from daemon.core.access.callers import ALLOWED, Operation
 from daemon.dash.tables import ACTIONS, PAGES
-from daemon.dash.web.look import FOLDER
+from daemon.dash.web.frame import FOLDER
 from daemon.store.engine import Reader
 from daemon.wire import Role
 from tests.dash import places

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from argon2 import PasswordHasher
 
-from daemon.core.access.browser_sessions import COOKIE, form_token
+from daemon.core.access.sessions import COOKIE, form_token
 from daemon.flows.access import browser
 from daemon.store.access import users
 from daemon.wire import Role

@@ -23,7 +23,7 @@ FRENCH = """  "setting_pages_paper_mm": "largeur du papier en millimètres",
 INSIDE = """
 import json, os, sys
 from daemon import wire
-from daemon.core.access.roles import ALLOWED
+from daemon.core.access.callers import ALLOWED
 from daemon.dash.web.words import load
 from daemon.flows.upkeep.settings import may_change
 from daemon.runtime import config_file

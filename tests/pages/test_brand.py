@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.pages.brand import CONTRAST_MIN, Colour, colour_style, contrast, logo_address
+from daemon.pages.assets import CONTRAST_MIN, Colour, colour_style, contrast, logo_address
 from daemon.runtime.config import LOGO_BYTES_MAX
 from daemon.runtime.config_file import ConfigError, load_config
 from tests.fakes.each import each

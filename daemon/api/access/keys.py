@@ -10,8 +10,7 @@ from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, described
-from daemon.core.access.callers import KEY_SCOPES, KeyKind
-from daemon.core.access.keys import ApiKeyAnswer, last_written
+from daemon.core.access.callers import KEY_SCOPES, ApiKeyAnswer, KeyKind, last_written
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Answer, Idempotency, Keep
 from daemon.core.json_values import success, warnings_meta

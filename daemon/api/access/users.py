@@ -6,7 +6,7 @@ from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
-from daemon.core.access import browser_sessions
+from daemon.core.access import sessions as browser_sessions
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import ONE_TIME_LINK_S

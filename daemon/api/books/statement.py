@@ -10,10 +10,9 @@ from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
-from daemon.core.books.statement import Finding
 from daemon.core.json_values import Json
 from daemon.flows.books.audit import note_statement
-from daemon.steps.books.statement import compared
+from daemon.steps.books.statement import Finding, compared
 
 ENTRIES_MAX: Final = 400
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")

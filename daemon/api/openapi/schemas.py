@@ -15,7 +15,7 @@ from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
 
 from daemon.api.openapi.describe import AnswerShape
 from daemon.api.openapi.json_schema import Schema, ref
-from daemon.core.access.keys import ApiKeyAnswer
+from daemon.core.access.callers import ApiKeyAnswer
 from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names, provider_aliases
 from daemon.core.payments.transaction_json import InitializedTransactionAnswer, ReconciliationAnswer

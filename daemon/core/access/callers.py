@@ -1,18 +1,27 @@
-"""API keys, scopes and callers: the permissions of each caller. Pure."""
+"""Callers and their permissions: API keys with scopes, and users of the dashboard with a role. Pure.
+
+Only users of the dashboard have a role. API keys have scopes, and the session token of the API and the Unix socket are
+the owner's, so no role is asked for them. The last uses of keys are noted in memory and stored at intervals, so that no call
+costs a write.
+"""
 
 import hashlib
+import json
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from msgspec import Struct
 
 from daemon.core.access.sessions import Session
+from daemon.core.errors import Refusal
 from daemon.core.ids import BASE62, base62
-from daemon.core.model import BrowserSession, User
-from daemon.wire import Mode, Role, Scope
+from daemon.core.json_values import timestamp_or_none
+from daemon.core.model import ApiKey, BrowserSession, User
+from daemon.core.shape import Id, NoTime, Time, sample, shown
+from daemon.wire import ErrorCode, Mode, Role, Scope
 
 _KEY: Final = re.compile(r"svc_(live|test)_(sk|pk)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})", re.ASCII)
 _RANDOM_LENGTH: Final = 32
@@ -145,3 +154,175 @@ def with_implied(scopes: frozenset[Scope]) -> frozenset[Scope]:
 
 def _checksum(body: str) -> str:
     return base62(zlib.crc32(body.encode()), 6)
+
+
+EVERYBODY: Final = frozenset(Role)
+READERS: Final = frozenset({Role.OWNER, Role.MANAGER, Role.VIEWER})
+"""Roles that see whole phone numbers and may export."""
+COUNTER: Final = frozenset({Role.OWNER, Role.MANAGER, Role.CASHIER})
+"""Roles that serve customers."""
+MANAGERS: Final = frozenset({Role.OWNER, Role.MANAGER})
+OWNER: Final = frozenset({Role.OWNER})
+
+
+class Operation(StrEnum):
+    """Everything that a user can do and that is more than reading a page."""
+
+    OWN_ACCOUNT = "own_account"
+    """Change the own password, second factor, sessions and language."""
+    CREATE_TRANSACTION = "create_transaction"
+    CANCEL_TRANSACTION = "cancel_transaction"
+    SEND_CODE = "send_code"
+    """Send a customer the SMS with the code once more."""
+    RECONCILE = "reconcile"
+    DECIDE_REVIEW = "decide_review"
+    DECIDE_FORGERY = "decide_forgery"
+    """Approve or reject a receipt that may be forged."""
+    MANAGE_PAYERS = "manage_payers"
+    MANAGE_MESSAGES = "manage_messages"
+    """Read messages again, confirm a wording, import a backup of messages."""
+    MANAGE_LINES = "manage_lines"
+    """Numbers, SIMs, PINs, service centres and modems; claim unplaced payments."""
+    MANAGE_WEBHOOKS = "manage_webhooks"
+    """Endpoints and their rules: create, change, pause, test, delete."""
+    RESEND = "resend"
+    """Redeliver, replay, and replay dead letters."""
+    MANAGE_NOTICES = "manage_notices"
+    EXPORT = "export"
+    COMPARE_STATEMENT = "compare_statement"
+    MAIL_REPORT = "mail_report"
+    BACK_UP = "back_up"
+    ERASE = "erase"
+    CHANGE_SETTINGS = "change_settings"
+    """Change the settings that are a manager's."""
+    CHANGE_OWNERS_SETTINGS = "change_owners_settings"
+    """Change all other settings."""
+    MANAGE_KEYS = "manage_keys"
+    MANAGE_SECRETS = "manage_secrets"
+    """Reveal and rotate webhook secrets; store passwords of other services."""
+    MANAGE_USERS = "manage_users"
+
+
+ALLOWED: Final[Mapping[Operation, frozenset[Role]]] = {
+    Operation.OWN_ACCOUNT: EVERYBODY,
+    Operation.CREATE_TRANSACTION: COUNTER,
+    Operation.CANCEL_TRANSACTION: COUNTER,
+    Operation.SEND_CODE: COUNTER,
+    Operation.RECONCILE: COUNTER,
+    Operation.DECIDE_REVIEW: COUNTER,
+    Operation.DECIDE_FORGERY: MANAGERS,
+    Operation.MANAGE_PAYERS: MANAGERS,
+    Operation.MANAGE_MESSAGES: MANAGERS,
+    Operation.MANAGE_LINES: MANAGERS,
+    Operation.MANAGE_WEBHOOKS: MANAGERS,
+    Operation.RESEND: MANAGERS,
+    Operation.MANAGE_NOTICES: MANAGERS,
+    Operation.EXPORT: READERS,
+    Operation.COMPARE_STATEMENT: MANAGERS,
+    Operation.MAIL_REPORT: MANAGERS,
+    Operation.BACK_UP: MANAGERS,
+    Operation.ERASE: MANAGERS,
+    Operation.CHANGE_SETTINGS: MANAGERS,
+    Operation.CHANGE_OWNERS_SETTINGS: OWNER,
+    Operation.MANAGE_KEYS: OWNER,
+    Operation.MANAGE_SECRETS: OWNER,
+    Operation.MANAGE_USERS: OWNER,
+}
+
+
+def allows(role: Role | None, operation: Operation) -> bool:
+    """Return whether a role may do an operation; no role is a caller that is not a user, and may."""
+    return role is None or role in ALLOWED[operation]
+
+
+def require(caller: Caller, operation: Operation) -> None:
+    """Reject an operation that the user's role does not allow.
+
+    Raises:
+        Refusal: ROLE_REQUIRED.
+    """
+    if not allows(caller.role, operation):
+        allowed = [role for role in Role if role in ALLOWED[operation]]
+        raise Refusal(ErrorCode.ROLE_REQUIRED, role=caller.role, allowed_roles=allowed)
+
+
+class Use(NamedTuple):
+    """One use of a key: time in microseconds, and origin: an IP address or `socket`; None if unknown."""
+
+    at: int
+    origin: str | None
+
+
+class KeyUse:
+    """The uses that were noted and not stored yet."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, Use] = {}
+
+    def note(self, key_id: str, now_us: int, origin: str) -> None:
+        """Note that a key was used."""
+        self._noted[key_id] = Use(now_us, origin)
+
+    def latest(self, key_id: str, written: Use | None) -> Use | None:
+        """Return the later one of the noted and the stored use."""
+        noted = self._noted.get(key_id)
+        if noted is None or written is None:
+            return noted if written is None else written
+        return written if written.at > noted.at else noted
+
+    def take(self) -> dict[str, Use]:
+        """Return the uses to store, and clear them."""
+        taken, self._noted = self._noted, {}
+        return taken
+
+    def put_back(self, taken: dict[str, Use]) -> None:
+        """Note again the uses that could not be stored; uses noted meanwhile are later and win."""
+        self._noted = {**taken, **self._noted}
+
+
+class ApiKeyAnswer(Struct, frozen=True):
+    """A key; the key itself is never part of it."""
+
+    id: Id
+    name: Annotated[str, sample("web shop")]
+    mode: Annotated[Mode, sample(Mode.LIVE)]
+    kind: Annotated[KeyKind, sample(KeyKind.SECRET)]
+    hint: Annotated[str, sample("svc_live_sk_...x7Qd")]
+    scopes: list[Annotated[Scope, sample(Scope.TRANSACTIONS_READ)]]
+    state: Annotated[Literal["active", "revoked", "expired"], sample("active")]
+    created_at: Time
+    expires_at: NoTime
+    revoked_at: NoTime
+    last_used_at: Time | None
+    last_used_from: Annotated[
+        str | None, sample("102.176.10.7", "the address that used it last, or `socket`")
+    ]
+
+    @classmethod
+    def of(cls, row: ApiKey, now_us: int, last_use: Use | None = None) -> Self:
+        """Return the answer of a key.
+
+        Args:
+            row: The key.
+            now_us: Now; it decides `state`.
+            last_use: Its last use; None takes the one in the row.
+        """
+        use = last_use or last_written(row)
+        state = "active"
+        if row.revoked_at is not None:
+            state = "revoked"
+        elif row.expires_at is not None and now_us >= row.expires_at:
+            state = "expired"
+        return shown(
+            cls,
+            row,
+            scopes=json.loads(row.scopes),
+            state=state,
+            last_used_at=timestamp_or_none(None if use is None else use.at),
+            last_used_from=None if use is None else use.origin,
+        )
+
+
+def last_written(row: ApiKey) -> Use | None:
+    """Return the stored last use of a key; None if there is none."""
+    return None if row.last_used_at is None else Use(row.last_used_at, row.last_used_from)

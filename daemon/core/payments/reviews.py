@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation
+from daemon.core.access.callers import Operation
 from daemon.core.messages.balance_chain import Entry, Standing, Why
 from daemon.core.model import Message, Payment
 from daemon.core.text import Text

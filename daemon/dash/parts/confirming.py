@@ -5,7 +5,7 @@ A form shows `{{ ui.confirm(v) }}`, and its action begins with `if not await con
 
 from msgspec.structs import replace
 
-from daemon.core.access.roles import Operation
+from daemon.core.access.callers import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.inputs import ReconcileRequest
 from daemon.core.model import Payment

@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Operation, require
 from daemon.core.books import day_sheet
-from daemon.dash.web.answers import Download, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Download, Shown, Visit
 from daemon.flows.books.audit import note_export
 
 PER_PAGE: Final = 50

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from daemon.core.access.roles import READERS
+from daemon.core.access.callers import READERS
 from daemon.dash.web.visit import Visit
 from parsers.masking import mask_text
 from parsers.phone import read_phone

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.roles import READERS
+from daemon.core.access.callers import READERS
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
 from daemon.core.json_values import Json

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from daemon.core.access.browser_sessions import FORMS, read_form_token
+from daemon.core.access.sessions import FORMS, read_form_token
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Idempotency
 from daemon.runtime.page_response import header

@@ -5,8 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from daemon.core.limits import SECOND_US
-from daemon.dash.web.answers import Part
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Part, Visit
 
 FRESH_US: Final = 10 * SECOND_US
 """A part is made again after this long without a commit: it has times such as `3 min ago`."""

@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope, Send
 
-from daemon.core.access import browser_sessions
+from daemon.core.access import sessions
 from daemon.core.access.rate_limit import is_loopback_address
-from daemon.dash.web.answers import Download, Goto, Part, Shown
-from daemon.dash.web.look import POLICY, Look
+from daemon.dash.web.frame import POLICY, Look
+from daemon.dash.web.visit import Download, Goto, Part, Shown
 from daemon.env import Env
 from daemon.runtime.page_response import PRIVATE, STRICT_TRANSPORT, Answer, Header, header
 from daemon.runtime.words import LANGUAGES
@@ -49,7 +49,7 @@ def is_own_machine(scope: Scope, address: str) -> bool:
 
 def cookie_of(scope: Scope, *, secure: bool) -> str:
     """Return the token in the cookie, "" if there is none."""
-    name = browser_sessions.cookie_name(secure=secure)
+    name = sessions.cookie_name(secure=secure)
     for part in header(scope, b"cookie").split(";"):
         found, _, token = part.strip().partition("=")
         if found == name:
@@ -136,5 +136,5 @@ class Sending:
     def _cookie(self, token: str | None) -> tuple[Header, ...]:
         if token is None:
             return ()
-        text = browser_sessions.set_cookie(token, secure=self._secure)
+        text = sessions.set_cookie(token, secure=self._secure)
         return ((b"set-cookie", text.encode()),)

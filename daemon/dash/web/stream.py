@@ -13,13 +13,12 @@ from typing import Final
 from msgspec import Struct
 from starlette.types import Receive, Send
 
-from daemon.core.access import browser_sessions
+from daemon.core.access import sessions
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.json_values import dump
 from daemon.core.model import Event, Payment
-from daemon.dash.web.machine import Machine
 from daemon.dash.web.sending import HEADERS
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Machine, Visit
 from daemon.env import Env
 from daemon.runtime import sse
 from daemon.store import journal
@@ -185,7 +184,7 @@ async def _is_open(visit: Visit) -> bool:
     if found is None:
         return False
     session, user = found
-    return user.disabled_at is None and not browser_sessions.is_over(session, now)
+    return user.disabled_at is None and not sessions.is_over(session, now)
 
 
 def _told(visit: Visit, news: News) -> bytes:

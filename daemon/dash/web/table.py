@@ -6,9 +6,8 @@ from typing import Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from daemon.core.access.roles import ALLOWED, Operation
-from daemon.dash.web.answers import Outcome, PageAnswer
-from daemon.dash.web.visit import Visit
+from daemon.core.access.callers import ALLOWED, Operation
+from daemon.dash.web.visit import Outcome, PageAnswer, Visit
 from daemon.wire import Role
 
 Show = Callable[[Visit], Awaitable[PageAnswer]]
@@ -50,7 +49,7 @@ class Action(Struct, frozen=True):
 
     Attributes:
         path: The address that the form posts to, with `{places}`.
-        operation: The permission that it needs, by the table in `daemon/core/access/roles.py`; None is the login.
+        operation: The permission that it needs, by the table in `daemon/core/access/callers.py`; None is the login.
         act: Does it and returns the next address, or a page that is shown once.
         command: The same thing in the terminal, with `{places}`; empty where a terminal has nothing to do with it.
     """

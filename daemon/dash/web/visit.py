@@ -1,26 +1,117 @@
-"""One request of one user: the argument of the handlers of pages and actions."""
+"""One request of one user, the argument of the handlers of pages and actions; and their results.
 
-from collections.abc import Callable, Mapping
-from typing import Any
+A result is a page to show, an address to go to, or a file.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Protocol
 
 from markupsafe import Markup, escape
 from msgspec import Struct, field
 from starlette.types import Scope
 
-from daemon.core.access import browser_sessions
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import READERS, Operation, allows
+from daemon.core.access import sessions
+from daemon.core.access.callers import READERS, Caller, Operation, allows
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.inputs import CallMeta, Idempotency, Keep
+from daemon.core.inputs import Answer, CallMeta, Idempotency, Keep
+from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import BrowserSession, Shop, User
 from daemon.core.names import group_digits, mask_number, national_format
 from daemon.core.text import Text
-from daemon.dash.web.answers import Goto
-from daemon.dash.web.machine import Machine
 from daemon.dash.web.words import Words
 from daemon.env import Env
-from daemon.wire import Role
+from daemon.sender.address_guard import Resolver
+from daemon.sender.connect import SystemResolver
+from daemon.wire import Places, Role
 from parsers.money import render
+
+
+class FaultLog(Protocol):
+    """The log of the daemon, as far as the dashboard needs it."""
+
+    def error(self, event: str, **fields: Any) -> None:
+        """Write one line; `fields` must not contain bodies, names, numbers or secrets."""
+
+
+async def no_modem_answers(_device_id: str) -> bool:
+    """Return False: there are no modems."""
+    return False
+
+
+class Machine(Struct, frozen=True):
+    """Dependencies besides the environment, provided by the composition root.
+
+    Attributes:
+        log: The log for internal errors.
+        phone_states: Returns the current state of each modem.
+        places: The paths of the shop.
+        channels: The channels of notices to the owner.
+        resolver: Finds the addresses of the hosts of webhooks.
+        inspect: Asks a modem for its state by its device id; False if it does not answer.
+    """
+
+    log: FaultLog
+    phone_states: Callable[[], Sequence[ModemHealth]]
+    places: Places
+    channels: Sequence[str] = ()
+    resolver: Resolver = field(default_factory=SystemResolver)
+    inspect: Callable[[str], Awaitable[bool]] = no_modem_answers
+
+
+class Shown(Struct, frozen=True):
+    """A page to show.
+
+    Attributes:
+        template: File below `daemon/dash/look/`.
+        values: Values for the template, besides those of every template (docs/dashboard.md).
+        title: Replaces the title of the table; text that is shown as it is.
+        status: HTTP status.
+        cookie: The token to store in the cookie; "" removes it; None leaves it.
+    """
+
+    template: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    title: str = ""
+    status: int = 200
+    cookie: str | None = None
+
+
+class Goto(Struct, frozen=True):
+    """Go to a page of the dashboard with GET.
+
+    Attributes:
+        path: Address below `/dash`.
+        said: Key of a sentence in the words that the page shows at its top; empty for none.
+        cookie: As in `Shown`.
+    """
+
+    path: str
+    said: str = ""
+    cookie: str | None = None
+
+    def kept(self) -> Answer:
+        """Return the form in which it is stored for a form that is sent again."""
+        return Answer(HTTPStatus.SEE_OTHER, f"{self.path} {self.said}".encode())
+
+
+class Download(Struct, frozen=True):
+    """A file, such as a CSV of a list."""
+
+    name: str
+    body: bytes
+    content_type: str = "text/csv; charset=utf-8"
+
+
+class Part(Struct, frozen=True):
+    """The part of a page that changes, filled already, and the same compressed."""
+
+    body: bytes
+    zipped: bytes
+
+
+Outcome = Shown | Goto
+PageAnswer = Shown | Goto | Download | Part
 
 
 class LoggedIn(Struct, frozen=True):
@@ -88,7 +179,7 @@ class Visit(Struct):
     @property
     def needs_password(self) -> bool:
         """Whether a dangerous form has to ask for the user's own password."""
-        return self.who is None or not browser_sessions.is_confirmed(self.who.session, self.now)
+        return self.who is None or not sessions.is_confirmed(self.who.session, self.now)
 
     @property
     def role(self) -> Role | None:
@@ -101,8 +192,8 @@ class Visit(Struct):
 
     def token(self, path: str) -> str:
         """Return a new token for a form that posts to `path`."""
-        nonce = self.env.entropy.bytes(browser_sessions.NONCE_BYTES)
-        return browser_sessions.form_token(self.cookie, path, nonce)
+        nonce = self.env.entropy.bytes(sessions.NONCE_BYTES)
+        return sessions.form_token(self.cookie, path, nonce)
 
     def money(self, minor: int | None, currency: str = "GHS") -> str:
         """Return an amount with its currency, such as `GHS 12.50`, with a space that does not break."""

@@ -5,9 +5,8 @@ import json
 from collections.abc import Callable
 from typing import Final
 
-from daemon.core.access import browser_sessions, second_factor
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access import second_factor, sessions
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import MINUTE_US, SECOND_US
 from daemon.core.model import BrowserSession, User
@@ -78,10 +77,10 @@ async def unseal_half(env: Env, sealed: str) -> User | None:
 async def open_session(env: Env, user: User, address: str, browser: str, how: str) -> str:
     """Open a browser session and return the token for its cookie; `how` is `password` or `link`."""
     now = env.clock.now_us()
-    token = env.entropy.bytes(browser_sessions.TOKEN_BYTES).hex()
+    token = env.entropy.bytes(sessions.TOKEN_BYTES).hex()
     row = {
         "id": env.new_id(),
-        "sha256": browser_sessions.hash_token(token),
+        "sha256": sessions.hash_token(token),
         "user_id": user.id,
         "created_at": now,
         "seen_at": now,
@@ -114,7 +113,7 @@ async def make_link(env: Env, caller: Caller, name: str | None, *, anywhere: boo
         raise Refusal(ErrorCode.NOT_SET_UP)
     if user.disabled_at is not None:
         raise Refusal(ErrorCode.USER_NOT_FOUND, "This user is disabled.")
-    token = env.entropy.bytes(browser_sessions.TOKEN_BYTES).hex()
+    token = env.entropy.bytes(sessions.TOKEN_BYTES).hex()
     env.links.add(token, user.id, env.clock.boottime(), anywhere=anywhere)
     now = env.clock.now_us()
     await env.store.write(

@@ -5,8 +5,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import (
+    Caller,
+    KeyKind,
+    Operation,
+    hash_key,
+    make_key,
+    parse_key,
+    require,
+)
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import Keep
 from daemon.core.model import ApiKey

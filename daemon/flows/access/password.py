@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from daemon.core.access import browser_sessions, sessions
+from daemon.core.access import sessions
 from daemon.core.access.callers import Caller, CallerKind
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.model import BrowserSession, User
@@ -50,7 +50,7 @@ async def _confirm_in_browser(
     if found is None:
         raise Refusal(ErrorCode.SESSION_REQUIRED)
     open_now, user = found
-    if not password and browser_sessions.is_confirmed(open_now, now):
+    if not password and sessions.is_confirmed(open_now, now):
         return
     who = passwords.user_name(user.id)
     if not password:

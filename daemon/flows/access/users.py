@@ -3,8 +3,7 @@
 import re
 from typing import Final
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import USER_NAME_CHARACTERS_MAX, USERS_MAX
 from daemon.core.model import User

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.env import Env
 from daemon.store import journal
 from daemon.store.books import statement

@@ -6,8 +6,15 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from daemon.core.access.callers import Caller, KeyKind, hash_key, make_key, parse_key
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import (
+    Caller,
+    KeyKind,
+    Operation,
+    hash_key,
+    make_key,
+    parse_key,
+    require,
+)
 from daemon.core.books.day_sheet import midnight
 from daemon.core.branches.facts import SUMS, TABLES
 from daemon.core.branches.place import ALONE, Place

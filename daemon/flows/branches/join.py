@@ -8,8 +8,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.branches import answer
 from daemon.core.branches.answer import AnswerError, Joined, Sums
 from daemon.core.branches.facts import EPOCH, METHODS_MAX, SUMS

@@ -4,8 +4,7 @@ import re
 from typing import Final
 
 from daemon.core import ids
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.limits import HOUR_US, SECOND_US

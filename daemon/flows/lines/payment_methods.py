@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Keep
 from daemon.core.limits import CLAIMABLE_SHOWN_MAX

@@ -10,8 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core import ids
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import PhoneIdentity
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US

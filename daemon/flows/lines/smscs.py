@@ -2,8 +2,7 @@
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import HOUR_US
 from daemon.core.messages.trust import SHIPPED, SmscSource

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.model import ApprovedPayer
 from daemon.env import Env

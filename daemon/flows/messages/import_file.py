@@ -15,8 +15,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import WITHOUT_SIM, ReadPart, Source
 from daemon.core.limits import SECOND_US

@@ -9,8 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.inputs import Keep
 from daemon.core.limits import (
     BROWSER_LIFE_US,

@@ -6,8 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from daemon.core import ids, limits
-from daemon.core.access.callers import Caller, CallerKind
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, CallerKind, Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import InitializeRequest, Keep
 from daemon.core.lines import receiving

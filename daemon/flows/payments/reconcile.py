@@ -6,8 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core import ids, limits
-from daemon.core.access.callers import Caller, CallerKind
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, CallerKind, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Idempotency, Keep, ReconcileRequest
 from daemon.core.model import Payment, Transaction

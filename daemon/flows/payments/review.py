@@ -8,8 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core import ids, json_values
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Idempotency, Keep, Source
 from daemon.core.model import Message, Payment, Review, Transaction

@@ -9,8 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.limits import EXPIRE_BATCH
 from daemon.core.payments.payer_texts import CODES, TextKind, next_try_at

@@ -15,8 +15,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.upkeep import backup_retention
 from daemon.core.upkeep.disk_space import FULL_BYTES, TIGHT_BYTES

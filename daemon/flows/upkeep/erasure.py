@@ -13,8 +13,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import DAY_US, LATE_WINDOW_US, MINUTE_US, PRUNE_BATCH
 from daemon.core.upkeep.clock_check import Times

@@ -15,8 +15,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Unavailable
 from daemon.core.model import Event, NoticeRow, Shop
 from daemon.core.text import Text, Words

@@ -5,8 +5,7 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Unavailable
 from daemon.core.json_values import Json
 from daemon.core.upkeep.notice_rules import SETTINGS_CAUSE

@@ -1,4 +1,4 @@
-"""Create the shop with the owner's password, API keys and webhook secret. Safe to run again."""
+"""Create the shop, by `momo setup` or in the browser: the owner's password, API keys and webhook secret. Safe to run again."""
 
 import asyncio
 import json
@@ -6,12 +6,22 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.access.callers import KEY_SCOPES, KeyKind, hash_key, make_key, parse_key
-from daemon.core.errors import FieldError, invalid
+from daemon.core.access.callers import (
+    KEY_SCOPES,
+    Caller,
+    KeyKind,
+    Operation,
+    hash_key,
+    make_key,
+    parse_key,
+    require,
+)
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import new_uuid
 from daemon.core.model import Shop
 from daemon.core.names import SHOP_NAME_FOR_NOW, shop_name_error
 from daemon.core.webhooks.signing import SECRET_BYTES, make_secret
+from daemon.env import Env
 from daemon.runtime import secrets
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.runtime.system import Clock, Entropy
@@ -21,7 +31,7 @@ from daemon.store.access import api_keys, users
 from daemon.store.engine import Reader, Store, Tx
 from daemon.store.lines import devices
 from daemon.store.webhooks import secrets as store_secrets
-from daemon.wire import Mode, Role
+from daemon.wire import ErrorCode, Mode, Role
 
 ACCOUNT_KEY_BYTES: Final = 32
 SECRET_PURPOSE: Final = "webhook-secret"  # noqa: S105 -- the purpose of the sealed bytes, not a secret
@@ -236,3 +246,34 @@ def _modem(phones: tuple[str, ...], *, check: bool) -> dict[str, str | None]:
         "detail": "No modem yet: plug it in at any time",
         "fix": "momo phones list --wait",
     }
+
+
+async def begin(env: Env, caller: Caller, shop: str, password: str) -> bool:
+    """Name the shop and set the owner's first password; the owner's session stays open.
+
+    Returns:
+        False if there is a password already: nothing is changed then.
+
+    Raises:
+        Refusal: VALIDATION_ERROR on `shop` and `password`; ROLE_REQUIRED.
+    """
+    require(caller, Operation.MANAGE_USERS)
+    session = caller.browser
+    if session is None:
+        raise Refusal(ErrorCode.SESSION_REQUIRED, "Only a user of the dashboard can do this.")
+    name = shop.strip()
+    wrong = [shop_name_error(name), secrets.password_error("password", password)]
+    if found := [error for error in wrong if error is not None]:
+        raise invalid(found)
+    kept = await secrets.hash_password(password)
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> bool:
+        if not users.set_first_password(tx, session.user_id, kept, now):
+            return False
+        shops.rename(tx, name)
+        users.confirm(tx, session.id, now)
+        journal.add(tx, type="shop.named", mode=Mode.LIVE, at=now, actor=caller.name)
+        return True
+
+    return await env.store.write(job)

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from daemon.core.access.rate_limit import is_loopback_address
 from daemon.core.limits import MINUTE_US
-from daemon.core.upkeep.clock_check import Times
-from daemon.core.upkeep.clock_wait import clock_wait_us, difference
+from daemon.core.upkeep.clock_check import Times, clock_wait_us, difference
 from daemon.core.webhooks.delivery import AttemptResult, Decision, Outcome, classify
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata

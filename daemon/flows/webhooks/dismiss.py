@@ -1,7 +1,6 @@
 """Close a dead letter without a new attempt, with a note. The delivery stays failed and can still be replayed."""
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Keep
 from daemon.env import Env

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from daemon.core import json_values
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Keep
 from daemon.core.model import Delivery, PaymentMethod

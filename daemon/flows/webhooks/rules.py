@@ -2,8 +2,7 @@
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Keep
 from daemon.core.limits import RULES_MAX

@@ -7,8 +7,7 @@ import asyncio
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.limits import SECRET_OVERLAP_US, SECRET_OVERLAPS_MAX
 from daemon.core.webhooks.signing import SECRET_BYTES, make_secret

@@ -3,8 +3,7 @@
 from msgspec import Struct
 
 from daemon.core import ids
-from daemon.core.access.callers import Caller
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.webhooks import body as core_body
 from daemon.core.webhooks.delivery import AttemptResult, Outcome, classify, error_code
 from daemon.core.webhooks.diagnosis import explain

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from daemon.core.access.keys import Use
+from daemon.core.access.callers import Use
 from daemon.core.model import ApiKey
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, insertion, load_all, load_optional

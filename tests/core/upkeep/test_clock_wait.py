@@ -5,8 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
-from daemon.core.upkeep.clock_check import EARLIEST_US, ClockCheck, Times
-from daemon.core.upkeep.clock_wait import RETRY_US, TOLERANCE_US, clock_wait_us, difference
+from daemon.core.upkeep.clock_check import (
+    EARLIEST_US,
+    RETRY_US,
+    TOLERANCE_US,
+    ClockCheck,
+    Times,
+    clock_wait_us,
+    difference,
+)
 from daemon.core.webhooks.delivery import (
     CLOCK_WAITS_MAX,
     DeadLetterReason,

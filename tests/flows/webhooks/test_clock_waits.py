@@ -5,8 +5,7 @@ from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.model import Delivery
-from daemon.core.upkeep.clock_check import ClockCheck, Witness
-from daemon.core.upkeep.clock_wait import RETRY_US
+from daemon.core.upkeep.clock_check import RETRY_US, ClockCheck, Witness
 from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, Outcome
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.flows.upkeep import clock

@@ -2,12 +2,11 @@
 
 from typing import Final
 
-from daemon.core.access import browser_sessions
+from daemon.core.access import sessions as browser_sessions
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.model import BrowserSession
 from daemon.dash.parts.confirming import confirmed
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.access import browser
 from daemon.runtime.qr import qr_svg
 from daemon.runtime.words import LANGUAGES

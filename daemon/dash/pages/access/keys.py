@@ -2,14 +2,12 @@
 
 from typing import Final
 
-from daemon.core.access.callers import KEY_SCOPES, KeyKind
-from daemon.core.access.keys import ApiKeyAnswer, Use, last_written
+from daemon.core.access.callers import KEY_SCOPES, ApiKeyAnswer, KeyKind, Use, last_written
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
 from daemon.dash.parts.confirming import confirmed
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.access import keys as flow
 from daemon.store.access import api_keys
 from daemon.wire import ErrorCode, Mode, Scope

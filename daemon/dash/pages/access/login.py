@@ -5,9 +5,8 @@ from urllib.parse import urlsplit
 
 from daemon.core.errors import Refusal
 from daemon.core.model import User
-from daemon.dash.web.answers import Goto, Outcome, Shown
 from daemon.dash.web.sending import is_own_machine
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.access import browser
 from daemon.runtime.page_response import header
 from daemon.store.payments import payment_list

@@ -1,20 +1,21 @@
-"""The day sheet: the money of each wallet, compared with the wallet itself, and by hour, day or payer; for print or as CSV."""
+"""The day sheet: the money of each wallet, compared with the wallet itself, and by hour, day or payer.
+
+It is shown for print, as CSV, or as plain text for a mail to the owner.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Operation, require
 from daemon.core.books import day_sheet
 from daemon.core.errors import FieldError
 from daemon.core.json_values import Json
 from daemon.core.limits import DAY_US
-from daemon.dash.pages.books import sheet_text
 from daemon.dash.parts import chart, listing, of_branches
 from daemon.dash.parts.listing import Asked, Choice
-from daemon.dash.web.answers import Download, Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.upkeep import notices
 from daemon.steps.books.day_sheet import read_buckets, read_sheet
 from daemon.store import shop as shops
@@ -79,7 +80,7 @@ async def mail(visit: Visit) -> Outcome:
     if period.branch:
         shop += f" · {period.branch}"
     subject = f"{_when(visit, period)} · {shop}"
-    text = "\n".join(sheet_text.lines(visit, sheet["sheets"])) or visit.words("day_nothing")
+    text = "\n".join(lines(visit, sheet["sheets"])) or visit.words("day_nothing")
     await notices.queue_email(visit.env, visit.caller, subject, f"{subject}\n\n{text}\n")
     query = urlencode(days)
     return Goto(f"/dash/day?{query}" if query else "/dash/day", "said_mailed")
@@ -151,3 +152,44 @@ def _bars(visit: Visit, rows: Sequence[Json], by: str) -> chart.Bars | None:
             for row in mine
         ]
     )
+
+
+_LABEL: Final = 34
+_COUNT: Final = 6
+
+
+def lines(visit: Visit, sheets: Sequence[Json]) -> list[str]:
+    """Return the lines of the sheets of all currencies, each wallet below the total of its currency."""
+    found: list[str] = []
+    for sheet in sheets:
+        found += [*_sums(visit, sheet["all"], sheet["currency"]), ""]
+        if len(sheet["lines"]) > 1:
+            for line in sheet["lines"]:
+                number = visit.phone(line["phone_number"]) or visit.words("day_no_number")
+                found += [f"{line['network_name']} {number}"]
+                found += [*_sums(visit, line, sheet["currency"]), ""]
+    return found
+
+
+def _sums(visit: Visit, sums: Json, currency: str) -> list[str]:
+    t = visit.words
+
+    def row(label: str, amount: str, count: Any = "") -> str:
+        return f"{label:<{_LABEL}}{count:>{_COUNT}}  {visit.money_text(amount, currency)}"
+
+    found = [
+        row(t(f"sheet_{kind}"), sums[kind]["amount"], sums[kind]["count"])
+        for kind in day_sheet.COUNTED
+        if kind == "paid" or sums[kind]["count"]
+    ]
+    found.append(row(t("day_money_in"), sums["money_in"]["amount"], sums["money_in"]["count"]))
+    wallet = sums["wallet"]
+    if wallet is not None:
+        found.append(row(t("day_wallet_says"), wallet["says"]))
+        if not wallet["agrees"]:
+            found.append(
+                t("day_wallet_differs", amount=visit.money_text(wallet["difference"], currency))
+            )
+    if sums["doubted"]["count"]:
+        found.append(t.number("day_not_counted", sums["doubted"]["count"]))
+    return found

@@ -12,16 +12,14 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation, require
-from daemon.core.books.statement import Finding
+from daemon.core.access.callers import Operation, require
 from daemon.core.errors import FieldError
 from daemon.core.json_values import Json
 from daemon.core.limits import SECOND_US
 from daemon.core.names import national_format, provider_name
-from daemon.dash.web.answers import Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Outcome, Shown, Visit
 from daemon.flows.books.audit import note_statement
-from daemon.steps.books.statement import compared
+from daemon.steps.books.statement import Finding, compared
 from daemon.store.books import statement as store
 from daemon.store.books.statement import UnlistedPayment
 from daemon.store.engine import Reader

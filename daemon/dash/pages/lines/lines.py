@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Operation, require
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, NOTES_CHARACTERS_MAX
 from daemon.core.lines import modem_health, silence
@@ -18,8 +18,7 @@ from daemon.dash.pages.lines import sim_view
 from daemon.dash.pages.lines.sim_view import SimView
 from daemon.dash.parts import chart
 from daemon.dash.parts.message_text import visible
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.lines import modems, payment_methods, sims, smscs
 from daemon.flows.lines.payment_methods import MethodChanges, NewMethod, Slot
 from daemon.flows.lines.smscs import TestPayment

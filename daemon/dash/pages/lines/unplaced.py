@@ -6,15 +6,14 @@ from urllib.parse import urlencode
 
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation
+from daemon.core.access.callers import Operation
 from daemon.core.errors import Refusal
 from daemon.core.lines.line_json import claim_result, claimable_details
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_name, provider_name
 from daemon.dash.parts.message_text import visible
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.lines import payment_methods as flow
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Operation, require
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.names import national_format, provider_name
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.messages.import_file import BATCH, Entry, ImportResult, import_messages
 from daemon.store.lines import payment_methods
 from daemon.wire import ErrorCode

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation, require
+from daemon.core.access.callers import Operation, require
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.json_values import timestamp
 from daemon.core.messages.message_json import ChainPosition, balance_chain, reasons_of
@@ -15,8 +15,7 @@ from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import confirmed
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import sender_name, sms_text, visible
-from daemon.dash.web.answers import Download, Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.books.audit import note_shown
 from daemon.flows.messages import confirmations as flow
 from daemon.flows.messages import ingest

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from daemon.core.access.roles import READERS, Operation
+from daemon.core.access.callers import READERS, Operation
 from daemon.core.books import day_sheet
 from daemon.core.json_values import Json
 from daemon.core.lines.modem_health import ModemHealth
@@ -15,8 +15,7 @@ from daemon.core.model import Payment, Review
 from daemon.core.names import network_name
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.parts import chart, of_branches
-from daemon.dash.web.answers import Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Shown, Visit
 from daemon.dash.web.words import Words
 from daemon.steps.books.day_sheet import read_totals
 from daemon.steps.lines import line_status

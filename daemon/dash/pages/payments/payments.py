@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation
+from daemon.core.access.callers import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.ids import split_reference
 from daemon.core.inputs import ReconcileRequest
@@ -23,8 +23,7 @@ from daemon.dash.parts.confirming import doubt_words, vouched
 from daemon.dash.parts.listing import SEARCH_CHARACTERS_MAX, Choice
 from daemon.dash.parts.message_text import actor_name, sms_text
 from daemon.dash.parts.order import masked
-from daemon.dash.web.answers import Download, Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.store import journal
 from daemon.store.branches import link

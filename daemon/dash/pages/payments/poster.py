@@ -6,8 +6,7 @@ from daemon.core.model import PaymentMethod
 from daemon.core.names import group_digits, national_format, network_of, provider_name
 from daemon.core.payments.payer_texts import first_step
 from daemon.dash.parts.order import menus
-from daemon.dash.web.answers import Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Shown, Visit
 from daemon.dash.web.words import Words
 from daemon.runtime.qr import qr_svg
 from daemon.runtime.words import LANGUAGES

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from daemon.core.access.roles import Operation
+from daemon.core.access.callers import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.json_values import timestamp, timestamp_or_none
 from daemon.core.limits import HOUR_US, NOTES_CHARACTERS_MAX
@@ -16,8 +16,7 @@ from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.confirming import confirmed
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name, sender_name, sms_text, visible
-from daemon.dash.web.answers import Download, Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import review as flow
 from daemon.store.engine import Reader
 from daemon.store.payments import review_evidence, reviews, transactions

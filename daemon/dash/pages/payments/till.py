@@ -5,15 +5,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation
+from daemon.core.access.callers import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.inputs import InitializeRequest
 from daemon.core.limits import DESCRIPTION_CHARACTERS_MAX, HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.model import PaymentMethod
 from daemon.core.payments.checkout import MONEY, Facts, Screen
 from daemon.dash.parts.order import TONES, Order, facts_of, order_of, state_of
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.payments import cancel_expire, initialize
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods

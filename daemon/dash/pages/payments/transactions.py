@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation
+from daemon.core.access.callers import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.ids import reference_of, split_reference
 from daemon.core.inputs import ReconcileRequest
@@ -20,8 +20,7 @@ from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name
 from daemon.dash.parts.order import STATES, TONES, facts_of, masked, order_of, state_of, time_left
-from daemon.dash.web.answers import Download, Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import cancel_expire, initialize, texts
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.flows.payments.texts import SentAgain

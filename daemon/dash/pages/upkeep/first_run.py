@@ -13,11 +13,10 @@ from daemon.core.names import SHOP_NAME_FOR_NOW, network_name, provider_name
 from daemon.dash.pages.lines import sim_view
 from daemon.dash.pages.lines.sim_view import SimView
 from daemon.dash.parts.message_text import visible
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.lines import smscs
 from daemon.flows.lines.smscs import TestPayment
-from daemon.flows.upkeep import first_run as flow
+from daemon.flows.upkeep import setup as flow
 from daemon.store.engine import Reader
 from daemon.store.payments import payment_list, reviews
 from daemon.store.payments.payment_list import Listed, PaymentFilter

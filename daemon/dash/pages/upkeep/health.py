@@ -11,8 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.lines.modem_health import find_problems
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.doctor.checks import Check, Phone, Running, Status, System
 from daemon.doctor.run import run_checks, this_user
 from daemon.flows.upkeep import backups as flow

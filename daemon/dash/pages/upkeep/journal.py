@@ -10,8 +10,7 @@ from daemon.core.model import Event
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name
-from daemon.dash.web.answers import Download, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Download, Shown, Visit
 from daemon.store import journal
 from daemon.store.access import users
 from daemon.store.engine import Reader

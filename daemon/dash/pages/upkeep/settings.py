@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from daemon.core.errors import FieldError, Refusal
 from daemon.dash.parts.confirming import confirmed
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.upkeep import notices
 from daemon.flows.upkeep import settings as flow
 from daemon.runtime import config_file

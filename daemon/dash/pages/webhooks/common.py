@@ -7,8 +7,7 @@ from daemon.core.errors import FieldError, Refusal
 from daemon.core.model import Delivery
 from daemon.core.webhooks.diagnosis import cause_of
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.dash.web.answers import Goto
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Visit
 from daemon.store.webhooks import endpoints
 from daemon.wire import DeliveryStatus, ErrorCode, receiver_of
 

@@ -11,8 +11,7 @@ from daemon.core.webhooks.diagnosis import diagnose
 from daemon.core.webhooks.endpoint_json import PaymentSummary
 from daemon.dash.pages.webhooks import common
 from daemon.dash.parts.listing import Choice, ask
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import dismiss as dismiss_flow
 from daemon.flows.webhooks import redeliver as flow
 from daemon.store.engine import Reader

@@ -15,8 +15,7 @@ from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.pages.webhooks import common
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice
-from daemon.dash.web.answers import Download, Goto, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Download, Goto, Shown, Visit
 from daemon.flows.webhooks import redeliver as flow
 from daemon.store.engine import Reader
 from daemon.store.payments import transactions

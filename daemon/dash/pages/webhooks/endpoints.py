@@ -1,11 +1,14 @@
-"""The list of webhook endpoints, and one endpoint: its state, its last answers, its rules, and all that is done with it."""
+"""The list of webhook endpoints, and one endpoint: its state, its last answers, its rules, and all that is done with it.
+
+Before the signing secret is shown or rotated the own password is asked; the page leaves after 30 seconds.
+"""
 
 import json
 from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.access.roles import Operation
+from daemon.core.access.callers import Operation
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.limits import ENDPOINTS_MAX, TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
@@ -23,10 +26,11 @@ from daemon.core.webhooks.endpoint import (
 )
 from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import condition, endpoint_of, name_of, read_text
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
-from daemon.flows.webhooks import addresses, trial
+from daemon.dash.parts.confirming import confirmed
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
+from daemon.flows.webhooks import addresses, secrets, trial
 from daemon.flows.webhooks import endpoints as flow
+from daemon.flows.webhooks.secrets import RevealedSecret
 from daemon.store.engine import Reader
 from daemon.store.webhooks import backlog, delivery_log, endpoints, routing
 from daemon.store.webhooks.delivery_log import DeliveryFilter
@@ -367,3 +371,53 @@ def _form(visit: Visit, endpoint: Endpoint | None, values: dict[str, Any], statu
     }
     title = visit.words("hook_new" if endpoint is None else "hook_edit")
     return Shown("webhooks/form.html", shown, title, status=status)
+
+
+async def show(visit: Visit) -> Shown:
+    """Show the two forms; no secret."""
+    return await _forms(visit, 200)
+
+
+async def reveal(visit: Visit) -> Outcome:
+    """Show the present secret, once."""
+    endpoint = await endpoint_of(visit)
+    if not await confirmed(visit):
+        return await _forms(visit, 422)
+    return _shown(visit, await secrets.reveal(visit.env, visit.caller, endpoint.id), "secret_old")
+
+
+async def rotate(visit: Visit) -> Outcome:
+    """Make a new secret and show it, once."""
+    endpoint = await endpoint_of(visit)
+    if not await confirmed(visit):
+        return await _forms(visit, 422)
+    leaked = bool(visit.form.get("leaked"))
+    try:
+        shown = await secrets.rotate(visit.env, visit.caller, endpoint.id, expire_previous=leaked)
+    except Refusal as refusal:
+        if refusal.code is not ErrorCode.ROTATION_LIMIT:
+            raise
+        visit.fail(FieldError("", "limit", visit.words("secret_limit")))
+        return await _forms(visit, 422)
+    return _shown(visit, shown, "secret_rotated")
+
+
+def _shown(visit: Visit, found: RevealedSecret, why: str) -> Shown:
+    values = {
+        "id": visit.places["id"],
+        "secret": found.secret,
+        "until": found.previous_expires_at,
+        "why": why,
+        "command": f"momo endpoints reveal {visit.places['id']}",
+    }
+    return Shown("webhooks/secret.html", values, visit.words("secret"))
+
+
+async def _forms(visit: Visit, status: int) -> Shown:
+    endpoint = await endpoint_of(visit)
+    values = {
+        "one": endpoint,
+        "name": name_of(endpoint),
+        "command": f"momo endpoints reveal {endpoint.id}",
+    }
+    return Shown("webhooks/secrets.html", values, visit.words("secret"), status=status)

@@ -20,8 +20,7 @@ from daemon.core.webhooks.replay import (
     ReplayDecision,
 )
 from daemon.dash.pages.webhooks import common
-from daemon.dash.web.answers import Goto, Outcome, Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import replay as flow
 from daemon.flows.webhooks.replay import ReplayRequest
 from daemon.store.engine import Reader

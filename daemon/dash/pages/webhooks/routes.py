@@ -4,8 +4,7 @@ import uuid
 from typing import Any, Final
 
 from daemon.core.ids import split_reference
-from daemon.dash.web.answers import Shown
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import Shown, Visit
 from daemon.flows.webhooks.explain import explanation
 from daemon.store.engine import Reader
 from daemon.store.payments import payment_list
