@@ -98,11 +98,15 @@ def test_a_payment_method_on_a_sim_and_off_it() -> None:
         "created_at": CREATED,
         "updated_at": CREATED,
     }
-    assert read(line_json.payment_method(rows.method(), rows.sim(), rows.device())) == record
-    assert read(line_json.payment_method(rows.method(), None, None)) == {**record, "sim": None}
-    lost = line_json.payment_method(rows.method(), rows.sim(network=None), None)
-    assert lost["sim"]["device_name"] is None
-    assert lost["sim"]["network"] == ""
+    assert (
+        read(line_json.PaymentMethodAnswer.of(rows.method(), rows.sim(), rows.device())) == record
+    )
+    assert read(line_json.PaymentMethodAnswer.of(rows.method(), None, None)) == {
+        **record,
+        "sim": None,
+    }
+    lost = line_json.PaymentMethodAnswer.of(rows.method(), rows.sim(network=None), None)
+    assert lost.sim == line_json.Place(rows.DEVICE_ID, 0, None, "")
 
 
 def test_the_list_of_sims_says_which_are_free() -> None:

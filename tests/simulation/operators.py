@@ -8,6 +8,7 @@ from typing import Any, Final
 from daemon.core.errors import MomoError
 from daemon.core.inputs import ReconcileRequest
 from daemon.core.limits import DAY_US, HOUR_US
+from daemon.core.lines.line_json import MethodChanges, Slot
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.lines import payment_methods
 from daemon.flows.messages import import_file
@@ -20,7 +21,7 @@ from tests.simulation.initial_state import HOSTS, endpoint_id
 from tests.simulation.shop import Killed, Shop
 from tests.simulation.traffic import Number
 
-OFF: Final = payment_methods.MethodChanges(moves=True)
+OFF: Final = MethodChanges(sim=None)
 
 JOBS: Final = {
     "reconcile": 6, "decide": 6, "cancel": 1, "pause": 2, "resume": 3, "replay": 2, "redeliver": 1, "replay dead": 2,
@@ -179,13 +180,13 @@ class Operators:
                 f"WHERE s.sim_key = '{number.sim.iccid}'"
             )
             if rows:
-                slot = payment_methods.Slot(rows[0][0], rows[0][1])
+                slot = Slot(rows[0][0], rows[0][1])
                 moved = await self.shop.call(
                     partial(
                         payment_methods.change,
                         caller=OWNER,
                         method_id=number.line_id,
-                        changes=payment_methods.MethodChanges(moves=True, slot=slot),
+                        changes=MethodChanges(sim=slot),
                     )
                 )
                 if not isinstance(moved, MomoError):

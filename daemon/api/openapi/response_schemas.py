@@ -73,15 +73,6 @@ AMOUNTS: Final = {
     "difference": nullable(AMOUNT, "received minus expected; null when exact", shown=False),
     "difference_type": nullable(one_of(("EXACT", "UNDERPAID", "OVERPAID"), "EXACT")),
 }
-_SIM: Final = {
-    "slot_index": whole(0),
-    "network": text("MTN"),
-    "iccid_last4": nullable(text("0421")),
-    "payment_method_id": nullable(ID, shown=False),
-    "phone_number": nullable(PHONE, shown=False),
-    "available": flag("no number is assigned to it", example=True),
-    "ignored": flag("it is not for payments"),
-}
 _NOT_RECEIVING: Final = nullable(
     text("its modem is not connected"), "why no message can come", shown=False
 )
@@ -325,39 +316,8 @@ SHAPES: Final[dict[str, Schema]] = {
             "details": free({"status": "SUCCESS"}),
         }
     ),
-    "PaymentMethod": shape(
-        {
-            "id": ID,
-            "provider": PROVIDER,
-            "provider_name": text("MTN Mobile Money"),
-            "phone_number": PHONE,
-            "account_name": text("Ama Provisions"),
-            "merchant_code": nullable(text("123456"), shown=False),
-            "sim": nullable(
-                shape(
-                    {
-                        "device_id": nullable(ID),
-                        "slot_index": nullable(whole(0)),
-                        "device_name": nullable(text("till phone")),
-                        "network": text("MTN"),
-                    }
-                ),
-                "the SIM with this number",
-            ),
-            "is_active": flag(example=True),
-            "last_payment_at": nullable(TIME),
-            "created_at": TIME,
-            "updated_at": TIME,
-        }
-    ),
-    "Phone": shape(
-        {
-            "device_id": ID,
-            "name": text("till phone"),
-            "reads_payments": flag(example=True),
-            "sims": list_of(shape(_SIM)),
-        }
-    ),
+    "PaymentMethod": {},
+    "Phone": {},
     "LineStatus": shape(
         {
             "ready": flag("every SIM has a number", example=True),
@@ -583,10 +543,6 @@ ANSWERS: Final[dict[str, Schema]] = {
     ),
     "approved payers": page("ApprovedPayer"),
     "approved payer": answer(ref("ApprovedPayer")),
-    "phones": answer(list_of(ref("Phone"))),
-    "sim": answer(shape({"device_id": ID, "name": text("till phone"), **_SIM})),
-    "payment methods": answer(list_of(ref("PaymentMethod"))),
-    "payment method": answer(ref("PaymentMethod")),
     "claimed": bare(
         {
             "claimed": whole(3),

@@ -17,6 +17,7 @@ from daemon.api.openapi.describe import AnswerShape
 from daemon.api.openapi.json_schema import Schema, ref
 from daemon.core.access.callers import ApiKeyAnswer
 from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
+from daemon.core.lines.line_json import PaymentMethodAnswer, PhoneAnswer
 from daemon.core.names import canonical_name, canonical_names, provider_aliases
 from daemon.core.payments.transaction_json import InitializedTransactionAnswer, ReconciliationAnswer
 from daemon.core.shape import Kind, Member, RequestId, Success, Warnings, kind_of, members
@@ -34,6 +35,8 @@ from daemon.core.webhooks.rule_json import RuleAnswer
 COMPONENTS: Final[tuple[type[Struct], ...]] = (
     InitializedTransactionAnswer,
     ReconciliationAnswer,
+    PaymentMethodAnswer,
+    PhoneAnswer,
     EndpointAnswer,
     RuleAnswer,
     DeliveryAnswer,

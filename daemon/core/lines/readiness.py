@@ -50,7 +50,7 @@ def line_status(
             sim.seq in lines
             for device in devices
             if counts(device, now_us) and reads_payments(device, sims)
-            for sim in _of(device, sims)
+            for sim in in_phone(device, sims)
         ),
         "unplaced_payments": sum(unplaced.values()),
         "phones": [
@@ -66,7 +66,7 @@ def line_status(
                         "line": _line(lines.get(sim.seq)),
                         "unaccounted": _unaccounted(gaps.get(sim.sim_key), sim.network),
                     }
-                    for sim in _of(device, sims)
+                    for sim in in_phone(device, sims)
                 ],
             }
             for device in devices
@@ -113,17 +113,18 @@ def sims_without_number(
         }
         for device in devices
         if device.present and device.forgotten_at is None
-        for sim in _of(device, sims)
+        for sim in in_phone(device, sims)
         if sim.seq not in lines
     ]
 
 
 def reads_payments(device: Device, sims: Iterable[Sim]) -> bool:
     """Return whether a payment message was ever read from one of the SIMs in this phone."""
-    return any(sim.read_payment_at is not None for sim in _of(device, sims))
+    return any(sim.read_payment_at is not None for sim in in_phone(device, sims))
 
 
-def _of(device: Device, sims: Iterable[Sim]) -> list[Sim]:
+def in_phone(device: Device, sims: Iterable[Sim]) -> list[Sim]:
+    """Return the SIMs that are in a phone, by their slots."""
     mine = [sim for sim in sims if sim.device_id == device.device_id and sim.present]
     return sorted(mine, key=lambda sim: sim.slot_index)
 

@@ -3,15 +3,13 @@
 Unplaced payments are those that came to a SIM before it had a number.
 """
 
-from typing import Any
-
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Keep
 from daemon.core.limits import CLAIMABLE_SHOWN_MAX
-from daemon.core.lines import line_json
+from daemon.core.lines.line_json import MethodChanges, NewMethod, PaymentMethodAnswer, Slot
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Device, Payment, PaymentMethod, Sim
 from daemon.core.names import national_format, network_of
@@ -19,30 +17,13 @@ from daemon.core.webhooks import routing
 from daemon.env import Env
 from daemon.steps.copies import refuse_copy
 from daemon.store import idempotency, journal
-from daemon.store.engine import Reader, Tx
+from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.payments import payments, transactions
 from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.outbox import Outbox
 from daemon.wire import ErrorCode, EventKind, Mode, Scope
 from parsers.phone import NETWORK_NAMES, network_of_number
-
-
-class Slot(Struct, frozen=True):
-    """A SIM slot of a phone."""
-
-    device_id: str
-    slot_index: int
-
-
-class NewMethod(Struct, frozen=True):
-    """A valid `POST /v1/payment-methods`: the provider is canonical, the number E.164."""
-
-    provider: str
-    phone_number: str
-    account_name: str
-    merchant_code: str | None = None
-    slot: Slot | None = None
 
 
 class Registered(Struct, frozen=True):
@@ -77,7 +58,7 @@ async def create(
         existing = payment_methods.with_number(tx, mode, new.provider, new.phone_number)
         if existing is not None:
             raise Refusal(ErrorCode.PAYMENT_METHOD_EXISTS, payment_method_id=existing.id)
-        sim = None if new.slot is None else _free_sim(tx, new.slot, new.provider, None, mode)
+        sim = None if new.sim is None else _free_sim(tx, new.sim, new.provider, None, mode)
         method = payment_methods.add(
             tx,
             {
@@ -113,25 +94,9 @@ def _other_network(number: str, provider: str) -> list[str]:
     return [f"{fact}: unless it was ported, check the provider."]
 
 
-class MethodChanges(Struct, frozen=True):
-    """A valid `PATCH /v1/payment-methods/{id}`.
-
-    Attributes:
-        moves: Whether `sim` was given.
-        slot: Assign the number to the SIM that is in this slot now, or with None to no SIM.
-        account_name: None leaves it unchanged.
-        phone_number: E.164; None leaves it unchanged.
-    """
-
-    moves: bool = False
-    slot: Slot | None = None
-    account_name: str | None = None
-    phone_number: str | None = None
-
-
 async def change(
     env: Env, caller: Caller, method_id: str, changes: MethodChanges
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[PaymentMethodAnswer, list[str]]:
     """Correct a number or its account's name, or move the number; return its record and the warnings about it.
 
     Raises:
@@ -140,10 +105,10 @@ async def change(
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> tuple[dict[str, Any], list[str]]:
+    def job(tx: Tx) -> tuple[PaymentMethodAnswer, list[str]]:
         method = _own(tx, method_id, caller)
-        if changes.moves:
-            method = _move(tx, method, changes.slot, caller, now)
+        if changes.sim is not UNSET:
+            method = _move(tx, method, changes.sim, caller, now)
         name, number, doubts = changes.account_name, changes.phone_number, list[str]()
         if name is not None and name != method.account_name:
             method = payment_methods.rename(tx, method.id, name, now)
@@ -152,7 +117,7 @@ async def change(
         if number is not None and number != method.phone_number:
             method = _renumber(tx, method, number, caller, now)
             doubts = _other_network(number, method.provider)
-        return _record(tx, method), doubts
+        return PaymentMethodAnswer.of(method, *payment_methods.where(tx, method)), doubts
 
     return await env.store.write(job)
 
@@ -194,7 +159,7 @@ def _move(
     return method
 
 
-async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
+async def delete(env: Env, caller: Caller, method_id: str) -> PaymentMethodAnswer:
     """Delete a number and return its last record. Its payments keep the number.
 
     Raises:
@@ -203,10 +168,10 @@ async def delete(env: Env, caller: Caller, method_id: str) -> dict[str, Any]:
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> dict[str, Any]:
+    def job(tx: Tx) -> PaymentMethodAnswer:
         method = payment_methods.delete(tx, _own(tx, method_id, caller).id, now)
         _add_event(tx, "payment_method.deleted", method, None, caller, now)
-        return _record(tx, method)
+        return PaymentMethodAnswer.of(method, *payment_methods.where(tx, method))
 
     return await env.store.write(job)
 
@@ -229,11 +194,6 @@ def _free_sim(tx: Tx, slot: Slot, provider: str, method_id: str | None, mode: Mo
             phone_number=holder.phone_number,
         )
     return devices.set_ignored(tx, sim, None)
-
-
-def _record(reader: Reader, method: PaymentMethod) -> dict[str, Any]:
-    sim, device = payment_methods.where(reader, method)
-    return line_json.payment_method(method, sim, device)
 
 
 def _add_event(

@@ -4,8 +4,8 @@ import pytest
 
 from daemon.core.errors import Refusal
 from daemon.core.limits import DAY_US, HOUR_US
+from daemon.core.lines.line_json import MethodChanges
 from daemon.flows.lines import payment_methods
-from daemon.flows.lines.payment_methods import MethodChanges
 from daemon.flows.payments import cancel_expire, texts
 from daemon.flows.webhooks.replay import ReplayRequest, replay
 from daemon.store.payments import transaction_list

@@ -5,11 +5,9 @@ import json
 import pytest
 
 from daemon.core.errors import Refusal
+from daemon.core.lines.line_json import MethodChanges, NewMethod, Slot
 from daemon.core.model import Event, PaymentMethod
 from daemon.flows.lines.payment_methods import (
-    MethodChanges,
-    NewMethod,
-    Slot,
     change,
     create,
 )
@@ -51,8 +49,8 @@ async def test_a_number_of_another_networks_range_is_taken_with_a_warning(
 
 
 async def test_taking_a_number_off_its_sim_ends_its_line(shop: FakeShop) -> None:
-    record, _ = await change(shop.env, OWNER, METHOD_ID, MethodChanges(moves=True))
-    assert record["sim"] is None
+    record, _ = await change(shop.env, OWNER, METHOD_ID, MethodChanges(sim=None))
+    assert record.sim is None
     [method] = await shop.rows(PaymentMethod, "payment_methods")
     assert (method.sim_seq, method.line_created_at) == (None, None)
     assert [event.type for event in await moved(shop)] == ["payment_method.moved"]
@@ -62,7 +60,7 @@ async def test_moving_to_where_it_is_writes_nothing(shop: FakeShop) -> None:
     before = await shop.rows(PaymentMethod, "payment_methods")
     shop.clock.advance(60)
     name = before[0].account_name
-    same = MethodChanges(moves=True, slot=Slot(shop.source.device_id, 0), account_name=name)
+    same = MethodChanges(sim=Slot(shop.source.device_id, 0), account_name=name)
     await change(shop.env, OWNER, METHOD_ID, same)
     assert await shop.rows(PaymentMethod, "payment_methods") == before
     assert await moved(shop) == []
@@ -70,7 +68,8 @@ async def test_moving_to_where_it_is_writes_nothing(shop: FakeShop) -> None:
 
 async def test_a_new_account_name_is_in_the_journal_without_the_name(shop: FakeShop) -> None:
     record, _ = await change(shop.env, OWNER, METHOD_ID, MethodChanges(account_name="Ama Ventures"))
-    assert (record["account_name"], record["sim"]["slot_index"]) == ("Ama Ventures", 0)
+    assert record.sim is not None
+    assert (record.account_name, record.sim.slot_index) == ("Ama Ventures", 0)
     [event] = await moved(shop)
     assert (event.type, "Ama" in event.data) == ("payment_method.renamed", False)
 
@@ -80,7 +79,8 @@ async def test_a_corrected_number_stays_on_its_sim_and_is_not_in_the_journal(
 ) -> None:
     changes = MethodChanges(phone_number="+233204567890")
     record, warned = await change(shop.env, OWNER, METHOD_ID, changes)
-    assert (record["phone_number"], record["sim"]["slot_index"]) == ("+233204567890", 0)
+    assert record.sim is not None
+    assert (record.phone_number, record.sim.slot_index) == ("+233204567890", 0)
     assert warned == [
         "0204567890 is in Telecel's number range, not in MTN's: unless it was ported, check the provider."
     ]
@@ -96,7 +96,7 @@ async def test_a_number_that_is_registered_already_is_no_correction(shop: FakeSh
 
 
 async def test_a_refused_number_leaves_no_trace(shop: FakeShop) -> None:
-    new = NewMethod("momo_mtn", "+233554567890", "Ama", slot=Slot(shop.source.device_id, 0))
+    new = NewMethod("momo_mtn", "+233554567890", "Ama", sim=Slot(shop.source.device_id, 0))
     with pytest.raises(Refusal) as caught:
         await create(shop.env, OWNER, new)
     assert caught.value.code is ErrorCode.SIM_ALREADY_ASSIGNED

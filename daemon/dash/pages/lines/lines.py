@@ -10,6 +10,7 @@ from daemon.core.access.callers import Operation, require
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, NOTES_CHARACTERS_MAX
 from daemon.core.lines import modem_health, silence
+from daemon.core.lines.line_json import MethodChanges, NewMethod, Slot
 from daemon.core.messages.balance_chain import Entry
 from daemon.core.model import Payment
 from daemon.core.names import currency_of, network_name, provider_name
@@ -20,7 +21,6 @@ from daemon.dash.parts import chart
 from daemon.dash.parts.message_text import visible
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.lines import modems, payment_methods, sims, smscs
-from daemon.flows.lines.payment_methods import MethodChanges, NewMethod, Slot
 from daemon.flows.lines.smscs import TestPayment
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods as methods_store
@@ -238,7 +238,7 @@ async def assign(visit: Visit) -> Outcome:
                 visit.env, visit.caller, new, keep=visit.keep(lambda _: place)
             )
         else:
-            changes = MethodChanges(moves=True, slot=slot, account_name=account)
+            changes = MethodChanges(sim=slot, account_name=account)
             await payment_methods.change(visit.env, visit.caller, known.id, changes)
     except Refusal as refusal:
         return await _again(visit, refusal, "phone_number")
@@ -251,7 +251,7 @@ async def clear(visit: Visit) -> Outcome:
     rows = await visit.env.store.read(lambda reader: sim_view.read(reader, visit.now))
     view = _view(visit, rows)
     if view.method is not None:
-        changes = MethodChanges(moves=True, slot=None)
+        changes = MethodChanges(sim=None)
         await payment_methods.change(visit.env, visit.caller, view.method.id, changes)
     return _here(visit, "said_line_cleared")
 
