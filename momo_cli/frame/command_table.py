@@ -36,8 +36,10 @@ COMMANDS: Final[dict[str, Info]] = {
     "tx watch": Info("payments.transactions", "Show changes of transactions as they happen", DAY),
     "tx wait": Info("payments.transactions", "Wait until a transaction is paid", DAY),
     "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
-    "tx replace": Info("payments.counter", "Replace an unpaid transaction by a new one", DAY),
-    "tx send-code": Info("payments.counter", "Send the customer the SMS with the code again", DAY),
+    "tx replace": Info("payments.transactions", "Replace an unpaid transaction by a new one", DAY),
+    "tx send-code": Info(
+        "payments.transactions", "Send the customer the SMS with the code again", DAY
+    ),
     "tx routes": Info("webhooks.rules", "Show which endpoints got a payment, and why", HOOKS),
     "open": Info("access.open", "Open the dashboard, or the checkout page of a transaction", DAY),
     "review list": Info("payments.review", "List the payments held for review", DAY),
@@ -45,9 +47,9 @@ COMMANDS: Final[dict[str, Info]] = {
     "review approve": Info("payments.review", "Approve a held payment", DAY),
     "review reject": Info("payments.review", "Reject a held payment", DAY),
     "review payers list": Info(
-        "messages.payers", "List the payer names approved for a number", DAY
+        "payments.review", "List the payer names approved for a number", DAY
     ),
-    "review payers revoke": Info("messages.payers", "Revoke the approval of a payer name", DAY),
+    "review payers revoke": Info("payments.review", "Revoke the approval of a payer name", DAY),
     "messages list": Info("messages.messages", "List the received SMS", DAY),
     "messages show": Info("messages.messages", "Show one SMS and the values read from it", DAY),
     "messages reparse": Info("messages.messages", "Read unparsed messages again", DAY),
@@ -69,11 +71,11 @@ COMMANDS: Final[dict[str, Info]] = {
     "report": Info("books.report", "Show or mail the sheet of any period", DAY),
     "status": Info("upkeep.status", "Show the state of the shop", DAY),
     "lines status": Info("lines.lines", "Show the phones, their SIMs and numbers", LINES),
-    "lines list": Info("lines.methods", "List the registered numbers", LINES),
-    "lines show": Info("lines.methods", "Show one number", LINES),
-    "lines add": Info("lines.methods", "Register a number that receives payments", LINES),
-    "lines update": Info("lines.methods", "Change the SIM or the account name of a number", LINES),
-    "lines remove": Info("lines.methods", "Remove a number", LINES),
+    "lines list": Info("lines.numbers", "List the registered numbers", LINES),
+    "lines show": Info("lines.numbers", "Show one number", LINES),
+    "lines add": Info("lines.numbers", "Register a number that receives payments", LINES),
+    "lines update": Info("lines.numbers", "Change the SIM or the account name of a number", LINES),
+    "lines remove": Info("lines.numbers", "Remove a number", LINES),
     "lines centres": Info("lines.sims", "Show which service centres are home, and why", LINES),
     "lines trust": Info("lines.sims", "Accept a held message, and all that waits for it", LINES),
     "lines test-payment": Info("lines.sims", "Name an odd amount for you to pay to a SIM", LINES),
@@ -81,20 +83,20 @@ COMMANDS: Final[dict[str, Info]] = {
     "lines acknowledge": Info("lines.sims", "Acknowledge money that no message explains", LINES),
     "lines ignore": Info("lines.sims", "Set aside a SIM that is not for payments", LINES),
     "phones status": Info(
-        "lines.modems", "Show the signal, the storage and the troubles of the modems", LINES
+        "lines.phones", "Show the signal, the storage and the troubles of the modems", LINES
     ),
     "phones list": Info("lines.sims", "List the phones and their SIMs", LINES),
-    "phones show": Info("lines.modems", "Show one modem and its troubles", LINES),
-    "phones add": Info("lines.sources", "Add an Android phone or a HiLink stick", LINES),
-    "phones remove": Info("lines.sources", "Remove a source", LINES),
-    "phones test": Info("lines.modems", "Check a modem now", LINES),
-    "phones release": Info("lines.modems", "Make ModemManager release a modem", LINES),
-    "phones udev-rule": Info("lines.modems", "Print the udev rule for modems", LINES),
-    "phones name": Info("lines.modems", "Give a modem a name", LINES),
-    "phones password": Info("lines.modems", "Store the password of a HiLink stick's page", LINES),
-    "phones sources": Info("lines.sources", "List the Android phones and HiLink sticks", LINES),
-    "phones rotate-key": Info("lines.sources", "Make a signing key for an Android phone", LINES),
-    "claim": Info("lines.methods", "Claim the unplaced payments of a number", LINES),
+    "phones show": Info("lines.phones", "Show one modem and its troubles", LINES),
+    "phones add": Info("lines.phones", "Add an Android phone or a HiLink stick", LINES),
+    "phones remove": Info("lines.phones", "Remove a source", LINES),
+    "phones test": Info("lines.phones", "Check a modem now", LINES),
+    "phones release": Info("lines.phones", "Make ModemManager release a modem", LINES),
+    "phones udev-rule": Info("lines.phones", "Print the udev rule for modems", LINES),
+    "phones name": Info("lines.phones", "Give a modem a name", LINES),
+    "phones password": Info("lines.phones", "Store the password of a HiLink stick's page", LINES),
+    "phones sources": Info("lines.phones", "List the Android phones and HiLink sticks", LINES),
+    "phones rotate-key": Info("lines.phones", "Make a signing key for an Android phone", LINES),
+    "claim": Info("lines.numbers", "Claim the unplaced payments of a number", LINES),
     "endpoints list": Info("webhooks.endpoints", "List the endpoints", HOOKS),
     "endpoints show": Info("webhooks.endpoints", "Show an endpoint and its state", HOOKS),
     "endpoints add": Info("webhooks.endpoints", "Add an endpoint that payments are sent to", HOOKS),
@@ -120,7 +122,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "deliveries attempts": Info("webhooks.deliveries", "List the attempts of one delivery", HOOKS),
     "deliveries redeliver": Info("webhooks.deliveries", "Send deliveries again", HOOKS),
     "deliveries curl": Info("webhooks.deliveries", "Print a curl command for one delivery", HOOKS),
-    "deliveries verify": Info("webhooks.verify", "Check whether a webhook is genuine", HOOKS),
+    "deliveries verify": Info("webhooks.deliveries", "Check whether a webhook is genuine", HOOKS),
     "listen": Info("webhooks.listen", "Send test webhooks to a program on this machine", HOOKS),
     "replay": Info("webhooks.replay", "Send an endpoint the payments of a time window", HOOKS),
     "dead-letters list": Info(
@@ -146,7 +148,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "keys revoke": Info("access.keys", "End an API key at once", CARE),
     "users list": Info("access.users", "List the users of the dashboard", CARE),
     "users add": Info("access.users", "Add a user of the dashboard", CARE),
-    "users password": Info("access.password", "Set a new owner's password", CARE),
+    "users password": Info("access.users", "Set a new owner's password", CARE),
     "users role": Info("access.users", "Give a user another role", CARE),
     "users disable": Info("access.users", "Disable a user, or enable the user again", CARE),
     "users reset": Info(
@@ -158,8 +160,8 @@ COMMANDS: Final[dict[str, Info]] = {
     "daemon stop": Info("upkeep.daemon", "Stop the daemon", CARE),
     "daemon restart": Info("upkeep.daemon", "Stop the daemon and start it again", CARE),
     "daemon logs": Info("upkeep.daemon", "Show the log of the daemon", CARE),
-    "daemon install": Info("upkeep.service", "Install momo as a service", CARE),
-    "daemon uninstall": Info("upkeep.service", "Remove the service", CARE),
+    "daemon install": Info("upkeep.daemon", "Install momo as a service", CARE),
+    "daemon uninstall": Info("upkeep.daemon", "Remove the service", CARE),
     "daemon upgrade-check": Info("upkeep.doctor", "Show the effect of starting this version", CARE),
     "daemon certificate create": Info(
         "access.certificate", "Make a certificate for the network", CARE
@@ -168,16 +170,16 @@ COMMANDS: Final[dict[str, Info]] = {
     "daemon certificate export": Info(
         "access.certificate", "Export the CA for phones to trust", CARE
     ),
-    "data statement": Info(
-        "books.statement", "Compare a network's statement with the messages", CARE
-    ),
+    "data statement": Info("books.export", "Compare a network's statement with the messages", CARE),
     "data export": Info("books.export", "Export a whole table", CARE),
-    "data tables": Info("upkeep.db", "List the tables of the shop's database", CARE),
-    "data schema": Info("upkeep.db", "List the columns of a table", CARE),
-    "data query": Info("upkeep.db", "Read the shop's database with SQL", CARE),
-    "data copy": Info("upkeep.db", "Copy the tables into an SQLite file for other programs", CARE),
-    "data forget": Info("upkeep.erasure", "Erase the data of a payer", CARE),
-    "data prune": Info("upkeep.erasure", "Erase old data", CARE),
+    "data tables": Info("upkeep.data", "List the tables of the shop's database", CARE),
+    "data schema": Info("upkeep.data", "List the columns of a table", CARE),
+    "data query": Info("upkeep.data", "Read the shop's database with SQL", CARE),
+    "data copy": Info(
+        "upkeep.data", "Copy the tables into an SQLite file for other programs", CARE
+    ),
+    "data forget": Info("upkeep.data", "Erase the data of a payer", CARE),
+    "data prune": Info("upkeep.data", "Erase old data", CARE),
     "hub status": Info(
         "branches.hub", "List the branches, or show how far this branch has sent", CARE
     ),

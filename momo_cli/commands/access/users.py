@@ -1,4 +1,4 @@
-"""The commands about the users of the dashboard."""
+"""Commands about the users of the dashboard, and the owner's password."""
 
 from typing import Annotated, Final
 
@@ -7,6 +7,7 @@ from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import NewPasswordFile, argument, option
 from momo_cli.inputs.passwords import new_password
+from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago
@@ -145,3 +146,23 @@ def _said(reply: Reply, text: str) -> Answer:
 
 def _state(row: Row) -> Cell:
     return Cell("✗ disabled", "red") if row.get("disabled_at") else Cell("✓ active", "green")
+
+
+@command("users password")
+def set_(client: Client, terminal: Terminal, password_file: NewPasswordFile = None) -> Answer:
+    """Set a new owner's password.
+
+    Every dashboard session ends. The user that runs momo, or root, needs no old password. It works with and without a
+    running daemon.
+
+    Examples:
+        momo users password
+        momo users password --password-file pw.txt
+    """
+    password = new_password(terminal, password_file)
+    if client.alive():
+        text = client.call("POST", Path.LOCAL_PASSWORD, body={"password": password}).text
+    else:
+        text = run_verb(terminal, "password-set", "--json", stdin=password).text
+    said = f"{terminal.tick} The owner has a new password; every session has ended."
+    return Answer(text, lines=[said])
