@@ -1,9 +1,6 @@
 """POST /v1/test/payments: a test SMS, processed by the real parser in test mode."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Final
-
-from msgspec import Meta, Struct, field, structs
+from typing import Any
 
 from daemon.api.http.body import read_object
 from daemon.api.http.idempotency import claim
@@ -13,12 +10,10 @@ from daemon.core import json_values
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Answer, Idempotency
 from daemon.core.json_values import warnings_meta
-from daemon.core.limits import MESSAGE_CHARACTERS_MAX
-from daemon.core.messages import message_json, sandbox
+from daemon.core.messages import message_json
 from daemon.core.payments import review_json
 from daemon.core.payments.transaction_json import single
-from daemon.core.reading import Wrong, read
-from daemon.core.shape import about, marked, sample
+from daemon.core.reading import read
 from daemon.flows.messages.ingest import ingest
 from daemon.flows.messages.simulate import (
     SimulatedSms,
@@ -26,7 +21,6 @@ from daemon.flows.messages.simulate import (
     received_message_id,
     simulate_sms,
 )
-from daemon.modem.codec.pdu_fields import write_address, write_time
 from daemon.steps.intake import Ingested
 from daemon.store import idempotency
 from daemon.store.engine import Reader, Tx
@@ -34,127 +28,11 @@ from daemon.store.messages import messages
 from daemon.store.payments import review_evidence, reviews, transaction_list, transactions
 from daemon.wire import ErrorCode, MessageState, Mode
 
-SENDER_CHARACTERS_MAX: Final = 20
-TYPED_CHARACTERS_MAX: Final = 60
-NAME_CHARACTERS_MAX: Final = 60
-
-
-def _sender(sender: str) -> str | Wrong:
-    why = "must be a name of up to 11 GSM 7-bit characters, or a number of up to 20 digits"
-    return sender if _fits(lambda: write_address(sender)) else Wrong("invalid", why)
-
-
-def _sent_at(at: int) -> int | Wrong:
-    why = "must be from 1990 to 2089: an SMS cannot hold another year"
-    return at if _fits(lambda: write_time(sandbox.sent_at(at))) else Wrong("out_of_range", why)
-
-
-class TestPaymentBody(Struct, frozen=True):
-    """A payment of the sandbox: from its parts, or the text of its SMS."""
-
-    provider: Annotated[
-        str,
-        sample("momo_mtn", "the mobile-money service"),
-        marked(read="provider", words=sandbox.PROVIDERS),
-    ] = sandbox.PROVIDERS[0]
-    text: (
-        Annotated[
-            str,
-            about("the complete text of the SMS, instead of one built from the other fields"),
-            Meta(max_length=MESSAGE_CHARACTERS_MAX),
-            marked(lines=True),
-        ]
-        | None
-    ) = None
-    reference: (
-        Annotated[
-            str,
-            sample(
-                "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
-                "the transaction to pay: its reference or payment code",
-            ),
-        ]
-        | None
-    ) = None
-    amount_minor: (
-        Annotated[
-            int,
-            sample("25.00", "the amount to pay; default: the amount of `reference`"),
-            marked(read="amount"),
-        ]
-        | None
-    ) = field(name="amount", default=None)
-    payer_name: Annotated[
-        str, sample("Ama Mensah", "the payer's name", max_length=NAME_CHARACTERS_MAX)
-    ] = sandbox.PAYER
-    payer_phone: (
-        Annotated[str, sample("0241234567", "the payer's number"), marked(read="phone")] | None
-    ) = None
-    reference_text: (
-        Annotated[
-            str,
-            sample(
-                "A7K2M9",
-                "the payment reference typed by the payer; default: the payment code of `reference`",
-                max_length=TYPED_CHARACTERS_MAX,
-            ),
-        ]
-        | None
-    ) = None
-    transaction_id: (
-        Annotated[
-            str,
-            sample(
-                "0012345678",
-                "the network's transaction ID; default: a new one",
-                max_length=TYPED_CHARACTERS_MAX,
-            ),
-        ]
-        | None
-    ) = None
-    late: Annotated[bool, sample(False, "pay as if the transaction had already expired")] = False
-    sender: (
-        Annotated[
-            str,
-            sample(
-                "MobileMoney",
-                "the sender name of the SMS; a name other than the network's is not trusted",
-                max_length=SENDER_CHARACTERS_MAX,
-            ),
-            marked(then=_sender),
-        ]
-        | None
-    ) = None
-    sent_at: (
-        Annotated[
-            int,
-            sample("2026-11-21T06:31:00Z", "the time at which the network sent it; default now"),
-            marked(read="time", then=_sent_at),
-        ]
-        | None
-    ) = None
-
-    @staticmethod
-    def check(
-        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
-    ) -> None:
-        """Refuse a payment without an amount."""
-        if not {"text", "reference"} & given.keys() and body.get("amount") is None:
-            fail("amount", "required", "this field is required")
-
-
-def _fits(write: Callable[[], bytes]) -> bool:
-    try:
-        write()
-    except ValueError:
-        return False
-    return True
-
 
 @described(
     "Make a test payment",
     "sandbox outcome",
-    reads=TestPaymentBody,
+    reads=SimulateRequest,
     errors=(
         ErrorCode.SESSION_REQUIRED,
         ErrorCode.TRANSACTION_NOT_FOUND,
@@ -175,8 +53,7 @@ async def create(call: Call) -> Reply:
         )
     body = await read_object(call.scope, call.receive)
     asked = claim(call, body)
-    asked_for, warnings = read(TestPaymentBody, body)
-    wanted = SimulateRequest(**structs.asdict(asked_for))
+    wanted, warnings = read(SimulateRequest, body)
     async with call.service.inflight.alone(asked):
         answer = await call.env.store.look(lambda reader: idempotency.answered(reader, asked))
         if answer is None:

@@ -1,18 +1,22 @@
 """Simulated payments of the sandbox: the SMS that the network would send."""
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
 from daemon.core.errors import Refusal
 from daemon.core.inputs import ReadPart, Source
-from daemon.core.limits import SECOND_US
+from daemon.core.limits import MESSAGE_CHARACTERS_MAX, SECOND_US
 from daemon.core.messages import sandbox
 from daemon.core.messages.message_journal import digest
 from daemon.core.model import Transaction
 from daemon.core.payments import transaction_json
+from daemon.core.reading import Wrong
+from daemon.core.shape import about, marked, sample
 from daemon.env import Env
 from daemon.modem.codec.pdu_encode import encode_deliver
+from daemon.modem.codec.pdu_fields import write_address, write_time
 from daemon.steps import settle
 from daemon.store.engine import Tx
 from daemon.store.messages import messages
@@ -22,32 +26,121 @@ from daemon.wire import ErrorCode, Mode, TransactionStatus
 EXPIRED_BEFORE_US: Final = 10 * SECOND_US
 
 
+SENDER_CHARACTERS_MAX: Final = 20
+TYPED_CHARACTERS_MAX: Final = 60
+NAME_CHARACTERS_MAX: Final = 60
+
+
+def _sender(sender: str) -> str | Wrong:
+    why = "must be a name of up to 11 GSM 7-bit characters, or a number of up to 20 digits"
+    return sender if _fits(lambda: write_address(sender)) else Wrong("invalid", why)
+
+
+def _sent_at(at: int) -> int | Wrong:
+    why = "must be from 1990 to 2089: an SMS cannot hold another year"
+    return at if _fits(lambda: write_time(sandbox.sent_at(at))) else Wrong("out_of_range", why)
+
+
 class SimulateRequest(Struct, frozen=True):
-    """Description of the payment.
+    """A payment of the sandbox: from its parts, or the text of its SMS. The code of `reference` is the typed one by default."""
 
-    Attributes:
-        provider: Canonical; one of `sandbox.PROVIDERS`.
-        reference: The transaction to pay; its code is the typed reference unless `reference_text` is given.
-        amount_minor: None means the amount that the transaction expects.
-        currency: Currency of a payment without a transaction.
-        late: Let the transaction expire first.
-        sender: None means the network's own sender.
-        text: A complete SMS, instead of a receipt made from the other values.
-        sent_at: None means now.
-    """
+    provider: Annotated[
+        str,
+        sample("momo_mtn", "the mobile-money service"),
+        marked(read="provider", words=sandbox.PROVIDERS),
+    ] = sandbox.PROVIDERS[0]
+    text: (
+        Annotated[
+            str,
+            about("the complete text of the SMS, instead of one built from the other fields"),
+            Meta(max_length=MESSAGE_CHARACTERS_MAX),
+            marked(lines=True),
+        ]
+        | None
+    ) = None
+    reference: (
+        Annotated[
+            str,
+            sample(
+                "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f",
+                "the transaction to pay: its reference or payment code",
+            ),
+        ]
+        | None
+    ) = None
+    amount_minor: (
+        Annotated[
+            int,
+            sample("25.00", "the amount to pay; default: the amount of `reference`"),
+            marked(read="amount"),
+        ]
+        | None
+    ) = field(name="amount", default=None)
+    payer_name: Annotated[
+        str, sample("Ama Mensah", "the payer's name", max_length=NAME_CHARACTERS_MAX)
+    ] = sandbox.PAYER
+    payer_phone: (
+        Annotated[str, sample("0241234567", "the payer's number"), marked(read="phone")] | None
+    ) = None
+    reference_text: (
+        Annotated[
+            str,
+            sample(
+                "A7K2M9",
+                "the payment reference typed by the payer; default: the payment code of `reference`",
+                max_length=TYPED_CHARACTERS_MAX,
+            ),
+        ]
+        | None
+    ) = None
+    transaction_id: (
+        Annotated[
+            str,
+            sample(
+                "0012345678",
+                "the network's transaction ID; default: a new one",
+                max_length=TYPED_CHARACTERS_MAX,
+            ),
+        ]
+        | None
+    ) = None
+    late: Annotated[bool, sample(False, "pay as if the transaction had already expired")] = False
+    sender: (
+        Annotated[
+            str,
+            sample(
+                "MobileMoney",
+                "the sender name of the SMS; a name other than the network's is not trusted",
+                max_length=SENDER_CHARACTERS_MAX,
+            ),
+            marked(then=_sender),
+        ]
+        | None
+    ) = None
+    sent_at: (
+        Annotated[
+            int,
+            sample("2026-11-21T06:31:00Z", "the time at which the network sent it; default now"),
+            marked(read="time", then=_sent_at),
+        ]
+        | None
+    ) = None
 
-    provider: str
-    reference: str | None = None
-    amount_minor: int | None = None
-    currency: str = "GHS"
-    payer_name: str = sandbox.PAYER
-    payer_phone: str | None = None
-    reference_text: str | None = None
-    transaction_id: str | None = None
-    late: bool = False
-    sender: str | None = None
-    text: str | None = None
-    sent_at: int | None = None
+    @staticmethod
+    def check(
+        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Refuse a payment without an amount."""
+        if not {"text", "reference"} & given.keys() and body.get("amount") is None:
+            fail("amount", "required", "this field is required")
+
+
+def _fits(write: Callable[[], bytes]) -> bool:
+    try:
+        write()
+    except ValueError:
+        return False
+    return True
 
 
 class SimulatedSms(Struct, frozen=True):
@@ -83,7 +176,7 @@ async def simulate_sms(env: Env, request: SimulateRequest) -> SimulatedSms:
         payment = sandbox.SandboxPayment(
             provider=request.provider,
             amount_minor=_amount(request, transaction),
-            currency=request.currency if transaction is None else transaction.currency,
+            currency="GHS" if transaction is None else transaction.currency,
             telco_id=request.transaction_id or await _telco_id(env, request.provider),
             reference_text=_typed(request, transaction),
             payer_name=request.payer_name,
