@@ -29,6 +29,7 @@ from daemon.flows.upkeep import clock as clock_flow
 from daemon.flows.upkeep import disk_space as disk_flow
 from daemon.flows.upkeep import notices, self_check
 from daemon.flows.upkeep.notices import OwnerSms
+from daemon.loops import watchdog
 from daemon.loops.branches.link import HubLinkLoop
 from daemon.loops.certificate import CertificateLoop
 from daemon.loops.deliveries import DeliverLoop
@@ -45,20 +46,18 @@ from daemon.loops.notices import NoticeLoop
 from daemon.loops.self_check import check_database
 from daemon.loops.sources.all import RunningSource, Sources
 from daemon.loops.sources.kinds import new_source
-from daemon.loops.watchdog import Watchdog
+from daemon.loops.watchdog import Supervisor, Watchdog
 from daemon.loops.watched_files import WatchedFiles
 from daemon.loops.writer import beat, until_cut_off, until_writer_ends
 from daemon.modem.discovery import find_ports
 from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, new_store, open_home
 from daemon.pages.routes import PayRoutes
-from daemon.runtime import systemd_notify
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, check_exposure
-from daemon.runtime.disk import drop_ballast
+from daemon.runtime.files import drop_ballast
 from daemon.runtime.log import Log, LogFile
 from daemon.runtime.own_wordings import FOLDER, OwnWordings
 from daemon.runtime.system import SystemClock, SystemEntropy, open_files_max
-from daemon.runtime.systemd_notify import Supervisor
 from daemon.sender.https import Sender
 from daemon.sender.live_receivers import LISTEN_SCHEME
 from daemon.sender.owner_notices import Channel, Desktop, Email
@@ -513,7 +512,7 @@ def _supervisor(options: RunOptions) -> Supervisor:
     if not options.supervised:
         return Supervisor()
     found = Supervisor.of(os.environ, os.getpid())
-    systemd_notify.remove_from_environment(os.environ)
+    watchdog.remove_from_environment(os.environ)
     return found
 
 

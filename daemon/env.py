@@ -23,7 +23,7 @@ from daemon.core.upkeep.self_check import SelfCheck
 from daemon.core.webhooks.fair_queue import LivePriority
 from daemon.runtime.config import Config, Http, Sms
 from daemon.runtime.config_file import SettingsState
-from daemon.runtime.disk import free_bytes
+from daemon.runtime.files import free_bytes
 from daemon.runtime.message_journal import MessageJournal
 from daemon.runtime.own_wordings import OwnWordings
 from daemon.runtime.secrets import Vault

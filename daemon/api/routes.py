@@ -10,8 +10,7 @@ from daemon.api.access import keys, login, users
 from daemon.api.books import export, report, statement
 from daemon.api.branches import branches, sync
 from daemon.api.http.auth import Authenticator
-from daemon.api.http.cors import with_cors
-from daemon.api.http.envelope import Envelope
+from daemon.api.http.envelope import Envelope, with_cors
 from daemon.api.http.resource import Application, Routes, op, public
 from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
 from daemon.api.lines import lines, modems, smscs, sources

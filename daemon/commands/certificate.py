@@ -17,8 +17,7 @@ from daemon.open_shop import (
     is_set_up,
 )
 from daemon.runtime import own_certificate
-from daemon.runtime.machine_names import machine_names
-from daemon.runtime.own_certificate import CertificateError, Facts, NameRefused
+from daemon.runtime.own_certificate import CertificateError, Facts, NameRefused, machine_names
 from daemon.runtime.system import SystemClock
 
 

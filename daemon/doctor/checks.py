@@ -19,7 +19,7 @@ from daemon.core.lines.modem_health import Problem
 from daemon.core.upkeep.keep_awake import AwakeStatus
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, load_config
-from daemon.runtime.machine_names import MachineNames, machine_names
+from daemon.runtime.own_certificate import MachineNames, machine_names
 from daemon.store import open_store
 from daemon.store.engine import Reader
 from daemon.store.upkeep.inspect import Unreadable

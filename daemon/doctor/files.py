@@ -23,7 +23,7 @@ from daemon.doctor.checks import (
 from daemon.open_shop import PASSED, home_mode
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, load_config
-from daemon.runtime.private_files import other_writers
+from daemon.runtime.files import other_writers
 from daemon.runtime.secrets import (
     CREDENTIALS,
     SecretsElsewhere,

@@ -11,7 +11,7 @@ from daemon.env import Env
 from daemon.loops.keep_running import note_work
 from daemon.runtime import own_certificate
 from daemon.runtime.log import Log
-from daemon.runtime.machine_names import MachineNames, machine_names
+from daemon.runtime.own_certificate import MachineNames, machine_names
 
 WORKER: Final = "certificate"
 LOOK_S: Final = 60.0

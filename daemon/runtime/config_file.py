@@ -27,7 +27,7 @@ from daemon.runtime.config import (
     sections,
     value_of,
 )
-from daemon.runtime.private_files import other_writers
+from daemon.runtime.files import other_writers
 from daemon.wire import HOME_VARIABLE
 
 SYSTEM_PATH: Final = "/etc/momo/momo.toml"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from daemon.runtime.private_files import open_own
+from daemon.runtime.files import open_own
 from daemon.wire import VERSION, Places
 from parsers.masking import describe_traceback
 

@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.errors import MomoError
-from daemon.runtime.private_files import open_own
+from daemon.runtime.files import open_own
 
 PROC: Final = Path("/proc")
 MODEM_MANAGER: Final = "ModemManager"

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, Self, TextIO, cast
 
 from msgspec import Struct
 
-from daemon.runtime.private_files import open_own
+from daemon.runtime.files import open_own
 from parsers.masking import mask_value
 
 NAME: Final = "momo.log"

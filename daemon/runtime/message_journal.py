@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from daemon.core.messages import message_journal as core
 from daemon.core.messages.message_journal import Erased, Key, Record
-from daemon.runtime.disk import sync
+from daemon.runtime.files import sync
 from parsers.times import from_us
 
 FOLDER: Final = "messages"

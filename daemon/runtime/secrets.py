@@ -22,7 +22,7 @@ from typing import Final, Self
 
 from daemon.core.errors import FieldError, MomoError
 from daemon.core.limits import PASSWORD_CHARACTERS_MAX, PASSWORD_CHARACTERS_MIN
-from daemon.runtime.disk import sync
+from daemon.runtime.files import sync
 from daemon.wire import Places
 
 CREDENTIAL: Final = "momo-master-key"

@@ -1,7 +1,7 @@
-"""Change a transaction's state: a payment verifies it, is held for review or gets a holder, or it expires.
+"""Change a transaction's state: a payment verifies it, is held for review or gets a holder; or it expires or is cancelled.
 
 Each function runs inside the caller's write transaction, so that the state, the payment's use, the journal and the outbox
-rows are one commit.
+rows are one commit. A hub has copies of the rows of its branches; only the branch changes them.
 """
 
 from typing import Any
@@ -9,18 +9,76 @@ from typing import Any
 from msgspec import Struct
 
 from daemon.core import ids, limits
+from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
-from daemon.steps.copies import refuse_copy
-from daemon.store import journal
+from daemon.store import journal, journal_texts
 from daemon.store.branches import branches
-from daemon.store.engine import Tx
+from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, reviews, texts, transactions
 from daemon.store.webhooks import routing
 from daemon.store.webhooks.outbox import Outbox
-from daemon.wire import ErrorCode, Mode, ReviewReason
+from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
+
+
+def refuse_copy(reader: Reader, branch_id: str | None) -> None:
+    """Refuse to change a row that has this branch.
+
+    Raises:
+        Refusal: BELONGS_TO_BRANCH, with the branch's name.
+    """
+    if branch_id is not None:
+        raise belongs_to_branch(reader, branch_id)
+
+
+def belongs_to_branch(reader: Reader, branch_id: str, message: str | None = None) -> Refusal:
+    """Return BELONGS_TO_BRANCH with the branch's name."""
+    branch = branches.get(reader, branch_id)
+    assert branch is not None, "a copy belongs to a branch"
+    return Refusal(ErrorCode.BELONGS_TO_BRANCH, message, branch=branch.name)
+
+
+def own_transaction(tx: Tx, caller: Caller, reference: str) -> Transaction:
+    """Return the transaction with this reference in the caller's mode.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_FOUND.
+    """
+    found = transactions.by_reference(tx, reference, caller.mode)
+    if found is None:
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    refuse_copy(tx, found.branch_id)
+    return found
+
+
+def cancel_transaction(
+    tx: Tx, request: Transaction, actor: str, reason: str | None, now: int
+) -> tuple[Transaction, bool]:
+    """Cancel a transaction that is PENDING or EXPIRED; return it, and whether it was not cancelled before.
+
+    Raises:
+        Refusal: TRANSACTION_NOT_CANCELLABLE.
+    """
+    cancelled = transactions.cancel(tx, request.id, now)
+    if cancelled is None:
+        if request.status is not TransactionStatus.CANCELLED:
+            raise Refusal(ErrorCode.TRANSACTION_NOT_CANCELLABLE, transaction_status=request.status)
+        return request, False
+    transactions.reserve_code_until(tx, cancelled, now + limits.CODE_REST_US)
+    transactions.unindex_names(tx, cancelled.id)
+    journal.add(
+        tx,
+        type="transaction.cancelled",
+        mode=cancelled.mode,
+        at=now,
+        actor=actor,
+        transaction_id=cancelled.id,
+    )
+    if reason is not None:
+        journal_texts.add_reason(tx, cancelled.id, reason)
+    return cancelled, True
 
 
 class Settlement(Struct, frozen=True):

@@ -2,9 +2,24 @@
 
 Any sender can send a part under the network's name. So parts join only when their SMSC is the same or both are home, every part
 that claims a position is kept, and an assembly with rivals waits for a minute (docs/concepts.md).
+
+Encode a text from a source without PDUs as the parts that the network would have sent, marked as synthesised.
+
+The same message always gives the same parts, so a source may hand it over again. They name no SMSC: a made-up PDU must
+never look as if it came through a home one.
+
+The parts of SMS that the message journal has and the database lacks.
+
+A copy of the database has all parts of the journal up to some moment and none after it. So the journal is read backward until
+a long run of parts is known.
 """
 
-from collections.abc import Sequence
+import asyncio
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from itertools import islice
 from typing import Final
 
 from msgspec import Struct
@@ -12,17 +27,21 @@ from msgspec import Struct
 from daemon.core import ids
 from daemon.core.inputs import ReadPart
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
-from daemon.core.messages.message_journal import digest
+from daemon.core.messages.message_journal import Key, Record, digest
 from daemon.core.messages.trust import is_home
 from daemon.core.model import Message
 from daemon.modem.codec import parts
 from daemon.modem.codec import pdu as codec
+from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.modem.codec.pdu_fields import Deliver, Garbled, StatusReport
+from daemon.runtime.message_journal import MessageJournal
 from daemon.steps.context import Context, JoinedMessage, microseconds
+from daemon.store.engine import Store
 from daemon.store.messages import messages
 from daemon.store.messages.messages import StoredPart
 from daemon.store.payments import texts
 from daemon.wire import MessageState, Mode
+from parsers.times import from_us, to_us
 
 PROMPT_SPAN_US: Final = MINUTE_US
 PROMPT_ARRIVAL_US: Final = 5 * SECOND_US
@@ -385,3 +404,79 @@ def _remember(value: Deliver) -> Deliver:
         _decoded.clear()
     _decoded[value.pdu] = value
     return value
+
+
+TEXT_MAX: Final = 10_000
+"""UTF-16 units of a text that are kept; the longest SMS has less than 40,000, a payment message less than 500."""
+_SENDER_KEPT: Final = 10
+_NOT_A_SENDER: Final = "?"
+"""Before a sender that no PDU can hold. No network's name begins with it."""
+_FIRST_S: Final = to_us(datetime(1990, 1, 1, tzinfo=UTC)) // SECOND_US
+_END_S: Final = to_us(datetime(2090, 1, 1, tzinfo=UTC)) // SECOND_US
+"""The times that a PDU can hold: its year has two digits."""
+
+
+def text_parts(
+    sender: str, text: str, sent_at: int | None, *, storage: str, slot: int
+) -> list[ReadPart]:
+    """Return the parts of a message, in order. No value of a source makes it raise.
+
+    Args:
+        sender: As the source gives it. A name longer than 11 characters, or outside the SMS alphabet, is marked, so that it
+            never equals another one after cutting.
+        text: The whole text.
+        sent_at: When the network sent it, microseconds; None if unknown. A time that no PDU can hold counts as unknown.
+        storage: Where the source keeps it, to show.
+        slot: Its number there.
+    """
+    # Cut as the encoder counts, so that there are never more parts than a message can have.
+    units = text.encode("utf-16-be", "surrogatepass")[: 2 * TEXT_MAX]
+    text = units.decode("utf-16-be", "replace")
+    at = None if sent_at is None else sent_at // SECOND_US
+    content = "\0".join((sender, str(at), text))
+    reference = int.from_bytes(hashlib.sha256(content.encode(errors="replace")).digest()[:2], "big")
+    moment = None if at is None or not _FIRST_S <= at < _END_S else from_us(at * SECOND_US)
+    try:
+        pdus = encode_deliver(sender, text, moment, reference=reference, width=16)
+    except ValueError:
+        plain = "".join(c for c in sender if c.isascii() and c.isalnum())[:_SENDER_KEPT]
+        marked = f"{_NOT_A_SENDER}{plain}"
+        pdus = encode_deliver(marked, text, moment, reference=reference, width=16)
+    # A PDU without SMSC begins with one octet, 00, that is no part of the TPDU.
+    return [ReadPart(storage, slot, len(pdu) // 2 - 1, pdu, synthesised=True) for pdu in pdus]
+
+
+PARTS_AT_ONCE: Final = 500
+"""Parts of the message journal that are looked for at once."""
+KNOWN_RUN: Final = 1_000
+"""Known parts in a row that end the search. Intakes that run at the same time write to the journal and to the database in
+different orders; ten phones with a batch each are fewer parts than this."""
+
+
+async def missing(store: Store, message_journal: MessageJournal) -> list[Record]:
+    """Return the parts of the message journal that the database lacks, in order; each part once.
+
+    Raises:
+        OSError: The journal cannot be read.
+        Unavailable: The database cannot be read.
+    """
+    everything = message_journal.was_fetched
+    backward = message_journal.backward()
+    found: dict[Key, Record] = {}
+    run = 0
+    while everything or run < KNOWN_RUN:
+        chunk = await asyncio.to_thread(_take, backward)
+        if not chunk:
+            break
+        keys = [key for key, _ in chunk]
+        known = await store.read(partial(messages.known_parts, keys=keys))
+        for key, record in chunk:
+            run = run + 1 if key in known else 0
+            if key not in known:
+                found.pop(key, None)  # the earlier record has the time when the part was received
+                found[key] = record
+    return [*reversed(found.values())]
+
+
+def _take(backward: Iterator[Record]) -> list[tuple[Key, Record]]:
+    return [(record.key, record) for record in islice(backward, PARTS_AT_ONCE)]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from daemon import wire
-from daemon.runtime.disk import BALLAST
+from daemon.runtime.files import BALLAST
 from tests.acceptance.conftest import SHOP_NUMBER
 from tests.fakes.phone import PhoneProcess
 from tests.fakes.real_shop import SOON_S, RealShop, pause, utc_now, wait_until

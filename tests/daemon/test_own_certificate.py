@@ -18,8 +18,12 @@ from daemon.loops.certificate import CertificateLoop
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config, Http
 from daemon.runtime.log import Log
-from daemon.runtime.machine_names import MachineNames, machine_names
-from daemon.runtime.own_certificate import CertificateError, NameRefused
+from daemon.runtime.own_certificate import (
+    CertificateError,
+    MachineNames,
+    NameRefused,
+    machine_names,
+)
 from tests.fakes.api import FakeApi, running
 
 DAY_S = 86_400

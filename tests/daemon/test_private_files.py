@@ -11,10 +11,10 @@ import pytest
 
 from daemon import wire
 from daemon.open_shop import StartError, open_home, open_shop
-from daemon.runtime import crash_file, private_files
+from daemon.runtime import crash_file, files
+from daemon.runtime.files import other_writers
 from daemon.runtime.locks import HomeLock
 from daemon.runtime.log import NAME, LogFile
-from daemon.runtime.private_files import other_writers
 from parsers.times import from_us
 from tests.fakes.clock import FakeClock
 
@@ -121,8 +121,8 @@ def test_the_clocks_draft_and_a_crash_file_replace_a_link_or_leave_it(
     tmp_path: Path, precious: Path
 ) -> None:
     (tmp_path / "momo.new").symlink_to(precious)
-    private_files.write_clock(str(tmp_path), "{}")
-    assert private_files.read_clock(str(tmp_path)) == "{}"
+    files.write_clock(str(tmp_path), "{}")
+    assert files.read_clock(str(tmp_path)) == "{}"
     state = tmp_path / "state"
     state.mkdir()
     crash = state / f"crash-19700101T000000Z-{os.getpid()}.txt"
@@ -133,4 +133,4 @@ def test_the_clocks_draft_and_a_crash_file_replace_a_link_or_leave_it(
 
 def test_another_fault_keeps_its_own_text(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        private_files.open_own(tmp_path / "no" / "file", os.O_WRONLY | os.O_CREAT)
+        files.open_own(tmp_path / "no" / "file", os.O_WRONLY | os.O_CREAT)

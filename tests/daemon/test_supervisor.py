@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 
 from daemon.core.upkeep.heartbeat import HEARTBEAT_TIMEOUT_S, Heartbeats
-from daemon.loops.watchdog import STORE, Watchdog
-from daemon.runtime import systemd_notify
+from daemon.loops.watchdog import STORE, Supervisor, Watchdog, remove_from_environment
 from daemon.runtime.log import Log
-from daemon.runtime.systemd_notify import Supervisor
 from daemon.store.engine import Tx
 from tests.fakes.shop import FakeShop
 
@@ -89,7 +87,7 @@ def test_nobody_counts_unless_the_environment_says_so_for_us(environ: dict[str, 
 
 def test_programs_that_we_start_are_not_the_service() -> None:
     environ = {"NOTIFY_SOCKET": "/a", "WATCHDOG_USEC": "1", "WATCHDOG_PID": "2", "HOME": "/h"}
-    systemd_notify.remove_from_environment(environ)
+    remove_from_environment(environ)
     assert environ == {"HOME": "/h"}
 
 

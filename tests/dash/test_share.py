@@ -15,7 +15,7 @@ from playwright.async_api import async_playwright
 
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config, Http
-from daemon.runtime.machine_names import MachineNames
+from daemon.runtime.own_certificate import MachineNames
 from tests.fakes.api import FakeApi, running
 from tests.fakes.browser import CHROMIUM, FLAGS, needs_browser
 

@@ -12,7 +12,7 @@ from daemon.core.limits import SECOND_US
 from daemon.doctor.checks import Check, Status, System, User
 from daemon.doctor.run import run_checks
 from daemon.runtime import own_certificate
-from daemon.runtime.machine_names import MachineNames
+from daemon.runtime.own_certificate import MachineNames
 from tests.fakes.machine import Machine
 
 DAY_S = 86_400

@@ -35,7 +35,7 @@ USES = {
     ),
     "watchfiles": (
         "watchfiles",
-        "import threading; from pathlib import Path; from daemon.runtime.folder_watch import FolderWatch\nseen = threading.Event(); watch = FolderWatch(lambda path: path.name == 'config.toml', seen.set); watch.arm([Path()])\nfor second in range(50):\n    if not seen.wait(1): Path('config.toml').write_text(str(second))\nwatch.close()",
+        "import threading; from pathlib import Path; from daemon.loops.watched_files import FolderWatch\nseen = threading.Event(); watch = FolderWatch(lambda path: path.name == 'config.toml', seen.set); watch.arm([Path()])\nfor second in range(50):\n    if not seen.wait(1): Path('config.toml').write_text(str(second))\nwatch.close()",
     ),
 }  # fmt: skip
 """Requirement -> its package, and a call of the product that needs it."""

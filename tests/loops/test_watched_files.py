@@ -17,7 +17,6 @@ from daemon import wire
 from daemon.flows.upkeep import notices, settings
 from daemon.loops import watched_files
 from daemon.loops.watched_files import WatchedFiles
-from daemon.runtime import folder_watch
 from daemon.runtime.log import Log
 from daemon.runtime.own_wordings import OwnWordings
 from tests.fakes.each import each
@@ -68,7 +67,7 @@ def late(policy: str) -> str:
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watched_files, "LOOK_S", 600.0)
-    monkeypatch.setattr(folder_watch, "STEP_MS", 50)
+    monkeypatch.setattr(watched_files, "STEP_MS", 50)
     monkeypatch.setattr(settings, "SETTLE_S", 0.02)
 
 
@@ -278,7 +277,7 @@ async def test_without_reports_of_the_system_the_files_are_looked_at_and_it_is_t
 LIMITED = """
 import sys, threading
 from pathlib import Path
-from daemon.runtime.folder_watch import FolderWatch
+from daemon.loops.watched_files import FolderWatch
 Path(f"/proc/sys/user/{sys.argv[1]}").write_text("0")
 watch = FolderWatch(lambda _: True, lambda: None)
 watch.arm([Path(sys.argv[2])])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver
-from daemon.steps.text_parts import TEXT_MAX, text_parts
+from daemon.steps.store_parts import TEXT_MAX, text_parts
 
 ANY_TEXT = st.text(st.characters(), max_size=2_000)
 """With control characters, halves of surrogate pairs, U+FFFE and U+FFFF."""

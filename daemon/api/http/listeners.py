@@ -16,8 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from daemon.api.http.handshakes import TlsServer
-from daemon.api.http.protocol import HttpProtocol, Limits
+from daemon.api.http.protocol import HttpProtocol, Limits, TlsServer
 from daemon.api.http.resource import Application
 from daemon.api.http.service import JSON_TYPE
 from daemon.api.http.uvicorn_parts import Config, ServerState

@@ -28,7 +28,7 @@ from daemon.core.shape import marked, sample
 from daemon.env import Env
 from daemon.flows.lines import android_sources
 from daemon.runtime.config import SourceSettings
-from daemon.runtime.machine_names import machine_names
+from daemon.runtime.own_certificate import machine_names
 from daemon.store.lines import sources
 from daemon.wire import ErrorCode, FaultCause, Path, SourceKind
 

@@ -15,7 +15,7 @@ from daemon.core.model import Device, Payment, PaymentMethod, Sim
 from daemon.core.names import national_format, network_of
 from daemon.core.webhooks import routing
 from daemon.env import Env
-from daemon.steps.copies import refuse_copy
+from daemon.steps.settle import refuse_copy
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods

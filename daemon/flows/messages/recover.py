@@ -16,7 +16,7 @@ from daemon.core.messages.message_journal import Record
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps.intake import Ingested, take_in
-from daemon.steps.missing_parts import missing
+from daemon.steps.store_parts import missing
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.wire import MessageState, Mode, TrustLevel

@@ -23,7 +23,7 @@ from daemon.core.model import Review, Transaction
 from daemon.core.payments.suggestions import TRANSACTION_AFTER_US
 from daemon.env import Env
 from daemon.steps import settle
-from daemon.steps.cancel import cancel_transaction, own_transaction
+from daemon.steps.settle import cancel_transaction, own_transaction
 from daemon.store import idempotency, journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, reviews, suggestions, transactions

@@ -18,8 +18,8 @@ from daemon.core.upkeep.clock_check import Times
 from daemon.core.upkeep.disk_space import SpaceStep
 from daemon.env import Env
 from daemon.steps import settle
-from daemon.steps.cancel import cancel_transaction, own_transaction
 from daemon.steps.lines import read_lines
+from daemon.steps.settle import cancel_transaction, own_transaction
 from daemon.steps.suggest import suggest_earlier_payments
 from daemon.store import idempotency as answers
 from daemon.store import journal

@@ -21,7 +21,6 @@ from daemon.env import Env
 from daemon.steps import confirmed_wordings, hand_up, settle
 from daemon.steps.approve import ApprovedPayment, learn_from_approval, payment_to_approve
 from daemon.steps.context import Context
-from daemon.steps.copies import belongs_to_branch
 from daemon.steps.judge import (
     accept_reversal,
     apply_decision,
@@ -29,6 +28,7 @@ from daemon.steps.judge import (
     release_waiting,
 )
 from daemon.steps.rejudge import rejudge_held
+from daemon.steps.settle import belongs_to_branch
 from daemon.store import idempotency, journal
 from daemon.store.branches import branches
 from daemon.store.branches.branches import Command

@@ -17,7 +17,7 @@ from daemon.core.payments.transaction_json import status_at
 from daemon.env import Env
 from daemon.modem.codec.pdu_encode import encode_submit
 from daemon.modem.session.send import Outgoing, SmsEnded, SmsPartSent, SmsResult
-from daemon.steps.cancel import own_transaction
+from daemon.steps.settle import own_transaction
 from daemon.store.engine import Tx
 from daemon.store.payments import texts, transactions
 from daemon.wire import ErrorCode, Mode, TransactionStatus

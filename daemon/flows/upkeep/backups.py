@@ -20,10 +20,10 @@ from daemon.core.messages.message_journal import journal_key
 from daemon.core.upkeep import backup_retention
 from daemon.core.upkeep.disk_space import FULL_BYTES, TIGHT_BYTES
 from daemon.env import Env
-from daemon.runtime.disk import free_bytes, sync
+from daemon.runtime.files import free_bytes, sync
 from daemon.runtime.locks import HomeLock
 from daemon.runtime.message_journal import MessageJournal, SecondFolder
-from daemon.steps.missing_parts import missing
+from daemon.steps.store_parts import missing
 from daemon.store import journal, shop
 from daemon.store.engine import Store
 from daemon.store.open_store import IN_POSTGRESQL

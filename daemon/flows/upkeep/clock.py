@@ -3,7 +3,7 @@
 import asyncio
 
 from daemon.env import Env
-from daemon.runtime import private_files
+from daemon.runtime import files
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.upkeep import clock_step
@@ -20,7 +20,7 @@ async def begin(env: Env) -> None:
     unconfirmed clock.
     """
     check, clock = env.clock_check, env.clock
-    state = await asyncio.to_thread(private_files.read_clock, env.home)
+    state = await asyncio.to_thread(files.read_clock, env.home)
     if not check.restore(state, clock.now_us(), clock.boottime(), clock.boot_id()):
         at = await env.store.read(lambda reader: journal.latest_at(reader, JOURNAL_LINES))
         if at is not None:
@@ -68,7 +68,7 @@ async def watch(env: Env) -> str | None:
     check.note_corrected(misdated)
     check.doubted ^= turned
     state = check.dump(times, env.clock.boot_id())
-    await asyncio.to_thread(private_files.write_clock, env.home, state)
+    await asyncio.to_thread(files.write_clock, env.home, state)
     if not turned:
         return None
     return "" if doubt is None else str(doubt.why)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from daemon.core.upkeep.disk_space import SpaceStep
 from daemon.core.upkeep.notice_rules import disk_cause
 from daemon.env import Env
-from daemon.runtime import disk
+from daemon.runtime import files
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.upkeep import notices
@@ -70,8 +70,8 @@ async def watch(env: Env) -> LevelChange | None:
 def _adjust_reserve(folder: str, room: SpaceStep) -> None:
     try:
         if room is SpaceStep.FULL:
-            disk.drop_ballast(folder)
+            files.drop_ballast(folder)
         elif room is not SpaceStep.TIGHT:
-            disk.keep_ballast(folder)
+            files.keep_ballast(folder)
     except OSError:
         return  # the shop works without its reserve too

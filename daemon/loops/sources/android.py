@@ -37,7 +37,7 @@ from daemon.loops.sources.handover import NOT_STORING, Handover
 from daemon.runtime.config import NO_SIM, SourceSettings
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
-from daemon.steps.text_parts import text_parts
+from daemon.steps.store_parts import text_parts
 from daemon.store import shop
 from daemon.store.lines import sources
 

@@ -30,7 +30,7 @@ from daemon.modem.hilink import (
 from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
 from daemon.runtime.secrets import SecretsLocked
-from daemon.steps.text_parts import text_parts
+from daemon.steps.store_parts import text_parts
 from daemon.store import shop
 from parsers.times import to_us
 

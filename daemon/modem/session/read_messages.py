@@ -26,9 +26,16 @@ from daemon.modem.session.events import (
 )
 from daemon.modem.session.health import STORAGE_FREE_COMMANDS, Kind, PeriodicCommands
 from daemon.modem.session.sim import SimWatch
-from daemon.modem.session.slots import DeleteRetries, Key, Slots
 from daemon.modem.session.start import Setup
-from daemon.modem.session.storages import LIST, READ, MessageListParser, Storages
+from daemon.modem.session.storages import (
+    LIST,
+    READ,
+    DeleteRetries,
+    Key,
+    MessageListParser,
+    Slots,
+    Storages,
+)
 
 BATCH: Final = 64
 """Parts handed out together while a list is still being received."""

@@ -18,7 +18,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.errors import MomoError, Unavailable
-from daemon.runtime.disk import sync
+from daemon.runtime.files import sync
 from daemon.store import migrate
 from daemon.store.engine import Store
 from daemon.store.sqlite_file import BUSY_MS, SqliteFile, file_uri

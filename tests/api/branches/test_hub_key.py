@@ -17,7 +17,7 @@ from daemon.loops.branches.link import HubLinkLoop
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config, Http
 from daemon.runtime.log import Log
-from daemon.runtime.machine_names import MachineNames
+from daemon.runtime.own_certificate import MachineNames
 from daemon.sender.hub_client import HubClient, HubRefusalError, HubUnreachableError
 from tests.fakes.api import FakeApi, running
 from tests.fakes.receiver import Receiver

@@ -20,7 +20,7 @@ from daemon.core.messages.android import (
     read_time,
     sign,
 )
-from daemon.steps.text_parts import text_parts
+from daemon.steps.store_parts import text_parts
 from parsers.times import to_us
 from tests.fakes.each import each
 

@@ -14,7 +14,7 @@ from daemon.core.model import Message
 from daemon.env import Env
 from daemon.flows.messages.recover import recover
 from daemon.runtime.message_journal import MessageJournal
-from daemon.steps import missing_parts
+from daemon.steps import store_parts
 from daemon.store.engine import Store
 from daemon.wire import MessageState
 from tests.fakes import new_database
@@ -170,8 +170,8 @@ async def test_a_database_from_before_the_sim_was_known_gets_its_payments(tmp_pa
 async def test_a_search_ends_at_a_long_run_of_known_parts(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(missing_parts, "KNOWN_RUN", 4)
-    monkeypatch.setattr(missing_parts, "PARTS_AT_ONCE", 2)
+    monkeypatch.setattr(store_parts, "KNOWN_RUN", 4)
+    monkeypatch.setattr(store_parts, "PARTS_AT_ONCE", 2)
     plan = receipts(8)
     await read_all(shop, plan)
     (first, *_) = [*shop.env.message_journal.backward()][::-1]  # type: ignore[union-attr]
@@ -182,9 +182,9 @@ async def test_a_search_ends_at_a_long_run_of_known_parts(
         )
     )
     assert shop.env.message_journal is not None
-    assert await missing_parts.missing(shop.env.store, shop.env.message_journal) == []
+    assert await store_parts.missing(shop.env.store, shop.env.message_journal) == []
     (shop.env.message_journal.folder / "fetched").touch()
-    found = await missing_parts.missing(shop.env.store, shop.env.message_journal)
+    found = await store_parts.missing(shop.env.store, shop.env.message_journal)
     assert found == [first]
     await shop.env.store.write(
         lambda tx: tx.run(

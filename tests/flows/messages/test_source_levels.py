@@ -16,7 +16,7 @@ from daemon.flows.messages import ingest
 from daemon.flows.messages.overdue import notify_overdue
 from daemon.flows.messages.settle_lines import settle_lines
 from daemon.flows.payments import review
-from daemon.steps.text_parts import text_parts
+from daemon.steps.store_parts import text_parts
 from daemon.store.messages import balances
 from daemon.wire import MessageState, TransactionStatus, TrustLevel
 from parsers.times import to_us

@@ -10,7 +10,7 @@ from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.upkeep.clock_check import ClockCheck
 from daemon.flows.payments import cancel_expire
 from daemon.flows.upkeep import clock, erasure
-from daemon.runtime import private_files
+from daemon.runtime import files
 from daemon.store import idempotency
 from daemon.wire import TransactionStatus
 from parsers.times import from_us
@@ -190,7 +190,7 @@ async def test_what_was_kept_of_the_clock_and_cannot_be_read_is_as_nothing(
     shop: FakeShop, kept: str
 ) -> None:
     await shop.request()
-    private_files.write_clock(shop.env.home, kept)
+    files.write_clock(shop.env.home, kept)
     shop.clock.jump(-DAY_S)
     await clock.begin(shop.env)
     assert "gone backwards" in str(await clock.watch(shop.env))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from daemon.core.errors import Unavailable
 from daemon.core.upkeep.disk_space import BALLAST_BYTES, SpaceStep
 from daemon.flows.upkeep import disk_space
-from daemon.runtime.disk import BALLAST
+from daemon.runtime.files import BALLAST
 from tests.fakes.owner_notices import sent_bodies
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop

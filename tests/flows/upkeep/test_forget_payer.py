@@ -20,7 +20,7 @@ from daemon.flows.payments import cancel_expire
 from daemon.flows.upkeep import erasure
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.message_journal import MessageJournal, SecondFolder
-from daemon.steps.missing_parts import missing
+from daemon.steps.store_parts import missing
 from daemon.store import idempotency
 from daemon.store import journal as store_journal
 from daemon.store.engine import Reader
