@@ -431,7 +431,7 @@ class Daemon:
             self._simulated.plug()
         self._sources = self._new_sources()
         loops: dict[str, Callable[[], Awaitable[None]]] = {
-            "deliver": deliver.run,
+            "deliver": partial(_until_cancelled, deliver.run),
             "sources": self._read_phones,
             "message journal": partial(copy_messages, env, log),
             "sweep": partial(run_every_minute, env, log),
@@ -476,6 +476,12 @@ class Daemon:
         error = task.exception() or RuntimeError("it ended as if it were done")
         self._log.error("daemon.fault", loop=task.get_name(), error=describe_error(error))
         return error
+
+
+async def _until_cancelled(run: Callable[[], Awaitable[None]]) -> None:
+    """Run a loop that ends when it is told to stop; that is no fault, and it is not started again."""
+    await run()
+    await asyncio.Event().wait()
 
 
 async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -134,8 +134,16 @@ class Turns(Faults):
 class Running:
     """A daemon with all its loops."""
 
-    def __init__(self, env: Env, turns: Turns, log: io.StringIO, task: "asyncio.Task[int]") -> None:
+    def __init__(
+        self,
+        env: Env,
+        turns: Turns,
+        log: io.StringIO,
+        task: "asyncio.Task[int]",
+        stopping: asyncio.Event,
+    ) -> None:
         self.env = env
+        self.stopping = stopping
         self.turns = turns
         self.log = log
         self.task = task
@@ -203,7 +211,7 @@ async def _start(
         env.store.close()
 
     stack.push_async_callback(stop)
-    return Running(env, turns, log, task)
+    return Running(env, turns, log, task, daemon._stopping)
 
 
 async def _refuse_to_inhibit(_hold: object) -> tuple[Any, str]:
@@ -306,6 +314,25 @@ async def test_end_of_the_writing_thread_ends_the_daemon(
     monkeypatch.setattr(ran.env.store, "_commit", die)
     with pytest.raises(RuntimeError, match="thread that writes"):
         await asyncio.wait_for(asyncio.shield(ran.task), 30)
+
+
+async def test_stop_is_no_fault_of_a_loop_and_does_not_check_the_whole_file(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks: list[Store] = []
+
+    async def check(store: Store) -> bool:
+        checks.append(store)
+        return False
+
+    ran = await running()
+    await ran.all_turn()
+    monkeypatch.setattr(keep_running, "find_damage", check)
+    ran.stopping.set()
+    assert await ran.task == 0
+    assert checks == []
+    assert ran.problems() == []
+    assert "daemon.fault" not in ran.log.getvalue()
 
 
 def test_loop_that_fails_is_tried_again_within_half_a_minute() -> None:
