@@ -44,8 +44,7 @@ from daemon.loops.lines.simulated_phones import SimulatedPhones
 from daemon.loops.message_journal import copy_messages, open_message_journal, recover_messages
 from daemon.loops.notices import NoticeLoop
 from daemon.loops.self_check import check_database
-from daemon.loops.sources.all import RunningSource, Sources
-from daemon.loops.sources.kinds import new_source
+from daemon.loops.sources.all import RunningSource, Sources, new_source
 from daemon.loops.watchdog import Supervisor, Watchdog
 from daemon.loops.watched_files import WatchedFiles
 from daemon.loops.writer import beat, until_cut_off, until_writer_ends

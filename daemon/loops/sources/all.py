@@ -1,7 +1,8 @@
 """All sources of messages of a running daemon: the AT modems, and the other `[[sources]]` of the settings.
 
 A source is a `RunningSource`: it runs for ever, reports the health of its phones, and hands over the parts that it reads
-through `handover.Handover`. No other module of the daemon depends on the kind of a source.
+through `handover.Handover`. No other module of the daemon depends on the kind of a source. A kind's
+modules are imported only when a source of it is configured.
 """
 
 import asyncio
@@ -16,7 +17,9 @@ from daemon.flows.lines.receiving import Watch
 from daemon.loops.keep_running import keep_running
 from daemon.loops.receiving import WORKER as RECEIVING
 from daemon.loops.receiving import watch_receiving
+from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
+from daemon.wire import SourceKind
 
 
 class RunningSource(Protocol):
@@ -75,3 +78,15 @@ class Sources:
         async with asyncio.TaskGroup() as group:
             for name, run in loops.items():
                 group.create_task(keep_running(env, log, name, run), name=name)
+
+
+def new_source(env: Env, log: Log, settings: SourceSettings) -> RunningSource:
+    """Return the source of an entry that is not of kind `modem`."""
+    if settings.kind == SourceKind.ANDROID:
+        from daemon.loops.sources.android import AndroidSource  # noqa: PLC0415 -- only if configured
+
+        return AndroidSource(env, log, settings)
+    assert settings.kind == SourceKind.HILINK, "the settings allow only kinds that are here"
+    from daemon.loops.sources.hilink import HiLinkSource  # noqa: PLC0415 -- only if configured
+
+    return HiLinkSource(env, log, settings)
