@@ -93,7 +93,7 @@ class PageRenderer:
 
         `problem` is the key of the error in the form, shown above it.
         """
-        now = self._env.clock.now_us()
+        now = self._env.times().lower_bound_us
         facts = await self._env.store.read(lambda reader: read_facts(reader, asked.slug))
         if facts is None or not checkout.is_shown(facts.request, now):
             return None
@@ -210,4 +210,4 @@ class PageStream:
         """Return the seconds until the transaction expires; None if the page has no such end."""
         if shown.ends_at is None:
             return None
-        return max(0.01, (shown.ends_at - self._env.clock.now_us()) / 1e6)
+        return max(0.01, (shown.ends_at - self._env.times().lower_bound_us) / 1e6)

@@ -60,7 +60,7 @@ async def get(call: Call) -> Reply:
     wanted = ExportQuery(
         # The journal has live and sandbox beside each other: it has no sums.
         TablePage(after, since, until, limit + 1, mode=None if what == "audit" else mode),
-        call.env.clock.now_us(),
+        call.env.times().lower_bound_us,
         show_body,
     )
     if not after or show_body:

@@ -62,7 +62,7 @@ async def get(call: Call) -> Reply:
         found = read_sheet(reader, period, owner)
         found["rows"] = _rows(reader, period, zone, by, limit, offset) if by else None
         newest = sheet_rows.recent(reader, mode, recent, branch)
-        found["recent"] = [_recent(one, now) for one in newest]
+        found["recent"] = [_recent(one, call.env.times().lower_bound_us) for one in newest]
         return found
 
     data = await call.env.store.read(read)

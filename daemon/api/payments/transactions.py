@@ -148,7 +148,7 @@ async def list_transactions(call: Call) -> Reply:
         after=asked.after,
         branch=asked.branch,
     )
-    now = call.env.clock.now_us()
+    now = call.env.times().lower_bound_us
     found, total = await call.env.store.read(
         lambda reader: transaction_list.transactions(
             reader, wanted, now=now, limit=per_page, offset=(page - 1) * per_page
@@ -198,7 +198,7 @@ async def get_by_code(call: Call) -> Reply:
 async def get_by_client_reference(call: Call) -> Reply:
     """Return the best match among the transactions with this client reference; `meta.matches` counts them."""
     reference, mode = call.path("client_ref"), call.caller.mode
-    now = call.env.clock.now_us()
+    now = call.env.times().lower_bound_us
 
     def look(reader: Reader) -> tuple[_Shown | None, int]:
         found, matches = transaction_list.by_client_reference(reader, reference, mode, now=now)
@@ -218,7 +218,7 @@ def _one(call: Call, found: _Shown | None, matches: int | None = None) -> Reply:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     transaction, payment, held = found
     meta = None if matches is None else {"matches": matches}
-    shown = transaction_json.single(transaction, payment, call.env.clock.now_us())
+    shown = transaction_json.single(transaction, payment, call.env.times().lower_bound_us)
     return ok({**shown, "held_review_id": held}, meta)
 
 

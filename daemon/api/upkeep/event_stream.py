@@ -117,7 +117,7 @@ class Stream:
 
     async def _next(self) -> bytes | None:
         """Return the next events as text: empty if the caller may see none of them, None if there are none yet."""
-        now = self._service.env.clock.now_us()
+        now = self._service.env.times().lower_bound_us
 
         def job(reader: Reader) -> tuple[bytes | None, int]:
             found = journal.after(

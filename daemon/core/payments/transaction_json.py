@@ -30,7 +30,10 @@ VERIFIED: Final = (
 
 
 def status_at(transaction: Transaction, now_us: int) -> TransactionStatus:
-    """Return the present status: an overdue transaction is EXPIRED even before the sweep marks it."""
+    """Return the present status: an overdue transaction is EXPIRED even before the sweep marks it.
+
+    `now_us` is `Times.lower_bound_us`, by which the sweep decides: a wrong wall clock must not show what did not expire.
+    """
     if (
         transaction.status is TransactionStatus.PENDING
         and transaction.expires_at is not None

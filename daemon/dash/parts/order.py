@@ -97,7 +97,7 @@ def facts_of(reader: Reader, reference: str) -> Facts:
 
 def order_of(visit: Visit, facts: Facts) -> Order:
     """Return a transaction with everything that the pages show of it."""
-    request, now = facts.request, visit.now
+    request, now = facts.request, visit.env.times().lower_bound_us
     t = visit.words
     firsts = {name: t.told(first_step(step)) for name, step in visit.env.texting.steps.items()}
     view = checkout.view(facts, firsts, menus(visit.env, t), "", now)

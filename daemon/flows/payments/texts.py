@@ -50,13 +50,14 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
         Unavailable: Nothing could be written.
     """
     require(caller, Operation.SEND_CODE)
-    now, texting = env.clock.now_us(), env.texting
+    times, texting = env.times(), env.texting
+    now = times.wall_us
 
     def job(tx: Tx) -> SentAgain:
         found = own_transaction(tx, caller, reference)
         if found.origin != "request":
             raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-        if status_at(found, now) is not TransactionStatus.PENDING:
+        if status_at(found, times.lower_bound_us) is not TransactionStatus.PENDING:
             return SentAgain.NOT_WAITING
         if texting.at not in {"both", "request"} or found.mode is not Mode.LIVE:
             return SentAgain.SWITCHED_OFF

@@ -1,6 +1,8 @@
 """The list of transactions over HTTP: order, filters, pages, and visibility by mode."""
 
 from daemon.core.access.callers import KeyKind
+from daemon.core.limits import HOUR_US
+from daemon.flows.upkeep import clock
 from daemon.wire import Mode, Scope
 from tests.api.payments.test_transactions import ID, pay, references
 from tests.fakes.api import FakeApi
@@ -208,3 +210,21 @@ async def test_parameters_that_nobody_knows_are_named_in_the_warnings(
     assert len(told) == 4, "and the two of the other way to page"
     many = "&".join(f"x{number}=1" for number in range(30))
     assert len((await api.live.get(f"{path}?{many}")).json()["meta"]["warnings"]) == 20
+
+
+async def test_a_clock_known_to_be_wrong_shows_nothing_as_expired(api: FakeApi) -> None:
+    """Nothing expires while the clock is in doubt, so no reader may say so either."""
+    made = await api.shop.request(2500, expires_in_hours=24)
+    api.shop.clock.advance(60)
+    right = await clock.watch(api.shop.env)
+    api.shop.clock.jump(26 * 3600)
+    env, now_us = api.shop.env, api.shop.clock.now_us() - 26 * HOUR_US
+    for port in ("modem-1", "modem-2"):
+        env.clock_check.note_phone_clock(port, now_us, api.shop.clock.boottime())
+    assert (right, env.times().doubt is None) == (None, False)
+    one = (await api.live.get(f"/v1/transactions/{made.reference}")).json()["data"]
+    by_code = (await api.live.get(f"/v1/transactions/by-svc/{made.svc_code}")).json()["data"]
+    assert (one["status"], by_code["status"]) == ("PENDING", "PENDING")
+    for status, shown in (("PENDING", [made.reference]), ("EXPIRED", [])):
+        answer = await api.live.get("/v1/transactions", params={"status": status})
+        assert [item["reference"] for item in answer.json()["data"]] == shown

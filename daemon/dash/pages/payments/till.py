@@ -198,7 +198,7 @@ def _handed(reader: Reader, visit: Visit) -> Sequence[Listed]:
 
 def _recent_values(visit: Visit, recent: Sequence[Found]) -> dict[str, object]:
     return {
-        "recent": [(one, state_of(one, visit.now)) for one, _ in recent],
+        "recent": [(one, state_of(one, visit.env.times().lower_bound_us)) for one, _ in recent],
         "tones": TONES,
         "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
     }

@@ -82,12 +82,14 @@ async def show_list(visit: Visit) -> Shown | Download:
         mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort
     )
 
+    now = visit.env.times().lower_bound_us
+
     def read(reader: Reader) -> tuple[Sequence[Found], Sequence[Found]]:
         limit = asked.limit + (0 if asked.as_csv else 1)
-        rows = transaction_list.transactions(reader, wanted, now=visit.now, limit=limit, offset=0)
+        rows = transaction_list.transactions(reader, wanted, now=now, limit=limit, offset=0)
         first = split and asked.after is None
         size = OPEN_SHOWN + 1 if first else 0
-        found = transaction_list.transactions(reader, waiting, now=visit.now, limit=size, offset=0)
+        found = transaction_list.transactions(reader, waiting, now=now, limit=size, offset=0)
         return rows[0], found[0]
 
     rows, waiting_rows = await visit.env.store.read(read)
@@ -111,7 +113,7 @@ async def show_list(visit: Visit) -> Shown | Download:
 
 
 def _row(visit: Visit, transaction: Transaction) -> Row:
-    state = state_of(transaction, visit.now)
+    state = state_of(transaction, visit.env.times().lower_bound_us)
     left = time_left(visit, transaction.expires_at or 0) if state == "open" else ""
     return Row(transaction, state, left)
 
@@ -121,7 +123,7 @@ async def show_one(visit: Visit) -> Shown:
     found = await visit.env.store.read(lambda reader: _read(reader, visit.places["id"]))
     order = order_of(visit, found.facts)
     transaction = order.transaction
-    state = state_of(transaction, visit.now)
+    state = state_of(transaction, visit.env.times().lower_bound_us)
     unpaid = state in {"open", "expired", "cancelled"}
     return Shown(
         "payments/transaction.html",
@@ -251,7 +253,7 @@ def _columns(visit: Visit) -> dict[str, Callable[[Found], object]]:
     return {
         "reference": lambda one: one[0].reference,
         "code": lambda one: one[0].svc_code,
-        "state": lambda one: state_of(one[0], visit.now),
+        "state": lambda one: state_of(one[0], visit.env.times().lower_bound_us),
         "created_at": lambda one: timestamp(one[0].created_at),
         "expires_at": lambda one: timestamp_or_none(one[0].expires_at),
         "completed_at": lambda one: timestamp_or_none(one[0].completed_at),
