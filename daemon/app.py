@@ -248,7 +248,9 @@ class Daemon:
         stopped = asyncio.create_task(self._stopping.wait(), name="stop")
         always = [stopped, *self._start_always()]
         if self._env.store.server:
-            always += self._kept_running({"beat": partial(beat, self._env, self._log)})
+            always += self._kept_running(
+                {"beat": partial(beat, self._env, self._log)}, need_database=False
+            )
         try:
             await self._listeners.ready()
             extending = asyncio.create_task(self._extend_start())
@@ -300,16 +302,14 @@ class Daemon:
         }
         return [
             asyncio.create_task(self._listeners.serve(self._app), name="listeners"),
-            *self._kept_running(loops),
+            *self._kept_running(loops, need_database=False),
         ]
 
     def _kept_running(
-        self, loops: Mapping[str, Callable[[], Awaitable[None]]]
+        self, loops: Mapping[str, Callable[[], Awaitable[None]]], *, need_database: bool
     ) -> list[asyncio.Task[Any]]:
-        return [
-            asyncio.create_task(keep_running(self._env, self._log, name, run), name=name)
-            for name, run in loops.items()
-        ]
+        keep = partial(keep_running, self._env, self._log, needs_database=need_database)
+        return [asyncio.create_task(keep(name, run), name=name) for name, run in loops.items()]
 
     async def _extend_start(self) -> None:
         """Ask systemd for more time while the start copies or upgrades a large database."""
@@ -438,7 +438,7 @@ class Daemon:
             "hub": HubLinkLoop(env, self._places, log).run,
             "notices": NoticeLoop(env, self._channels, log).run,
         }
-        tasks = self._kept_running(loops)
+        tasks = self._kept_running(loops, need_database=True)
         tasks.append(asyncio.create_task(until_writer_ends(env), name="writer"))
         if env.store.server:
             tasks.append(asyncio.create_task(until_cut_off(env), name="server"))

@@ -17,11 +17,19 @@ BACK_OFF_S: Final = (1.0, 2.0, 5.0, 10.0, 15.0)
 FIND_DAMAGE_S: Final = 20.0
 
 
-async def keep_running(env: Env, log: Log, loop: str, run: Callable[[], Awaitable[None]]) -> None:
+async def keep_running(
+    env: Env,
+    log: Log,
+    loop: str,
+    run: Callable[[], Awaitable[None]],
+    *,
+    needs_database: bool = True,
+) -> None:
     """Run a loop until cancelled; `loop` is its name in the status, the log and `Env.works`.
 
     Raises:
-        Exception: The loop's error, if it is that the database cannot be used. The daemon opens it again.
+        Exception: The loop's error, if it is that the database cannot be used and the loop needs it. The daemon opens it
+            again.
     """
     untold = 0
     while True:
@@ -34,9 +42,9 @@ async def keep_running(env: Env, log: Log, loop: str, run: Callable[[], Awaitabl
             failures = await note_failure(env, log, loop, error)
             untold = 0
         except Exception as fault:
-            if fault is error or only_unavailable(fault):
+            if needs_database and (fault is error or only_unavailable(fault)):
                 raise
-            # Without a free descriptor not even the log can be written. The loop goes on nevertheless.
+            # The database cannot be used, or without a free descriptor not even the log can be written. The loop goes on.
             failures = untold = untold + 1
         await asyncio.sleep(BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1])
 

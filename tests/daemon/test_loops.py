@@ -316,6 +316,20 @@ async def test_end_of_the_writing_thread_ends_the_daemon(
         await asyncio.wait_for(asyncio.shield(ran.task), 30)
 
 
+@pytest.mark.parametrize("loop", ["self check", "files", "watchdog"])
+async def test_loop_that_fails_on_a_damaged_database_does_not_end_the_daemon(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch, loop: str
+) -> None:
+    async def find_damage(store: Store) -> bool:
+        return True
+
+    ran = await running()
+    await ran.all_turn()
+    monkeypatch.setattr(keep_running, "find_damage", find_damage)
+    let_fail(monkeypatch, loop, 2)
+    await ran.all_turn()
+
+
 async def test_stop_is_no_fault_of_a_loop_and_does_not_check_the_whole_file(
     running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
