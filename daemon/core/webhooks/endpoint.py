@@ -144,11 +144,13 @@ def _headers(given: dict[str, Any], *, may_keep: bool = False) -> dict[str, str]
     names: set[str] = set()
     for name, value in given.items():
         where = f".{name[:TEXT_CHARACTERS_MAX]}"
+        # A command gets both names in one environment variable.
+        same = name.lower().replace("_", "-")
         if not _HEADER_NAME.fullmatch(name):
             wrong.append(Wrong("invalid", "is not the name of a header", where))
-        elif _OURS.fullmatch(name.replace("_", "-")):
+        elif _OURS.fullmatch(same):
             wrong.append(Wrong("invalid", "is a header that momo or HTTP itself sets", where))
-        elif name.lower() in names:
+        elif same in names:
             wrong.append(Wrong("invalid", "is there twice", where))
         elif not isinstance(value, str):
             wrong.append(Wrong("wrong_type", "must be a string", where))
@@ -158,7 +160,7 @@ def _headers(given: dict[str, Any], *, may_keep: bool = False) -> dict[str, str]
             wrong.append(Wrong("too_long", f"is larger than {HEADER_BYTES_MAX} bytes", where))
         elif not _HEADER_VALUE.fullmatch(value):
             wrong.append(Wrong("invalid", "has a character that no header may have", where))
-        names.add(name.lower())
+        names.add(same)
     return wrong or {name: value.strip() for name, value in given.items()}
 
 

@@ -215,3 +215,12 @@ async def test_ten_of_a_kilobyte_each_are_accepted(api: FakeApi, receiver: Recei
     receiver.script(Answer(200))
     assert (await api.live.post(f"{path}/test")).json()["success"]
     assert own(receiver.requests[0]) == {f"x-{n}": "v" * 1024 for n in range(10)}
+
+
+async def test_two_names_that_a_command_gets_in_one_variable_are_refused(
+    api: FakeApi, receiver: Receiver
+) -> None:
+    body = {"url": receiver.url(), "headers": {"X-Shop": "a", "x_shop": "b"}}
+    answer = await api.live.post(ENDPOINTS, json=body)
+    assert answer.status_code == 422, answer.text
+    assert "headers.x_shop" in answer.text
