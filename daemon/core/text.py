@@ -76,10 +76,23 @@ class Text:
         return self._template(words) is not None
 
     def render(self, words: Words) -> str:
-        """Return the sentence in a language; in English if the language has no words for it."""
+        """Return the sentence in a language; in English if the language has no words for it.
+
+        Raises:
+            KeyError: There are no words for it, or they name a value that it has not, and it has no stored sentence.
+        """
+        try:
+            return self._filled(words)
+        except KeyError:
+            if self.stored is None:
+                raise
+            return self.stored
+
+    def _filled(self, words: Words) -> str:
         template = self._template(words)
         if template is None:
-            assert words is not ENGLISH, f"no words for {self.key}"
+            if words is ENGLISH:
+                raise KeyError(f"no words for {self.key}")
             return str(self)
         if not self.values:
             return template

@@ -68,8 +68,24 @@ def test_a_key_without_words_is_the_stored_sentence() -> None:
     assert isinstance(said, Text)
     assert said.render(SAMPLE) == "As it was."
     assert not said.has_words(SAMPLE)
-    with pytest.raises(AssertionError, match="no words for"):
+    with pytest.raises(KeyError, match="no words for"):
         str(Text("of.a.later.version"))
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"key": "rule", "values": {"title": "Bread"}},
+        {"key": "inside", "values": {"what": {"key": "of.a.later.version", "values": {}}}},
+    ],
+    ids=["other values", "other sentence inside"],
+)
+def test_words_that_changed_since_a_row_was_written_leave_its_stored_sentence(
+    stored: dict[str, object],
+) -> None:
+    said = restore({"why": "As it was.", "why.text": stored}, "why")
+    assert isinstance(said, Text)
+    assert said.render(SAMPLE) == "As it was."
 
 
 def test_json_has_the_sentence_in_english() -> None:
