@@ -10,6 +10,7 @@ from typing import Any, Final
 from momo_cli.errors import usage
 from momo_cli.show.terminal import Terminal
 from momo_cli.times import moment, parse_stamp, stamp
+from parsers.pasted import plain
 
 _AMOUNT: Final = re.compile(
     r"(?:([A-Za-z]{3}|GH[₵¢]|₵)\s*)?(\d{1,3}(?:,\d{3})+|\d{1,9})(\.\d{1,2})?", re.ASCII
@@ -36,7 +37,7 @@ def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
 
     Returns it with two decimals, and the currency, None if none was given; fails (exit 2) with a hint for `12,50`.
     """
-    word = text.strip()
+    word = plain(text).lstrip("='\"").rstrip("'\"")
     match = _AMOUNT.fullmatch(word)
     if match is None:
         hint = f"; did you mean {word.replace(',', '.')}?" if _COMMA.fullmatch(word) else ""

@@ -66,7 +66,13 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
     ErrorCode.INVALID_PASSWORD: Extras({"attempts_remaining": whole(4)}),
     ErrorCode.SECOND_FACTOR_REQUIRED: Extras({"attempts_remaining": whole(4)}),
     ErrorCode.NO_MATCHING_TRANSACTION: Extras(
-        {}, {"reason": text("reversed", "the network took the payment back")}
+        {},
+        {
+            "reason": text("reversed", "the network took the payment back"),
+            "near_transaction_id": text(
+                "0012345678", "the only unused payment whose ID differs by leading zeros alone"
+            ),
+        },
     ),
     ErrorCode.TRANSACTION_ID_ALREADY_USED: Extras(
         {"expected_amount": nullable(AMOUNT)},

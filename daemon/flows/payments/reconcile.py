@@ -4,10 +4,11 @@ from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core import ids, limits
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
-from daemon.core.errors import Refusal
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Idempotency, Keep, ReconcileRequest
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments.matching import VERIFIED, Verdict
@@ -19,10 +20,15 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments, transactions
 from daemon.wire import ErrorCode
 from parsers.money import render
-from parsers.reading import normalize_telco_id
+from parsers.reading import normalize_telco_id, valid_for_any
 
 _COMMITS: Final = (ErrorCode.NO_MATCHING_TRANSACTION, ErrorCode.BRANCH_ASKED)
 """Refusals that commit the rows written before them: the counted miss, and the question to the branch."""
+
+
+ID_DIGITS_MAX: Final = 18
+"""The most digits that an ID of a network has, with its leading zeros."""
+NO_FORM: Final = "does not have the form of any network's transaction ID: copy the whole ID from the customer's message, as text"
 
 
 class Doubt(StrEnum):
@@ -124,7 +130,7 @@ async def reconcile(
         env.refuse_if_damaged()
         transaction = settle.payable_transaction(tx, reference, caller.mode)
         _guard(tx, env, transaction, telco_id, now)
-        payment = _payment(tx, transaction, request, now)
+        payment = _payment(tx, env, transaction, request, now)
         _same_amount(request, payment)
         _vouched(tx, caller, payment, confirmed=request.confirmed)
         payment = hand_up.usable_here(tx, env, payment, transaction, actor=caller.name, now=now)
@@ -176,14 +182,27 @@ def _found(
     return found, live or usable
 
 
-def _payment(tx: Tx, transaction: Transaction, request: ReconcileRequest, now: int) -> Payment:
-    """Return the only unused payment with the ID."""
+def _payment(
+    tx: Tx, env: Env, transaction: Transaction, request: ReconcileRequest, now: int
+) -> Payment:
+    """Return the only unused payment with the ID. An ID in a form that no network uses is no guess, so it is not counted."""
     telco_id = normalize_telco_id(request.transaction_id)
     found, usable = _found(tx, transaction, request)
+    # The shop's own wordings may read IDs of any form.
+    if not found and not valid_for_any(telco_id) and not env.own_wordings.wordings:
+        raise invalid([FieldError("transaction_id", "invalid", NO_FORM)])
     if not usable:
         transactions.add_miss(tx, transaction.id, telco_id, now, now - limits.MISS_WINDOW_US)
         if found:
             raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION, reason="reversed")
+        near = _other_zeros(tx, transaction, request)
+        if near is not None:
+            raise Refusal(
+                ErrorCode.NO_MATCHING_TRANSACTION,
+                f"No payment has that transaction ID. {near} has arrived: only the zeros in front differ.",
+                hint="Compare the zeros with the customer's message, and reconcile with the whole ID.",
+                near_transaction_id=near,
+            )
         raise Refusal(ErrorCode.NO_MATCHING_TRANSACTION)
     unused = [payment for payment in usable if payment.standing != "used"]
     if not unused:
@@ -199,6 +218,24 @@ def _payment(tx: Tx, transaction: Transaction, request: ReconcileRequest, now: i
             providers=sorted(payment.provider for payment in unused),
         )
     return unused[0]
+
+
+def _other_zeros(tx: Tx, transaction: Transaction, request: ReconcileRequest) -> str | None:
+    """Return the ID of the only unused payment whose ID differs by leading zeros alone; None if there is not exactly one."""
+    telco_id = normalize_telco_id(request.transaction_id)
+    number = telco_id.lstrip("0")
+    if not (number.isascii() and number.isdigit()):
+        return None
+    near = [
+        payment
+        for length in range(len(number), ID_DIGITS_MAX + 1)
+        if length != len(telco_id)
+        for payment in _found(
+            tx, transaction, replace(request, transaction_id=number.zfill(length))
+        )[1]
+        if payment.standing != "used"
+    ]
+    return near[0].telco_id_as_read if len(near) == 1 else None
 
 
 def _vouched(tx: Tx, caller: Caller, payment: Payment, *, confirmed: bool) -> None:

@@ -24,6 +24,7 @@ from momo_cli.show.words import money
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean
 from momo_cli.views.transactions import find_transaction, reference_of
+from parsers.pasted import plain_id
 
 _VIEW: Final = view_of(
     "reconciliation_id status transaction_id new_transaction_status matched_amount",
@@ -36,11 +37,13 @@ _FILE_VIEW: Final = view_of(
 )
 _OF_ITS_LINE: Final = (ErrorCode.USAGE, ErrorCode.TRANSACTION_NOT_FOUND)
 """The errors of one line that come from the command itself, not from the daemon."""
-_DIGITS_WITH_LETTERS: Final = re.compile(r"(?=.*\d)(?=.*[OoIl])[\dOoIl]+", re.ASCII)
+_DIGITS_WITH_LETTERS: Final = re.compile(r"(?=.*\d)(?=.*[OoIlL])[\dOoIlL]+", re.ASCII)
 _DIGIT: Final = re.compile(r"\d", re.ASCII)
 COLUMNS: Final = ("reference", "transaction_id", "amount", "notes", "provider")
 """The columns, in this order if the file has no header."""
 _NEEDED: Final = COLUMNS[:2]
+_SCIENTIFIC: Final = re.compile(r"\d(?:\.\d*)?E\+?\d+", re.ASCII | re.IGNORECASE)
+"""How a spreadsheet shows a long number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,11 @@ def reconcile(
 
 def _telco_id(text: str) -> str:
     """Return the transaction ID without spaces; fail (exit 2) if it has no digit."""
-    found = text.replace(" ", "")
+    found = plain_id(text)
+    if _SCIENTIFIC.fullmatch(found):
+        raise usage(
+            f"{found} is a number that a spreadsheet has rounded: copy the whole ID from the customer's message"
+        )
     if not found:
         raise usage("TXID is empty")
     if not _DIGIT.search(found):
@@ -382,7 +389,10 @@ def _line(number: int, found: object) -> Line:
         # A number has lost its leading zeros, which are part of the ID.
         why = "transaction_id must be a text in quotes, not a number"
         return Line(number, transaction, {}, why)
-    telco_id = str(given["transaction_id"] or "").replace(" ", "")
+    telco_id = plain_id(str(given["transaction_id"] or ""))
+    if _SCIENTIFIC.fullmatch(telco_id):
+        why = f"{telco_id} is a number that a spreadsheet has rounded: format the column as text and copy the IDs again"
+        return Line(number, transaction, {"transaction_id": telco_id}, why)
     body: dict[str, Any] = {"transaction_id": telco_id}
     if not transaction or not telco_id:
         return Line(number, transaction, body, "reference and transaction_id are needed")

@@ -231,3 +231,28 @@ async def test_an_id_is_found_as_it_was_pasted_and_echoed_as_it_was_sent(
     await pay(api)
     answer = await post(api, reference, {"transaction_id": pasted})
     assert (answer.status_code, answer.json()["data"]["transaction_id"]) == (200, pasted)
+
+
+async def test_a_form_that_no_network_uses_is_refused_and_is_no_guess(api: FakeApi) -> None:
+    reference = await order(api)
+    for form in ("9.3E+10", "1234567", "12345678901234567890", *(f"hello{n}" for n in range(12))):
+        answer = await post(api, reference, {"transaction_id": form})
+        assert wrong(answer) == [("transaction_id", "invalid")]
+    await pay(api)
+    assert (await post(api, reference, {"transaction_id": ID})).status_code == 200
+
+
+async def test_an_id_without_its_zeros_names_the_payment_and_counts_as_a_guess(
+    api: FakeApi,
+) -> None:
+    reference = await order(api)
+    whole = f"000{ID}"
+    await pay(api, telco_id=whole)
+    answer = await post(api, reference, {"transaction_id": ID})
+    assert answer.status_code == 404
+    assert answer.json()["error"]["near_transaction_id"] == whole
+    assert await api.shop.values("SELECT COUNT(*) FROM reconcile_misses") == [1]
+    assert (await post(api, reference, {"transaction_id": whole})).status_code == 200
+    other = await order(api)
+    used = await post(api, other, {"transaction_id": ID})
+    assert "near_transaction_id" not in used.json()["error"]

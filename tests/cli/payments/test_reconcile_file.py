@@ -201,4 +201,15 @@ def test_a_file_of_a_spreadsheet_may_have_semicolons() -> None:
     text = f'reference;transaction_id;amount\n{order(1)};="0000015298826612";1,000.00\n'
     (line,) = lines_of(text, None)
     assert line.problem == ""
-    assert line.body == {"transaction_id": '="0000015298826612"', "amount": "1000.00"}
+    assert line.body == {"transaction_id": "0000015298826612", "amount": "1000.00"}
+
+
+def test_ids_and_amounts_that_went_through_a_spreadsheet_are_read() -> None:
+    text = (
+        'reference;transaction_id;amount\nA;"=""0000015298826612""";"1,000.00"\n'
+        "B;'0000015298826612;\u202a10\u202c\nC;9.3E+10;10\n"
+    )
+    first, second, third = lines_of(text, None)
+    assert first.body == {"transaction_id": "0000015298826612", "amount": "1000.00"}
+    assert second.body == {"transaction_id": "0000015298826612", "amount": "10.00"}
+    assert "a number that a spreadsheet has rounded" in third.problem

@@ -228,7 +228,8 @@ async def reconcile(visit: Visit) -> Outcome:
             visit.env, visit.caller, visit.places["id"], request, keep=keep
         )
     except Refusal as refusal:
-        key = f"reconcile_{refusal.code.lower()}"
+        wrong = refusal.code is ErrorCode.VALIDATION_ERROR
+        key = "reconcile_wrong" if wrong else f"reconcile_{refusal.code.lower()}"
         if refusal.code is ErrorCode.TRANSACTION_NOT_FOUND or not visit.words.has(key):
             raise
         visit.fail(FieldError("transaction_id", "invalid", visit.words(key)))
