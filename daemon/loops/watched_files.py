@@ -39,6 +39,8 @@ class FolderWatch:
         self._is_wanted = is_wanted
         self._on_change = on_change
         self._armed: dict[str, tuple[int, int]] = {}
+        self._starting = threading.Lock()
+        self._closed = False
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._fault = ""
@@ -62,18 +64,23 @@ class FolderWatch:
             found[str(folder)] = (state.st_dev, state.st_ino)
         if found == self._armed:
             return
-        self.close()
-        self._armed, self._stop = found, threading.Event()
-        if found:
-            self._thread = threading.Thread(
-                target=self._run, args=(frozenset(found), self._stop), name="folder watch"
-            )
-            self._thread.start()
+        with self._starting:
+            self._stop.set()
+            if self._closed:
+                return
+            self._armed, self._stop = found, threading.Event()
+            if found:
+                self._thread = threading.Thread(
+                    target=self._run, args=(frozenset(found), self._stop), name="folder watch"
+                )
+                self._thread.start()
 
     def close(self) -> None:
-        """Stop to watch; the thread ends within a step."""
-        self._stop.set()
-        self._armed = {}
+        """Stop to watch for ever; the thread ends within a step. An `arm` that runs in another thread starts none."""
+        with self._starting:
+            self._closed = True
+            self._stop.set()
+            self._armed = {}
 
     def _run(self, folders: frozenset[str], stop: threading.Event) -> None:
         try:
@@ -129,6 +136,7 @@ class WatchedFiles:
 
     async def run(self) -> None:
         """Run until cancelled."""
+        self._watch = FolderWatch(self._is_ours, self._report)
         reported = False
         try:
             while True:

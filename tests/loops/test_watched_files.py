@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -293,3 +294,13 @@ def test_a_used_up_limit_of_the_kernel_is_told_and_ends_nothing(tmp_path: Path, 
     if done.returncode and "unshare" in done.stderr:
         pytest.skip("no user namespaces here")
     assert (done.returncode, bool(done.stdout.strip())) == (0, True), done.stderr
+
+
+def test_a_watch_that_was_closed_starts_no_thread_that_would_keep_the_daemon_from_ending(
+    tmp_path: Path,
+) -> None:
+    watch = watched_files.FolderWatch(lambda _: True, lambda: None)
+    before = threading.active_count()
+    watch.close()
+    watch.arm([tmp_path])
+    assert threading.active_count() == before
