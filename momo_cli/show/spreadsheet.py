@@ -1,7 +1,8 @@
 """CSV (RFC 4180) that is safe to open in a spreadsheet.
 
 Names and references come from payers. A cell that a spreadsheet would read as a formula gets an apostrophe in front
-(OWASP, CSV injection); amounts such as -2.00 are numbers and stay unchanged.
+(OWASP, CSV injection); amounts such as -2.00 and phone numbers such as +233244124567
+are numbers and stay unchanged.
 """
 
 import csv
@@ -16,6 +17,8 @@ BOM: Final = "\ufeff"
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """The last four are the full-width forms of = + - @, which some spreadsheets read as the same."""
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+_PHONE: Final = re.compile(r"\+\d{8,15}", re.ASCII)
+"""A phone number in E.164: digits alone calculate nothing, and with an apostrophe it could not be looked up."""
 _LONG: Final = re.compile(r"\+?\d{8,40}|0\d{1,39}", re.ASCII)
 """Digits that are an identifier, not a number: Excel would round them or drop leading zeros."""
 
@@ -58,6 +61,8 @@ def csv_cell(value: object, *, excel: bool = False) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     if excel and _LONG.fullmatch(value):
         return f'="{value}"'
-    if value.lstrip(" ").startswith(_FORMULA) and not _NUMBER.fullmatch(value):
+    if value.lstrip(" ").startswith(_FORMULA) and not (
+        _NUMBER.fullmatch(value) or _PHONE.fullmatch(value)
+    ):
         return f"'{value}"
     return value

@@ -269,3 +269,17 @@ def test_a_receipt_of_nothing_is_no_payment(amount: str) -> None:
     found = read("MobileMoney", text, network="mtn")
     assert isinstance(found, Unreadable)
     assert "the amount received is missing or zero" in found.why
+
+
+@each(
+    ("name", "held"),
+    [("INTEROPERABILITY PULL OVA", True), ("KOFI PULL OVA", False), ("ECOBANK OVA", False)],
+)
+def test_money_of_mtns_pull_account_is_held_by_that_name_alone(name: str, *, held: bool) -> None:
+    text = (
+        f"Payment received for GHS 990.00 from {name}  Current Balance: GHS 1628.92 . Available Balance: GHS 1628.92. "
+        "Reference: rent. Transaction ID: 85614800062. TRANSACTION FEE: 0.00"
+    )
+    reading = read("MobileMoney", text)
+    assert isinstance(reading, Payment)
+    assert (reading.payer_name, reading.unverified) == (name, held)
