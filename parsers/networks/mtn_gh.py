@@ -14,6 +14,7 @@ from parsers.wording import (
     ADVERT,
     AGENT,
     AMOUNT,
+    BALANCE,
     CEDI,
     DATE,
     FEE,
@@ -42,6 +43,8 @@ _AVAILABLE: Final = AMOUNT.replace("<amount>", "<available_balance>")
 _CURRENT: Final = rf"(?:Your )?(?:[Cc]urrent|[Nn]ew) [Bb]alance~:~{_BALANCE}~[.,]?"
 _USABLE: Final = rf"(?:Your )?[Aa]vailable [Bb]alance~:~{_AVAILABLE}~[.,]?"
 _BALANCES: Final = rf"{_CURRENT}(?:~{_USABLE})?~(?:[Rr]eference|Ref)~:"
+# A number that was cut off has no decimals, and of two balances either could be meant: then none is read.
+_REVERSED_TO: Final = rf"(?:Your )?(?:[Cc]urrent|[Nn]ew) [Bb]alance~:~{BALANCE}(?!\d)~[.,]?(?:~{_USABLE})?(?!.{{0,400}}alance)"
 _ACCOUNT: Final = r"(?i:(?:mtn )?(?:mobile ?money|momo))"
 _ID_PAID: Final = rf"Financial Transaction Id:~{_ID}\.(?:~{_EXTERNAL}\.)?{ADVERT}"
 _PAID_TAIL: Final = rf"Reference:{REFERENCE}\. {_ID_PAID}"
@@ -542,7 +545,7 @@ WORDINGS: Final = (
         Kind.REVERSAL,
         ("ransaction", "has been reversed"),
         rf"(?:Your )?[Tt]ransaction (?:I[Dd]~:?~)?(?P<reversed_transaction_id>\d{{9,15}})(?: of {AMOUNT})?"
-        rf"(?: (?:from|to) {PAYER_NAME})? has been reversed\b.{{0,400}}",
+        rf"(?: (?:from|to) {PAYER_NAME})? has been reversed\b(?:~[.,]?~{_REVERSED_TO})?.{{0,400}}",
         "Transaction 85614800061 of GHS 70.00 from ESI NAANA QUANSAH has been reversed. Current Balance: GHS 558.92.",
         unverified=True,
         reverses=True,

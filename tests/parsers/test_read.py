@@ -272,6 +272,24 @@ def test_a_receipt_of_nothing_is_no_payment(amount: str) -> None:
 
 
 @each(
+    ("after", "minor"),
+    [
+        (" Current Balance: GHS 258.40.", 25840),
+        (". Your new balance: GHS 258.40. Available Balance: GHS 258.40. Call 100.", 25840),
+        (" Current Balance: GHS 258", None),
+        (" Current Balance: GHS 258.4", None),
+        (". Current Balance: GHS 9.00. Current Balance: GHS 258.40.", None),
+        (".", None),
+    ],
+)
+def test_a_reversal_of_mtn_prints_the_balance_that_follows(after: str, minor: int | None) -> None:
+    text = "Transaction 91234567803 of GHS 70.00 from ESI NAANA QUANSAH has been reversed."
+    reading = read("MobileMoney", text.removesuffix(".") + "." * (after[0] == " ") + after)
+    assert isinstance(reading, Reversal)
+    assert (reading.balance and reading.balance.minor) == minor
+
+
+@each(
     ("name", "held"),
     [("INTEROPERABILITY PULL OVA", True), ("KOFI PULL OVA", False), ("ECOBANK OVA", False)],
 )
