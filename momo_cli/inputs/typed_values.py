@@ -19,7 +19,7 @@ _COMMA: Final = re.compile(r"\d+,\d{1,2}", re.ASCII)
 HTTP_NAMES: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
 """The names that stand for an address in `--http`."""
 _PORT_MAX: Final = 65_535
-_CEDI: Final = ("GH₵", "GH¢", "₵")
+_CEDI: Final = ("GH₵", "GH¢", "₵", "GHC")
 
 
 def is_this_machine(host: str) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from momo_cli.commands.payments.reconcile import lines_of
 from momo_cli.errors import Failure
+from momo_cli.inputs.typed_values import amount_of
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.each import each
@@ -213,3 +214,7 @@ def test_ids_and_amounts_that_went_through_a_spreadsheet_are_read() -> None:
     assert first.body == {"transaction_id": "0000015298826612", "amount": "1000.00"}
     assert second.body == {"transaction_id": "0000015298826612", "amount": "10.00"}
     assert "a number that a spreadsheet has rounded" in third.problem
+
+
+def test_the_old_mark_of_the_cedi_is_an_amount_in_cedis() -> None:
+    assert amount_of("ghc10") == ("10.00", "GHS")
