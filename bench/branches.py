@@ -30,7 +30,7 @@ from idle import idle
 from path import NO_LIMIT, NUMBER, Daemon
 
 from daemon import wire
-from daemon.core.branches.answer import Answer, read
+from daemon.core.branches.answer import ExchangeAnswer, read
 from daemon.flows.branches import join, outbound
 from daemon.runtime.config import Config, Trust
 from daemon.sender.hub_client import HubClient
@@ -148,7 +148,7 @@ class Feeder:
             if outgoing.is_empty:
                 return
             answer = await self.client.call(wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=120)
-            await outbound.take_answer(self.shop.env, outgoing, read(answer, Answer))
+            await outbound.take_answer(self.shop.env, outgoing, read(answer, ExchangeAnswer))
 
     async def close(self) -> None:
         """Close it."""

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from _figures import Row, median, report, spread
 
-from daemon.core.webhooks.delivery import Link, Outcome, RetryPolicy
+from daemon.core.webhooks.delivery import AttemptOutcome, LinkState, RetryPolicy
 from tests.fakes import delivering
 from tests.fakes.outbox import add_endpoint
 from tests.fakes.receipts import FIRST_MTN_ID, mtn
@@ -29,7 +29,7 @@ BYTES_MAX = 6_500
 BATCH = 100
 ENDPOINT = "00000000-0000-4000-8000-00000000e001"
 _NAMES = ("ABENA", "ADWOA", "KWABENA", "AFRIYIE", "SERWAA", "LAMPTEY", "MENSAH", "QUANSAH")
-ANSWER = Outcome(
+ANSWER = AttemptOutcome(
     status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000
 )
 _SIZES = (
@@ -67,7 +67,7 @@ async def fill(folder: Path, payments: int) -> list[float]:
             await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
         ).leased:
             await delivering.record_outcome(
-                shop.env, leased, ANSWER, link=Link(False, False), policy=RetryPolicy()
+                shop.env, leased, ANSWER, link=LinkState(False, False), policy=RetryPolicy()
             )
         if len(took) == BATCH:
             medians.append(median(took))

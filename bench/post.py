@@ -25,7 +25,7 @@ from daemon.core.webhooks.signing import AttemptMetadata, headers, make_secret
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.connect import connect_socket
 from daemon.sender.https import Sender, ssl_context
-from daemon.sender.streams import Stream, open_stream
+from daemon.sender.streams import SocketStream, open_stream
 
 GOAL = 2.8
 WARM_UP = 200
@@ -37,7 +37,7 @@ Post = Callable[[], Awaitable[int]]
 class ByHand:
     """A client of one connection that trusts the receiver."""
 
-    def __init__(self, stream: Stream, host: str, path: str, fields: dict[str, str]) -> None:
+    def __init__(self, stream: SocketStream, host: str, path: str, fields: dict[str, str]) -> None:
         """Store the stream and the head of each request."""
         self._stream = stream
         self._fields = {"Host": host, **fields, "Content-Length": str(len(BODY))}

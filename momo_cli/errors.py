@@ -28,7 +28,7 @@ from momo_cli.exit_codes import (
 from momo_cli.text import at, clean
 
 
-class Row(NamedTuple):
+class ErrorRow(NamedTuple):
     """The exit code of one error code and the commands to type next.
 
     Attributes:
@@ -49,46 +49,48 @@ _SETTINGS = ("momo help files",)
 _VERSION = ("momo --version",)
 _OLDER = "; it may be older than this momo"
 
-ERRORS: Final[Mapping[ErrorCode, Row]] = {
-    _E.MALFORMED_REQUEST: Row(USAGE, _HELP),
-    _E.INVALID_JSON: Row(USAGE, _HELP),
-    _E.UNAUTHORIZED: Row(AUTH, _STATUS),
-    _E.INSUFFICIENT_SCOPE: Row(AUTH, _STATUS),
-    _E.SESSION_REQUIRED: Row(AUTH, _STATUS),
-    _E.SECRET_KEY_REQUIRED: Row(AUTH, _STATUS),
-    _E.LIVE_KEY_REQUIRED: Row(AUTH, _STATUS),
-    _E.INVALID_PASSWORD: Row(AUTH, ("momo {typed}", "momo users password")),
-    _E.SECOND_FACTOR_REQUIRED: Row(AUTH, ("momo users list",)),
-    _E.ROLE_REQUIRED: Row(AUTH, ("momo users list",)),
-    _E.FORM_REFUSED: Row(AUTH, ("momo open",)),
-    _E.OPEN_COLLECTIONS_DISABLED: Row(AUTH, _SETTINGS),
-    _E.TRANSACTION_NOT_FOUND: Row(NOT_FOUND, ("momo tx list",)),
-    _E.NO_MATCHING_TRANSACTION: Row(
+ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
+    _E.MALFORMED_REQUEST: ErrorRow(USAGE, _HELP),
+    _E.INVALID_JSON: ErrorRow(USAGE, _HELP),
+    _E.UNAUTHORIZED: ErrorRow(AUTH, _STATUS),
+    _E.INSUFFICIENT_SCOPE: ErrorRow(AUTH, _STATUS),
+    _E.SESSION_REQUIRED: ErrorRow(AUTH, _STATUS),
+    _E.SECRET_KEY_REQUIRED: ErrorRow(AUTH, _STATUS),
+    _E.LIVE_KEY_REQUIRED: ErrorRow(AUTH, _STATUS),
+    _E.INVALID_PASSWORD: ErrorRow(AUTH, ("momo {typed}", "momo users password")),
+    _E.SECOND_FACTOR_REQUIRED: ErrorRow(AUTH, ("momo users list",)),
+    _E.ROLE_REQUIRED: ErrorRow(AUTH, ("momo users list",)),
+    _E.FORM_REFUSED: ErrorRow(AUTH, ("momo open",)),
+    _E.OPEN_COLLECTIONS_DISABLED: ErrorRow(AUTH, _SETTINGS),
+    _E.TRANSACTION_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo tx list",)),
+    _E.NO_MATCHING_TRANSACTION: ErrorRow(
         NOT_FOUND, ("momo messages list --since 1h", "momo reconcile {reference} {transaction_id}")
     ),
-    _E.ENDPOINT_NOT_FOUND: Row(NOT_FOUND, ("momo endpoints list",)),
-    _E.DELIVERY_NOT_FOUND: Row(NOT_FOUND, ("momo deliveries list",)),
-    _E.PAYMENT_METHOD_NOT_FOUND: Row(NOT_FOUND, ("momo lines list",)),
-    _E.DEAD_LETTER_NOT_FOUND: Row(NOT_FOUND, ("momo dead-letters list",)),
-    _E.RULE_NOT_FOUND: Row(NOT_FOUND, ("momo endpoints list",)),
-    _E.REVIEW_NOT_FOUND: Row(NOT_FOUND, ("momo review list",)),
-    _E.DEVICE_NOT_FOUND: Row(NOT_FOUND, ("momo phones list",)),
-    _E.MESSAGE_NOT_FOUND: Row(NOT_FOUND, ("momo messages list",)),
-    _E.NOTICE_NOT_FOUND: Row(NOT_FOUND, ("momo notices list --all",)),
-    _E.APPROVED_PAYER_NOT_FOUND: Row(NOT_FOUND, ("momo review payers list",)),
-    _E.KEY_NOT_FOUND: Row(NOT_FOUND, ("momo keys list",)),
-    _E.USER_NOT_FOUND: Row(NOT_FOUND, ("momo users list",)),
-    _E.ROUTE_NOT_FOUND: Row(NOT_FOUND, _VERSION, f"this daemon cannot do that{_OLDER}"),
-    _E.METHOD_NOT_ALLOWED: Row(USAGE, _VERSION, f"this daemon does not accept that call{_OLDER}"),
-    _E.PAYLOAD_TOO_LARGE: Row(USAGE, _HELP),
-    _E.UNSUPPORTED_MEDIA_TYPE: Row(
+    _E.ENDPOINT_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo endpoints list",)),
+    _E.DELIVERY_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo deliveries list",)),
+    _E.PAYMENT_METHOD_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo lines list",)),
+    _E.DEAD_LETTER_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo dead-letters list",)),
+    _E.RULE_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo endpoints list",)),
+    _E.REVIEW_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo review list",)),
+    _E.DEVICE_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo phones list",)),
+    _E.MESSAGE_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo messages list",)),
+    _E.NOTICE_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo notices list --all",)),
+    _E.APPROVED_PAYER_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo review payers list",)),
+    _E.KEY_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo keys list",)),
+    _E.USER_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo users list",)),
+    _E.ROUTE_NOT_FOUND: ErrorRow(NOT_FOUND, _VERSION, f"this daemon cannot do that{_OLDER}"),
+    _E.METHOD_NOT_ALLOWED: ErrorRow(
+        USAGE, _VERSION, f"this daemon does not accept that call{_OLDER}"
+    ),
+    _E.PAYLOAD_TOO_LARGE: ErrorRow(USAGE, _HELP),
+    _E.UNSUPPORTED_MEDIA_TYPE: ErrorRow(
         USAGE, _VERSION, f"this daemon does not accept that kind of request{_OLDER}"
     ),
-    _E.HEADERS_TOO_LARGE: Row(USAGE, _HELP),
-    _E.MISDIRECTED_REQUEST: Row(REFUSED, ("momo config get http.public_base_url",)),
-    _E.TRANSACTION_ID_ALREADY_USED: Row(REFUSED, ("momo tx show {used_by_reference}",)),
-    _E.ALREADY_VERIFIED: Row(REFUSED, ("momo tx show {reference}",)),
-    _E.LINES_NOT_READY: Row(
+    _E.HEADERS_TOO_LARGE: ErrorRow(USAGE, _HELP),
+    _E.MISDIRECTED_REQUEST: ErrorRow(REFUSED, ("momo config get http.public_base_url",)),
+    _E.TRANSACTION_ID_ALREADY_USED: ErrorRow(REFUSED, ("momo tx show {used_by_reference}",)),
+    _E.ALREADY_VERIFIED: ErrorRow(REFUSED, ("momo tx show {reference}",)),
+    _E.LINES_NOT_READY: ErrorRow(
         REFUSED,
         (
             "momo lines",
@@ -96,97 +98,103 @@ ERRORS: Final[Mapping[ErrorCode, Row]] = {
             "momo lines ignore {device}:{slot}",
         ),
     ),
-    _E.SIM_ALREADY_ASSIGNED: Row(
+    _E.SIM_ALREADY_ASSIGNED: ErrorRow(
         REFUSED,
         (
             "momo lines update {method_id} --sim {device}:{slot} --move",
             "momo lines update {phone_number} --sim none",
         ),
     ),
-    _E.PAYMENT_METHOD_EXISTS: Row(REFUSED, ("momo lines show {payment_method_id}",)),
-    _E.USER_EXISTS: Row(REFUSED, ("momo users list",)),
-    _E.METHOD_HAS_NO_SIM: Row(REFUSED, ("momo lines update {method_id} --sim {device}:{slot}",)),
-    _E.DELIVERY_NOT_REDELIVERABLE: Row(REFUSED, ("momo deliveries list",)),
-    _E.DEAD_LETTER_ALREADY_REPLAYED: Row(REFUSED, ("momo dead-letters list --include-replayed",)),
-    _E.ENDPOINT_DELETED: Row(REFUSED, ("momo endpoints list",)),
-    _E.ENDPOINT_LIMIT: Row(REFUSED, ("momo endpoints list",)),
-    _E.ROTATION_LIMIT: Row(REFUSED, _STATUS),
-    _E.TRANSACTION_NOT_CANCELLABLE: Row(REFUSED, ("momo tx show {reference}",)),
-    _E.NO_CHECKOUT_PAGE: Row(REFUSED, ("momo tx show {reference}",)),
-    _E.PAYMENT_HANDED_UP: Row(REFUSED, ("momo hub status",)),
-    _E.BELONGS_TO_BRANCH: Row(REFUSED, ("momo hub status",)),
-    _E.HUB_DECIDES: Row(REFUSED, ("momo hub status",)),
-    _E.NOT_A_HUB: Row(REFUSED, ("momo hub init",)),
-    _E.NOT_A_BRANCH: Row(REFUSED, ("momo hub join --help",)),
-    _E.BRANCH_EXISTS: Row(REFUSED, ("momo hub status", "momo hub status")),
-    _E.BRANCH_NOT_FOUND: Row(NOT_FOUND, ("momo hub status",)),
-    _E.BRANCH_DISPUTED: Row(REFUSED, ("momo hub status",)),
-    _E.BRANCH_STALE: Row(REFUSED, ("momo hub restore --from-hub",)),
-    _E.INVITATION_INVALID: Row(REFUSED, ("momo hub status",)),
-    _E.HUB_REFUSED: Row(REFUSED, ("momo hub status",)),
-    _E.BRANCH_ASKED: Row(PENDING, ("momo hub status",)),
-    _E.REVIEW_ALREADY_DECIDED: Row(REFUSED, ("momo review show {review}",)),
-    _E.PAYER_STILL_OPEN: Row(
+    _E.PAYMENT_METHOD_EXISTS: ErrorRow(REFUSED, ("momo lines show {payment_method_id}",)),
+    _E.USER_EXISTS: ErrorRow(REFUSED, ("momo users list",)),
+    _E.METHOD_HAS_NO_SIM: ErrorRow(
+        REFUSED, ("momo lines update {method_id} --sim {device}:{slot}",)
+    ),
+    _E.DELIVERY_NOT_REDELIVERABLE: ErrorRow(REFUSED, ("momo deliveries list",)),
+    _E.DEAD_LETTER_ALREADY_REPLAYED: ErrorRow(
+        REFUSED, ("momo dead-letters list --include-replayed",)
+    ),
+    _E.ENDPOINT_DELETED: ErrorRow(REFUSED, ("momo endpoints list",)),
+    _E.ENDPOINT_LIMIT: ErrorRow(REFUSED, ("momo endpoints list",)),
+    _E.ROTATION_LIMIT: ErrorRow(REFUSED, _STATUS),
+    _E.TRANSACTION_NOT_CANCELLABLE: ErrorRow(REFUSED, ("momo tx show {reference}",)),
+    _E.NO_CHECKOUT_PAGE: ErrorRow(REFUSED, ("momo tx show {reference}",)),
+    _E.PAYMENT_HANDED_UP: ErrorRow(REFUSED, ("momo hub status",)),
+    _E.BELONGS_TO_BRANCH: ErrorRow(REFUSED, ("momo hub status",)),
+    _E.HUB_DECIDES: ErrorRow(REFUSED, ("momo hub status",)),
+    _E.NOT_A_HUB: ErrorRow(REFUSED, ("momo hub init",)),
+    _E.NOT_A_BRANCH: ErrorRow(REFUSED, ("momo hub join --help",)),
+    _E.BRANCH_EXISTS: ErrorRow(REFUSED, ("momo hub status", "momo hub status")),
+    _E.BRANCH_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo hub status",)),
+    _E.BRANCH_DISPUTED: ErrorRow(REFUSED, ("momo hub status",)),
+    _E.BRANCH_STALE: ErrorRow(REFUSED, ("momo hub restore --from-hub",)),
+    _E.INVITATION_INVALID: ErrorRow(REFUSED, ("momo hub status",)),
+    _E.HUB_REFUSED: ErrorRow(REFUSED, ("momo hub status",)),
+    _E.BRANCH_ASKED: ErrorRow(PENDING, ("momo hub status",)),
+    _E.REVIEW_ALREADY_DECIDED: ErrorRow(REFUSED, ("momo review show {review}",)),
+    _E.PAYER_STILL_OPEN: ErrorRow(
         REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")
     ),
-    _E.PAYMENT_REVERSED: Row(REFUSED, ("momo messages list --since 24h",)),
-    _E.IDEMPOTENCY_IN_PROGRESS: Row(PENDING, _STATUS),
-    _E.AMOUNT_MISMATCH: Row(REFUSED, ("momo reconcile {reference} {transaction_id}",)),
-    _E.VALIDATION_ERROR: Row(USAGE, ("momo {command} --help",)),
-    _E.AMBIGUOUS_TRANSACTION_ID: Row(
+    _E.PAYMENT_REVERSED: ErrorRow(REFUSED, ("momo messages list --since 24h",)),
+    _E.IDEMPOTENCY_IN_PROGRESS: ErrorRow(PENDING, _STATUS),
+    _E.AMOUNT_MISMATCH: ErrorRow(REFUSED, ("momo reconcile {reference} {transaction_id}",)),
+    _E.VALIDATION_ERROR: ErrorRow(USAGE, ("momo {command} --help",)),
+    _E.AMBIGUOUS_TRANSACTION_ID: ErrorRow(
         REFUSED, ("momo reconcile {reference} {transaction_id} --provider {provider}",)
     ),
-    _E.URL_NOT_ALLOWED: Row(
+    _E.URL_NOT_ALLOWED: ErrorRow(
         REFUSED,
         (
             "momo endpoints add --help",
             "momo config get webhooks.allow_private_hosts",
         ),
     ),
-    _E.SIM_NOT_FOUND: Row(REFUSED, ("momo phones list",)),
-    _E.NETWORK_MISMATCH: Row(REFUSED, ("momo phones list",)),
-    _E.REPLAY_WINDOW_TOO_LARGE: Row(
+    _E.SIM_NOT_FOUND: ErrorRow(REFUSED, ("momo phones list",)),
+    _E.NETWORK_MISMATCH: ErrorRow(REFUSED, ("momo phones list",)),
+    _E.REPLAY_WINDOW_TOO_LARGE: ErrorRow(
         REFUSED, ("momo replay --endpoint {endpoint} --from 60d --to now --chunk",)
     ),
-    _E.IDEMPOTENCY_KEY_REUSED: Row(REFUSED, ("momo init --help",)),
-    _E.IDEMPOTENCY_KEY_CONFLICT: Row(REFUSED, ("momo init --help",)),
-    _E.IDEMPOTENCY_KEY_INVALID: Row(REFUSED, ("momo init --help",)),
-    _E.TOO_MANY_ATTEMPTS: Row(AUTH, _STATUS),
-    _E.RATE_LIMITED: Row(AUTH, _STATUS),
-    _E.INTERNAL_ERROR: Row(FAILED, _STATUS),
-    _E.UNAVAILABLE: Row(DAEMON, _STATUS),
-    _E.NOT_SET_UP: Row(NOT_SET_UP, ("momo setup",), "there is no shop on this machine yet"),
-    _E.DAEMON_DOWN: Row(DAEMON, ("momo daemon start",), "the daemon cannot be reached"),
-    _E.LOCKED: Row(CANCELLED, ("momo daemon status",), "another process uses this shop"),
-    _E.DISK_FULL: Row(
+    _E.IDEMPOTENCY_KEY_REUSED: ErrorRow(REFUSED, ("momo init --help",)),
+    _E.IDEMPOTENCY_KEY_CONFLICT: ErrorRow(REFUSED, ("momo init --help",)),
+    _E.IDEMPOTENCY_KEY_INVALID: ErrorRow(REFUSED, ("momo init --help",)),
+    _E.TOO_MANY_ATTEMPTS: ErrorRow(AUTH, _STATUS),
+    _E.RATE_LIMITED: ErrorRow(AUTH, _STATUS),
+    _E.INTERNAL_ERROR: ErrorRow(FAILED, _STATUS),
+    _E.UNAVAILABLE: ErrorRow(DAEMON, _STATUS),
+    _E.NOT_SET_UP: ErrorRow(NOT_SET_UP, ("momo setup",), "there is no shop on this machine yet"),
+    _E.DAEMON_DOWN: ErrorRow(DAEMON, ("momo daemon start",), "the daemon cannot be reached"),
+    _E.LOCKED: ErrorRow(CANCELLED, ("momo daemon status",), "another process uses this shop"),
+    _E.DISK_FULL: ErrorRow(
         FAILED,
         ("momo backup prune", "momo doctor disk"),
         "there is not enough space on that disk for a copy; nothing was changed",
     ),
-    _E.SERVICE_NOT_INSTALLED: Row(
+    _E.SERVICE_NOT_INSTALLED: ErrorRow(
         NOT_FOUND,
         ("momo daemon install",),
         "this shop is not installed as a service of this machine",
     ),
-    _E.NOT_PERMITTED: Row(AUTH, ("momo doctor",), "this user may not change that"),
-    _E.USAGE: Row(USAGE, ("momo {command} --help",), "a flag or argument is wrong"),
-    _E.CONFIG_INVALID: Row(CONFIGURATION, _SETTINGS, "the settings are wrong"),
-    _E.DATABASE_DAMAGED: Row(DATABASE, _SETTINGS, "the database is damaged; nothing was changed"),
-    _E.DATABASE_NEWER: Row(
+    _E.NOT_PERMITTED: ErrorRow(AUTH, ("momo doctor",), "this user may not change that"),
+    _E.USAGE: ErrorRow(USAGE, ("momo {command} --help",), "a flag or argument is wrong"),
+    _E.CONFIG_INVALID: ErrorRow(CONFIGURATION, _SETTINGS, "the settings are wrong"),
+    _E.DATABASE_DAMAGED: ErrorRow(
+        DATABASE, _SETTINGS, "the database is damaged; nothing was changed"
+    ),
+    _E.DATABASE_NEWER: ErrorRow(
         CONFIGURATION, _VERSION, "the database was written by a newer version of momo"
     ),
-    _E.DATABASE_FOREIGN: Row(
+    _E.DATABASE_FOREIGN: ErrorRow(
         CONFIGURATION,
         _SETTINGS,
         "the database was made by another program or by a pre-release of momo",
     ),
-    _E.BACKUP_NOT_FOUND: Row(NOT_FOUND, ("momo backup list",), "there is no such backup"),
-    _E.CERTIFICATE_NOT_FOUND: Row(
+    _E.BACKUP_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo backup list",), "there is no such backup"),
+    _E.CERTIFICATE_NOT_FOUND: ErrorRow(
         NOT_FOUND,
         ("momo daemon certificate create",),
         "this shop has no certificate of its own yet",
     ),
-    _E.BACKUP_FAILED: Row(
+    _E.BACKUP_FAILED: ErrorRow(
         FINDINGS,
         ("momo backup list",),
         "that backup cannot be made or used; the shop was not touched",
@@ -291,13 +299,13 @@ def usage(message: str, *next_commands: str) -> Failure:
     return Failure(ErrorCode.USAGE, message, next=next_commands)
 
 
-def row_for(failure: Failure) -> Row:
+def row_for(failure: Failure) -> ErrorRow:
     """Return the table row of the code; for an unknown code, a row chosen by HTTP status."""
     try:
         return ERRORS[ErrorCode(failure.code)]
     except ValueError:
         codes = (code for statuses, code in _BY_STATUS if failure.http_status in statuses)
-        return Row(next(codes, FAILED), ("momo --version",))
+        return ErrorRow(next(codes, FAILED), ("momo --version",))
 
 
 def headline(failure: Failure) -> str:

@@ -56,7 +56,7 @@ class PostResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Receiver:
+class LocalReceiver:
     """A receiver of webhooks on this machine."""
 
     host: str
@@ -98,7 +98,7 @@ class Receiver:
             connection.close()
 
 
-def parse_receiver(url: str) -> Receiver:
+def parse_receiver(url: str) -> LocalReceiver:
     """Parse the address of a receiver; fail (exit 2) if it is not an http address of this machine."""
     try:
         parts = urlsplit(url)
@@ -108,7 +108,7 @@ def parse_receiver(url: str) -> Receiver:
     if parts.scheme != "http" or parts.hostname not in _LOOPBACK:
         raise _wrong(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Receiver(parts.hostname, port, target)
+    return LocalReceiver(parts.hostname, port, target)
 
 
 def _wrong(url: str) -> Failure:

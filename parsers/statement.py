@@ -36,7 +36,7 @@ _FORMS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StatementEntry:
     """A received payment in a statement.
 
     Attributes:
@@ -65,7 +65,7 @@ class Statement:
         header: Names of the columns in the file.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[StatementEntry, ...]
     columns: Mapping[str, str]
     out: int = 0
     unread: tuple[int, ...] = ()
@@ -117,7 +117,7 @@ def read_statement(
             continue
         cells = {name: row[at].strip() if at < len(row) else "" for name, at in columns.items()}
         read = _entry(number, cells, currency)
-        if isinstance(read, Entry):
+        if isinstance(read, StatementEntry):
             entries.append(read)
         elif read:
             out += 1
@@ -142,7 +142,7 @@ def _columns(row: Sequence[str], named: Mapping[str, str]) -> dict[str, int]:
     return found
 
 
-def _entry(number: int, cells: Mapping[str, str], currency: str) -> Entry | bool:
+def _entry(number: int, cells: Mapping[str, str], currency: str) -> StatementEntry | bool:
     """Return the received payment; True for an entry that is none, False for an unreadable entry."""
     if _plain(cells.get("status", "")) not in _DONE:
         return True
@@ -156,7 +156,7 @@ def _entry(number: int, cells: Mapping[str, str], currency: str) -> Entry | bool
     left = before is not None and after is not None and after <= before
     if minor == 0 or left:
         return True
-    return Entry(number, telco_id, minor, _time(cells.get("time", "")))
+    return StatementEntry(number, telco_id, minor, _time(cells.get("time", "")))
 
 
 def _minor(text: str, currency: str) -> int | None:

@@ -17,7 +17,12 @@ from daemon.open_shop import (
     is_set_up,
 )
 from daemon.runtime import own_certificate
-from daemon.runtime.own_certificate import CertificateError, Facts, NameRefused, machine_names
+from daemon.runtime.own_certificate import (
+    CertificateError,
+    CertificateFacts,
+    NameRefused,
+    machine_names,
+)
 from daemon.runtime.system import SystemClock
 
 
@@ -52,7 +57,7 @@ def certificate_command(options: argparse.Namespace, places: wire.Places) -> int
     return EXIT_OK
 
 
-def _existing(home: str) -> Facts:
+def _existing(home: str) -> CertificateFacts:
     facts = own_certificate.read_facts(home)
     if facts is None:
         raise StartError(

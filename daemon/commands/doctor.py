@@ -86,7 +86,7 @@ def upgrade_check_command(_options: argparse.Namespace, places: wire.Places) -> 
     )
     try:
         found = inspect.check_upgrade(places, from_us(SystemClock().now_us()))
-    except inspect.Unreadable as error:
+    except inspect.UnreadableShop as error:
         raise StartError(
             wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo doctor disk db"
         ) from error

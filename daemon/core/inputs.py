@@ -84,7 +84,7 @@ class CallMeta(Struct, frozen=True):
         return {"request_id": self.request_id, **warnings}
 
 
-class Answer(Struct, frozen=True):
+class HttpAnswer(Struct, frozen=True):
     """A finished HTTP answer; its body is stored and sent byte for byte.
 
     Attributes:
@@ -106,11 +106,11 @@ class Keep(Generic[Value]):
         render: Makes the answer.
     """
 
-    def __init__(self, claim: Idempotency | None, render: Callable[[Value], Answer]) -> None:
+    def __init__(self, claim: Idempotency | None, render: Callable[[Value], HttpAnswer]) -> None:
         self.claim, self.render = claim, render
-        self._made: tuple[Value, Answer] | None = None
+        self._made: tuple[Value, HttpAnswer] | None = None
 
-    def answer(self, value: Value) -> Answer:
+    def answer(self, value: Value) -> HttpAnswer:
         """Return the answer for a value; it is made once for each value, since a commit that failed is tried again."""
         if self._made is None or self._made[0] is not value:
             self._made = value, self.render(value)
@@ -120,7 +120,7 @@ class Keep(Generic[Value]):
 class Repeated(MomoError):
     """The call was answered before, and changes nothing; carries that answer."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: HttpAnswer) -> None:
         super().__init__("answered before")
         self.answer = answer
 

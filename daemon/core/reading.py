@@ -38,7 +38,7 @@ from daemon.core.errors import FieldError, invalid
 from daemon.core.json_values import Number, compact, cursor_parts
 from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.names import canonical_name, canonical_names
-from daemon.core.shape import Kind, Member, members
+from daemon.core.shape import DeclaredType, Member, members
 from daemon.core.text import Text
 from parsers import times
 from parsers.money import read_api_amount
@@ -161,7 +161,7 @@ def _readers(shape: type[Struct], in_query: bool) -> tuple[tuple[Member, Reader]
     return tuple((each, _reader(each.kind, in_query=in_query)) for each in members(shape))
 
 
-def _reader(kind: Kind, *, in_query: bool) -> Reader:
+def _reader(kind: DeclaredType, *, in_query: bool) -> Reader:
     """Return the reader of a type."""
     named = kind.marks.get("read")
     if in_query and (named or kind.base) in _IN_QUERY:
@@ -196,7 +196,7 @@ def _checked(made: Reader, then: Callable[[Any], Any]) -> Reader:
     return reader
 
 
-def _text(kind: Kind) -> Reader:
+def _text(kind: DeclaredType) -> Reader:
     most = kind.limits.get("max_length", TEXT_CHARACTERS_MAX)
     control = _CONTROL_BUT_LINES if kind.marks.get("lines") else _CONTROL
     is_empty_wrong, is_empty_given = "min_length" in kind.limits, kind.marks.get("empty")
@@ -218,11 +218,11 @@ def _text(kind: Kind) -> Reader:
     return reader
 
 
-_LINE: Final = _text(Kind(str, (), False, {"min_length": 1}, {}, {}))
+_LINE: Final = _text(DeclaredType(str, (), False, {"min_length": 1}, {}, {}))
 """Reads the text of a value with a form of its own."""
 
 
-def _formed(form: Callable[[str], Any], message: str) -> Callable[[Kind], Reader]:
+def _formed(form: Callable[[str], Any], message: str) -> Callable[[DeclaredType], Reader]:
     """Return what makes the reader of a text with a form; `form` returns None for a text without it."""
 
     def reader(value: Any, place: str, given: Given, report: Report) -> Any:
@@ -247,7 +247,7 @@ def _word(words: list[Any], convert: Callable[[str], Any] = str) -> Reader:
     return reader
 
 
-def _entries(kind: Kind) -> Reader:
+def _entries(kind: DeclaredType) -> Reader:
     entry = kind.args[0]
     words: list[Any] | None = entry.marks.get("words")
     if words is None and isinstance(entry.base, EnumMeta):
@@ -277,7 +277,7 @@ def _entries(kind: Kind) -> Reader:
     return reader
 
 
-def _members(kind: Kind) -> Reader:
+def _members(kind: DeclaredType) -> Reader:
     assert issubclass(kind.base, Struct), f"no reader for {kind.base}"
 
     def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
@@ -288,7 +288,7 @@ def _members(kind: Kind) -> Reader:
     return reader
 
 
-def _boolean(_kind: Kind) -> Reader:
+def _boolean(_kind: DeclaredType) -> Reader:
     def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
         return (
             value
@@ -299,7 +299,7 @@ def _boolean(_kind: Kind) -> Reader:
     return reader
 
 
-def _integer(kind: Kind) -> Reader:
+def _integer(kind: DeclaredType) -> Reader:
     low, high = kind.limits["ge"], kind.limits["le"]
 
     def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
@@ -316,7 +316,7 @@ def _integer(kind: Kind) -> Reader:
     return reader
 
 
-def _free(kind: Kind) -> Reader:
+def _free(kind: DeclaredType) -> Reader:
     most = kind.marks.get("most_bytes")
 
     def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
@@ -329,7 +329,7 @@ def _free(kind: Kind) -> Reader:
     return reader
 
 
-def _secret(_kind: Kind) -> Reader:
+def _secret(_kind: DeclaredType) -> Reader:
     def reader(value: Any, place: str, _given: Given, report: Report) -> Any:
         return (
             value
@@ -340,7 +340,7 @@ def _secret(_kind: Kind) -> Reader:
     return reader
 
 
-def _amount(kind: Kind) -> Reader:
+def _amount(kind: DeclaredType) -> Reader:
     may_be_number, currency = kind.marks.get("number"), kind.marks.get("currency", "")
     a_decimal = "a decimal, as a string or a number" if may_be_number else "a string"
 
@@ -359,7 +359,7 @@ def _amount(kind: Kind) -> Reader:
     return reader
 
 
-def _provider(kind: Kind) -> Reader:
+def _provider(kind: DeclaredType) -> Reader:
     """Read a provider by its name or an alias; the mark `words` has those that are allowed."""
     among = kind.marks.get("words") or canonical_names()
 
@@ -370,7 +370,7 @@ def _provider(kind: Kind) -> Reader:
     return _formed(canonical, f"must be one of {', '.join(among)}")(kind)
 
 
-def _number(kind: Kind) -> Reader:
+def _number(kind: DeclaredType) -> Reader:
     """Read a number of a query, such as a size of a page; one above the mark `most` is lowered to it, with a warning."""
     low, most = kind.limits["ge"], kind.marks["most"]
 
@@ -387,7 +387,7 @@ def _number(kind: Kind) -> Reader:
     return reader
 
 
-def _flag(_kind: Kind) -> Reader:
+def _flag(_kind: DeclaredType) -> Reader:
     def reader(value: str, place: str, _given: Given, report: Report) -> Any:
         if value not in ("0", "1", "true", "false"):
             return report.fail(place, "wrong_type", "must be true or false")
@@ -396,9 +396,9 @@ def _flag(_kind: Kind) -> Reader:
     return reader
 
 
-def _cursor(kind: Kind) -> Reader:
+def _cursor(kind: DeclaredType) -> Reader:
     """Read the position after which a page starts: as many integers as the mark `integers` says."""
-    text_of = _text(Kind(str, (), False, {"max_length": CURSOR_CHARACTERS_MAX}, {}, {}))
+    text_of = _text(DeclaredType(str, (), False, {"max_length": CURSOR_CHARACTERS_MAX}, {}, {}))
 
     def reader(value: Any, place: str, given: Given, report: Report) -> Any:
         text = text_of(value, place, given, report)
@@ -422,7 +422,7 @@ def read_uuid(text: str) -> str | None:
         return None
 
 
-_BY_TYPE: Final[dict[Any, Callable[[Kind], Reader]]] = {
+_BY_TYPE: Final[dict[Any, Callable[[DeclaredType], Reader]]] = {
     str: _text,
     bool: _boolean,
     int: _integer,
@@ -431,7 +431,7 @@ _BY_TYPE: Final[dict[Any, Callable[[Kind], Reader]]] = {
     tuple: _entries,
     Literal: lambda kind: _word(list(kind.args)),
 }
-_BY_MARK: Final[dict[str, Callable[[Kind], Reader]]] = {
+_BY_MARK: Final[dict[str, Callable[[DeclaredType], Reader]]] = {
     "amount": _amount,
     "cursor": _cursor,
     "any": lambda _kind: lambda value, _place, _given, _report: value,
@@ -441,7 +441,7 @@ _BY_MARK: Final[dict[str, Callable[[Kind], Reader]]] = {
     "time": _formed(times.read_iso, _ISO_8601),
     "uuid": _formed(read_uuid, "must be a UUID"),
 }
-_IN_QUERY: Final[dict[Any, Callable[[Kind], Reader]]] = {
+_IN_QUERY: Final[dict[Any, Callable[[DeclaredType], Reader]]] = {
     int: _number,
     bool: _flag,
     # An unescaped `+` is decoded as a blank.

@@ -192,7 +192,7 @@ STORED_JSON: Final = marked(show=stored_json)
 """The mark of a member that the row keeps as JSON text."""
 
 
-class Kind(Struct, frozen=True):
+class DeclaredType(Struct, frozen=True):
     """A type as it is declared.
 
     Attributes:
@@ -217,7 +217,7 @@ class Member(Struct, frozen=True):
 
     name: str
     attribute: str
-    kind: Kind
+    kind: DeclaredType
     required: bool
     default: Any
 
@@ -232,7 +232,7 @@ def members(shape: type[Struct]) -> tuple[Member, ...]:
     )
 
 
-def kind_of(hint: Any) -> Kind:
+def kind_of(hint: Any) -> DeclaredType:
     """Return a type as it is declared; what stands further outside replaces what stands further inside."""
     metas: tuple[Any, ...] = ()
     if get_origin(hint) is Annotated:
@@ -242,14 +242,14 @@ def kind_of(hint: Any) -> Kind:
         parts = [each for each in get_args(hint) if each not in (NoneType, UnsetType)]
         nullable = NoneType in get_args(hint)
         if len(parts) > 1:
-            inner = Kind(Union, tuple(map(kind_of, parts)), nullable, {}, {}, {})
+            inner = DeclaredType(Union, tuple(map(kind_of, parts)), nullable, {}, {}, {})
         else:
             inner = replace(kind_of(parts[0]), nullable=nullable)
     else:
         origin = get_origin(hint) or hint
         of = get_args(hint)
         args = of if origin is Literal else tuple(kind_of(each) for each in of if each is not ...)
-        inner = Kind(origin, args, False, {}, {}, {})
+        inner = DeclaredType(origin, args, False, {}, {}, {})
     limits, texts, marks = dict(inner.limits), dict(inner.json), dict(inner.marks)
     for meta in metas:
         limits |= {name: value for name in _LIMITS if (value := getattr(meta, name)) is not None}
@@ -257,7 +257,7 @@ def kind_of(hint: Any) -> Kind:
         texts |= meta.extra_json_schema or {}
         marks |= meta.extra or {}
     base = _READ_AS.get(marks.get("read", ""), inner.base)
-    return Kind(base, inner.args, inner.nullable, limits, texts, marks)
+    return DeclaredType(base, inner.args, inner.nullable, limits, texts, marks)
 
 
 def stored(request: Struct) -> dict[str, Any]:

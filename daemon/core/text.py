@@ -18,7 +18,7 @@ COUNT: Final = "count"
 """The value that chooses between the singular and the plural of a sentence."""
 
 
-class Words(dict[str, str]):
+class Catalogue(dict[str, str]):
     """The words of one language by key, and its rule for plurals.
 
     Attributes:
@@ -36,7 +36,7 @@ class Words(dict[str, str]):
         return f"{key}_{self.forms[self.plural(abs(count))]}"
 
 
-ENGLISH: Final = Words()
+ENGLISH: Final = Catalogue()
 """The English words of `Text`. `daemon.runtime.words` fills them in once, because this package reads no files."""
 
 
@@ -71,11 +71,11 @@ class Text:
         """Hash the key: equal texts have the same."""
         return hash(self.key)
 
-    def has_words(self, words: Words) -> bool:
+    def has_words(self, words: Catalogue) -> bool:
         """Return whether a language has words for it."""
         return self._template(words) is not None
 
-    def render(self, words: Words) -> str:
+    def render(self, words: Catalogue) -> str:
         """Return the sentence in a language; in English if the language has no words for it.
 
         Raises:
@@ -88,7 +88,7 @@ class Text:
                 raise
             return self.stored
 
-    def _filled(self, words: Words) -> str:
+    def _filled(self, words: Catalogue) -> str:
         template = self._template(words)
         if template is None:
             if words is ENGLISH:
@@ -100,7 +100,7 @@ class Text:
             **{name: _Filled(_render(value, words)) for name, value in self.values.items()}
         )
 
-    def _template(self, words: Words) -> str | None:
+    def _template(self, words: Catalogue) -> str | None:
         count = self.values.get(COUNT)
         numbered = words.of_number(self.key, count) if isinstance(count, int) else ""
         return words.get(numbered) or words.get(self.key)
@@ -146,7 +146,7 @@ def english(value: object) -> str:
     raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
 
 
-def _render(value: Value, words: Words) -> str:
+def _render(value: Value, words: Catalogue) -> str:
     if isinstance(value, Text):
         return value.render(words)
     if isinstance(value, tuple):

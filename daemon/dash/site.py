@@ -18,32 +18,32 @@ from daemon.core.access import sessions
 from daemon.core.access.callers import of_user
 from daemon.core.access.rate_limit import caller_address
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.inputs import Answer as Kept
+from daemon.core.inputs import HttpAnswer as Kept
 from daemon.core.inputs import Idempotency, Repeated
 from daemon.core.limits import BROWSER_SEEN_EVERY_US
 from daemon.core.model import Shop
 from daemon.dash.tables import ACTIONS, PAGES
 from daemon.dash.web.forgery import check_origin, claim_form
 from daemon.dash.web.frame import ROOT, Frame, Look
-from daemon.dash.web.parts import Parts
+from daemon.dash.web.parts import PartCache
 from daemon.dash.web.sending import (
-    Sending,
+    AnswerSending,
     cookie_of,
     file_answer,
     is_secure,
     language_of,
     own_headers,
 )
-from daemon.dash.web.stream import Hub
-from daemon.dash.web.table import Action, Page, Table
+from daemon.dash.web.stream import TabStream
+from daemon.dash.web.table import Action, DashPage, Table
 from daemon.dash.web.visit import (
     Download,
     Goto,
+    LivePart,
     LoggedIn,
     Machine,
     Outcome,
     PageAnswer,
-    Part,
     Shown,
     Visit,
 )
@@ -72,13 +72,13 @@ class Site:
         """Import every page, read every file and compile every template."""
         self._env = env
         self._machine = machine
-        self._pages: Table[Page] = Table(PAGES)
+        self._pages: Table[DashPage] = Table(PAGES)
         self._actions: Table[Action] = Table(ACTIONS)
         self._look = Look.load()
         self._frame = Frame(self._look, PAGES)
         self._client_header = env.config.pages.client_header.lower().encode()
-        self._hub = Hub(env, machine, stopping)
-        self._parts = Parts()
+        self._hub = TabStream(env, machine, stopping)
+        self._parts = PartCache()
         self._running: dict[tuple[str, str], asyncio.Event] = {}
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +88,7 @@ class Site:
             await self._send_file(path.removeprefix(ROOT), scope, send)
             return
         secure = is_secure(scope, self._env)
-        sending = Sending(scope, send, self._env, secure=secure)
+        sending = AnswerSending(scope, send, self._env, secure=secure)
         visit = self._visit(scope, path, secure=secure)
         try:
             await self._know(visit)
@@ -172,12 +172,12 @@ class Site:
             return await self._parts.get(visit, lambda: self._part(visit, page))
         return await page.show(visit)
 
-    async def _part(self, visit: Visit, page: Page) -> Part:
+    async def _part(self, visit: Visit, page: DashPage) -> LivePart:
         """Make the part of a page that changes, for all users of the visitor's role."""
         shown = await page.show(visit)
         assert isinstance(shown, Shown), "a page that changes is a page"
         body = self._frame.page(visit, page, shown, fragment=True).encode()
-        return Part(body, zipped(body))
+        return LivePart(body, zipped(body))
 
     def _to_login(self, visit: Visit) -> Goto:
         query = f"?{urlencode(visit.query)}" if visit.query else ""
@@ -238,12 +238,12 @@ class Site:
             raise Refusal(ErrorCode.SESSION_REQUIRED)
         await self._hub.run(visit, receive, send)
 
-    async def _answer(self, visit: Visit, answer: PageAnswer, sending: Sending) -> None:
+    async def _answer(self, visit: Visit, answer: PageAnswer, sending: AnswerSending) -> None:
         if isinstance(answer, Download):
             await sending.download(answer)
         elif isinstance(answer, Goto):
             await sending.goto(answer)
-        elif isinstance(answer, Part):
+        elif isinstance(answer, LivePart):
             await sending.part(answer)
         else:
             if not visit.cookie and answer.cookie is None:
@@ -262,7 +262,7 @@ class Site:
                 html = self._frame.page(visit, None, answer, fragment=fragment)
             await sending.page(html, answer)
 
-    def _page_of(self, visit: Visit) -> tuple[Page | None, str]:
+    def _page_of(self, visit: Visit) -> tuple[DashPage | None, str]:
         """Return the page of an address; for a form that was refused, the page that it is on, with the address of that."""
         found = self._pages.find(visit.path)
         if found is None and visit.errors:

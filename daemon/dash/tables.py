@@ -13,18 +13,20 @@ from daemon.dash.pages.messages import import_messages, messages
 from daemon.dash.pages.payments import now, payments, poster, review, till, transactions
 from daemon.dash.pages.upkeep import first_run, health, journal, settings
 from daemon.dash.pages.webhooks import dead_letters, deliveries, endpoints, replay, routes, rules
-from daemon.dash.web.table import Action, Page
+from daemon.dash.web.table import Action, DashPage
 
 _INIT: Final = "momo init AMOUNT --phone NUMBER --qr"
 _LIVE: Final = ("now", "review", "line", "delivery")
 
-PAGES: Final[tuple[Page, ...]] = (
+PAGES: Final[tuple[DashPage, ...]] = (
     # Before the login
-    Page("/dash/login", "login", EVERYBODY, login.show, public=True, command="momo open"),
-    Page("/dash/login/code", "login", EVERYBODY, login.show_code, public=True, command="momo open"),
-    Page("/dash/enter", "login", EVERYBODY, login.enter, public=True, command="momo open"),
+    DashPage("/dash/login", "login", EVERYBODY, login.show, public=True, command="momo open"),
+    DashPage(
+        "/dash/login/code", "login", EVERYBODY, login.show_code, public=True, command="momo open"
+    ),
+    DashPage("/dash/enter", "login", EVERYBODY, login.enter, public=True, command="momo open"),
     # Counter
-    Page(
+    DashPage(
         "/dash",
         "now",
         EVERYBODY,
@@ -34,8 +36,8 @@ PAGES: Final[tuple[Page, ...]] = (
         shared=True,
         command="momo status && momo today",
     ),
-    Page("/dash/till", "till", COUNTER, till.show, "counter", command=_INIT),
-    Page(
+    DashPage("/dash/till", "till", COUNTER, till.show, "counter", command=_INIT),
+    DashPage(
         "/dash/till/screen",
         "till_screen",
         COUNTER,
@@ -44,7 +46,7 @@ PAGES: Final[tuple[Page, ...]] = (
         bare=True,
         command="momo open --page till/screen",
     ),
-    Page(
+    DashPage(
         "/dash/till/{id}",
         "till",
         COUNTER,
@@ -52,14 +54,14 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("now", "review"),
         command="momo tx wait {id}",
     ),
-    Page(
+    DashPage(
         "/dash/till/{id}/receipt",
         "receipt",
         COUNTER,
         till.show_receipt,
         command="momo tx show {id}",
     ),
-    Page(
+    DashPage(
         "/dash/poster",
         "poster",
         EVERYBODY,
@@ -67,7 +69,7 @@ PAGES: Final[tuple[Page, ...]] = (
         "counter",
         command="momo open --page poster",
     ),
-    Page(
+    DashPage(
         "/dash/review",
         "review",
         EVERYBODY,
@@ -76,7 +78,7 @@ PAGES: Final[tuple[Page, ...]] = (
         ("review",),
         "momo review list",
     ),
-    Page(
+    DashPage(
         "/dash/review/{id}",
         "review",
         EVERYBODY,
@@ -84,7 +86,7 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("review",),
         command="momo review show {id}",
     ),
-    Page(
+    DashPage(
         "/dash/reviews",
         "reviews",
         EVERYBODY,
@@ -93,7 +95,7 @@ PAGES: Final[tuple[Page, ...]] = (
         command="momo review list --all",
     ),
     # Money
-    Page(
+    DashPage(
         "/dash/payments",
         "payments",
         EVERYBODY,
@@ -102,7 +104,7 @@ PAGES: Final[tuple[Page, ...]] = (
         ("now",),
         "momo watch",
     ),
-    Page(
+    DashPage(
         "/dash/payments/{id}",
         "payment",
         EVERYBODY,
@@ -110,7 +112,7 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("now",),
         command="momo messages list",
     ),
-    Page(
+    DashPage(
         "/dash/transactions",
         "transactions",
         EVERYBODY,
@@ -119,7 +121,7 @@ PAGES: Final[tuple[Page, ...]] = (
         ("now",),
         "momo tx list",
     ),
-    Page(
+    DashPage(
         "/dash/transactions/{id}",
         "transaction",
         EVERYBODY,
@@ -128,7 +130,7 @@ PAGES: Final[tuple[Page, ...]] = (
         command="momo tx show {id} --events",
     ),
     # Webhooks
-    Page(
+    DashPage(
         "/dash/webhooks",
         "webhooks",
         READERS,
@@ -137,14 +139,14 @@ PAGES: Final[tuple[Page, ...]] = (
         ("delivery",),
         "momo endpoints list",
     ),
-    Page(
+    DashPage(
         "/dash/webhooks/new",
         "hook_new",
         MANAGERS,
         endpoints.show_new,
         command="momo endpoints add URL",
     ),
-    Page(
+    DashPage(
         "/dash/webhooks/{id}",
         "webhooks",
         READERS,
@@ -152,42 +154,42 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("delivery",),
         command="momo endpoints show {id}",
     ),
-    Page(
+    DashPage(
         "/dash/webhooks/{id}/edit",
         "hook_edit",
         MANAGERS,
         endpoints.show_edit,
         command="momo endpoints update {id}",
     ),
-    Page(
+    DashPage(
         "/dash/webhooks/{id}/delete",
         "hook_delete",
         MANAGERS,
         endpoints.show_delete,
         command="momo endpoints delete {id}",
     ),
-    Page(
+    DashPage(
         "/dash/webhooks/{id}/secret",
         "secret",
         OWNER,
         endpoints.show,
         command="momo endpoints reveal {id}, momo endpoints rotate {id}",
     ),
-    Page(
+    DashPage(
         "/dash/webhooks/{id}/rules/new",
         "rule_new",
         MANAGERS,
         rules.show_new,
         command="momo endpoints rules add {id} FIELD OP VALUE",
     ),
-    Page(
+    DashPage(
         "/dash/webhooks/{id}/rules/{rule}",
         "rule_edit",
         MANAGERS,
         rules.show_one,
         command="momo endpoints rules update {id} {rule} FIELD OP VALUE",
     ),
-    Page(
+    DashPage(
         "/dash/webhooks/{id}/deliveries",
         "deliveries",
         READERS,
@@ -195,7 +197,7 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("delivery",),
         command="momo deliveries list --endpoint {id}",
     ),
-    Page(
+    DashPage(
         "/dash/deliveries",
         "deliveries",
         READERS,
@@ -204,7 +206,7 @@ PAGES: Final[tuple[Page, ...]] = (
         ("delivery",),
         "momo deliveries list",
     ),
-    Page(
+    DashPage(
         "/dash/deliveries/{id}",
         "delivery",
         READERS,
@@ -212,7 +214,7 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("delivery",),
         command="momo deliveries show {id} --attempts",
     ),
-    Page(
+    DashPage(
         "/dash/dead-letters",
         "dead_letters",
         READERS,
@@ -221,7 +223,7 @@ PAGES: Final[tuple[Page, ...]] = (
         ("delivery",),
         command="momo dead-letters list",
     ),
-    Page(
+    DashPage(
         "/dash/dead-letters/of/{id}/{kind}",
         "dead_letters",
         READERS,
@@ -229,14 +231,14 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("delivery",),
         command="momo dead-letters list",
     ),
-    Page(
+    DashPage(
         "/dash/dead-letters/{id}",
         "dead_letter",
         READERS,
         dead_letters.show_one,
         command="momo dead-letters show {id}",
     ),
-    Page(
+    DashPage(
         "/dash/replay",
         "replay",
         READERS,
@@ -245,10 +247,12 @@ PAGES: Final[tuple[Page, ...]] = (
         ("delivery",),
         command="momo replay --gap --endpoint ID, momo replay --endpoint ID --from TIME --dry-run",
     ),
-    Page("/dash/routes", "route", READERS, routes.show, "webhooks", command="momo tx routes REF"),
+    DashPage(
+        "/dash/routes", "route", READERS, routes.show, "webhooks", command="momo tx routes REF"
+    ),
     # Lines
-    Page("/dash/lines", "lines", READERS, lines.show_list, "lines", ("line",), "momo lines"),
-    Page(
+    DashPage("/dash/lines", "lines", READERS, lines.show_list, "lines", ("line",), "momo lines"),
+    DashPage(
         "/dash/lines/{id}",
         "line",
         READERS,
@@ -256,7 +260,7 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("line",),
         command="momo lines centres {id}",
     ),
-    Page(
+    DashPage(
         "/dash/unplaced",
         "unplaced_title",
         READERS,
@@ -265,14 +269,14 @@ PAGES: Final[tuple[Page, ...]] = (
         ("now", "line"),
         "momo lines",
     ),
-    Page(
+    DashPage(
         "/dash/unplaced/{id}",
         "claim",
         MANAGERS,
         unplaced.show_claim,
         command="momo claim {id} --dry-run",
     ),
-    Page(
+    DashPage(
         "/dash/messages",
         "messages",
         READERS,
@@ -281,14 +285,14 @@ PAGES: Final[tuple[Page, ...]] = (
         ("now",),
         "momo messages list",
     ),
-    Page(
+    DashPage(
         "/dash/messages/import",
         "import_messages",
         MANAGERS,
         import_messages.show,
         command="momo messages import --paste --line NUMBER",
     ),
-    Page(
+    DashPage(
         "/dash/messages/{id}",
         "message",
         READERS,
@@ -296,8 +300,10 @@ PAGES: Final[tuple[Page, ...]] = (
         command="momo messages show {id} --show-body",
     ),
     # Books
-    Page("/dash/day", "day_sheet", READERS, day.show, "books", ("now",), "momo today --by hour"),
-    Page(
+    DashPage(
+        "/dash/day", "day_sheet", READERS, day.show, "books", ("now",), "momo today --by hour"
+    ),
+    DashPage(
         "/dash/statement",
         "statement",
         MANAGERS,
@@ -306,7 +312,7 @@ PAGES: Final[tuple[Page, ...]] = (
         command="momo data statement FILE.csv --line NUMBER",
     ),
     # Upkeep
-    Page(
+    DashPage(
         "/dash/settings",
         "settings",
         READERS,
@@ -314,14 +320,14 @@ PAGES: Final[tuple[Page, ...]] = (
         "upkeep",
         command="momo config show",
     ),
-    Page(
+    DashPage(
         "/dash/settings/{id}",
         "setting",
         READERS,
         settings.show_one,
         command="momo config set {id} VALUE",
     ),
-    Page(
+    DashPage(
         "/dash/journal",
         "journal_page",
         READERS,
@@ -329,7 +335,7 @@ PAGES: Final[tuple[Page, ...]] = (
         "upkeep",
         command="momo data export audit",
     ),
-    Page(
+    DashPage(
         "/dash/health",
         "health",
         READERS,
@@ -337,18 +343,18 @@ PAGES: Final[tuple[Page, ...]] = (
         "upkeep",
         command="momo doctor, momo backup list",
     ),
-    Page("/dash/health/checks", "checks", MANAGERS, health.show_checks, command="momo doctor"),
-    Page("/dash/users", "users", OWNER, users.show_list, "upkeep", command="momo users list"),
-    Page(
+    DashPage("/dash/health/checks", "checks", MANAGERS, health.show_checks, command="momo doctor"),
+    DashPage("/dash/users", "users", OWNER, users.show_list, "upkeep", command="momo users list"),
+    DashPage(
         "/dash/users/{id}",
         "user",
         OWNER,
         users.show_one,
         command="momo users role {id} ROLE, momo users disable {id}, momo users reset {id}",
     ),
-    Page("/dash/keys", "keys", OWNER, keys.show_list, "upkeep", command="momo keys list"),
-    Page("/dash/keys/{id}", "key", OWNER, keys.show_one, command="momo keys show {id}"),
-    Page(
+    DashPage("/dash/keys", "keys", OWNER, keys.show_list, "upkeep", command="momo keys list"),
+    DashPage("/dash/keys/{id}", "key", OWNER, keys.show_one, command="momo keys show {id}"),
+    DashPage(
         "/dash/first",
         "first_run",
         OWNER,
@@ -356,8 +362,8 @@ PAGES: Final[tuple[Page, ...]] = (
         live=("now", "review", "line", "delivery"),
         command="momo setup",
     ),
-    Page("/dash/account", "account", EVERYBODY, account.show, command="momo users list"),
-    Page(
+    DashPage("/dash/account", "account", EVERYBODY, account.show, command="momo users list"),
+    DashPage(
         "/dash/account/second-factor",
         "second_factor",
         EVERYBODY,

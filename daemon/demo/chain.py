@@ -19,7 +19,7 @@ from rich.panel import Panel
 
 from daemon.core.messages import sandbox
 from daemon.demo.server import ServerFailed, ThrowAwayServer, is_installed
-from daemon.demo.shop import DemoError, Shop
+from daemon.demo.shop import DemoError, DemoShop
 from daemon.demo.story import print_command
 from daemon.emulator.phone import Identity
 from daemon.modem.codec.pdu_encode import encode_deliver
@@ -46,7 +46,7 @@ def run_demo(console: Console, store_url: str = "") -> int:
             if not store_url and is_installed():
                 store_url = stack.enter_context(ThrowAwayServer()).new_database()
             hub, standby, kumasi, tamale = (
-                stack.enter_context(Shop(folder / name))
+                stack.enter_context(DemoShop(folder / name))
                 for name in ("hub", "standby", "kumasi", "tamale")
             )
             play = _Play(console, hub, {"kumasi": kumasi, "tamale": tamale}, store_url)
@@ -67,7 +67,7 @@ class _Play:
     """The steps, each shown with the command that does it."""
 
     def __init__(
-        self, console: Console, hub: Shop, branches: dict[str, Shop], store_url: str
+        self, console: Console, hub: DemoShop, branches: dict[str, DemoShop], store_url: str
     ) -> None:
         self._console = console
         self._hub = hub
@@ -111,7 +111,7 @@ class _Play:
         self._step("Head office is a hub", f"http://{address}, stored in {kept}", "momo hub init")
         return address
 
-    def _open_branch(self, name: str, shop: Shop, address: str) -> None:
+    def _open_branch(self, name: str, shop: DemoShop, address: str) -> None:
         shop.home.mkdir(parents=True)
         (shop.home / "config.toml").write_text(
             "[trust]\nunconfirmed_limit = 1000\n", encoding="utf-8"
@@ -133,7 +133,7 @@ class _Play:
             f"momo hub join http://{address} WORD",
         )
 
-    def _order(self, shop: Shop, amount: str) -> dict[str, Any]:
+    def _order(self, shop: DemoShop, amount: str) -> dict[str, Any]:
         made: dict[str, Any] = shop.momo("init", amount, "--phone", "0244123456")["data"]
         return made
 
@@ -157,7 +157,7 @@ class _Play:
         )
         self._branches[name].deliver_sms(pdus)
 
-    def _paid_at(self, shop: Shop, reference: str) -> bool:
+    def _paid_at(self, shop: DemoShop, reference: str) -> bool:
         # Exit status 3: a copy that has not come yet.
         found = shop.momo("tx", "show", reference, accept=(0, 3))
         return bool(found["success"] and found["data"]["status"] == "SUCCESS")
@@ -207,7 +207,7 @@ class _Play:
             "momo hub status",
         )
 
-    def take_over(self, standby: Shop) -> None:
+    def take_over(self, standby: DemoShop) -> None:
         """Kill the hub's daemon while a second one waits on the same database."""
         standby.home.mkdir(parents=True, mode=0o700)
         for name in ("config.toml", "master.key"):
@@ -235,12 +235,12 @@ class _Play:
             "[green]✓[/green] [bold]Each payment was used once, whatever the line did.[/bold]"
         )
 
-    def _status(self, shop: Shop) -> dict[str, Any]:
+    def _status(self, shop: DemoShop) -> dict[str, Any]:
         found: dict[str, Any] = shop.momo("hub", "status")["data"]
         return found
 
 
-def _state(shop: Shop) -> str:
+def _state(shop: DemoShop) -> str:
     return str(shop.momo("status")["data"]["state"])
 
 

@@ -21,7 +21,7 @@ class DemoError(MomoError):
     """A step of the demo failed; the text names the step and the program's output."""
 
 
-class Shop:
+class DemoShop:
     """Starts the programs of one shop in a folder and stops them again."""
 
     def __init__(self, home: Path) -> None:

@@ -20,7 +20,7 @@ from rich.panel import Panel
 from daemon.core.limits import SECOND_US
 from daemon.core.messages import sandbox
 from daemon.core.webhooks.signature_check import check
-from daemon.demo.shop import DemoError, Shop
+from daemon.demo.shop import DemoError, DemoShop
 from daemon.emulator.phone import Identity
 from daemon.modem.codec.pdu_encode import encode_deliver
 from parsers.money import read_api_amount
@@ -37,7 +37,7 @@ class Received(Struct, frozen=True):
     headers: dict[str, str]
 
 
-class Receiver:
+class DemoReceiver:
     """An HTTPS server on loopback in a thread, with a self-signed certificate; the daemon must trust `ca_file`."""
 
     def __init__(self, folder: Path, now: datetime.datetime) -> None:
@@ -138,7 +138,7 @@ def run_demo(console: Console, *, keep: bool = False) -> int:
     """Run the demo; return the exit code. With `keep` the shop runs on after the demo."""
     folder = Path(tempfile.mkdtemp(prefix="momo-demo-"))
     try:
-        with Shop(folder) as shop:
+        with DemoShop(folder) as shop:
             return _play(shop, folder, console, keep=keep)
     except DemoError as error:
         console.print(f"[red]x[/red] {error}", highlight=False)
@@ -148,7 +148,7 @@ def run_demo(console: Console, *, keep: bool = False) -> int:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _play(shop: Shop, folder: Path, console: Console, *, keep: bool) -> int:
+def _play(shop: DemoShop, folder: Path, console: Console, *, keep: bool) -> int:
     console.print(
         Panel.fit(
             "[bold]A customer pays a shop by mobile money.[/bold]\n"
@@ -157,7 +157,7 @@ def _play(shop: Shop, folder: Path, console: Console, *, keep: bool) -> int:
         )
     )
     step = _Steps(console)
-    receiver = Receiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a demo runs in real time
+    receiver = DemoReceiver(folder, datetime.datetime.now(datetime.UTC))  # noqa: TID251 -- a demo runs in real time
     try:
         _open_shop(shop, receiver, step)
         transaction = _create_transaction(shop, step)
@@ -181,7 +181,7 @@ def _play(shop: Shop, folder: Path, console: Console, *, keep: bool) -> int:
         receiver.stop()
 
 
-def _open_shop(shop: Shop, receiver: Receiver, step: "_Steps") -> None:
+def _open_shop(shop: DemoShop, receiver: DemoReceiver, step: "_Steps") -> None:
     """Create the shop, start phone and daemon, and register the merchant number and the web server."""
     shop.write_config(receiver.ca_file)
     shop.set_up("Ama Provisions")
@@ -212,7 +212,7 @@ def _open_shop(shop: Shop, receiver: Receiver, step: "_Steps") -> None:
     )
 
 
-def _create_transaction(shop: Shop, step: "_Steps") -> dict[str, Any]:
+def _create_transaction(shop: DemoShop, step: "_Steps") -> dict[str, Any]:
     transaction: dict[str, Any] = shop.momo(
         "init", AMOUNT, "--phone", CUSTOMER_PHONE, "--name", CUSTOMER
     )["data"]
@@ -242,7 +242,7 @@ def _receipt(code: str, now: datetime.datetime) -> str:
     )
 
 
-def _pay(shop: Shop, receiver: Receiver, code: str, step: "_Steps") -> Received:
+def _pay(shop: DemoShop, receiver: DemoReceiver, code: str, step: "_Steps") -> Received:
     now = datetime.datetime.now(datetime.UTC)  # noqa: TID251 -- the network's clock, in a demo
     text = _receipt(code, now)
     pdus = encode_deliver(sandbox.sender("momo_mtn"), text, now, smsc=SMSC, reference=77)
@@ -282,7 +282,7 @@ def print_command(console: Console, command: str) -> None:
     console.print(f"  [cyan]$ {command}[/cyan]", highlight=False, soft_wrap=True)
 
 
-def _wait_for(receiver: Receiver) -> Received:
+def _wait_for(receiver: DemoReceiver) -> Received:
     try:
         return receiver.received.get(timeout=WAIT_S)
     except queue.Empty:
@@ -299,7 +299,7 @@ def _show(console: Console, item: Received) -> None:
     )
 
 
-def _keep(shop: Shop, console: Console, reference: str) -> None:
+def _keep(shop: DemoShop, console: Console, reference: str) -> None:
     console.print(
         f"\nThe shop keeps running. In another terminal:\n"
         f"  [cyan]export MOMO_HOME={shop.home}[/cyan]\n"

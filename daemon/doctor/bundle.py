@@ -70,7 +70,7 @@ def _hider(system: System) -> Callable[[str], str]:
     try:
         with open_database(system) as reader:
             known = inspect.names(reader, NAMES)
-    except inspect.Unreadable:
+    except inspect.UnreadableShop:
         known = []
     hidden = sorted({n for n in known if len(n) >= _NAME_CHARACTERS_MIN}, key=len, reverse=True)
     names = (
@@ -103,7 +103,7 @@ def _asked(system: System, look: Callable[[Any], str]) -> str:
     try:
         with open_database(system) as reader:
             return look(reader)
-    except inspect.Unreadable as error:
+    except inspect.UnreadableShop as error:
         return str(error)
 
 

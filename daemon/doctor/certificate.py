@@ -12,7 +12,7 @@ from daemon.doctor.checks import Check, Status, System
 from daemon.runtime import own_certificate
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, load_config
-from daemon.runtime.own_certificate import CertificateError, Facts
+from daemon.runtime.own_certificate import CertificateError, CertificateFacts
 
 ID: Final = "http.certificate"
 WARN_DAYS: Final = 14
@@ -67,7 +67,7 @@ def _own(system: System) -> Check:
     return Check(ID, Status.OK, _covers(facts))
 
 
-def _covers(facts: Facts) -> str:
+def _covers(facts: CertificateFacts) -> str:
     return f"it covers {', '.join(facts.names)}, and is renewed before {_day(facts.ends_s)}"
 
 

@@ -15,14 +15,14 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
-from daemon.core.lines.modem_health import Problem
+from daemon.core.lines.modem_health import ModemProblem
 from daemon.core.upkeep.keep_awake import AwakeStatus
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, load_config
 from daemon.runtime.own_certificate import MachineNames, machine_names
 from daemon.store import open_store
 from daemon.store.engine import Reader
-from daemon.store.upkeep.inspect import Unreadable
+from daemon.store.upkeep.inspect import UnreadableShop
 from daemon.wire import Places
 
 NO_SHOP: Final = "there is no shop here yet"
@@ -61,16 +61,16 @@ class Check:
         return self.id.partition(".")[0]
 
 
-class Phone(Struct, frozen=True):
+class ReportedModem(Struct, frozen=True):
     """A modem as reported by the daemon: its name, port, state and troubles."""
 
     name: str
     port: str
     state: str
-    troubles: tuple[Problem, ...] = ()
+    troubles: tuple[ModemProblem, ...] = ()
 
 
-class User(Struct, frozen=True):
+class PortUser(Struct, frozen=True):
     """The user that opens the ports."""
 
     uid: int
@@ -119,8 +119,8 @@ class System(Struct, frozen=True):
     """
 
     root: Path
-    user: User
-    phones: tuple[Phone, ...] | None = None
+    user: PortUser
+    phones: tuple[ReportedModem, ...] | None = None
     pid: int | None = None
     places: Places | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -221,7 +221,7 @@ def with_database(
     try:
         with open_database(system) as reader:
             found = list(look(reader))
-    except Unreadable as error:
+    except UnreadableShop as error:
         yield Check(
             name, Status.SKIP, f"the database cannot be read: {error}", "momo doctor db upgrade"
         )

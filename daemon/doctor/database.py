@@ -58,7 +58,7 @@ def database_checks(system: System) -> Iterator[Check]:
     try:
         with inspect.open_readonly(str(path)) as reader:
             wrong = inspect.damage(reader, whole=True)
-    except inspect.Unreadable as error:
+    except inspect.UnreadableShop as error:
         if error.is_damage:
             wrong = str(error)
         else:
@@ -172,7 +172,7 @@ def ledger_checks(system: System) -> Iterator[Check]:
 
         try:
             yield from ledger_texts.text_checks(system, system.pause)
-        except inspect.Unreadable as error:
+        except inspect.UnreadableShop as error:
             yield Check(
                 ledger_texts.ID,
                 Status.SKIP,

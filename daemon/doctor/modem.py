@@ -14,7 +14,7 @@ from typing import Final
 
 from daemon.core.limits import DAY_US
 from daemon.core.lines.modem_health import Level
-from daemon.doctor.checks import Check, Status, System, User, checks_or_default, with_database
+from daemon.doctor.checks import Check, PortUser, Status, System, checks_or_default, with_database
 from daemon.modem.discovery import (
     MODEM_VENDORS,
     SERIAL_CHIPS,
@@ -166,7 +166,7 @@ def _permission(system: System, paths: list[str]) -> Iterator[Check]:
             )
 
 
-def may_open(status: os.stat_result, user: User) -> bool:
+def may_open(status: os.stat_result, user: PortUser) -> bool:
     """Return whether a user may read and write a file, by its owner, group and mode."""
     if user.uid == 0:
         return True

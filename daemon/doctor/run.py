@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from daemon.doctor import branches, certificate, clock, daemon, database, files, modem, webhooks
-from daemon.doctor.checks import Check, Status, System, User
+from daemon.doctor.checks import Check, PortUser, Status, System
 
 AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
     "daemon": daemon.daemon_checks,
@@ -66,6 +66,6 @@ def apply_remedies(checks: Sequence[Check]) -> list[dict[str, str]]:
     return done
 
 
-def this_user() -> User:
+def this_user() -> PortUser:
     """Return the user of this process, which is also the user of the daemon."""
-    return User(os.geteuid(), frozenset({os.getegid(), *os.getgroups()}))
+    return PortUser(os.geteuid(), frozenset({os.getegid(), *os.getgroups()}))

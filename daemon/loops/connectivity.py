@@ -7,7 +7,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from daemon.core.webhooks.connectivity import CHECK_PAUSES_S, NOTICE_AFTER_S, ConnectivityState
-from daemon.core.webhooks.delivery import LINK_WORKS, Link, Outcome, classify, is_own_link
+from daemon.core.webhooks.delivery import (
+    LINK_WORKS,
+    AttemptOutcome,
+    LinkState,
+    classify,
+    is_own_link,
+)
 from daemon.runtime.config import Config
 from daemon.runtime.system import Clock
 from daemon.sender.address_guard import AddressPolicy
@@ -74,7 +80,7 @@ class Connectivity:
         hosts = [f"[{host}]" if ":" in host else host for host in self._watch.held()]
         return [f"https://{host}{end}" for host in hosts for end in "/:"]
 
-    async def judge(self, url: str, outcome: Outcome, began: float) -> Link:
+    async def judge(self, url: str, outcome: AttemptOutcome, began: float) -> LinkState:
         """Return the evidence whether our own connection caused a failed attempt; probe other hosts if necessary.
 
         `began` is the start of the attempt, in monotonic seconds.

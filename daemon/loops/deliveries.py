@@ -28,7 +28,7 @@ from daemon.sender.connect import HostProbe
 from daemon.sender.targets import Target
 from daemon.store.webhooks import deliveries, endpoints, leasing
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, Due, Workers
+from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, DueDeliveries, Workers
 from daemon.wire import DeliveryStatus
 from parsers.masking import describe_error
 
@@ -234,7 +234,7 @@ class DeliverLoop:
             for one in chain(sending, ended, self._unsent, *self._queues.values())
         }
 
-    async def _write(self, workers: Workers) -> Due | None:
+    async def _write(self, workers: Workers) -> DueDeliveries | None:
         """Record ended attempts and lease due deliveries, in one commit; None after an unexpected exception.
 
         Raises:
@@ -278,7 +278,7 @@ class DeliverLoop:
                 self._unlogged += zip(mine, written.decisions, strict=True)
         self._log_attempts()
 
-    def _start(self, due: Due) -> None:
+    def _start(self, due: DueDeliveries) -> None:
         for one in due.leased:
             key = one.endpoint.id, one.delivery.bulk
             self._queues.setdefault(key, deque()).append(one)

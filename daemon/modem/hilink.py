@@ -48,7 +48,7 @@ _IN_SERVICE: Final = 2
 T = TypeVar("T")
 
 
-class Fault(StrEnum):
+class StickFault(StrEnum):
     """Faults of a stick."""
 
     AWAY = "away"
@@ -68,7 +68,7 @@ class Fault(StrEnum):
 class HiLinkError(Exception):
     """A call to the stick failed; `fault` says how, and the text says it in words."""
 
-    def __init__(self, fault: Fault, why: str) -> None:
+    def __init__(self, fault: StickFault, why: str) -> None:
         super().__init__(why)
         self.fault = fault
 
@@ -176,7 +176,7 @@ class Stick:
     async def _call(self, job: Callable[[], T]) -> T:
         """Run a job in a thread of its own; give it up after its time."""
         if self._busy:
-            raise HiLinkError(Fault.HUNG, "the stick has not ended its last answer")
+            raise HiLinkError(StickFault.HUNG, "the stick has not ended its last answer")
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[T] = loop.create_future()
 
@@ -208,14 +208,14 @@ class Stick:
                 return await ended
         except TimeoutError:
             why = f"the stick has not answered for {self.limit_s:.0f} s"
-            raise HiLinkError(Fault.HUNG, why) from None
+            raise HiLinkError(StickFault.HUNG, why) from None
 
     def _open(self, password: str | None) -> None:
         try:
             from huawei_lte_api.Connection import Connection  # noqa: PLC0415 -- see above
         except ImportError as error:
             raise HiLinkError(
-                Fault.NOT_INSTALLED,
+                StickFault.NOT_INSTALLED,
                 f"the package for HiLink sticks is not installed ({error.name})",
             ) from error
         self._connection = Connection(
@@ -233,7 +233,7 @@ class Stick:
 
     def _opened(self) -> "Connection":
         if self._connection is None:
-            raise HiLinkError(Fault.SESSION, "there is no session with the stick")
+            raise HiLinkError(StickFault.SESSION, "there is no session with the stick")
         return self._connection
 
     def _posted(self, post: Callable[["Connection"], T]) -> T:
@@ -289,7 +289,7 @@ class Stick:
                     found.setdefault(one.key, one)
             except Exception as error:
                 # Some firmwares have no box of the SIM, and each refuses it with another code.
-                if box == _LOCAL_INBOX or _fault_of(error).fault is not Fault.REFUSED:
+                if box == _LOCAL_INBOX or _fault_of(error).fault is not StickFault.REFUSED:
                     raise
         return sorted(found.values(), key=lambda one: (one.date, one.index or 0))
 
@@ -399,16 +399,17 @@ def _fault_of(error: Exception) -> HiLinkError:
     # Only this class has the stick's own numbers; a parser's error has a `code` too.
     code = error.code if isinstance(error, ResponseErrorException) else None
     if code in _SESSION:
-        return HiLinkError(Fault.SESSION, f"the stick has dropped the session ({code})")
+        return HiLinkError(StickFault.SESSION, f"the stick has dropped the session ({code})")
     if code in _LOGIN:
-        return HiLinkError(Fault.LOGIN, f"the stick refuses the login ({code})")
+        return HiLinkError(StickFault.LOGIN, f"the stick refuses the login ({code})")
     if isinstance(code, int):
-        return HiLinkError(Fault.REFUSED, f"the stick answers with error {code}")
+        return HiLinkError(StickFault.REFUSED, f"the stick answers with error {code}")
     if isinstance(error, OSError):
-        return HiLinkError(Fault.AWAY, "the stick does not answer")
+        return HiLinkError(StickFault.AWAY, "the stick does not answer")
     # The text of the error may hold a message.
     return HiLinkError(
-        Fault.AWAY, f"what answers there does not speak as a HiLink stick ({type(error).__name__})"
+        StickFault.AWAY,
+        f"what answers there does not speak as a HiLink stick ({type(error).__name__})",
     )
 
 
@@ -417,7 +418,7 @@ def _optional(ask: Callable[[], Any]) -> Any:
     try:
         return ask()
     except Exception as error:
-        if _fault_of(error).fault in {Fault.REFUSED, Fault.LOGIN}:
+        if _fault_of(error).fault in {StickFault.REFUSED, StickFault.LOGIN}:
             return {}
         raise
 

@@ -11,7 +11,14 @@ from msgspec import Struct
 from starlette.types import Receive, Send
 
 from daemon.core.payments import checkout
-from daemon.core.payments.checkout import ENDED, MONEY, ROOT, ReturnAddress, Screen, return_address
+from daemon.core.payments.checkout import (
+    ENDED,
+    MONEY,
+    ROOT,
+    CheckoutScreen,
+    ReturnAddress,
+    return_address,
+)
 from daemon.env import Env
 from daemon.pages import translations
 from daemon.pages.assets import Assets
@@ -27,7 +34,9 @@ REFRESH_EXPIRED_S: Final = 60
 MIN_INTERVAL_S: Final = 0.2
 """A busy shop commits often; a page is rendered at most five times a second."""
 RETRY: Final = b"retry: 3000\n\n"
-_CLAIMING: Final = frozenset({Screen.WAITING, Screen.CHECKING, Screen.EXPIRED})
+_CLAIMING: Final = frozenset(
+    {CheckoutScreen.WAITING, CheckoutScreen.CHECKING, CheckoutScreen.EXPIRED}
+)
 _HOST: Final = re.compile(r"(.*?)(?::[0-9]+)?")
 
 
@@ -122,9 +131,9 @@ class PageRenderer:
             "claiming": claiming,
             "receipt": translations.receipt(view, t),
             "qr": qr_svg(self._env.checkout_url(asked.slug)) if view.way else "",
-            "back": back if ended or view.screen is Screen.EXPIRED else None,
+            "back": back if ended or view.screen is CheckoutScreen.EXPIRED else None,
             "goes_back": back is not None
-            and view.screen in {Screen.PAID, Screen.OVER}
+            and view.screen in {CheckoutScreen.PAID, CheckoutScreen.OVER}
             and self._goes_by_itself(back),
             "contact": translations.contact(self._env.config.pages.contact, t),
         }
@@ -133,7 +142,7 @@ class PageRenderer:
         if problem:
             # The version stays that of the page without the error, so that no update removes the error unread.
             html = self._assets.fill("checkout.html", problem=t[problem], **values)
-        refresh_s = REFRESH_EXPIRED_S if view.screen is Screen.EXPIRED else REFRESH_S
+        refresh_s = REFRESH_EXPIRED_S if view.screen is CheckoutScreen.EXPIRED else REFRESH_S
         return RenderedPage(
             language=language,
             title=headings.title,
@@ -143,7 +152,7 @@ class PageRenderer:
             seconds=view.seconds_left,
             ended=ended,
             refresh_s=0 if ended or claiming else refresh_s,
-            ends_at=view.expires_at if view.screen is Screen.WAITING else None,
+            ends_at=view.expires_at if view.screen is CheckoutScreen.WAITING else None,
         )
 
     def _goes_by_itself(self, back: ReturnAddress) -> bool:

@@ -37,8 +37,8 @@ from daemon.runtime.page_response import (
     JSON,
     PRIVATE,
     STRICT_TRANSPORT,
-    Answer,
     Header,
+    PageResponse,
     header,
     read_form,
 )
@@ -190,7 +190,7 @@ class _Visit:
                 answer = self._plain(503, "unavailable", error.retry_after_s)
         await answer.send(scope, send)
 
-    async def _answer(self, receive: Receive) -> Answer:
+    async def _answer(self, receive: Receive) -> PageResponse:
         if self._scope["method"] == "POST":
             return await self._claim(receive)
         shown = await self._pages.show(self._asked) if self._part in {"", "status"} else None
@@ -200,10 +200,10 @@ class _Visit:
             tag = f'W/"{shown.version}"'
             unchanged = header(self._scope, b"if-none-match") == tag
             body = b"" if unchanged else state_json(shown)
-            return Answer(304 if unchanged else 200, body, ((b"etag", tag.encode()),), JSON)
+            return PageResponse(304 if unchanged else 200, body, ((b"etag", tag.encode()),), JSON)
         return self._page(shown, 200)
 
-    async def _claim(self, receive: Receive) -> Answer:
+    async def _claim(self, receive: Receive) -> PageResponse:
         wait_s = self._visitors.may_claim(self._scope, self._env.clock.now_us())
         if wait_s:
             return self._plain(429, "too_fast", wait_s)
@@ -221,9 +221,9 @@ class _Visit:
         location = f"{ROOT}{self._asked.slug}?sent=1"
         if self._asked.query.get("lang") in self._assets.words:
             location += f"&lang={self._asked.query['lang']}"
-        return Answer(303, b"", ((b"location", location.encode()),))
+        return PageResponse(303, b"", ((b"location", location.encode()),))
 
-    async def _again(self, status: int, problem: str) -> Answer:
+    async def _again(self, status: int, problem: str) -> PageResponse:
         shown = await self._pages.show(self._asked, problem)
         return self._plain(404, "not_found") if shown is None else self._page(shown, status)
 
@@ -240,7 +240,7 @@ class _Visit:
                 return
         await self._plain(503, "unavailable", 60).send(self._scope, send)
 
-    def _page(self, shown: RenderedPage, status: int) -> Answer:
+    def _page(self, shown: RenderedPage, status: int) -> PageResponse:
         body = self._assets.page(
             shown.html,
             lang=shown.language,
@@ -251,15 +251,15 @@ class _Visit:
             seconds=shown.seconds,
             ended=shown.ended,
         )
-        return Answer(status, body, self._headers())
+        return PageResponse(status, body, self._headers())
 
-    def _plain(self, status: int, key: str, wait_s: int = 0) -> Answer:
+    def _plain(self, status: int, key: str, wait_s: int = 0) -> PageResponse:
         language = self._pages.language(self._asked)
         t = self._assets.words[language]
         body = self._assets.fill("plain.html", headline=t[key], more=t[f"{key}_more"])
         html = self._assets.page(body, lang=language, title=t[key], refresh=0, live=False)
         more = ((b"retry-after", b"%d" % wait_s),) if wait_s else ()
-        return Answer(status, html, (*self._headers(), *more))
+        return PageResponse(status, html, (*self._headers(), *more))
 
     def _headers(self) -> tuple[Header, ...]:
         own_tls = (STRICT_TRANSPORT,) if self._env.config.http.tls_cert else ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from daemon.core.payments.checkout import MONEY, Screen, View
+from daemon.core.payments.checkout import MONEY, CheckoutScreen, CheckoutView
 from parsers.phone import read_phone
 
 Texts = Mapping[str, str]
@@ -23,7 +23,7 @@ class Headings(NamedTuple):
     more: str
 
 
-def headings(view: View, words: Texts) -> Headings:
+def headings(view: CheckoutView, words: Texts) -> Headings:
     """Return the texts for the state of a view."""
     money = {
         "shop": view.shop,
@@ -32,10 +32,10 @@ def headings(view: View, words: Texts) -> Headings:
         "money": _money(view, view.difference),
     }
     headline = words[view.screen].format(**money)
-    if view.screen is Screen.PAID:
+    if view.screen is CheckoutScreen.PAID:
         money["money"] = money["received"]
     more = words[f"{view.screen}_more"].format(**money)
-    mark = _MARK if view.screen in {Screen.PAID, Screen.OVER} else ""
+    mark = _MARK if view.screen in {CheckoutScreen.PAID, CheckoutScreen.OVER} else ""
     return Headings(f"{mark}{headline} — {view.shop}", headline, more)
 
 
@@ -63,12 +63,14 @@ def contact(text: str, words: Texts) -> Contact | None:
     return Contact(said[: found.start()], found.group(), dial, said[found.end() :])
 
 
-def receipt(view: View, words: Texts) -> list[tuple[str, str]]:
+def receipt(view: CheckoutView, words: Texts) -> list[tuple[str, str]]:
     """Return the lines of the receipt, none if there is no receipt yet."""
-    if view.screen not in MONEY and view.screen is not Screen.REVERSED:
+    if view.screen not in MONEY and view.screen is not CheckoutScreen.REVERSED:
         return []
     customer = ", ".join(part for part in (view.customer, view.phone) if part)
-    difference = {Screen.SHORT: "missing_amount", Screen.OVER: "extra_amount"}.get(view.screen)
+    difference = {CheckoutScreen.SHORT: "missing_amount", CheckoutScreen.OVER: "extra_amount"}.get(
+        view.screen
+    )
     rows = [
         ("shop", view.shop),
         ("received_amount", _money(view, view.received)),
@@ -90,7 +92,7 @@ def receipt(view: View, words: Texts) -> list[tuple[str, str]]:
     return [(words[name], text) for name, text in rows if name is not None and text]
 
 
-def valid_until(view: View, now_us: int, words: Texts) -> str:
+def valid_until(view: CheckoutView, now_us: int, words: Texts) -> str:
     """Return until when a transaction may be paid, in the shop's time zone."""
     ends, now = _local(view.expires_at, view.timezone), _local(now_us, view.timezone)
     time = f"{ends:%H:%M}"
@@ -125,7 +127,7 @@ def choose_language(enabled: Sequence[str], asked: str, accepts: str) -> str:
     return max(accepted, key=lambda one: one[0])[1] if accepted else enabled[0]
 
 
-def _money(view: View, amount: str | None) -> str:
+def _money(view: CheckoutView, amount: str | None) -> str:
     return f"{view.currency}\N{NO-BREAK SPACE}{amount}"
 
 

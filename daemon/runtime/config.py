@@ -77,7 +77,7 @@ class Setting(Struct, frozen=True):
     kinds: frozenset[SourceKind] = frozenset(SourceKind)
 
 
-class Row(Struct, frozen=True):
+class SettingRow(Struct, frozen=True):
     """A setting with its place and type. `field` differs from the name in the file if that is a Python keyword."""
 
     section: str
@@ -686,18 +686,18 @@ def sections() -> dict[str, type[Any]]:
     return {name: hints[name] for name in Config.__struct_fields__ if name != SOURCES}
 
 
-def rows_of(section: str, kind: type[Any]) -> dict[str, Row]:
+def rows_of(section: str, kind: type[Any]) -> dict[str, SettingRow]:
     """Return the rows of a section, by their name in the file."""
     defaults, hints = kind(), get_type_hints(kind, include_extras=True)
     found = {}
     for name in kind.__struct_fields__:
         plain, setting = get_args(hints[name])
-        row = Row(section, name, plain, getattr(defaults, name), setting)
+        row = SettingRow(section, name, plain, getattr(defaults, name), setting)
         found[row.name] = row
     return found
 
 
-def all_rows() -> dict[str, Row]:
+def all_rows() -> dict[str, SettingRow]:
     """Return the row of each `section.name`, without `[[sources]]`."""
     return {
         row.key: row
@@ -706,7 +706,7 @@ def all_rows() -> dict[str, Row]:
     }
 
 
-def value_of(config: Config, row: Row) -> Any:
+def value_of(config: Config, row: SettingRow) -> Any:
     """Return the value of a setting."""
     return getattr(getattr(config, row.section), row.field)
 

@@ -19,7 +19,7 @@ from daemon.runtime.config import (
     SOURCES,
     Config,
     Http,
-    Row,
+    SettingRow,
     SourceSettings,
     all_rows,
     fault_of_sources,
@@ -243,7 +243,7 @@ class _File:
         return tuple(found)
 
     def _section(
-        self, rows: Mapping[str, Row], section: str, table: Mapping[str, Any]
+        self, rows: Mapping[str, SettingRow], section: str, table: Mapping[str, Any]
     ) -> dict[str, Any]:
         found = {}
         for key, value in table.items():
@@ -252,7 +252,7 @@ class _File:
             found[rows[key].field] = self._value(rows[key], rows[key].kind, value)
         return found
 
-    def _value(self, row: Row, kind: Any, value: Any) -> Any:
+    def _value(self, row: SettingRow, kind: Any, value: Any) -> Any:
         if get_origin(kind) is tuple:
             if not isinstance(value, list):
                 raise self._wrong(row, "takes a list, in square brackets")
@@ -278,7 +278,7 @@ class _File:
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
         return self._error(name, f"unknown {what} {key}; {hint}")
 
-    def _wrong(self, row: Row, why: str) -> ConfigError:
+    def _wrong(self, row: SettingRow, why: str) -> ConfigError:
         return self._error(row.key, f"{row.name} {why}")
 
     def _error(self, name: str, what: str) -> ConfigError:
@@ -406,7 +406,7 @@ def change_setting(
     }
 
 
-def _checked(old: str, new: str, path: str, row: Row) -> Config:
+def _checked(old: str, new: str, path: str, row: SettingRow) -> Config:
     """Return the settings of the changed text; an error that the old text does not have is that of the value."""
     try:
         return parse_config(new, path)
@@ -533,7 +533,7 @@ def validate_settings(
     return {"path": file, "valid": True}
 
 
-def find_row(key: str) -> Row:
+def find_row(key: str) -> SettingRow:
     """Return the row of a setting.
 
     Raises:
@@ -554,7 +554,7 @@ def as_typed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _old_value(text: str, row: Row) -> Any:
+def _old_value(text: str, row: SettingRow) -> Any:
     """Return the old value of a setting, None if the file is invalid: this change may correct it."""
     try:
         return as_typed(value_of(parse_config(text), row))

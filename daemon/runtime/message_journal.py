@@ -282,8 +282,8 @@ class MessageJournal(Struct):
             self.folder.mkdir(mode=0o700, exist_ok=True)
             sync(self.home)
 
-    def _header(self) -> core.Header:
-        return core.Header(core.VERSION, core.shop_mark(self.key))
+    def _header(self) -> core.JournalHeader:
+        return core.JournalHeader(core.VERSION, core.shop_mark(self.key))
 
     def _replace(self, path: Path, entries: Sequence[Record | Erased]) -> None:
         """Replace a file of the shop's folder; appending goes on in the new one."""

@@ -110,7 +110,7 @@ class NameRefused(CertificateError):
     """A name or address cannot be in the certificate; the text says why."""
 
 
-class Facts(Struct, frozen=True):
+class CertificateFacts(Struct, frozen=True):
     """Facts of the server certificate.
 
     `given` are the names that were asked for, `names` all names and addresses that it covers. The times are seconds
@@ -132,7 +132,7 @@ def server_file(home: str) -> str:
     return f"{home}/{FOLDER}/server.pem"
 
 
-def read_facts(home: str) -> Facts | None:
+def read_facts(home: str) -> CertificateFacts | None:
     """Return the facts of the shop's own certificate, None if there is none.
 
     Raises:
@@ -142,7 +142,7 @@ def read_facts(home: str) -> Facts | None:
     try:
         found = json.loads(path.read_bytes())
         lists = {name: tuple(map(str, found[name])) for name in ("given", "names", "domains")}
-        return Facts(**{**found, **lists})
+        return CertificateFacts(**{**found, **lists})
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -151,7 +151,7 @@ def read_facts(home: str) -> Facts | None:
 
 def create(
     home: str, given: Iterable[str], machine: MachineNames, now_s: int, *, new_ca: bool = False
-) -> Facts:
+) -> CertificateFacts:
     """Make the CA if there is none, or a new one with `new_ca`, and a server certificate.
 
     Args:
@@ -192,7 +192,7 @@ def renew_if_due(home: str, machine: MachineNames, now_s: int) -> str:
     return why
 
 
-def due(facts: Facts, machine: MachineNames, now_s: int) -> str:
+def due(facts: CertificateFacts, machine: MachineNames, now_s: int) -> str:
     """Return why the certificate must be renewed now, empty if it need not be."""
     missing = [each for each in _wanted(machine, facts.domains) if each not in facts.names]
     if missing:
@@ -215,7 +215,7 @@ def ca_certificate(home: str, *, der: bool = False) -> bytes:
         return certificate.public_bytes(Encoding.DER if der else Encoding.PEM)
 
 
-def as_json(facts: Facts, home: str) -> dict[str, Any]:
+def as_json(facts: CertificateFacts, home: str) -> dict[str, Any]:
     """Return the facts as the CLI shows them."""
     return {
         **asdict(facts),
@@ -294,7 +294,9 @@ def _new_ca(domains: tuple[str, ...], now_s: int) -> bytes:
     return _key_pem(key) + _pem(_sign(built, key))
 
 
-def _issue(folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: int) -> Facts:
+def _issue(
+    folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: int
+) -> CertificateFacts:
     """Write a new server certificate and its facts."""
     from cryptography import x509  # noqa: PLC0415 -- not on the idle path
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 -- the same
@@ -326,7 +328,7 @@ def _issue(folder: Path, given: tuple[str, ...], machine: MachineNames, now_s: i
     )
     _write(folder / "server.pem", _key_pem(key) + _pem(_sign(built, ca_key)) + _pem(ca))
     digest = hashlib.sha256(_der(ca)).hexdigest().upper()
-    facts = Facts(
+    facts = CertificateFacts(
         given, tuple(names), int(begins.timestamp()), int(ends.timestamp()),
         ":".join(digest[at : at + 2] for at in range(0, 64, 2)),
         int(ca.not_valid_after_utc.timestamp()), domains,

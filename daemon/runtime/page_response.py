@@ -24,7 +24,7 @@ PRIVATE: Final[tuple[Header, ...]] = (
 STRICT_TRANSPORT: Final[Header] = (b"strict-transport-security", b"max-age=31536000")
 
 
-class Answer(Struct, frozen=True):
+class PageResponse(Struct, frozen=True):
     """A response; `headers` come after `base`, those of every response. `zipped` is the body if it is compressed already."""
 
     status: int

@@ -24,7 +24,7 @@ HEADERS: Final = ((b"cache-control", b"no-store"), (b"connection", b"close"))
 _TYPE: Final = (b"content-type", b"text/event-stream; charset=utf-8")
 
 
-class Stream:
+class SseStream:
     """One open stream."""
 
     def __init__(
@@ -84,7 +84,7 @@ async def opened(
     send: Send,
     stopping: asyncio.Event,
     headers: tuple[tuple[bytes, bytes], ...] = HEADERS,
-) -> AsyncIterator[Stream]:
+) -> AsyncIterator[SseStream]:
     """Start the response; at the end of the block, end it too, unless the client has disconnected.
 
     `stopping` is set when the daemon begins to stop; `headers` come after the content type.
@@ -93,7 +93,7 @@ async def opened(
     stops = asyncio.create_task(stopping.wait())
     try:
         await send({"type": "http.response.start", "status": 200, "headers": [_TYPE, *headers]})
-        stream = Stream(send, left, stops)
+        stream = SseStream(send, left, stops)
         yield stream
         if not stream.left:
             await send({"type": "http.response.body", "body": b""})

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Final
 
 from daemon.core import text
-from daemon.core.text import Words
+from daemon.core.text import Catalogue
 
 FOLDER: Final = resources.files("daemon") / "words"
 DEFAULT: Final = "en"
@@ -29,12 +29,12 @@ def about(language: str) -> dict[str, str]:
 
 
 @functools.cache
-def sentences(language: str) -> Words:
+def sentences(language: str) -> Catalogue:
     """Return the words of the sentences that the program makes."""
     return _words(language, ["sentences.json"])
 
 
-def of_dashboard(language: str) -> Words:
+def of_dashboard(language: str) -> Catalogue:
     """Return the words of the dashboard, with those of the sentences; the English of settings is in their rows."""
     folder = FOLDER / language / "dash"
     files = sorted(f"dash/{entry.name}" for entry in folder.iterdir())
@@ -42,13 +42,13 @@ def of_dashboard(language: str) -> Words:
 
 
 @functools.cache
-def of_checkout(language: str) -> Words:
+def of_checkout(language: str) -> Catalogue:
     """Return the words of the customer's page."""
     return _words(language, ["checkout.json"])
 
 
-def _words(language: str, files: list[str]) -> Words:
-    found = Words(about(language)["plural"], about(language)["forms"])
+def _words(language: str, files: list[str]) -> Catalogue:
+    found = Catalogue(about(language)["plural"], about(language)["forms"])
     for file in files:
         found.update(_read(language, file))
     return found

@@ -27,7 +27,7 @@ HOST_CHARACTERS_MAX: Final = 253
 """RFC 1035 section 2.3.4, without the trailing dot."""
 
 
-class Reason(StrEnum):
+class UrlRefusal(StrEnum):
     """Reason why a URL is refused: the `reason` of URL_NOT_ALLOWED, and part of a `blocked_address` message."""
 
     NOT_HTTPS = "not_https"
@@ -44,8 +44,8 @@ class Reason(StrEnum):
     UNTRUSTED_TARGET = "untrusted_target"
 
 
-EXPLANATIONS: Final[dict[Reason, Text]] = {
-    reason: Text(f"url.{reason}", most=URL_CHARACTERS_MAX) for reason in Reason
+EXPLANATIONS: Final[dict[UrlRefusal, Text]] = {
+    reason: Text(f"url.{reason}", most=URL_CHARACTERS_MAX) for reason in UrlRefusal
 }
 """One readable sentence per reason."""
 
@@ -176,62 +176,62 @@ def is_public(address: Address) -> bool:
     return all(is_public(inner) for inner in embedded_addresses(address))
 
 
-def check_address(host: str, address: Address, policy: AddressPolicy) -> Reason | None:
+def check_address(host: str, address: Address, policy: AddressPolicy) -> UrlRefusal | None:
     """Return the reason why an address of `host` is refused, None when it is allowed."""
     every = (address, *embedded_addresses(address))
     if any(_in(one, _METADATA) for one in every):
-        return Reason.METADATA_ADDRESS
+        return UrlRefusal.METADATA_ADDRESS
     if is_public(address):
         return None
     if any(_in(one, _NEVER_A_HOST) for one in every):
-        return Reason.PRIVATE_ADDRESS
+        return UrlRefusal.PRIVATE_ADDRESS
     if canonical_host(host) in policy.allow_private_hosts:
         return None
     if all(is_public(one) or _in(one, policy.allow_private_cidrs) for one in _judged(address)):
         return None
-    return Reason.PRIVATE_ADDRESS
+    return UrlRefusal.PRIVATE_ADDRESS
 
 
 def check_addresses(
     host: str, addresses: Sequence[str], policy: AddressPolicy = PUBLIC_ONLY
-) -> Reason | None:
+) -> UrlRefusal | None:
     """Return the reason why `host` is refused, None when all of its addresses are allowed.
 
     One refused address refuses the host, because the owner of the name could choose which one is used.
     """
     if not addresses:
-        return Reason.UNRESOLVABLE
+        return UrlRefusal.UNRESOLVABLE
     for text in addresses:
         address = parse_address(text)
         if address is None:
-            return Reason.INVALID_HOST
+            return UrlRefusal.INVALID_HOST
         reason = check_address(host, address, policy)
         if reason is not None:
             return reason
     return None
 
 
-def check_url(url: str) -> Reason | None:  # noqa: PLR0911 - one return per reason
+def check_url(url: str) -> UrlRefusal | None:  # noqa: PLR0911 - one return per reason
     """Return the reason why the text of a URL is refused, None when it is allowed. Does not use DNS."""
     if len(url) > URL_CHARACTERS_MAX:
-        return Reason.TOO_LONG
+        return UrlRefusal.TOO_LONG
     if url.startswith(LOCAL_SCHEMES):
-        return Reason.LOCAL_TARGET
+        return UrlRefusal.LOCAL_TARGET
     match = URL_PARTS.fullmatch(url)
     if not _PRINTABLE.fullmatch(url) or match is None:
-        return Reason.MALFORMED
+        return UrlRefusal.MALFORMED
     if match["scheme"].lower() != "https":
-        return Reason.NOT_HTTPS
+        return UrlRefusal.NOT_HTTPS
     if "@" in match["authority"]:
-        return Reason.USERINFO
+        return UrlRefusal.USERINFO
     if match["fragment"] is not None:
-        return Reason.FRAGMENT
+        return UrlRefusal.FRAGMENT
     host, port = split_authority(match["authority"])
     if not _is_host(host):
-        return Reason.INVALID_HOST
+        return UrlRefusal.INVALID_HOST
     if port is not None and not (port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65_536):
-        return Reason.INVALID_PORT
-    return Reason.MALFORMED if _NOT_IN_URLS.search(url) else None
+        return UrlRefusal.INVALID_PORT
+    return UrlRefusal.MALFORMED if _NOT_IN_URLS.search(url) else None
 
 
 def split_authority(authority: str) -> tuple[str, str | None]:
@@ -245,7 +245,7 @@ def split_authority(authority: str) -> tuple[str, str | None]:
 
 async def check_destination(
     url: str, policy: AddressPolicy, resolver: Resolver
-) -> tuple[Reason | None, Text | str]:
+) -> tuple[UrlRefusal | None, Text | str]:
     """Check a URL before an endpoint is saved: its text, then every address of its name.
 
     `resolver` resolves the name, and is not called for an address. It has its own time limit.

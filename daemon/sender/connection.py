@@ -17,7 +17,7 @@ import httpx
 from msgspec import Struct
 
 from daemon.core.webhooks.delivery import DeliveryError
-from daemon.sender.streams import ExchangeError, ExchangeTimeout, Stream
+from daemon.sender.streams import ExchangeError, ExchangeTimeout, SocketStream
 
 HEAD_BYTES_MAX: Final = 100 * 1024
 """Limit of the head of an answer, with interim answers."""
@@ -55,7 +55,7 @@ def _are_proper(names: tuple[bytes, ...]) -> bool:
     )
 
 
-class Limits(Struct, frozen=True):
+class ExchangeLimits(Struct, frozen=True):
     """The time limits of one exchange."""
 
     whole_s: float
@@ -71,15 +71,15 @@ class Limits(Struct, frozen=True):
         return ExchangeTimeout(f"no whole answer within {self.whole_s:g} s")
 
 
-class Connection(httpx.AsyncByteStream):
+class HttpConnection(httpx.AsyncByteStream):
     """A connection; iterating it gives the body of its answer, as it came. httptools calls the methods `on_...`."""
 
     def __init__(
         self,
         origin: Origin,
-        stream: Stream,
+        stream: SocketStream,
         bytes_max: int,
-        give_back: Callable[["Connection"], None],
+        give_back: Callable[["HttpConnection"], None],
     ) -> None:
         """Create it.
 
@@ -101,7 +101,7 @@ class Connection(httpx.AsyncByteStream):
         """When it was given back, in boot time."""
         self._bytes_max = bytes_max
         self._give_back = give_back
-        self._limits = Limits(math.inf, math.inf, math.inf)
+        self._limits = ExchangeLimits(math.inf, math.inf, math.inf)
         self._part_ends_at = math.inf
         self._parts: deque[bytes] = deque()
         self._complete = False
@@ -119,7 +119,7 @@ class Connection(httpx.AsyncByteStream):
             lenient_spaces_after_chunk_size=True,
         )
 
-    async def exchange(self, request: bytes, limits: Limits) -> None:
+    async def exchange(self, request: bytes, limits: ExchangeLimits) -> None:
         """Send a request and read the head of its answer. On failure the connection is closed.
 
         Afterwards the caller must call `aclose` once, also if it does not read the body.

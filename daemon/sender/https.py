@@ -18,7 +18,7 @@ from typing import Final, Self
 
 import httpx
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.runtime.config import Webhooks
 from daemon.sender.address_guard import (
     EXPLANATIONS,
@@ -28,7 +28,13 @@ from daemon.sender.address_guard import (
     check_url,
 )
 from daemon.sender.connect import Connector, Dialer, SystemResolver, connect_socket
-from daemon.sender.response import USED_FIELDS, Answer, date_us, judge_status, retry_after_s
+from daemon.sender.response import (
+    USED_FIELDS,
+    PartialResponse,
+    date_us,
+    judge_status,
+    retry_after_s,
+)
 from daemon.sender.streams import ExchangeError
 from daemon.sender.tls_time import DatedContext
 from daemon.sender.transport import WHOLE_S, Transport
@@ -120,7 +126,7 @@ class Sender:
                 self._dialer, context, RECEIVED_BYTES_MAX, age_s_max=CHECK_S, repeats=True
             )
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
         """Make one attempt.
 
         Args:
@@ -134,7 +140,7 @@ class Sender:
         """
         loop = asyncio.get_running_loop()
         started = loop.time()
-        answer, connected = Answer(), True
+        answer, connected = PartialResponse(), True
         code: DeliveryError | None
         message: str | None
         try:
@@ -154,7 +160,7 @@ class Sender:
             code, message, connected = DeliveryError.TLS_ERROR, str(error), False
         except ExchangeError as error:
             code, message, connected = error.code, str(error), error.connected
-        return Outcome(
+        return AttemptOutcome(
             status_code=answer.status_code,
             response_body=answer.text(),
             error_code=code,
@@ -172,7 +178,7 @@ class Sender:
             self._transport = None
 
     async def _exchange(
-        self, url: str, headers: Mapping[str, str], body: bytes, answer: Answer
+        self, url: str, headers: Mapping[str, str], body: bytes, answer: PartialResponse
     ) -> None:
         """Send the request and read the answer into `answer`, which keeps the part read so far."""
         assert self._transport is not None

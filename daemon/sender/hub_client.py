@@ -12,7 +12,7 @@ from typing import Any, Final
 import httpx
 
 from daemon.core.branches.facts import packed
-from daemon.core.branches.public_key import CertificateError, spki_of
+from daemon.core.branches.public_key import PublicKeyError, spki_of
 from daemon.core.errors import MomoError
 from daemon.sender.address_guard import URL_PARTS, check_url, split_authority
 from daemon.sender.http_client import HttpClient
@@ -145,7 +145,7 @@ def _pinned(pin: str) -> type[ssl.SSLObject]:
             super().do_handshake()
             try:
                 found = spki_of(self.getpeercert(binary_form=True) or b"")
-            except CertificateError as error:
+            except PublicKeyError as error:
                 raise WrongPinError(str(error)) from error
             if not found.startswith(pin):
                 raise WrongPinError(

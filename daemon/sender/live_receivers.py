@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 
 LISTEN_SCHEME: Final = "listen:"
 """`listen:<endpoint's id>`: the address of a live receiver's endpoint."""
@@ -27,7 +27,7 @@ class Posted(Struct, frozen=True):
     body: bytes
 
 
-class Report(Struct, frozen=True):
+class ListenerReport(Struct, frozen=True):
     """Result of an attempt from a listener: a status, or the reason why there was none."""
 
     status_code: int | None
@@ -44,7 +44,7 @@ class Listener(Struct):
 
     wake: asyncio.Event = field(default_factory=asyncio.Event)
     _posted: list[Posted] = field(default_factory=list)
-    _open: dict[int, "asyncio.Future[Report]"] = field(default_factory=dict)
+    _open: dict[int, "asyncio.Future[ListenerReport]"] = field(default_factory=dict)
     _last: int = 0
 
     def take(self) -> list[Posted]:
@@ -52,7 +52,7 @@ class Listener(Struct):
         taken, self._posted = self._posted, []
         return taken
 
-    async def post(self, headers: Mapping[str, str], body: bytes) -> Report:
+    async def post(self, headers: Mapping[str, str], body: bytes) -> ListenerReport:
         """Pass one attempt to the listener and wait for its report."""
         self._last += 1
         number = self._last
@@ -64,7 +64,7 @@ class Listener(Struct):
         finally:
             del self._open[number]
 
-    def settle(self, number: int, report: Report) -> bool:
+    def settle(self, number: int, report: ListenerReport) -> bool:
         """Report an attempt; False when it is not awaited (any more)."""
         waiting = self._open.get(number)
         if waiting is None or waiting.done():
@@ -79,7 +79,7 @@ class Listener(Struct):
                 waiting.set_result(_GONE)
 
 
-_GONE: Final = Report(
+_GONE: Final = ListenerReport(
     None, "", DeliveryError.CONNECTION_RESET, "momo listen ended before it answered"
 )
 
@@ -116,23 +116,23 @@ class LiveReceivers:
 
     async def post(
         self, url: str, headers: Mapping[str, str], body: bytes, timeout_s: float
-    ) -> Outcome:
+    ) -> AttemptOutcome:
         """Make one attempt."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         listener = self.at(url)
         if listener is None:
             code = DeliveryError.CONNECTION_REFUSED
-            report = Report(None, "", code, "no momo listen is connected")
+            report = ListenerReport(None, "", code, "no momo listen is connected")
         else:
             try:
                 async with asyncio.timeout(timeout_s):
                     report = await listener.post(headers, body)
             except TimeoutError:
-                report = Report(
+                report = ListenerReport(
                     None, "", DeliveryError.TIMEOUT, f"no whole answer within {timeout_s:g} s"
                 )
-        return Outcome(
+        return AttemptOutcome(
             status_code=report.status_code,
             response_body=report.response_body,
             error_code=report.error_code,

@@ -25,9 +25,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.core.webhooks.signing import STANDARD_ID_HEADER
-from daemon.sender.response import Answer
+from daemon.sender.response import PartialResponse
 
 PATH_CHARACTERS_MAX: Final = 1024
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -125,14 +125,14 @@ def _steps(path: str) -> Iterator[Path]:
 
 async def run_command(
     target: LocalTarget, headers: Mapping[str, str], body: bytes, *, home: str, timeout_s: float
-) -> Outcome:
+) -> AttemptOutcome:
     """Run the command once and return the outcome from its exit code.
 
     It runs in the folder `home`, for `timeout_s` of wall-clock time at most.
     """
     loop = asyncio.get_running_loop()
     started = loop.time()
-    answer = Answer()
+    answer = PartialResponse()
     code: DeliveryError | None = DeliveryError.HTTP_ERROR
     try:
         why = await asyncio.to_thread(check_local_target, target)
@@ -149,7 +149,7 @@ async def run_command(
     except OSError as error:
         answer.status_code = FAILED
         message = f"the command cannot be run: {error.strerror}"
-    return Outcome(
+    return AttemptOutcome(
         status_code=answer.status_code,
         response_body=answer.text(),
         error_code=code,
@@ -163,7 +163,7 @@ async def _run(
     path: str,
     environment: Mapping[str, str],
     body: bytes,
-    answer: Answer,
+    answer: PartialResponse,
     home: str,
     timeout_s: float,
 ) -> tuple[int, str]:
@@ -215,7 +215,7 @@ async def _write_body(process: asyncio.subprocess.Process, body: bytes) -> None:
         process.stdin.close()
 
 
-async def _read_output(pipe: int, answer: Answer) -> None:
+async def _read_output(pipe: int, answer: PartialResponse) -> None:
     """Read the command's output; output beyond 64 KiB is dropped, so that the command never blocks."""
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -237,7 +237,9 @@ def _environment(headers: Mapping[str, str], body: bytes) -> dict[str, str]:
     }
 
 
-async def write_file(target: LocalTarget, headers: Mapping[str, str], body: bytes) -> Outcome:
+async def write_file(
+    target: LocalTarget, headers: Mapping[str, str], body: bytes
+) -> AttemptOutcome:
     """Write one event into the folder."""
     loop = asyncio.get_running_loop()
     started = loop.time()
@@ -260,7 +262,7 @@ async def write_file(target: LocalTarget, headers: Mapping[str, str], body: byte
         except OSError as error:
             code, status = DeliveryError.HTTP_ERROR, FAILED
             message = f"the file cannot be written: {error.strerror}"
-    return Outcome(
+    return AttemptOutcome(
         status_code=status,
         response_body=answer,
         error_code=code,

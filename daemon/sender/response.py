@@ -13,7 +13,7 @@ from parsers.times import to_us
 USED_FIELDS: Final = frozenset({b"date", b"retry-after"})
 
 
-class Answer:
+class PartialResponse:
     """The part of an answer that arrived before the attempt ended; of its headers the used ones, in lower case."""
 
     __slots__ = ("body", "headers", "status_code")

@@ -44,7 +44,7 @@ class ExchangeTimeout(ExchangeError, httpx.TimeoutException):
 
 async def open_stream(
     connected: socket.socket, context: ssl.SSLContext | None, host: str, timeout_s: float
-) -> "Stream":
+) -> "SocketStream":
     """Return a stream over a connected socket, which is then closed with the stream.
 
     With a context the TLS handshake is made, and the certificate must match; None is for HTTP without TLS.
@@ -55,7 +55,7 @@ async def open_stream(
     loop = asyncio.get_running_loop()
     try:
         _, stream = await loop.create_connection(
-            Stream,
+            SocketStream,
             sock=connected,
             ssl=context,
             server_hostname=None if context is None else host,
@@ -83,7 +83,7 @@ async def open_stream(
     return stream
 
 
-class Stream(asyncio.Protocol):
+class SocketStream(asyncio.Protocol):
     """One connection, read by one task at a time."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.sender import local_targets
 from daemon.sender.live_receivers import LISTEN_SCHEME, LiveReceivers
 from daemon.sender.local_targets import LocalKind, LocalTargetError, parse_local_target
@@ -12,7 +12,7 @@ from daemon.sender.local_targets import LocalKind, LocalTargetError, parse_local
 class Target(Protocol):
     """A sender of single attempts. Failures of the receiver are in the outcome and are not raised."""
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
         """Deliver one event."""
 
     async def aclose(self) -> None:
@@ -28,7 +28,7 @@ class Targets:
         self._home = home
         self._timeout_s = timeout_s
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
         """Make one attempt with the sender for the address."""
         if url.startswith(LISTEN_SCHEME):
             return await self._live.post(url, headers, body, self._timeout_s)
@@ -49,5 +49,5 @@ class Targets:
         await self._https.aclose()
 
 
-def _blocked(why: str) -> Outcome:
-    return Outcome(None, "", DeliveryError.BLOCKED_ADDRESS, why, 0, connected=True)
+def _blocked(why: str) -> AttemptOutcome:
+    return AttemptOutcome(None, "", DeliveryError.BLOCKED_ADDRESS, why, 0, connected=True)

@@ -16,7 +16,7 @@ import httpx
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender import streams
 from daemon.sender.connect import HTTPS_PORT, Dialer
-from daemon.sender.connection import Connection, Limits, Origin, encode
+from daemon.sender.connection import ExchangeLimits, HttpConnection, Origin, encode
 from daemon.sender.streams import ExchangeError, ExchangeTimeout, open_stream
 
 WARM_CONNECTIONS_MAX: Final = 64
@@ -65,7 +65,7 @@ class Transport(httpx.AsyncBaseTransport):
         self._age_s_max = age_s_max
         self._idle_s_max = idle_s_max
         self._repeats = repeats
-        self._warm: list[Connection] = []
+        self._warm: list[HttpConnection] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and return the answer when its head has come. The caller must close it.
@@ -84,7 +84,7 @@ class Transport(httpx.AsyncBaseTransport):
         octets = encode(request)
         whole_s = request.extensions.get(WHOLE_S, math.inf)
         part_s = request.extensions.get("timeout", {}).get("read") or math.inf
-        limits = Limits(whole_s, asyncio.get_running_loop().time() + whole_s, part_s)
+        limits = ExchangeLimits(whole_s, asyncio.get_running_loop().time() + whole_s, part_s)
         connection = self._take(origin)
         if connection is not None:
             try:
@@ -104,7 +104,7 @@ class Transport(httpx.AsyncBaseTransport):
             self._warm.pop().stream.abort()
         await asyncio.sleep(0)  # they finish closing in the loop's next turn
 
-    async def _connect(self, origin: Origin, limits: Limits) -> Connection:
+    async def _connect(self, origin: Origin, limits: ExchangeLimits) -> HttpConnection:
         connected = False
         try:
             async with asyncio.timeout_at(None if limits.ends_at == math.inf else limits.ends_at):
@@ -121,9 +121,9 @@ class Transport(httpx.AsyncBaseTransport):
             error.connected = connected
             raise
 
-        return Connection(origin, stream, self._answer_bytes_max, self._keep)
+        return HttpConnection(origin, stream, self._answer_bytes_max, self._keep)
 
-    def _keep(self, connection: Connection) -> None:
+    def _keep(self, connection: HttpConnection) -> None:
         """Keep a connection for the next request, or close it."""
         if not connection.is_reusable():
             connection.stream.abort()
@@ -133,7 +133,7 @@ class Transport(httpx.AsyncBaseTransport):
         if len(self._warm) > WARM_CONNECTIONS_MAX:
             self._warm.pop(0).stream.abort()
 
-    def _take(self, origin: Origin) -> Connection | None:
+    def _take(self, origin: Origin) -> HttpConnection | None:
         for connection in reversed(self._warm):
             if connection.origin == origin:
                 self._warm.remove(connection)

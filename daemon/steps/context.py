@@ -200,7 +200,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
         return self.stored_at if self.sent_at is None else self.sent_at
 
 
-class Outcome(Struct):
+class MessageOutcome(Struct):
     """The result of processing a message, filled in step by step."""
 
     state: MessageState

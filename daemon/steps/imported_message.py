@@ -9,7 +9,7 @@ from typing import Final
 
 from daemon.core.messages.trust import text_doubt
 from daemon.core.model import Payment
-from daemon.steps.context import Context, Outcome, StoredMessage
+from daemon.steps.context import Context, MessageOutcome, StoredMessage
 from daemon.steps.judge import UNVERIFIED, own_id
 from daemon.steps.pay import open_message_review, pay, reverse
 from daemon.store.messages import balances
@@ -22,7 +22,7 @@ REVERSES_LIVE_PAYMENT: Final = "takes_back_a_live_payment"
 
 
 def keep_imported(
-    context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Reading
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reading
 ) -> None:
     """Record an imported message from the network's own sender; fill in `outcome`."""
     if isinstance(reading, readings.Payment):
@@ -32,7 +32,7 @@ def keep_imported(
 
 
 def _keep_payment(
-    context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Payment
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Payment
 ) -> None:
     outcome.state = MessageState.HISTORICAL
     telco_id = own_id(reading)
@@ -62,7 +62,7 @@ def _keep_payment(
         pay(context, arrived, outcome, reading)
 
 
-def _mark_known_id(outcome: Outcome, payment: Payment, reading: readings.Payment) -> None:
+def _mark_known_id(outcome: MessageOutcome, payment: Payment, reading: readings.Payment) -> None:
     """Mark a message with a known ID as a duplicate, or as a conflict if its amount differs. A conflict opens no review."""
     same = (payment.amount_minor, payment.currency) == (
         reading.amount.minor,
@@ -78,7 +78,7 @@ def _mark_known_id(outcome: Outcome, payment: Payment, reading: readings.Payment
 
 
 def _keep_reversal(
-    context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Reversal
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reversal
 ) -> None:
     """Reverse a payment that is history too. Hold the reversal of a payment that a phone read, and open a review."""
     original = reading.original_telco_id

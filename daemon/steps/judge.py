@@ -19,15 +19,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US
-from daemon.core.messages.balance import BalanceCheck, Line
-from daemon.core.messages.balance_chain import Entry, Standing, Why, effects_of, is_in_chain
+from daemon.core.messages.balance import BalanceCheck, LineMessages
+from daemon.core.messages.balance_chain import ChainEntry, Standing, Why, effects_of, is_in_chain
 from daemon.core.messages.line_history import USUAL_DAYS
 from daemon.core.messages.trust import (
-    Claim,
     Doubt,
-    Facts,
     IdReuse,
     SmscSource,
+    TransactionClaim,
+    TrustFacts,
     classify_id_reuse,
     doubts_about,
     fee_doubt,
@@ -35,7 +35,7 @@ from daemon.core.messages.trust import (
 )
 from daemon.core.model import Message, Payment, Review
 from daemon.steps import confirmed_wordings, settle
-from daemon.steps.context import Context, Outcome, StoredMessage, microseconds
+from daemon.steps.context import Context, MessageOutcome, StoredMessage, microseconds
 from daemon.steps.pay import (
     is_imported,
     is_proved,
@@ -46,7 +46,7 @@ from daemon.steps.pay import (
 )
 from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import balances, messages
-from daemon.store.messages.balances import Chain, Known
+from daemon.store.messages.balances import Chain, ChainContext
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import MessageState, Mode, ReviewReason, TransactionStatus, TrustLevel
 from parsers import reading as readings
@@ -70,12 +70,12 @@ class Arrival(Struct, frozen=True):
     """The message that comes in now."""
 
     message: StoredMessage
-    outcome: Outcome
+    outcome: MessageOutcome
     reading: readings.Reading
 
 
 def judge_message(
-    context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Reading
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reading
 ) -> None:
     """Judge a message from the network's own sender, act on the changes, and fill in `outcome`."""
     if context.mode is not Mode.LIVE or not is_in_chain(reading):
@@ -91,9 +91,9 @@ def judge_message(
     tail = known.tail
     further = [*reused, *_fee_doubts(reading, foreign=full and not home)]
     new = _entry(arrived, reading, tail, home=home, further=further)
-    line = Line(tail)
+    line = LineMessages(tail)
     if not full or not line.is_plain(new):
-        line = Line(balances.state(context.tx, arrived.chain, new.time, foreign=not full))
+        line = LineMessages(balances.state(context.tx, arrived.chain, new.time, foreign=not full))
     if _is_test_payment(context, new, reading):
         if full:
             learn_smsc(context, arrived.chain, new, SmscSource.TEST_PAYMENT)
@@ -113,15 +113,15 @@ def judge_message(
 def _entry(
     arrived: StoredMessage,
     reading: readings.Reading,
-    tail: Sequence[Entry],
+    tail: Sequence[ChainEntry],
     *,
     home: bool,
     further: Sequence[str],
-) -> Entry:
+) -> ChainEntry:
     """Return the chain entry of a new message; an unreadable one has only its route. `further` are doubts found before."""
     readable = None if isinstance(reading, readings.Unreadable) else reading
     assert arrived.provider is not None, "a trusted message is of a network that we know"
-    facts = Facts(
+    facts = TrustFacts(
         provider=arrived.provider,
         telco_id=own_id(reading),
         sent_at=arrived.sent_at,
@@ -155,7 +155,7 @@ def _fee_doubts(reading: readings.Reading, *, foreign: bool) -> list[Doubt]:
     return [] if found is None else [found]
 
 
-def _is_test_payment(context: Context, new: Entry, reading: readings.Reading) -> bool:
+def _is_test_payment(context: Context, new: ChainEntry, reading: readings.Reading) -> bool:
     return (
         isinstance(reading, readings.Payment)
         and new.after is not None
@@ -168,7 +168,7 @@ def _is_test_payment(context: Context, new: Entry, reading: readings.Reading) ->
 
 
 def _accept_test_message(
-    context: Context, arrived: StoredMessage, outcome: Outcome, reading: readings.Reading
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: readings.Reading
 ) -> None:
     """Accept a message outside the chain: a test message, or one about no money. A new wording is held."""
     if not isinstance(reading, Claimed):
@@ -185,7 +185,7 @@ def _accept_test_message(
 def apply_line(
     context: Context,
     chain: Chain,
-    line: Line,
+    line: LineMessages,
     arrival: Arrival | None = None,
     *,
     actor: str = "momo",
@@ -213,7 +213,9 @@ def apply_line(
     return settled
 
 
-def _act_on_new(context: Context, chain: Chain, line: Line, entry: Entry, arrival: Arrival) -> None:
+def _act_on_new(
+    context: Context, chain: Chain, line: LineMessages, entry: ChainEntry, arrival: Arrival
+) -> None:
     """Store the entry of the message that comes in; let it pay, or hold it with a review."""
     claims = isinstance(arrival.reading, Claimed)
     passed = _passed(context, chain, entry, arrival.reading) if claims else None
@@ -231,8 +233,8 @@ def _act_on_new(context: Context, chain: Chain, line: Line, entry: Entry, arriva
 
 
 def _passed(
-    context: Context, chain: Chain, entry: Entry, reading: readings.Reading | None = None
-) -> Entry | None:
+    context: Context, chain: Chain, entry: ChainEntry, reading: readings.Reading | None = None
+) -> ChainEntry | None:
     """Return the entry if its message may pay or take back money now, else None.
 
     A receipt that is not confirmed yet may pay within the line's limit; the entry returned has the day then. The message is
@@ -280,7 +282,9 @@ def _limit(context: Context, chain: Chain) -> int:
     return max(UNCONFIRMED_LEAST_MINOR, taken // days // 2)
 
 
-def _hold_new(context: Context, chain: Chain, line: Line, entry: Entry, arrival: Arrival) -> None:
+def _hold_new(
+    context: Context, chain: Chain, line: LineMessages, entry: ChainEntry, arrival: Arrival
+) -> None:
     """Hold a message and open a review; the transaction that it names waits for the decision if only the balance breaks."""
     arrived, reading = arrival.message, arrival.reading
     reason = _reason(entry)
@@ -309,13 +313,13 @@ def _hold_new(context: Context, chain: Chain, line: Line, entry: Entry, arrival:
     open_message_review(context, arrived.id, reason, details, transaction_id, tell=not untrusted)
 
 
-def _hold(outcome: Outcome, reasons: list[str]) -> None:
+def _hold(outcome: MessageOutcome, reasons: list[str]) -> None:
     outcome.state = MessageState.HELD
     outcome.trusted = False
     outcome.reasons = reasons
 
 
-def _reason(entry: Entry) -> ReviewReason:
+def _reason(entry: ChainEntry) -> ReviewReason:
     """Return the reason of the review of a held message."""
     if entry.why in {Why.FOREIGN, Why.NO_SMSC}:
         return ReviewReason.FOREIGN_SMSC
@@ -327,7 +331,9 @@ def _reason(entry: Entry) -> ReviewReason:
     return ReviewReason.BALANCE_BREAK
 
 
-def _details(context: Context, chain: Chain, line: Line, entry: Entry) -> dict[str, Any]:
+def _details(
+    context: Context, chain: Chain, line: LineMessages, entry: ChainEntry
+) -> dict[str, Any]:
     """Return the facts of a review: why the message is held, and the amount that no message accounts for."""
     currency = PROVIDERS[chain.provider].currency
     details: dict[str, Any] = {"why": entry.why}
@@ -346,7 +352,7 @@ def _details(context: Context, chain: Chain, line: Line, entry: Entry) -> dict[s
     return details
 
 
-def _notify_foreign(context: Context, chain: Chain, entry: Entry) -> None:
+def _notify_foreign(context: Context, chain: Chain, entry: ChainEntry) -> None:
     """Give one notice about a foreign SMSC if its message joins the chain: the network may have a new one."""
     known = {one.smsc for one in balances.smscs(context.tx, chain.sim_key)}
     if entry.smsc is not None and entry.smsc not in known:
@@ -354,7 +360,7 @@ def _notify_foreign(context: Context, chain: Chain, entry: Entry) -> None:
         _notify(context, Notice.SMSC_UNKNOWN, entry)
 
 
-def _can_share(entry: Entry) -> bool:
+def _can_share(entry: ChainEntry) -> bool:
     """Return whether a decision on the review of a flood reaches a message (`balances.flood`)."""
     return entry.standing is Standing.HELD and entry.why in {
         Why.FOREIGN,
@@ -364,7 +370,7 @@ def _can_share(entry: Entry) -> bool:
 
 
 def _group(
-    context: Context, chain: Chain, entry: Entry, reason: ReviewReason, details: dict[str, Any]
+    context: Context, chain: Chain, entry: ChainEntry, reason: ReviewReason, details: dict[str, Any]
 ) -> None:
     """Add a message of a flood to the review that the flood shares; open it and give a notice at the first one."""
     shared = reviews.open_group(context.tx, chain.sim_key)
@@ -411,7 +417,7 @@ def pass_on_flood(context: Context, review: Review) -> None:
         open_message_review(context, entry.key, _reason(entry), details, tell=False)
 
 
-def learn_smsc(context: Context, chain: Chain, entry: Entry, source: SmscSource) -> None:
+def learn_smsc(context: Context, chain: Chain, entry: ChainEntry, source: SmscSource) -> None:
     """Record the SMSC of a message, and that it is home unless it was only noticed."""
     if entry.smsc is not None:
         balances.learn_smsc(context.tx, chain.sim_key, entry.smsc, source, entry.key, context.now)
@@ -419,7 +425,9 @@ def learn_smsc(context: Context, chain: Chain, entry: Entry, source: SmscSource)
             context.homes.append(entry.smsc)
 
 
-def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, actor: str) -> int:
+def _act_on_change(
+    context: Context, chain: Chain, before: ChainEntry, entry: ChainEntry, actor: str
+) -> int:
     """Act on the new standing of an earlier message; return 1 if it was held and is settled now."""
     if entry.standing is before.standing:
         balances.change(context.tx, entry)
@@ -443,7 +451,7 @@ def _act_on_change(context: Context, chain: Chain, before: Entry, entry: Entry, 
     return 0
 
 
-def _leave_flood(context: Context, before: Entry, entry: Entry) -> None:
+def _leave_flood(context: Context, before: ChainEntry, entry: ChainEntry) -> None:
     """Open a review of a held message that a decision on the review of its flood no longer reaches."""
     if not _can_share(before) or _can_share(entry):
         return
@@ -454,7 +462,7 @@ def _leave_flood(context: Context, before: Entry, entry: Entry) -> None:
         open_message_review(context, entry.key, _reason(entry), details, tell=False)
 
 
-def _act_on_refuted(context: Context, entry: Entry, actor: str, *, paid: bool) -> None:
+def _act_on_refuted(context: Context, entry: ChainEntry, actor: str, *, paid: bool) -> None:
     """Notify the operator that a receipt is forged; close its review if an operator decided about its row."""
     if paid:
         _notify(context, Notice.RECEIPT_SUSPECT, entry)
@@ -470,7 +478,7 @@ def _act_on_refuted(context: Context, entry: Entry, actor: str, *, paid: bool) -
         reviews.close(context.tx, review.id, "rejected", by=actor, now=context.now)
 
 
-def judge_without_doubt(context: Context, chain: Chain, entry: Entry) -> bool:
+def judge_without_doubt(context: Context, chain: Chain, entry: ChainEntry) -> bool:
     """Store the entry of a held message that has fewer doubts now; accept the message and return True if it may pay."""
     passed = _passed(context, chain, entry)
     balances.change(context.tx, passed or entry)
@@ -485,7 +493,7 @@ def judge_without_doubt(context: Context, chain: Chain, entry: Entry) -> bool:
     return False
 
 
-def _release(context: Context, entry: Entry, actor: str) -> int:
+def _release(context: Context, entry: ChainEntry, actor: str) -> int:
     """Accept a held message; return 1 if it paid or took back money."""
     row = messages.get(context.tx, entry.key)
     assert row is not None, "an entry belongs to a message"
@@ -497,14 +505,14 @@ def _release(context: Context, entry: Entry, actor: str) -> int:
     if review is not None:
         state = "superseded" if actor == "momo" else "approved"
         reviews.close(context.tx, review.id, state, by=actor, now=context.now)
-    outcome = Outcome(MessageState.NOT_PAYMENT)
+    outcome = MessageOutcome(MessageState.NOT_PAYMENT)
     accept_message(context, StoredMessage.before(row), outcome, reading)
     messages.record_release(context.tx, row.id, outcome.state, outcome.reasons, outcome.payment_id)
     return 1
 
 
 def accept_message(
-    context: Context, arrived: StoredMessage, outcome: Outcome, reading: Claimed
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Claimed
 ) -> None:
     """Record a payment and match it, or apply a reversal."""
     if isinstance(reading, readings.Payment):
@@ -516,9 +524,9 @@ def accept_message(
 def handle_known_id(
     context: Context,
     arrived: StoredMessage,
-    outcome: Outcome,
+    outcome: MessageOutcome,
     reading: readings.Reading,
-    known: Known,
+    known: ChainContext,
     *,
     home: bool,
 ) -> list[str] | None:
@@ -544,7 +552,7 @@ def handle_known_id(
     amount, currency = None, None
     if reading.amount is not None:
         amount, currency = reading.amount.minor, reading.amount.currency
-    claim = Claim(pays, amount, currency, arrived.sim_key)
+    claim = TransactionClaim(pays, amount, currency, arrived.sim_key)
     entries = known.same_id[:_SAME_ID_MAX]
     after = None if reading.balance is None else reading.balance.minor
     occupying = [one for one in entries if _occupies(one, after)]
@@ -567,7 +575,7 @@ def handle_known_id(
     return None
 
 
-def _occupies(entry: Entry, after: int | None) -> bool:
+def _occupies(entry: ChainEntry, after: int | None) -> bool:
     """Return whether an earlier message may occupy its ID against a message that names this balance."""
     return entry.standing is Standing.ACCEPTED or entry.after == after
 
@@ -575,14 +583,14 @@ def _occupies(entry: Entry, after: int | None) -> bool:
 class _FirstClaim(Struct, frozen=True):
     """The claim of an earlier message, and the key of that message."""
 
-    claim: Claim
+    claim: TransactionClaim
     key: str
 
 
 def _first_claim(
     context: Context,
-    entries: Iterable[Entry],
-    claim: Claim,
+    entries: Iterable[ChainEntry],
+    claim: TransactionClaim,
     payment: Payment | None,
     *,
     home: bool,
@@ -603,7 +611,7 @@ def _first_claim(
             payment.payment_method_id is not None and payment.payment_method_id == context.line_id
         )
         line = claim.line if moved else payment.sim_key
-        paid = Claim(True, payment.amount_minor, payment.currency, line)
+        paid = TransactionClaim(True, payment.amount_minor, payment.currency, line)
         return _FirstClaim(paid, payment.message_id)
     return found
 
@@ -620,24 +628,24 @@ def own_id(reading: readings.Reading) -> str | None:
     return normalize_telco_id(reading.telco_id)
 
 
-def _claim(context: Context, first: Entry, line: str) -> Claim:
+def _claim(context: Context, first: ChainEntry, line: str) -> TransactionClaim:
     """Return the claim of the first message with an ID."""
     row = messages.get(context.tx, first.key)
     assert row is not None, "an entry belongs to a message"
     fields = json.loads(row.fields)
     amount = read_money(fields.get("amount") or "", currency=fields.get("currency"))
     if amount is None:
-        return Claim(first.pays, None, None, line)
-    return Claim(first.pays, amount.minor, amount.currency, line)
+        return TransactionClaim(first.pays, None, None, line)
+    return TransactionClaim(first.pays, amount.minor, amount.currency, line)
 
 
-def _notify_gap(context: Context, entry: Entry) -> None:
+def _notify_gap(context: Context, entry: ChainEntry) -> None:
     """Record a notice about the amount that no message accounts for before an accepted message."""
     if entry.has_gap and entry.standing is Standing.ACCEPTED:
         _notify(context, Notice.MONEY_MISSING, entry)
 
 
-def _notify(context: Context, notice: Notice, entry: Entry) -> None:
+def _notify(context: Context, notice: Notice, entry: ChainEntry) -> None:
     payment_id = messages.payment_of(context.tx, entry.key)
     paid = None if payment_id is None else transactions.paid_by(context.tx, payment_id)
     network = context.sim.network
@@ -684,7 +692,7 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
     also = [message_id, *(one.key for one in through)]
     if through and entry.smsc is not None:
         also += balances.tail_beside(context.tx, chain, entry.smsc)
-    line = Line(balances.state(context.tx, chain, entry.time, also=also, foreign=True))
+    line = LineMessages(balances.state(context.tx, chain, entry.time, also=also, foreign=True))
     if not genuine:
         line.reject(message_id)
         if through and entry.smsc is not None:
@@ -698,7 +706,7 @@ def apply_decision(context: Context, message_id: str, *, genuine: bool, actor: s
     return apply_line(context, chain, line, actor=actor, decided=message_id)
 
 
-def _approved_through(context: Context, chain: Chain, entry: Entry) -> list[Entry]:
+def _approved_through(context: Context, chain: Chain, entry: ChainEntry) -> list[ChainEntry]:
     """Return the messages taken through an SMSC since an operator's approval made it home."""
     approved = next(
         (

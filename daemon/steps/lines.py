@@ -5,7 +5,7 @@ from typing import Any
 
 from daemon.core.lines import readiness, receiving
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.lines.receiving import Line
+from daemon.core.lines.receiving import ReceivingSim
 from daemon.core.messages.line_history import unaccounted
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods
@@ -13,7 +13,7 @@ from daemon.store.messages import balances
 from daemon.wire import Mode
 
 
-def read_lines(reader: Reader, phones: Iterable[ModemHealth], now: int) -> list[Line]:
+def read_lines(reader: Reader, phones: Iterable[ModemHealth], now: int) -> list[ReceivingSim]:
     """Return the live lines; `phones` is the current state of the ports."""
     return receiving.judge(
         devices.known(reader),

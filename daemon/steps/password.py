@@ -22,7 +22,7 @@ SEED_PURPOSE = "totp-seed"
 """Purpose under which the seed of a second factor is sealed."""
 
 
-class Attempt(Struct, frozen=True):
+class PasswordAttempt(Struct, frozen=True):
     """An attempt that was counted: its counters, the caller's name for the journal, and how many are left after it."""
 
     counters: tuple[Counter, ...]
@@ -30,7 +30,7 @@ class Attempt(Struct, frozen=True):
     remaining: int
 
 
-async def count(env: Env, who: str, actor: str, *others: Counter) -> Attempt:
+async def count(env: Env, who: str, actor: str, *others: Counter) -> PasswordAttempt:
     """Count an attempt; 5 are allowed in 15 minutes, and as many as each of the other counters allows.
 
     Counted and committed before the password is checked: a crash or many calls at once give no free attempt.
@@ -50,7 +50,7 @@ async def count(env: Env, who: str, actor: str, *others: Counter) -> Attempt:
             headers={"Retry-After": str(retry_after_s)},
             retry_after=retry_after_s,
         )
-    return Attempt(counters, actor, counted.remaining)
+    return PasswordAttempt(counters, actor, counted.remaining)
 
 
 async def forgive(env: Env, *counters: Counter) -> None:
@@ -77,7 +77,7 @@ async def missing(env: Env, who: str, why: str = NEEDED) -> Refusal:
     )
 
 
-async def verify(env: Env, user: User | None, password: str, attempt: Attempt) -> User:
+async def verify(env: Env, user: User | None, password: str, attempt: PasswordAttempt) -> User:
     """Return the user if the password is right; with None it takes as long and is refused.
 
     Raises:
@@ -92,7 +92,7 @@ async def verify(env: Env, user: User | None, password: str, attempt: Attempt) -
     return user
 
 
-async def verify_code(env: Env, user: User, code: str | None, attempt: Attempt) -> None:
+async def verify_code(env: Env, user: User, code: str | None, attempt: PasswordAttempt) -> None:
     """Check the code of the second factor, or use a recovery code up; nothing is asked while the factor is off.
 
     The code is checked at the best known time, so a wrong clock does not lock users out while the time is known otherwise.

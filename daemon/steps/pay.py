@@ -13,7 +13,7 @@ from daemon.core.model import Payment, Reversal, Transaction
 from daemon.core.payments import matching
 from daemon.core.payments.reviews import is_history
 from daemon.steps import hand_up, settle
-from daemon.steps.context import Context, Outcome, StoredMessage, microseconds
+from daemon.steps.context import Context, MessageOutcome, StoredMessage, microseconds
 from daemon.steps.suggest import suggest
 from daemon.store.engine import Reader, Tx
 from daemon.store.journal import Notice, add_notice
@@ -27,7 +27,7 @@ from parsers.reading import normalize_telco_id
 
 
 def pay(
-    context: Context, arrived: StoredMessage, outcome: Outcome, read_as: readings.Payment
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, read_as: readings.Payment
 ) -> None:
     """Record the payment of a trusted message, match it, and fill in `outcome`."""
     if not context.imported:
@@ -109,7 +109,7 @@ def _row(
 
 def _carry_out(
     context: Context,
-    outcome: Outcome,
+    outcome: MessageOutcome,
     payment: Payment,
     decision: matching.Decision,
     *,
@@ -151,7 +151,7 @@ def settle_released(context: Context, payment: Payment) -> None:
         how = settle.Holding(rejected=payment.reversed_at is not None)
         settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
         return
-    outcome = Outcome(MessageState.PAYMENT)
+    outcome = MessageOutcome(MessageState.PAYMENT)
     _carry_out(context, outcome, payment, _decide(context, payment))
 
 
@@ -183,7 +183,7 @@ def _hold_payment(context: Context, payment: Payment) -> None:
 
 
 def _handle_known_id(
-    context: Context, arrived: StoredMessage, outcome: Outcome, row: dict[str, Any]
+    context: Context, arrived: StoredMessage, outcome: MessageOutcome, row: dict[str, Any]
 ) -> None:
     """Handle a second trusted message with one ID: make an imported payment live, record a duplicate, or open a review."""
     others = payments.with_telco_id(context.tx, context.mode, row["telco_transaction_id"])

@@ -8,7 +8,13 @@ from daemon.core.model import Message
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver, SenderType
 from daemon.steps import confirmed_wordings, imported_message
-from daemon.steps.context import INTERNAL_ERROR, Context, JoinedMessage, Outcome, StoredMessage
+from daemon.steps.context import (
+    INTERNAL_ERROR,
+    Context,
+    JoinedMessage,
+    MessageOutcome,
+    StoredMessage,
+)
 from daemon.steps.judge import FLOOD, judge_message
 from daemon.steps.pay import open_message_review
 from daemon.steps.store_parts import Unread
@@ -28,7 +34,7 @@ def process_message(context: Context, whole: JoinedMessage) -> MessageState:
     network = context.sim.network
     provider = None if network is None else provider_of_network(network)
     doubts = sender_doubts(context, whole.parts)
-    outcome = Outcome(
+    outcome = MessageOutcome(
         MessageState.NOT_PAYMENT, provider=provider, trusted=not doubts, reasons=doubts
     )
     read_as = _read(context, whole, trusted=not doubts)
@@ -73,7 +79,10 @@ def read_message(context: Context, whole: JoinedMessage) -> readings.Reading:
 def record_unreadable(context: Context, unread: Unread) -> MessageState:
     """Store a message that cannot be read."""
     return _write(
-        context, unread.message_id, None, Outcome(MessageState.UNPARSED, reasons=[unread.why])
+        context,
+        unread.message_id,
+        None,
+        MessageOutcome(MessageState.UNPARSED, reasons=[unread.why]),
     )
 
 
@@ -83,7 +92,7 @@ def record_fault(context: Context, whole: JoinedMessage) -> MessageState:
     One with rivals is stored without its text, and so not read again: then it would look like the only one.
     """
     body = None if whole.ambiguous else whole.body
-    outcome = Outcome(MessageState.UNPARSED, reasons=[INTERNAL_ERROR])
+    outcome = MessageOutcome(MessageState.UNPARSED, reasons=[INTERNAL_ERROR])
     return _write(context, whole.message_id, body, outcome)
 
 
@@ -118,7 +127,9 @@ def _read(context: Context, whole: JoinedMessage, *, trusted: bool) -> readings.
     return confirmed_wordings.confirmed_reading(context, whole.last.sender, reading)
 
 
-def _write(context: Context, message_id: str, body: str | None, outcome: Outcome) -> MessageState:
+def _write(
+    context: Context, message_id: str, body: str | None, outcome: MessageOutcome
+) -> MessageState:
     messages.record_result(
         context.tx,
         message_id,

@@ -38,7 +38,7 @@ from daemon.runtime.message_journal import MessageJournal
 from daemon.steps.context import Context, JoinedMessage, microseconds
 from daemon.store.engine import Store
 from daemon.store.messages import messages
-from daemon.store.messages.messages import StoredPart
+from daemon.store.messages.messages import PartRow
 from daemon.store.payments import texts
 from daemon.wire import MessageState, Mode
 from parsers.times import from_us, to_us
@@ -129,9 +129,9 @@ def _store_one_of_many(
     if not is_new:
         _attach(context, message_id, key.total)
         return None
-    own = StoredPart(message_id, new.position, value.pdu, new.sent_at_us, context.now, is_open=True)
+    own = PartRow(message_id, new.position, value.pdu, new.sent_at_us, context.now, is_open=True)
     group = [own, *(one for one in stored if one.is_open)]
-    chosen, members = None, list[StoredPart]()
+    chosen, members = None, list[PartRow]()
     if parts.is_whole(key.total, (one.position for one in group)):
         chosen = parts.choose(key.total, [parts.part_of(_decode(one.pdu)) for one in group])
     if chosen is not None:
@@ -148,7 +148,7 @@ def _store_one_of_many(
     return Waiting(message_id)
 
 
-def _lacking(context: Context, stored: Sequence[StoredPart], position: int) -> str | None:
+def _lacking(context: Context, stored: Sequence[PartRow], position: int) -> str | None:
     """Return the concluded message among these that lacks this part: it came back from the hub, without its parts."""
     for message_id in dict.fromkeys(one.message_id for one in stored if not one.is_open):
         # `stored` may be cut.
@@ -196,7 +196,7 @@ def assemble(context: Context, row: Message) -> list[JoinedMessage]:
 
 def _candidates(
     context: Context, key: parts.PartKey, smsc: str | None, sent_at: int | None, sha256: str = ""
-) -> list[StoredPart] | None:
+) -> list[PartRow] | None:
     """Return the parts with this key that may be of one message with a part through this SMSC, the nearest first.
 
     None if the part with this digest is stored already.
@@ -226,7 +226,7 @@ def _homes(context: Context) -> Sequence[str]:
 
 def _counts_at_once(
     context: Context,
-    members: Sequence[StoredPart],
+    members: Sequence[PartRow],
     chosen: parts.Assembly,
     joined_to: str | None,
 ) -> bool:
@@ -246,7 +246,7 @@ def _counts_at_once(
 
 
 def _join(
-    context: Context, members: Sequence[StoredPart], *, ambiguous: bool = False, adds: int = 0
+    context: Context, members: Sequence[PartRow], *, ambiguous: bool = False, adds: int = 0
 ) -> JoinedMessage:
     """Put the parts of an assembly into one message, which has so many parts that it does not count yet."""
     target = members[0].message_id

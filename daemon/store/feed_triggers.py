@@ -19,26 +19,26 @@ WATCHED: Final = (
 """Kind, table, key, and the columns whose change is a fact: all if empty. The journal stays at the branch."""
 
 
-class Connection(Protocol):
+class SqlConnection(Protocol):
     """A connection to the file."""
 
     def execute(self, sql: str, /) -> Any:
         """Run one statement."""
 
 
-def create_if_branch(connection: Connection) -> None:
+def create_if_branch(connection: SqlConnection) -> None:
     """Create the triggers on a new writing connection, if the shop is a branch."""
     if connection.execute("SELECT 1 FROM hub_link").fetchone() is not None:
         create(connection)
 
 
-def create(connection: Connection) -> None:
+def create(connection: SqlConnection) -> None:
     """Create the triggers."""
     for sql in _triggers():
         connection.execute(sql)
 
 
-def drop(connection: Connection) -> None:
+def drop(connection: SqlConnection) -> None:
     """Drop the triggers."""
     for kind, _table, _key, _columns in WATCHED:
         for event in ("insert", "update"):

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from daemon.core.access.sessions import FORMS
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.inputs import Answer, Idempotency, Keep, Repeated, Value
+from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated, Value
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe, Vault
 from daemon.store.engine import Reader, Tx
 from daemon.wire import ErrorCode
@@ -28,9 +28,9 @@ def once(
     tx: Tx,
     claim: Idempotency | None,
     now: int,
-    effect: Callable[[], Answer],
+    effect: Callable[[], HttpAnswer],
     vault: Vault | None = None,
-) -> Answer:
+) -> HttpAnswer:
     """Run `effect` unless this call was answered before, and store its answer with it.
 
     Args:
@@ -88,7 +88,7 @@ def kept(
         return effect()
     value: list[Value] = []
 
-    def answer() -> Answer:
+    def answer() -> HttpAnswer:
         value.append(effect())
         return keep.answer(value[0])
 
@@ -98,7 +98,7 @@ def kept(
     return value[0]
 
 
-def answered(reader: Reader, claim: Idempotency | None) -> Answer | None:
+def answered(reader: Reader, claim: Idempotency | None) -> HttpAnswer | None:
     """Return the answer of an earlier call, None if this one is the first; for answers that are not sealed.
 
     Raises:
@@ -112,7 +112,7 @@ def answered(reader: Reader, claim: Idempotency | None) -> Answer | None:
     return answer
 
 
-def find(reader: Reader, claim: Idempotency) -> tuple[str, Answer, bool] | None:
+def find(reader: Reader, claim: Idempotency) -> tuple[str, HttpAnswer, bool] | None:
     """Return (fingerprint, answer, sealed) of an earlier call with this key."""
     row = reader.one(
         "SELECT fingerprint, status, body, sealed FROM idempotency_keys "
@@ -121,10 +121,10 @@ def find(reader: Reader, claim: Idempotency) -> tuple[str, Answer, bool] | None:
     )
     if row is None:
         return None
-    return row[0], Answer(row[1], row[2].encode(), replayed=True), bool(row[3])
+    return row[0], HttpAnswer(row[1], row[2].encode(), replayed=True), bool(row[3])
 
 
-def _same_call(reader: Reader, claim: Idempotency) -> tuple[Answer, bool] | None:
+def _same_call(reader: Reader, claim: Idempotency) -> tuple[HttpAnswer, bool] | None:
     """Return (answer, sealed) of an earlier call with this key; refuse one with another body."""
     earlier = find(reader, claim)
     if earlier is None:
@@ -135,7 +135,7 @@ def _same_call(reader: Reader, claim: Idempotency) -> tuple[Answer, bool] | None
     return answer, sealed
 
 
-def reserve(tx: Tx, claim: Idempotency, now: int) -> Answer | None:
+def reserve(tx: Tx, claim: Idempotency, now: int) -> HttpAnswer | None:
     """Reserve a key before its effect; return the answer of the earlier call if there was one, with status 0 if unfinished.
 
     For effects of several commits: after a crash the effect is not tried again.
@@ -146,11 +146,11 @@ def reserve(tx: Tx, claim: Idempotency, now: int) -> Answer | None:
     earlier = _same_call(tx, claim)
     if earlier is not None:
         return earlier[0]
-    _keep(tx, claim, Answer(0, b""), sealed=False, now=now)
+    _keep(tx, claim, HttpAnswer(0, b""), sealed=False, now=now)
     return None
 
 
-def settle(tx: Tx, claim: Idempotency, answer: Answer) -> None:
+def settle(tx: Tx, claim: Idempotency, answer: HttpAnswer) -> None:
     """Store the answer of a reserved key."""
     tx.run(
         "UPDATE idempotency_keys SET status = :status, body = :body WHERE scope = :scope AND key = :key",
@@ -201,7 +201,7 @@ def prune(tx: Tx, before: int, forms_before: int, limit: int) -> int:
     )
 
 
-def _keep(tx: Tx, claim: Idempotency, answer: Answer, *, sealed: bool, now: int) -> None:
+def _keep(tx: Tx, claim: Idempotency, answer: HttpAnswer, *, sealed: bool, now: int) -> None:
     """Store the answer in the database transaction of its effect."""
     tx.run(
         "INSERT INTO idempotency_keys (scope, key, fingerprint, status, body, sealed, created_at) "

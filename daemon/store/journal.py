@@ -22,7 +22,7 @@ TOPIC = "events"
 _OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class JournalEntry(Struct, frozen=True, kw_only=True):
     """One entry to append; `data` holds no names, numbers, notes or secrets: rows that it names have them (`journal_texts`)."""
 
     type: str
@@ -49,7 +49,7 @@ def add(
     endpoint_id: str | None = None,
     data: dict[str, Any] | None = None,
 ) -> None:
-    """Append one entry, with the fields of `Entry`."""
+    """Append one entry, with the fields of `JournalEntry`."""
     # Written at the end of the commit, because jobs do not read the journal to decide.
     encoded = json_values.dump(text.store(data or {})).decode()
     _append(
@@ -58,13 +58,13 @@ def add(
     )
 
 
-def add_all(tx: Tx, entries: Sequence[Entry]) -> None:
+def add_all(tx: Tx, entries: Sequence[JournalEntry]) -> None:
     """Append entries in their order."""
     if entries:
         _append(tx, [_row(entry) for entry in entries])
 
 
-def add_immediately(tx: Tx, entry: Entry) -> None:
+def add_immediately(tx: Tx, entry: JournalEntry) -> None:
     """Append an entry immediately, because the next job of the same commit may look for it."""
     _write(tx, [_row(entry)])
     tx.wake(TOPIC)
@@ -235,7 +235,7 @@ def last_seq(reader: Reader) -> int:
     return int(reader.value("SELECT MAX(seq) FROM events") or 0)
 
 
-def _row(entry: Entry) -> Sequence[Any]:
+def _row(entry: JournalEntry) -> Sequence[Any]:
     return (
         entry.type, entry.mode, entry.at, entry.actor, entry.transaction_id, entry.payment_id,
         entry.message_id, entry.endpoint_id, json_values.dump(text.store(entry.data or {})).decode(),

@@ -77,6 +77,6 @@ def open_readonly(path: str, url: str) -> Iterator[Reader]:
     try:
         from daemon.store.postgresql import server  # noqa: PLC0415 -- an optional package
     except ImportError as error:
-        raise inspect.Unreadable(str(DriverMissing())) from error
+        raise inspect.UnreadableShop(str(DriverMissing())) from error
     with server.open_readonly(url) as reader:
         yield reader

@@ -17,7 +17,7 @@ Said = tuple[str, str]
 """A flag or argument as it is typed, and its help."""
 
 
-class Page(NamedTuple):
+class CommandPage(NamedTuple):
     """One command."""
 
     name: str
@@ -29,14 +29,14 @@ class Page(NamedTuple):
     examples: tuple[str, ...]
 
 
-def page(name: str) -> Page:
+def page(name: str) -> CommandPage:
     """Return one command's page; imports its module."""
     command: Any = load(name)
     params = command.params
     arguments = [p for p in params if p.param_type_name == "argument"]
     words = [_word(p) for p in arguments]
     about = (command.help or "").split("\n\n")[1:]
-    return Page(
+    return CommandPage(
         name,
         COMMANDS[name].summary,
         " ".join(["momo", name, "[FLAGS]", *words]),
@@ -75,7 +75,7 @@ def markdown(level: str = "###") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _section(level: str, found: Page) -> Iterator[str]:
+def _section(level: str, found: CommandPage) -> Iterator[str]:
     yield from (f"{level} `momo {found.name}`", "", f"{found.summary}. `{found.usage}`", "")
     for part in found.about:
         yield from (_safe(part), "")
@@ -118,7 +118,7 @@ def _overview() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _man(title: str, found: Page) -> str:
+def _man(title: str, found: CommandPage) -> str:
     lines = [_title(title), ".SH NAME", _roff(f"{title} - {found.summary}")]
     lines += [".SH SYNOPSIS", _roff(found.usage)]
     if found.about:

@@ -16,7 +16,7 @@ from typing import Final
 from daemon.wire import HOME_VARIABLE, ErrorCode, Path
 from momo_cli.errors import Failure, usage
 from momo_cli.service import unit_files
-from momo_cli.service.unit_files import Shop, UnitFile
+from momo_cli.service.unit_files import UnitFile, UnitValues
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.socket.connect import SYSTEM_ENVIRONMENT, SYSTEM_HOME
@@ -53,7 +53,7 @@ class Service:
     """
 
     kind: Kind
-    shop: Shop
+    shop: UnitValues
     folder: str
     path: str
 
@@ -115,7 +115,7 @@ def service_for(terminal: Terminal, *, system: bool) -> Service:
     """Return the service that this shop has, or would have, on this machine."""
     places, environ = terminal.located.places, terminal.located.environ
     if system or terminal.located.machine:
-        shop = Shop(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
+        shop = UnitValues(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
         packaged = os.path.exists(f"{_PACKAGE_UNITS}/momo.service")  # noqa: PTH110  # no pathlib here
         folder = _PACKAGE_UNITS if packaged else _SYSTEM_UNITS
         return Service(Kind.SYSTEM, shop, folder, f"{folder}/momo.service")
@@ -124,7 +124,7 @@ def service_for(terminal: Terminal, *, system: bool) -> Service:
     if places.self_contained:
         passed, profile = {HOME_VARIABLE: places.home}, "default"
     name = "momo" if profile == "default" else f"momo-{profile}"
-    shop = Shop(places.home, passed, name, places.log)
+    shop = UnitValues(places.home, passed, name, places.log)
     user = environ.get("HOME", "")
     if sys.platform == "darwin":
         folder = f"{user}/Library/LaunchAgents"

@@ -68,7 +68,7 @@ JOBS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
+class UnitValues:
     """The values for the unit files.
 
     Attributes:
@@ -94,12 +94,12 @@ class UnitFile:
     mode: int = 0o644
 
 
-def user_service(shop: Shop, folder: str) -> UnitFile:
+def user_service(shop: UnitValues, folder: str) -> UnitFile:
     """Return the unit for the user's systemd."""
     return UnitFile(f"{folder}/{shop.name}.service", _service("user.service", shop))
 
 
-def system_files(shop: Shop, root: str = "") -> list[UnitFile]:
+def system_files(shop: UnitValues, root: str = "") -> list[UnitFile]:
     """Return the files of a system service: the unit, its user, the modem drivers and rule, the user's permissions."""
     unit = f"{root}/etc/systemd/system/{shop.name}.service"
     return [
@@ -118,7 +118,7 @@ def udev_rule(root: str) -> UnitFile:
     return UnitFile(path, _template("77-momo-modems.rules").template, "the udev rule for modems")
 
 
-def timers(shop: Shop, folder: str, *, system: bool) -> list[UnitFile]:
+def timers(shop: UnitValues, folder: str, *, system: bool) -> list[UnitFile]:
     """Return a service and a timer for each job."""
     found = []
     for job in JOBS:
@@ -138,7 +138,7 @@ def timers(shop: Shop, folder: str, *, system: bool) -> list[UnitFile]:
     return found
 
 
-def timer_names(shop: Shop, endpoints: Sequence[str]) -> list[str]:
+def timer_names(shop: UnitValues, endpoints: Sequence[str]) -> list[str]:
     """Return the timers to enable: the plain ones, and an instance of the templates for each endpoint."""
     found = []
     for job in JOBS:
@@ -149,7 +149,7 @@ def timer_names(shop: Shop, endpoints: Sequence[str]) -> list[str]:
     return found
 
 
-def launch_agent(shop: Shop, folder: str, label: str) -> UnitFile:
+def launch_agent(shop: UnitValues, folder: str, label: str) -> UnitFile:
     """Return the launchd agent of a Mac. Untested: written from Apple's manual, never run."""
     words = system.python_argv("daemon", "run")
     text = _template("launchd.plist").substitute(
@@ -175,7 +175,7 @@ def shop_of_unit(text: str) -> str:
     return ""
 
 
-def _service(template: str, shop: Shop) -> str:
+def _service(template: str, shop: UnitValues) -> str:
     daemon = _program("daemon")
     environment = _environment(shop)
     return _template(template).substitute(shop=shop.home, daemon=daemon, environment=environment)
@@ -190,7 +190,7 @@ def _program(module: str) -> str:
     return " ".join(_word(word) for word in system.python_argv(module))
 
 
-def _environment(shop: Shop) -> str:
+def _environment(shop: UnitValues) -> str:
     # One heap for all threads, which wait for each other anyway: several keep 4 MB more after some thousand payments.
     given = {"MALLOC_ARENA_MAX": "1", "PYTHONUNBUFFERED": "1", **shop.environment}
     pairs = sorted(f"{name}={value}" for name, value in given.items())

@@ -18,7 +18,14 @@ from momo_cli.show.words import money
 from momo_cli.socket.client import Client, path_of
 from momo_cli.socket.outage import PAUSE_S, Outage
 from momo_cli.text import at
-from momo_cli.watch.model import Approve, Connection, DayData, LookupResult, Result, ScreenMessage
+from momo_cli.watch.model import (
+    Approve,
+    DaemonConnection,
+    DayData,
+    LookupResult,
+    Result,
+    ScreenMessage,
+)
 from parsers.svc_code import is_valid_code
 
 RECENT: Final = 20
@@ -97,13 +104,13 @@ class Fetcher:
                 for event in self._client.events(since=since):
                     outage.over()
                     if event is None:
-                        self._put(Connection(up=True))
+                        self._put(DaemonConnection(up=True))
                     else:
                         since = event.id or since
                     self.refresh()
             except Failure as problem:
                 failure = problem
-            self._put(Connection(up=False))
+            self._put(DaemonConnection(up=False))
             try:
                 outage.missed(failure)
             except Failure as final:
@@ -120,7 +127,7 @@ class Fetcher:
             except Failure as failure:
                 said = ScreenMessage(_sentence(failure), "red")
                 down = failure.code == ErrorCode.DAEMON_DOWN
-                self._put(Connection(up=False) if down else said)
+                self._put(DaemonConnection(up=False) if down else said)
 
     def _day(self) -> Result:
         # Cleared before the call, so that a change during the call causes another one.
@@ -132,7 +139,7 @@ class Fetcher:
             reply = self._client.get(path_of(Path.TRANSACTION_BY_CODE, svc_code=code))
         except Failure as failure:
             if failure.code == ErrorCode.DAEMON_DOWN:
-                self._put(Connection(up=False))
+                self._put(DaemonConnection(up=False))
             typo = "" if is_valid_code(code) else "mistyped: not a valid code"
             return LookupResult(code, None, typo or _sentence(failure))
         return LookupResult(code, reply.data)

@@ -59,7 +59,7 @@ class DayData(NamedTuple):
     reviews: tuple[Row, ...]
 
 
-class Connection(NamedTuple):
+class DaemonConnection(NamedTuple):
     """Whether the daemon is reachable."""
 
     up: bool
@@ -81,7 +81,7 @@ class ScreenMessage:
     style: str = ""
 
 
-Result = DayData | Connection | LookupResult | ScreenMessage
+Result = DayData | DaemonConnection | LookupResult | ScreenMessage
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ def apply_result(model: Model, result: Result, now: float) -> list[Action]:
     """Update the model with a result; return the actions."""
     if isinstance(result, DayData):
         return _apply_day(model, result, now)
-    if isinstance(result, Connection):
+    if isinstance(result, DaemonConnection):
         model.up = result.up
     elif isinstance(result, LookupResult):
         if result.code == model.looking:

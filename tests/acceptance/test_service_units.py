@@ -53,7 +53,7 @@ time.sleep(3600)
 
 def unit_of(shop: RealShop) -> str:
     environment = {"MOMO_HOME": str(shop.home)}
-    made = unit_files.user_service(unit_files.Shop(str(shop.home), environment), "/x")
+    made = unit_files.user_service(unit_files.UnitValues(str(shop.home), environment), "/x")
     # Only these flags are the test's: no port and no modem of the machine.
     return made.text.replace("run --supervised", f"run --supervised --http off --modem {shop.home}/no-phone")  # fmt: skip
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.core.json_values import dump
-from daemon.core.text import Text, Words, plain, restore, store
+from daemon.core.text import Catalogue, Text, plain, restore, store
 
 HOSTILE = ("{0} {x!r} {}", "<script>alert(1)</script>", "a\nb", "no transaction ID", "{{name}}")
 
 
-def words(**texts: str) -> Words:
-    found = Words()
+def words(**texts: str) -> Catalogue:
+    found = Catalogue()
     found.update(texts)
     return found
 

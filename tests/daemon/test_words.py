@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from daemon.core.text import Words
+from daemon.core.text import Catalogue
 from daemon.dash.web.words import load
 from daemon.runtime import words
 from tests.house.markdown import ROOT
@@ -22,7 +22,7 @@ def places(text: str) -> set[str]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("language", words.LANGUAGES)
 def test_a_language_has_the_same_keys_with_the_same_places(
-    language: str, kind: Callable[[str], Words]
+    language: str, kind: Callable[[str], Catalogue]
 ) -> None:
     english, other, sentences = kind("en"), kind(language), words.sentences("en")
     assert other.keys() == english.keys()

@@ -6,7 +6,7 @@ import pytest
 from markupsafe import escape
 
 from daemon.core.lines import modem_health, receiving
-from daemon.core.lines.modem_health import ModemHealth, Problem
+from daemon.core.lines.modem_health import ModemHealth, ModemProblem
 from daemon.core.text import Text
 from daemon.dash.web.words import Words, zone_of
 from daemon.runtime.words import LANGUAGES
@@ -22,7 +22,7 @@ from tests.fakes.orders import Orders
 NOW = 1_000_000_000_000
 
 
-def problems() -> Iterator[Problem]:
+def problems() -> Iterator[ModemProblem]:
     """Every fault that the core finds without a text of a modem."""
     yield from (receiving.AWAY, receiving.NO_PHONE)
     yield modem_health.silent_sim_problem(NOW - 90 * 60_000_000, NOW, "MTN")

@@ -17,7 +17,7 @@ from daemon.core.limits import DAY_US
 from daemon.core.upkeep.clock_check import EARLIEST_US
 from daemon.core.upkeep.keep_awake import AwakeState, AwakeStatus
 from daemon.doctor import bundle
-from daemon.doctor.checks import Running, Status, System, User, report
+from daemon.doctor.checks import PortUser, Running, Status, System, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks
 from daemon.open_shop import open_home
 from daemon.runtime.locks import HomeLock
@@ -36,7 +36,7 @@ from tests.fakes.machine import Machine
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
-US = User(os.getuid(), frozenset())
+US = PortUser(os.getuid(), frozenset())
 RUNNING = Running("0.1.0", "", clock_confirmed=True, http="127.0.0.1:8420")
 Found = dict[str, tuple[str, str, str]]
 
@@ -501,7 +501,7 @@ def test_files_that_others_may_read_are_shut(patient: System, home: Path) -> Non
         {"id": "permissions.private", "did": f"chmod 600 {home}/momo.db"}
     ]
     assert bad(patient, "permissions") == {}
-    stranger = replace(patient, user=User(54_321, frozenset()))
+    stranger = replace(patient, user=PortUser(54_321, frozenset()))
     assert bad(stranger, "permissions") == {"permissions.owner": "fail"}
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from daemon import wire
 from daemon.core.limits import SECOND_US
-from daemon.doctor.checks import Check, Status, System, User
+from daemon.doctor.checks import Check, PortUser, Status, System
 from daemon.doctor.run import run_checks
 from daemon.runtime import own_certificate
 from daemon.runtime.own_certificate import MachineNames
@@ -29,7 +29,7 @@ def system(tmp_path: Path) -> System:
     own_certificate.create(str(home), ["shop.lan"], TILL, NOW_S)
     use(home, own_certificate.server_file(str(home)))
     return System(
-        Machine(tmp_path / "machine").root, User(0, frozenset()), places=places, environ=environ,
+        Machine(tmp_path / "machine").root, PortUser(0, frozenset()), places=places, environ=environ,
         now_us=NOW_S * SECOND_US, names=lambda: TILL,
     )  # fmt: skip
 

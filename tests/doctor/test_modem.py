@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from daemon.core.lines.modem_health import Level, Problem
-from daemon.doctor.checks import Phone, System, User, report
+from daemon.core.lines.modem_health import Level, ModemProblem
+from daemon.doctor.checks import PortUser, ReportedModem, System, report
 from daemon.doctor.modem import may_open
 from daemon.doctor.run import run_checks
 from daemon.modem.discovery import usb_devices
 from tests.fakes.machine import Machine
 
-ROOT_USER = User(0, frozenset())
-SOMEBODY = User(54_321, frozenset({54_321}))
+ROOT_USER = PortUser(0, frozenset())
+SOMEBODY = PortUser(54_321, frozenset({54_321}))
 Found = dict[str, tuple[str, str, str]]
 
 
@@ -57,7 +57,7 @@ def test_a_machine_without_usb_or_modem_says_so(machine: Machine) -> None:
 
 def test_a_modem_that_is_well_is_well_in_every_check(machine: Machine) -> None:
     port = zte(machine)
-    every = found(machine, phones=(Phone("front", port, "ready"),))
+    every = found(machine, phones=(ReportedModem("front", port, "ready"),))
     assert {name: status for name, (status, _, _) in every.items()} == {
         "modem.usb": "ok",
         "modem.permission": "ok",
@@ -99,7 +99,7 @@ def test_a_hilink_stick_without_a_source_is_told_how_to_configure_it(machine: Ma
     machine.plug("1-1", "12d1:14dc", "HUAWEI_MOBILE", "HUAWEI_MOBILE")
     machine.interface("1-1", 0, "02/06/00", driver="cdc_ether", network="eth1")
     assert bad(machine)["modem.hilink"][2].startswith("momo setup --hilink http://192.168.8.1")
-    read = Phone("stick", "http://192.168.8.1", "ready")
+    read = ReportedModem("stick", "http://192.168.8.1", "ready")
     every = found(machine, phones=(read,))
     assert bad(machine, phones=(read,)) == {}
     assert every["modem.hilink"][1].endswith("read at http://192.168.8.1")
@@ -140,7 +140,7 @@ def test_a_user_outside_the_group_is_told_the_group(machine: Machine) -> None:
     assert (name, status) == ("modem.permission", "fail")
     assert detail == f"this user may not open {port}: it belongs to the group uucp"
     assert fix == "sudo usermod -aG uucp $USER, then log out and in again"
-    member = User(54_321, frozenset({port.stat().st_gid}))
+    member = PortUser(54_321, frozenset({port.stat().st_gid}))
     assert bad(machine, user=member) == {}
 
 
@@ -163,9 +163,9 @@ def test_only_owner_group_and_root_may_open_a_port(
 ) -> None:
     (tmp_path / "tty").touch()
     status = os.stat_result((mode, 0, 0, 1, 1000, 20, 0, 0, 0, 0))
-    users = (User(1000, frozenset()), User(7, frozenset({20})), User(7, frozenset({7})))
+    users = (PortUser(1000, frozenset()), PortUser(7, frozenset({20})), PortUser(7, frozenset({7})))
     assert tuple(may_open(status, user) for user in users) == allowed
-    assert may_open(status, User(0, frozenset()))
+    assert may_open(status, PortUser(0, frozenset()))
 
 
 def test_another_program_on_the_port_is_named(machine: Machine) -> None:
@@ -198,7 +198,7 @@ def test_modem_manager_that_may_come_is_a_warning_until_udev_says_ignore(machine
 def test_the_wrong_port_of_a_stick(machine: Machine) -> None:
     port = zte(machine)
     wrong = str(machine.root / "dev" / "ttyUSB0")
-    named = Phone("front", wrong, "hung")
+    named = ReportedModem("front", wrong, "hung")
     status, detail, fix = bad(machine, phones=(named,))["modem.tty"]
     assert status == "fail"
     assert detail.startswith(wrong)
@@ -222,9 +222,12 @@ def test_brltty_that_took_the_chip_of_a_board(machine: Machine) -> None:
 
 def test_what_the_phones_say_is_told_under_their_names(machine: Machine) -> None:
     port = zte(machine)
-    pin = Problem("modem.pin", Level.FAIL, "the SIM asks for SIM PIN", "unlock it")
-    weak = Problem("modem.signal", Level.WARN, "weak", "move it")
-    phones = (Phone("front", port, "pin_needed", (pin, weak)), Phone("back", port, "ready"))
+    pin = ModemProblem("modem.pin", Level.FAIL, "the SIM asks for SIM PIN", "unlock it")
+    weak = ModemProblem("modem.signal", Level.WARN, "weak", "move it")
+    phones = (
+        ReportedModem("front", port, "pin_needed", (pin, weak)),
+        ReportedModem("back", port, "ready"),
+    )
     assert bad(machine, phones=phones) == {
         "modem.pin": ("fail", "front: the SIM asks for SIM PIN", "unlock it"),
         "modem.signal": ("warn", "front: weak", "move it"),
@@ -233,14 +236,14 @@ def test_what_the_phones_say_is_told_under_their_names(machine: Machine) -> None
 
 def test_a_sentence_about_a_port_does_not_name_it_twice(machine: Machine) -> None:
     zte(machine)
-    gone = Problem("modem.port", Level.FAIL, "/dev/ttyUSB9 is not there", "plug it in")
-    phone = Phone("/dev/ttyUSB9", "/dev/ttyUSB9", "unreachable", (gone,))
+    gone = ModemProblem("modem.port", Level.FAIL, "/dev/ttyUSB9 is not there", "plug it in")
+    phone = ReportedModem("/dev/ttyUSB9", "/dev/ttyUSB9", "unreachable", (gone,))
     assert bad(machine, phones=(phone,))["modem.port"][1] == "/dev/ttyUSB9 is not there"
 
 
 def test_a_served_pty_is_a_modem_too(machine: Machine) -> None:
     """The demo's phone is on no USB."""
-    every = found(machine, phones=(Phone("demo", "/dev/pts/99", "ready"),))
+    every = found(machine, phones=(ReportedModem("demo", "/dev/pts/99", "ready"),))
     assert every["modem.usb"] == ("ok", "/dev/pts/99", "")
 
 

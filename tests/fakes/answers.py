@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from daemon.core.inputs import Answer, Idempotency, Keep, Repeated
+from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated
 from daemon.core.json_values import dump
 from daemon.core.payments import review_json, transaction_json
 from daemon.flows.payments.review import Decided
@@ -29,9 +29,9 @@ async def answered(
     claim: Idempotency | None,
     flow: Callable[[Keep[Value]], Awaitable[Value]],
     text: Callable[[Value], str],
-) -> Answer:
+) -> HttpAnswer:
     """Make a call with this key; its answer is the text of the value."""
-    keep = Keep[Value](claim, lambda value: Answer(200, text(value).encode()))
+    keep = Keep[Value](claim, lambda value: HttpAnswer(200, text(value).encode()))
     try:
         return keep.answer(await flow(keep))
     except Repeated as repeated:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from daemon.core.limits import MINUTE_US
-from daemon.core.messages.balance import Line
-from daemon.core.messages.balance_chain import Entry, Standing
+from daemon.core.messages.balance import LineMessages
+from daemon.core.messages.balance_chain import ChainEntry, Standing
 from tests.fakes.rows import AT
 
 ACCEPTED, HELD, UNCONFIRMED = Standing.ACCEPTED, Standing.HELD, Standing.UNCONFIRMED
@@ -22,10 +22,10 @@ def entry(
     pays: bool | None = None,
     doubts: tuple[str, ...] = (),
     key: str | None = None,
-) -> Entry:
+) -> ChainEntry:
     """Make a message of minute `number`, stored `late` minutes after it."""
     at = AT + number * MINUTE_US
-    return Entry(
+    return ChainEntry(
         key=key or f"m{number}",
         seq=number,
         at=at,
@@ -44,18 +44,18 @@ class Wallet:
     """A line that keeps the changes of each message, as the store does."""
 
     def __init__(self, begin: int | None = 10_000) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, ChainEntry] = {}
         if begin is not None:
             self.change(lambda line: line.begin(entry(0, 0, begin)))
 
-    def tell(self, *news: Entry) -> Standing:
+    def tell(self, *news: ChainEntry) -> Standing:
         """Judge messages in this order; return the standing of the last one."""
         for new in news:
             self.change(lambda line, new=new: line.take(new, claims=new.pays))  # type: ignore[misc]
         return self.entries[news[-1].key].standing
 
-    def change(self, act: Callable[[Line], object]) -> object:
-        line = Line(self.entries.values())
+    def change(self, act: Callable[[LineMessages], object]) -> object:
+        line = LineMessages(self.entries.values())
         told = act(line)
         for _, now in line.changes():
             self.entries[now.key] = now
@@ -66,7 +66,7 @@ class Wallet:
 
     @property
     def end(self) -> int | None:
-        end = Line(self.entries.values()).end
+        end = LineMessages(self.entries.values()).end
         return None if end is None else end.after
 
     def standings(self, *keys: str) -> list[Standing]:

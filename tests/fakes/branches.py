@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon import wire
 from daemon.core.branches import facts
-from daemon.core.branches.answer import Answer, read
+from daemon.core.branches.answer import ExchangeAnswer, read
 from daemon.core.branches.facts import SyncRequest
 from daemon.core.errors import Refusal
 from daemon.core.json_values import dump
@@ -84,7 +84,7 @@ class Wire:
         }
 
 
-def body_of(outgoing: outbound.Outgoing) -> dict[str, Any]:
+def body_of(outgoing: outbound.HubRequest) -> dict[str, Any]:
     """Return the JSON of a request."""
     return dict(json.loads(gzip.decompress(outgoing.octets)))
 
@@ -159,7 +159,7 @@ class FakeBranch:
         if lose_request:
             raise Lost
         try:
-            answer = read(await self.wire.call(ApiPath.BRANCH_SYNC, self.last_body), Answer)
+            answer = read(await self.wire.call(ApiPath.BRANCH_SYNC, self.last_body), ExchangeAnswer)
         except HubRefusalError as refusal:
             is_stale = refusal.code == wire.ErrorCode.BRANCH_STALE
             self.stale = outgoing.link if is_stale else None

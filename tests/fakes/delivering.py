@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping
 
-from daemon.core.webhooks.delivery import Decision, Link, Outcome, RetryPolicy
+from daemon.core.webhooks.delivery import AttemptOutcome, Decision, LinkState, RetryPolicy
 from daemon.core.webhooks.fair_queue import QueueKey, Running
 from daemon.env import Env
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import attempts
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import Due, Workers
+from daemon.store.webhooks.leasing import DueDeliveries, Workers
 
 
 async def lease(
@@ -19,14 +19,14 @@ async def lease(
     running: Running,
     held: Collection[str] = (),
     ahead: Mapping[QueueKey, int] | None = None,
-) -> Due:
+) -> DueDeliveries:
     """Lease the deliveries that are due now, oldest first; arguments as for `Workers`."""
     workers = Workers(limit, per_endpoint, running, held=held, ahead=ahead or {})
     return (await deliver.turn(env, workers=workers)).due
 
 
 async def record_outcome(
-    env: Env, leased: Leased, outcome: Outcome, *, link: Link, policy: RetryPolicy
+    env: Env, leased: Leased, outcome: AttemptOutcome, *, link: LinkState, policy: RetryPolicy
 ) -> Decision:
     """Record the outcome of an attempt and return the decision."""
     ended = EndedAttempt(leased, outcome, link, policy, env.clock.now_us(), env.entropy.unit())

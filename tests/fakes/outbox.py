@@ -3,21 +3,21 @@
 from typing import Any
 
 from daemon.core.model import Delivery
-from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome, RetryPolicy
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError, LinkState, RetryPolicy
 from daemon.store.webhooks.attempts import Leased
 from tests.fakes import delivering
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-LINK = Link(other_host_answered=True, other_host_known=True)
+LINK = LinkState(other_host_answered=True, other_host_known=True)
 POLICY = RetryPolicy()
 ID = "93214500001"
 IDS = (ID, "93214500002", "93214500003")
 
 
-def outcome(status: int | None, error: DeliveryError | None = None, **more: Any) -> Outcome:
-    return Outcome(
+def outcome(status: int | None, error: DeliveryError | None = None, **more: Any) -> AttemptOutcome:
+    return AttemptOutcome(
         status, "", error, None if error is None else "it failed", 1000, connected=True, **more
     )
 

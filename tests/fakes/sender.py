@@ -3,18 +3,18 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from daemon.core.webhooks.delivery import Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome
 
 
-def answered(status: int) -> Outcome:
+def answered(status: int) -> AttemptOutcome:
     """Return the outcome of an attempt that the receiver answered with `status`."""
-    return Outcome(status, "", None, None, 1000, connected=True)
+    return AttemptOutcome(status, "", None, None, 1000, connected=True)
 
 
 class FakeSender:
     """A sender with scripted answers."""
 
-    def __init__(self, answer: Callable[[str], Outcome], posts: list[str]) -> None:
+    def __init__(self, answer: Callable[[str], AttemptOutcome], posts: list[str]) -> None:
         self._answer = answer
         self._posts = posts
         self.gate: asyncio.Event | None = None
@@ -22,7 +22,7 @@ class FakeSender:
         """The headers of the last post."""
         self.closed = False
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
         self.headers = headers
         self._posts.append(headers["webhook-id"])
         if self.gate is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.core.webhooks.signing import make_secret, sign
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.https import Sender
@@ -25,9 +25,9 @@ def headers(body: bytes = BODY) -> dict[str, str]:
     }
 
 
-async def post(sender: Target, url: str) -> Outcome:
+async def post(sender: Target, url: str) -> AttemptOutcome:
     return await sender.post(url, headers(), BODY)
 
 
-def summary(outcome: Outcome) -> tuple[int | None, DeliveryError | None, bool]:
+def summary(outcome: AttemptOutcome) -> tuple[int | None, DeliveryError | None, bool]:
     return outcome.status_code, outcome.error_code, outcome.connected

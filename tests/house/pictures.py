@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from daemon.demo.picture import picture
-from daemon.demo.shop import Shop
+from daemon.demo.shop import DemoShop
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn_receipt
 from tests.house.markdown import ROOT
@@ -50,14 +50,14 @@ _NOT_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-ln-z]|\x1b[=>78]|\x07")
 def draw(into: Path) -> None:
     """Draw all pictures into a folder."""
     into.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="momo-") as folder, Shop(Path(folder)) as shop:
+    with tempfile.TemporaryDirectory(prefix="momo-") as folder, DemoShop(Path(folder)) as shop:
         open_shop(shop)
         for command, columns in PICTURES.items():
             shown = screen(shop, command, columns)
             (into / f"{command}.svg").write_text(svg(shown, f"momo {command}", columns))
 
 
-def open_shop(shop: Shop) -> str:
+def open_shop(shop: DemoShop) -> str:
     """Make a shop with a phone and its number, let six customers pay, and return the address of its pages."""
     shop.set_up("Ama Provisions")
     shop.start_phone()
@@ -84,7 +84,7 @@ def open_shop(shop: Shop) -> str:
     return address
 
 
-def screen(shop: Shop, command: str, columns: int) -> str:
+def screen(shop: DemoShop, command: str, columns: int) -> str:
     """Return a command's output on a terminal, with only the colours of the terminal codes."""
     environ = {
         **{name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")},

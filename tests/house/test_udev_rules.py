@@ -41,7 +41,7 @@ def test_every_line_is_made_of_pairs_that_udev_knows() -> None:
 
 
 def test_the_command_the_doctor_and_the_system_service_name_the_same_file() -> None:
-    shop = unit_files.Shop("/var/ama", {})
+    shop = unit_files.UnitValues("/var/ama", {})
     assert unit_files.udev_rule("").path == RULES
     assert unit_files.udev_rule("").text == FILE.read_text()
     assert RULES in [file.path for file in unit_files.system_files(shop)]

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.model import Delivery
-from daemon.core.webhooks.delivery import Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome
 from daemon.core.webhooks.fair_queue import LivePriority
 from daemon.loops.deliveries import DeliverLoop
 from daemon.runtime.config import Config, Webhooks
@@ -21,7 +21,7 @@ from daemon.runtime.log import Log
 from daemon.store.engine import Tx
 from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.attempts import EndedAttempt
-from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, Due, Workers
+from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, DueDeliveries, Workers
 from daemon.wire import DeliveryStatus
 from tests.fakes import outbox
 from tests.fakes.receipts import mtn
@@ -62,7 +62,7 @@ async def at_work(loop: DeliverLoop) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def running(
-    shop: FakeShop, answer: Callable[[str], Outcome]
+    shop: FakeShop, answer: Callable[[str], AttemptOutcome]
 ) -> AsyncIterator[tuple[DeliverLoop, list[str]]]:
     posts: list[str] = []
     loop = DeliverLoop(shop.env, FakeSender(answer, posts), Log(io.StringIO()))
@@ -139,7 +139,7 @@ async def test_a_place_that_becomes_free_takes_what_was_leased_ahead_for_a_busy_
     hosts: list[str] = []
 
     class Gated(FakeSender):
-        async def post(self, url: str, headers: Any, body: bytes) -> Outcome:
+        async def post(self, url: str, headers: Any, body: bytes) -> AttemptOutcome:
             host = url.removeprefix("https://").partition(".")[0]
             hosts.append(host)
             await gates[host].wait()
@@ -200,7 +200,7 @@ async def test_what_a_commit_leases_during_a_stop_is_returned(
     begun, go_on = threading.Event(), threading.Event()
     real = Workers.lease
 
-    def lease(workers: Workers, tx: Tx, now: int) -> Due:
+    def lease(workers: Workers, tx: Tx, now: int) -> DueDeliveries:
         due = real(workers, tx, now)
         if due.leased:
             begun.set()
@@ -281,7 +281,7 @@ async def test_a_hanging_endpoint_takes_only_its_own_places(shop: FakeShop) -> N
     never = asyncio.Event()
 
     class Hanging(FakeSender):
-        async def post(self, url: str, headers: Any, body: bytes) -> Outcome:
+        async def post(self, url: str, headers: Any, body: bytes) -> AttemptOutcome:
             if "slow" in url:
                 await never.wait()
             return await super().post(url, headers, body)
@@ -313,10 +313,10 @@ async def test_the_next_webhook_does_not_wait_for_the_answer_to_the_one_before(
     answers = asyncio.Semaphore(0)
 
     class Slow(FakeSender):
-        async def post(self, url: str, headers: Any, body: bytes) -> Outcome:
+        async def post(self, url: str, headers: Any, body: bytes) -> AttemptOutcome:
             await super().post(url, headers, body)
             await answers.acquire()
-            return Outcome(200, "", None, None, 100_000, connected=True)
+            return AttemptOutcome(200, "", None, None, 100_000, connected=True)
 
     posts: list[str] = []
     loop = DeliverLoop(shop.env, Slow(lambda url: answered(200), posts), Log(io.StringIO()))
@@ -364,7 +364,7 @@ async def test_a_third_endpoint_in_bulk_need_not_wait_until_the_first_two_have_e
     await shop.env.store.write(lambda tx: tx.run("UPDATE deliveries SET bulk = 1"))
     hosts: list[str] = []
 
-    def answer(url: str) -> Outcome:
+    def answer(url: str) -> AttemptOutcome:
         hosts.append(url.removeprefix("https://")[0])
         shop.clock.advance(0.01)
         return answered(200)
@@ -388,7 +388,7 @@ async def test_a_worker_that_changes_to_another_endpoint_sends_what_is_leased_fi
     watch = "CREATE TRIGGER watch AFTER DELETE ON attempts BEGIN INSERT INTO undone VALUES (OLD.delivery_seq); END"
     await shop.env.store.write(lambda tx: tx.run(watch))
 
-    def answer(_url: str) -> Outcome:
+    def answer(_url: str) -> AttemptOutcome:
         shop.clock.advance(0.02)
         return replace(answered(200), duration_us=20_000)
 
@@ -412,7 +412,7 @@ async def test_the_longest_and_oldest_queues_do_not_keep_all_places(
     await shop.env.store.write(lambda tx: tx.run(behind) + tx.run(older))
     hosts: list[str] = []
 
-    def answer(url: str) -> Outcome:
+    def answer(url: str) -> AttemptOutcome:
         hosts.append(url.removeprefix("https://")[0])
         shop.clock.advance(0.02)
         return answered(200)
@@ -490,7 +490,7 @@ async def test_what_was_leased_ahead_does_not_begin_once_its_endpoint_is_paused(
     paused_at: list[int] = []
 
     class Pausing(FakeSender):
-        async def post(self, *args: Any) -> Outcome:
+        async def post(self, *args: Any) -> AttemptOutcome:
             outcome = await super().post(*args)
             if len(posts) == 4:
 

@@ -51,7 +51,7 @@ async def test_a_commit_wakes_it_at_a_branch_only(
     turns = []
     real = outbound.Requests.next
 
-    async def counted(*given: Any, **named: Any) -> outbound.Outgoing | None:
+    async def counted(*given: Any, **named: Any) -> outbound.HubRequest | None:
         turns.append(1)
         return await real(*given, **named)
 

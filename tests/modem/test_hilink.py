@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from requests import Response
 
 from daemon.modem.hilink import (
-    Fault,
     HiLinkError,
     Stick,
+    StickFault,
     _fault_of,
     _listed,
     _message,
@@ -134,7 +134,7 @@ async def test_dropped_session_is_told_and_a_new_one_helps(code: int) -> None:
         if code == WRONG_TOKEN:  # the library handles the other one by itself
             with pytest.raises(HiLinkError) as caught:
                 await stick.messages()
-            assert caught.value.fault is Fault.SESSION
+            assert caught.value.fault is StickFault.SESSION
             await stick.connect(None)
         assert len(await stick.messages()) == 1
 
@@ -144,7 +144,7 @@ async def test_wrong_password_is_told_and_tried_once() -> None:
         for wrong in (None, "not it"):
             with pytest.raises(HiLinkError) as caught:
                 await client(fake).connect(wrong)
-            assert caught.value.fault is Fault.LOGIN
+            assert caught.value.fault is StickFault.LOGIN
         assert fake.wrong_logins == 1
 
 
@@ -154,7 +154,7 @@ async def test_nobody_there_is_told_at_once() -> None:
         fake.cut()
         with pytest.raises(HiLinkError) as caught:
             await stick.connect(None)
-        assert caught.value.fault is Fault.AWAY
+        assert caught.value.fault is StickFault.AWAY
 
 
 async def test_hanging_stick_delays_nothing_and_gets_no_second_thread() -> None:
@@ -174,7 +174,7 @@ async def test_hanging_stick_delays_nothing_and_gets_no_second_thread() -> None:
             with pytest.raises(HiLinkError) as caught:
                 await stick.messages()
             counting.cancel()
-            assert caught.value.fault is Fault.AWAY
+            assert caught.value.fault is StickFault.AWAY
             assert ticks > 20
 
 
@@ -193,7 +193,7 @@ async def test_another_device_at_that_address_is_told() -> None:
     ) as fake:
         with pytest.raises(HiLinkError) as caught:
             await client(fake).connect(None)
-        assert caught.value.fault is Fault.REFUSED
+        assert caught.value.fault is StickFault.REFUSED
 
 
 async def test_missing_sim_and_pin_are_told() -> None:
@@ -237,4 +237,4 @@ def test_long_answers_of_open_tags_take_no_quadratic_time() -> None:
 def test_error_number_of_a_parser_is_not_one_of_the_stick() -> None:
     with pytest.raises(ExpatError) as broken:
         parsed(b"<response>&#15;</response>")
-    assert _fault_of(broken.value).fault is Fault.AWAY
+    assert _fault_of(broken.value).fault is StickFault.AWAY

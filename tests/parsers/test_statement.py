@@ -8,7 +8,7 @@ from datetime import datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsers.statement import Entry, read_statement, rows_of
+from parsers.statement import StatementEntry, read_statement, rows_of
 
 MTN = """\
 MTN MOBILE MONEY STATEMENT,,,
@@ -34,8 +34,8 @@ def rows(text: str, delimiter: str = ",") -> list[list[str]]:
 def test_mtns_own_statement_is_read_below_its_heading_and_by_its_balances() -> None:
     read = read_statement(rows(MTN))
     assert read.entries == (
-        Entry(4, "93214500001", 2500, datetime.fromisoformat("2026-11-21T08:00:05")),
-        Entry(6, "0093214503", 120050, datetime.fromisoformat("2026-11-21T09:30")),
+        StatementEntry(4, "93214500001", 2500, datetime.fromisoformat("2026-11-21T08:00:05")),
+        StatementEntry(6, "0093214503", 120050, datetime.fromisoformat("2026-11-21T09:30")),
     )
     assert (read.out, read.unread, read.columns["id"]) == (1, (), "F_ID")
 
@@ -51,7 +51,7 @@ def test_columns_of_another_network_are_named_by_hand() -> None:
     assert read_statement(table).missing == ("id", "amount")
     assert read_statement(table).header == ("Ref", "Value", "When")
     read = read_statement(table, {"id": "ref", "amount": "Value", "time": "When"})
-    assert read.entries == (Entry(2, "AB1234", 500, datetime.fromisoformat("2026-11-21")),)
+    assert read.entries == (StatementEntry(2, "AB1234", 500, datetime.fromisoformat("2026-11-21")),)
 
 
 def test_an_id_that_a_spreadsheet_made_text_is_still_the_id() -> None:

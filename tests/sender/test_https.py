@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.limits import ANSWER_BYTES_MAX, ANSWER_KEPT_BYTES_MAX
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.sender import connect, https, streams
 from daemon.sender.https import Sender
 from tests.fakes.clock import FakeClock
@@ -26,7 +26,7 @@ async def test_a_post_arrives_byte_for_byte_signed_and_plain(
     receiver: Receiver, make_sender: MakeSender
 ) -> None:
     outcome = await post(make_sender(), receiver.url("/hook?a=%20b&c"))
-    assert replace(outcome, duration_us=0) == Outcome(200, "ok", None, None, 0, None, True)
+    assert replace(outcome, duration_us=0) == AttemptOutcome(200, "ok", None, None, 0, None, True)
     assert 0 < outcome.duration_us < 5_000_000
     (request,) = receiver.requests
     assert (request.method, request.path, request.body) == ("POST", "/hook?a=%20b&c", BODY)
@@ -61,7 +61,7 @@ async def test_each_kind_of_status(
     body = b"" if status == 204 else "why ☹".encode()
     receiver.script(Answer(status, headers=(("Retry-After", "120"),), body=body))
     outcome = await post(make_sender(), receiver.url())
-    assert replace(outcome, duration_us=0) == Outcome(
+    assert replace(outcome, duration_us=0) == AttemptOutcome(
         status, body.decode(), code, message, 0, 120, True
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.webhooks.delivery import AttemptResult, DeliveryError, Outcome, classify
+from daemon.core.webhooks.delivery import AttemptOutcome, AttemptResult, DeliveryError, classify
 from daemon.sender import local_targets
 from daemon.sender.live_receivers import LiveReceivers
 from daemon.sender.local_targets import (
@@ -47,7 +47,9 @@ def script(home: Path) -> Script:
     return write
 
 
-async def post(url: str, home: Path, *, timeout_s: float = 10.0, body: bytes = BODY) -> Outcome:
+async def post(
+    url: str, home: Path, *, timeout_s: float = 10.0, body: bytes = BODY
+) -> AttemptOutcome:
     targets = Targets(
         FakeSender(lambda _url: answered(204), []),
         LiveReceivers(),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.https import Sender
 from tests.fakes.receiver import Answer, Receiver
@@ -16,7 +16,7 @@ DAY_S = 86_400
 DATE = (("Date", "Sun, 06 Nov 1994 08:49:37 GMT"),)
 
 
-async def post(receiver: Receiver, stamp: int) -> Outcome:
+async def post(receiver: Receiver, stamp: int) -> AttemptOutcome:
     sender = Sender(AddressPolicy.from_settings(hosts=("localhost",), cidrs=()), receiver.ca_file)
     try:
         return await sender.post(receiver.url(), {"webhook-timestamp": str(stamp)}, b"{}")

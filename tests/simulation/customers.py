@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency, InitializeRequest
+from daemon.core.inputs import HttpAnswer, Idempotency, InitializeRequest
 from daemon.env import Env
 from daemon.flows.payments import initialize
 from daemon.modem.codec.pdu_encode import encode_deliver
@@ -91,7 +91,7 @@ class Customers:
         # A customer without an answer repeats the call with the same idempotency key.
         while True:
             answer = await self.shop.call(lambda env: _initialize(env, asked, idempotency))
-            if isinstance(answer, Answer):
+            if isinstance(answer, HttpAnswer):
                 break
             await asyncio.sleep(30)
         self.shop.note("order")
@@ -112,7 +112,7 @@ class Customers:
             asked = replace(asked, amount_minor=asked.amount_minor + 1)
             idempotency = replace(idempotency, fingerprint="other")
         said = await self.shop.call(lambda env: _initialize(env, asked, idempotency))
-        if isinstance(said, Answer):
+        if isinstance(said, HttpAnswer):
             assert same, "one key of a caller was answered for two bodies"
             assert said.body == body, "one key of a caller has two answers"
         elif isinstance(said, Refusal):
@@ -214,7 +214,7 @@ class Customers:
         self._send(number, made)
 
 
-async def _initialize(env: Env, asked: InitializeRequest, claim: Idempotency) -> Answer:
+async def _initialize(env: Env, asked: InitializeRequest, claim: Idempotency) -> HttpAnswer:
     def text(made: initialize.Initialized) -> str:
         transaction = made.transaction
         return json.dumps({"reference": transaction.reference, "svc_code": transaction.svc_code})

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import Dialer
 from daemon.sender.streams import ExchangeError
@@ -90,13 +90,13 @@ class Receivers:
         self._paused: dict[str, float] = {}
         self._rng = rng or random.Random(0)
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
         host = url.split("/")[2]
         self.came.append((self._clock.monotonic(), url, headers["X-Svc-Sequence"]))
         try:
             connected = await self._dialer.connect_tcp(host, 443)
         except ExchangeError as error:
-            return Outcome(None, "", error.code, str(error), 1, connected=False)
+            return AttemptOutcome(None, "", error.code, str(error), 1, connected=False)
         connected.close()
         way: int | str = 200
         if self._receivers is not None:
@@ -112,9 +112,9 @@ class Receivers:
                 receiver.wrong.append("got a webhook while it was paused")
         await asyncio.sleep(TIMEOUT_S if way == "hang" else ANSWER_S)
         if isinstance(way, int):
-            return Outcome(way, "scripted", None, None, 1, connected=True)
+            return AttemptOutcome(way, "scripted", None, None, 1, connected=True)
         lost = DeliveryError.CONNECTION_RESET if way == "lost" else DeliveryError.TIMEOUT
-        return Outcome(None, "", lost, "no answer came", 1, connected=True)
+        return AttemptOutcome(None, "", lost, "no answer came", 1, connected=True)
 
     def switched(self, host: str, *, active: bool | None) -> None:
         """Record that an endpoint was paused or resumed; None if the outcome is unknown."""

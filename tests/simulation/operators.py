@@ -206,7 +206,9 @@ class Operators:
         number = self._rng.choice(numbers)
         known = [one for one in newest if (number.sim.iccid, one.text) in self._truth.texts]
         some = [one for one in known if self._rng.random() < 0.5 or (just and one is newest[-1])]
-        entries = [import_file.Entry(one.sender, one.text, to_us(one.sent_at)) for one in some]
+        entries = [
+            import_file.FileMessage(one.sender, one.text, to_us(one.sent_at)) for one in some
+        ]
         stored = {body for (body,) in await self.shop.look("SELECT body FROM messages")}
         said = await self.shop.call(
             lambda env: import_file.import_messages(

@@ -20,7 +20,7 @@ from daemon.loops.lines import modems as loops_modems
 from daemon.modem.session import events as said
 from daemon.modem.session.read_messages import CommandScheduler
 from daemon.modem.session.sim import ANSWER_VALID_S
-from daemon.modem.session.start import Setup
+from daemon.modem.session.start import SessionSetup
 from daemon.steps import store_parts
 from daemon.store.messages import messages
 from tests.fakes.seed import seed
@@ -131,7 +131,7 @@ def test_a_daemon_that_forgets_a_storage_is_caught(
 ) -> None:
     begin = CommandScheduler.begin
 
-    def forgetful(work: CommandScheduler, setup: Setup, now: float) -> None:
+    def forgetful(work: CommandScheduler, setup: SessionSetup, now: float) -> None:
         begin(work, replace(setup, storages=setup.storages[:1]), now)
 
     monkeypatch.setattr(CommandScheduler, "begin", forgetful)

@@ -15,7 +15,7 @@ import pytest
 
 from daemon.core.messages import trust
 from daemon.core.webhooks import delivery
-from daemon.core.webhooks.delivery import AttemptResult, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, AttemptResult
 from daemon.store.engine import _Job, run_job
 from tests.fakes.tiers import LONG, share
 from tests.simulation.__main__ import play
@@ -106,7 +106,7 @@ def test_a_daemon_that_takes_any_answer_for_success_is_caught(
 ) -> None:
     classify = delivery.classify
 
-    def hopeful(outcome: Outcome) -> AttemptResult:
+    def hopeful(outcome: AttemptOutcome) -> AttemptResult:
         return AttemptResult.DELIVERED if outcome.connected else classify(outcome)
 
     monkeypatch.setattr(delivery, "classify", hopeful)

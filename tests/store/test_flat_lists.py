@@ -26,7 +26,7 @@ from daemon.store.payments.payment_list import PaymentFilter
 from daemon.store.payments.transaction_list import TransactionFilter
 from daemon.store.upkeep import notices
 from daemon.store.webhooks import dead_letters, delivery_log
-from daemon.store.webhooks.dead_letters import DeadLetterFilter, Kind
+from daemon.store.webhooks.dead_letters import DeadLetterCause, DeadLetterFilter
 from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import DeliveryStatus, EventKind, MessageState, Mode, TransactionStatus
 from tests.fakes import big_shop
@@ -111,7 +111,10 @@ RARE: dict[str, Job] = {
     "dead letters of a mode": listed(dead_letters.listed, DeadLetterFilter(mode=Mode.LIVE)),
     "kinds of dead letters": of(dead_letters.groups, Mode.LIVE),
     "dead letters of a kind": of(
-        dead_letters.of_kind, Kind(ENDPOINT, "exhausted", "", 0, clock=False), after=0, limit=10
+        dead_letters.of_kind,
+        DeadLetterCause(ENDPOINT, "exhausted", "", 0, clock=False),
+        after=0,
+        limit=10,
     ),
     "reviews": of(reviews.page, state=None, mode=None, **PAGE),
     "open live reviews": of(reviews.page, state="open", mode=Mode.LIVE, **PAGE),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.webhooks.delivery import SCHEDULE_S, Link, Outcome, RetryPolicy
+from daemon.core.webhooks.delivery import SCHEDULE_S, AttemptOutcome, LinkState, RetryPolicy
 from daemon.store.migrate import migrate
 from tests.fakes import big_shop, delivering
 from tests.fakes.new_database import writer
@@ -20,7 +20,7 @@ CHOSEN = {
     "k", "t", "f", "q", "found",
 }  # fmt: skip
 """Parts of the statement that chooses the deliveries to lease: a few for each endpoint (`leasing`)."""
-OUTCOME = Outcome(
+OUTCOME = AttemptOutcome(
     status_code=200, response_body="ok", error_code=None, error_message=None, duration_us=1_000
 )
 POLICY = RetryPolicy(tuple(SCHEDULE_S), 0.2, frozenset())
@@ -42,7 +42,7 @@ async def test_no_statement_between_sms_and_webhook_reads_a_whole_table(
     due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
     for leased in due.leased:
         await delivering.record_outcome(
-            shop.env, leased, OUTCOME, link=Link(False, False), policy=POLICY
+            shop.env, leased, OUTCOME, link=LinkState(False, False), policy=POLICY
         )
     assert len(due.leased) == 1
     writer(shop.env.store).set_trace_callback(None)
@@ -101,7 +101,7 @@ async def test_neither_a_probe_nor_the_end_of_an_outage_goes_through_a_long_queu
     shop.clock.advance(30)
     (tried,) = await lease(shop)
     await delivering.record_outcome(
-        shop.env, tried, OUTCOME, link=Link(False, False), policy=POLICY
+        shop.env, tried, OUTCOME, link=LinkState(False, False), policy=POLICY
     )
     writer(shop.env.store).set_trace_callback(None)
     assert (untried.number, tried.number) == (1, 2)

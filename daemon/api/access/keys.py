@@ -12,7 +12,7 @@ from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import KEY_SCOPES, ApiKeyAnswer, KeyKind, last_written
 from daemon.core.errors import FieldError, Refusal, invalid
-from daemon.core.inputs import Answer, Idempotency, Keep
+from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import success, warnings_meta
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
@@ -120,10 +120,10 @@ async def create(call: Call) -> Reply:
 def _keep(asked: Idempotency | None, warnings: list[str]) -> Keep[keys.MadeKey]:
     """Return how a new key is answered: 201, with the key itself, and the one that it replaces."""
 
-    def render(made: keys.MadeKey) -> Answer:
+    def render(made: keys.MadeKey) -> HttpAnswer:
         previous = None if made.previous is None else ApiKeyAnswer.of(made.previous, made.at)
         top = {"key": made.text} | ({} if previous is None else {"previous": previous})
-        return Answer(
+        return HttpAnswer(
             201, success(ApiKeyAnswer.of(made.row, made.at), warnings_meta(warnings), **top)
         )
 

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
-from daemon.api.http.protocol import HttpProtocol, Limits, TlsServer
+from daemon.api.http.protocol import ConnectionLimits, HttpProtocol, TlsServer
 from daemon.api.http.resource import Application
 from daemon.api.http.service import JSON_TYPE
 from daemon.api.http.uvicorn_parts import Config, ServerState
@@ -77,7 +77,7 @@ class Listeners:
         self._tls: ssl.SSLContext | None = None
         self._open_to_all = open_to_all
         self._entropy = entropy or SystemEntropy()
-        self._limits = Limits(
+        self._limits = ConnectionLimits(
             connections,
             self._busy,
             lambda: self._raw(Refusal(ErrorCode.MALFORMED_REQUEST)),

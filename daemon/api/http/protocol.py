@@ -30,7 +30,7 @@ unread data resets it, and the client would lose the answer (RFC 9112, section 9
 _CREDENTIALS: Final = struct.Struct("3i")
 
 
-class Limits(Struct):
+class ConnectionLimits(Struct):
     """State shared by all connections of one server.
 
     Attributes:
@@ -56,7 +56,7 @@ class Limits(Struct):
 class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
-    def __init__(self, config: Config, server_state: ServerState, limits: Limits) -> None:
+    def __init__(self, config: Config, server_state: ServerState, limits: ConnectionLimits) -> None:
         super().__init__(config, server_state, {})
         self._limits = limits
         self._timer: asyncio.TimerHandle | None = None
@@ -191,7 +191,7 @@ class TlsServer:
         listening: socket.socket,
         factory: Callable[[], HttpProtocol],
         context: ssl.SSLContext,
-        limits: Limits,
+        limits: ConnectionLimits,
     ) -> None:
         self._listening = listening
         self._factory = factory

@@ -15,7 +15,7 @@ from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.rate_limit import Rates, caller_address
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency, Keep, Repeated, Source, Value
+from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated, Source, Value
 from daemon.core.limits import IDEMPOTENCY_WAIT_S
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
@@ -54,7 +54,7 @@ def ok(data: object, meta: dict[str, Any] | Struct | None = None, **top: Any) ->
     return Reply(200, json_values.success(data, meta, **top))
 
 
-def finished(answer: Answer, *headers: tuple[bytes, bytes]) -> Reply:
+def finished(answer: HttpAnswer, *headers: tuple[bytes, bytes]) -> Reply:
     """Return the exact answer of a flow as a response."""
     if answer.replayed:
         headers = (*headers, (IDEMPOTENCY_REPLAYED_HEADER.lower().encode(), b"true"))

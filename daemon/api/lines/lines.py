@@ -11,7 +11,7 @@ from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Keep
+from daemon.core.inputs import HttpAnswer, Keep
 from daemon.core.json_values import dump, success, warnings_meta
 from daemon.core.lines import line_json
 from daemon.core.lines.line_json import (
@@ -97,9 +97,9 @@ async def create_method(call: Call) -> Reply:
     asked = claim(call, body)
     new, warnings = read(NewMethod, body)
 
-    def render(made: Registered) -> Answer:
+    def render(made: Registered) -> HttpAnswer:
         data = PaymentMethodAnswer.of(made.method, made.sim, made.device)
-        return Answer(201, success(data, warnings_meta([*warnings, *made.warnings])))
+        return HttpAnswer(201, success(data, warnings_meta([*warnings, *made.warnings])))
 
     keep = Keep(asked, render)
     return await once(call, keep, lambda: method_flow.create(call.env, call.caller, new, keep=keep))
@@ -175,11 +175,11 @@ async def claim_unplaced(call: Call) -> Reply:
     dry_run = wanted.dry_run
     meta = warnings_meta(warnings)
 
-    def render(done: Claimed) -> Answer:
+    def render(done: Claimed) -> HttpAnswer:
         found = line_json.claim_result(done.count, done.first, done.last, dry_run=dry_run)
         if done.details is not None:
             found |= line_json.claimable_details(*done.details)
-        return Answer(200, dump(found if meta is None else {**found, "meta": meta}))
+        return HttpAnswer(200, dump(found if meta is None else {**found, "meta": meta}))
 
     keep, method_id = Keep(asked, render), call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     return await once(

@@ -41,7 +41,7 @@ _AWAY: Final = "away"
 _DETAILS: Final = frozenset({"manufacturer", "model", "imei", "last_seen_at", "sims"})
 
 
-class Known(NamedTuple):
+class KnownModems(NamedTuple):
     """The database rows about modems and SIMs."""
 
     devices: Sequence[Device]
@@ -50,7 +50,7 @@ class Known(NamedTuple):
     rhythms: dict[str, Rhythm]
 
 
-NOTHING_KNOWN: Final = Known((), (), (), {})
+NOTHING_KNOWN: Final = KnownModems((), (), (), {})
 """While the database cannot be read."""
 
 
@@ -210,9 +210,9 @@ async def all_modems(call: Call) -> list[Json]:
     return listed(known, call.service.hooks.phone_states(), call.env.clock.now_us())
 
 
-def read(reader: Reader) -> Known:
+def read(reader: Reader) -> KnownModems:
     """Read the rows about modems and SIMs."""
-    return Known(
+    return KnownModems(
         devices.known(reader),
         devices.sims_in_phones(reader),
         payment_methods.in_use(reader),
@@ -220,13 +220,13 @@ def read(reader: Reader) -> Known:
     )
 
 
-def on_ports(known: Known, states: Sequence[ModemHealth], now: int) -> list[Json]:
+def on_ports(known: KnownModems, states: Sequence[ModemHealth], now: int) -> list[Json]:
     """Build the list for the status: modems on a port now, without the details of `phones show`."""
     rows = [row for row in listed(known, states, now) if row["state"] != _AWAY]
     return [{name: value for name, value in row.items() if name not in _DETAILS} for row in rows]
 
 
-def listed(known: Known, states: Sequence[ModemHealth], now: int) -> list[Json]:
+def listed(known: KnownModems, states: Sequence[ModemHealth], now: int) -> list[Json]:
     """Join the current state of the ports with the known modems."""
     named = [_with_device(known, state) for state in states]
     by_device = {state.device_id: state for state in named if state.device_id is not None}
@@ -237,7 +237,7 @@ def listed(known: Known, states: Sequence[ModemHealth], now: int) -> list[Json]:
     return shapes + [_unknown_json(state, now) for state in named if state.device_id not in ids]
 
 
-def _with_device(known: Known, state: ModemHealth) -> ModemHealth:
+def _with_device(known: KnownModems, state: ModemHealth) -> ModemHealth:
     """Add the known device id of the modem on this port, if the port's state has none."""
     if state.device_id is not None:
         return state
@@ -246,7 +246,7 @@ def _with_device(known: Known, state: ModemHealth) -> ModemHealth:
     return state if found is None else replace(state, device_id=found.device_id)
 
 
-def _known_json(known: Known, device: Device, state: ModemHealth | None, now: int) -> Json:
+def _known_json(known: KnownModems, device: Device, state: ModemHealth | None, now: int) -> Json:
     sims = [sim for sim in known.sims if sim.device_id == device.device_id]
     away = ModemHealth(device.port or "", _AWAY, "it is not plugged in", device_id=device.device_id)
     condition = state or away

@@ -19,10 +19,10 @@ from daemon.core.json_values import success, timestamp_or_none
 from daemon.core.messages.android import (
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
-    Fault,
     NotAPost,
     PostedSource,
-    Verdict,
+    PostFault,
+    PostVerdict,
 )
 from daemon.core.shape import marked, sample
 from daemon.env import Env
@@ -46,9 +46,9 @@ _ALL_ADDRESSES: Final = ("0.0.0.0", "[::]")  # noqa: S104 -- compared, not bound
 _SIGNATURE: Final = SIGNATURE_HEADER.lower().encode()
 _TIMESTAMP: Final = TIMESTAMP_HEADER.lower().encode()
 _WHY: Final = {
-    Fault.UNSIGNED: "The post is not signed: it needs X-Signature and X-Timestamp.",
-    Fault.FORGED: "The signature does not fit the body and the key of this source.",
-    Fault.STALE: "The timestamp is more than 10 minutes away from the shop's clock.",
+    PostFault.UNSIGNED: "The post is not signed: it needs X-Signature and X-Timestamp.",
+    PostFault.FORGED: "The signature does not fit the body and the key of this source.",
+    PostFault.STALE: "The timestamp is more than 10 minutes away from the shop's clock.",
 }
 _HINT: Final = "Enter the signing key of this source in the app; `momo phones rotate-key NAME` makes a new one."
 
@@ -96,7 +96,7 @@ async def post_android(call: Call) -> Reply:
     stamp, signature = header(call.scope, _TIMESTAMP), header(call.scope, _SIGNATURE)
     # An unknown name is answered like a wrong signature, so that nobody can list the names.
     if source is None:
-        raise _refusal(call, Fault.FORGED)
+        raise _refusal(call, PostFault.FORGED)
     if (fault := await source.check(body, stamp, signature)) is not None:
         raise _refusal(call, fault)
     try:
@@ -105,9 +105,9 @@ async def post_android(call: Call) -> Reply:
         raise invalid(
             [FieldError("payload", "invalid", f"is no post of the app: {error}")]
         ) from error
-    if verdict is Verdict.TOO_MANY:
+    if verdict is PostVerdict.TOO_MANY:
         raise _limited(60)
-    if verdict is Verdict.NOT_NOW:
+    if verdict is PostVerdict.NOT_NOW:
         raise Unavailable("the message cannot be stored now", cause=FaultCause.STARTING)
     return ok({"result": verdict})
 
@@ -125,7 +125,7 @@ def _parsed(source: PostedSource, body: bytes) -> dict[str, Any]:
         raise
 
 
-def _refusal(call: Call, fault: Fault) -> Refusal:
+def _refusal(call: Call, fault: PostFault) -> Refusal:
     taken = call.service.refused_posts.take(client_address(call), call.env.clock.now_us())
     if taken is not None and not taken.allowed:
         return _limited(taken.retry_after_s)

@@ -14,7 +14,7 @@ from daemon.core.json_values import timestamp_or_none
 from daemon.core.messages import message_json
 from daemon.flows.books.audit import note_shown
 from daemon.flows.messages import ingest
-from daemon.flows.messages.import_file import BATCH, Entry, import_messages
+from daemon.flows.messages.import_file import BATCH, FileMessage, import_messages
 from daemon.store.messages import messages
 from daemon.wire import ErrorCode, MessageState
 from parsers.phone import read_phone
@@ -145,18 +145,18 @@ async def import_batch(call: Call) -> Reply:
     return ok({"messages": found, "dry_run": dry_run})
 
 
-def _entry(one: Any) -> Entry | None:
+def _entry(one: Any) -> FileMessage | None:
     """Read one entry; None if it does not have that form."""
     if not isinstance(one, dict):
         return None
     pdu = one.get("pdu")
     if pdu is not None:
-        return Entry(pdu=pdu) if isinstance(pdu, str) and _is_hex(pdu) else None
+        return FileMessage(pdu=pdu) if isinstance(pdu, str) and _is_hex(pdu) else None
     sender, text, sent_at, smsc = (one.get(name) for name in ("sender", "text", "sent_at", "smsc"))
     at = read_iso(sent_at) if isinstance(sent_at, str) else None
     if not (isinstance(sender, str) and isinstance(text, str) and at is not None):
         return None
-    return Entry(sender, text, at, smsc if isinstance(smsc, str) else None)
+    return FileMessage(sender, text, at, smsc if isinstance(smsc, str) else None)
 
 
 def _is_hex(text: str) -> bool:

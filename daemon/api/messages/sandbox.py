@@ -8,7 +8,7 @@ from daemon.api.http.service import Call, Reply, finished
 from daemon.api.openapi.describe import described
 from daemon.core import json_values
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.json_values import warnings_meta
 from daemon.core.messages import message_json
 from daemon.core.payments import review_json
@@ -65,7 +65,7 @@ async def create(call: Call) -> Reply:
 
 async def _deliver(
     call: Call, simulated: SimulatedSms, asked: Idempotency | None, meta: dict[str, Any] | None
-) -> Answer:
+) -> HttpAnswer:
     """Deliver the SMS, through the simulated phone if one is attached, and store the answer for a repeat.
 
     Raises:
@@ -73,12 +73,14 @@ async def _deliver(
     """
     now = call.env.clock.now_us()
 
-    def answer(tx: Tx, message_id: str | None) -> Answer:
+    def answer(tx: Tx, message_id: str | None) -> HttpAnswer:
         return idempotency.once(
             tx,
             asked,
             now,
-            lambda: Answer(200, json_values.success(_result(tx, simulated, message_id, now), meta)),
+            lambda: HttpAnswer(
+                200, json_values.success(_result(tx, simulated, message_id, now), meta)
+            ),
         )
 
     deliver = call.service.hooks.deliver
@@ -87,7 +89,7 @@ async def _deliver(
         source = await deliver(simulated.provider, [part.pdu for part in simulated.parts])
         message_id = await received_message_id(call.env, source, simulated.parts[-1].pdu)
         return await call.env.store.write(lambda tx: answer(tx, message_id))
-    answers: list[Answer] = []
+    answers: list[HttpAnswer] = []
 
     def keep(tx: Tx, taken: Ingested) -> None:
         answers.append(answer(tx, taken.concluded[0][0] if taken.concluded else None))

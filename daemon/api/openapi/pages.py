@@ -105,7 +105,7 @@ def _html(text: str, style: str) -> Reply:
     return Reply(200, text.encode(), headers, _HTML)
 
 
-class Row(Struct, frozen=True):
+class MemberRow(Struct, frozen=True):
     """One member of a body or answer, or one parameter."""
 
     name: str
@@ -206,13 +206,15 @@ def inline(text: str) -> str:
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", made)
 
 
-def rows(schema: Mapping[str, Any], shapes: Mapping[str, Any], start: str = "") -> Iterable[Row]:
+def rows(
+    schema: Mapping[str, Any], shapes: Mapping[str, Any], start: str = ""
+) -> Iterable[MemberRow]:
     """Yield the members of an object and of nested objects, with dotted names."""
     found = _resolved(schema, shapes)
     for name, each in found.get("properties", {}).items():
         inner = _resolved(each, shapes)
         required = name in found.get("required", ())
-        yield Row(
+        yield MemberRow(
             start + name,
             kind(each, shapes),
             required,
@@ -224,7 +226,7 @@ def rows(schema: Mapping[str, Any], shapes: Mapping[str, Any], start: str = "") 
             yield from rows(inner, shapes, f"{start}{name}.")
 
 
-def required_first(found: Iterable[Row]) -> list[Row]:
+def required_first(found: Iterable[MemberRow]) -> list[MemberRow]:
     """Sort the members of a body: required members first, nested members after their parent."""
     members = list(found)
     needed = {row.name for row in members if row.required}

@@ -20,7 +20,7 @@ from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
 from daemon.core.lines.line_json import PaymentMethodAnswer, PhoneAnswer
 from daemon.core.names import canonical_name, canonical_names, provider_aliases
 from daemon.core.payments.transaction_json import InitializedTransactionAnswer, ReconciliationAnswer
-from daemon.core.shape import Kind, Member, RequestId, Success, Warnings, kind_of, members
+from daemon.core.shape import DeclaredType, Member, RequestId, Success, Warnings, kind_of, members
 from daemon.core.webhooks.endpoint import EndpointAnswer
 from daemon.core.webhooks.endpoint_json import (
     AttemptAnswer,
@@ -81,7 +81,7 @@ def object_of(shape: type[Struct]) -> Schema:
 
 def answer_of(declared: Any) -> Schema:
     """Return the schema of a type in an answer, with its sample and its description."""
-    kind = declared if isinstance(declared, Kind) else kind_of(declared)
+    kind = declared if isinstance(declared, DeclaredType) else kind_of(declared)
     if kind.base in COMPONENTS:
         found = ref(component_name(kind.base))
     elif kind.base is Union:
@@ -176,7 +176,7 @@ def query_of(shape: type[Struct]) -> list[tuple[str, bool, Schema]]:
     return found
 
 
-def _requested(kind: Kind, *, query: bool) -> Schema:
+def _requested(kind: DeclaredType, *, query: bool) -> Schema:
     """Return the schema of a value in a request."""
     mark = kind.marks.get("read")
     if mark not in (None, "text", "object"):
@@ -208,7 +208,7 @@ def _requested(kind: Kind, *, query: bool) -> Schema:
     return found
 
 
-def _marked(kind: Kind, mark: str, *, query: bool) -> Schema:
+def _marked(kind: DeclaredType, mark: str, *, query: bool) -> Schema:
     if mark == "amount":
         number = ["string", "number"] if kind.marks.get("number") else "string"
         return {"type": number, "pattern": r"^[0-9]{1,13}(\.[0-9]{1,2})?$"}
@@ -233,7 +233,7 @@ def _marked(kind: Kind, mark: str, *, query: bool) -> Schema:
     return plain[mark]
 
 
-def _plain(kind: Kind, entry: Callable[[Kind], Schema]) -> Schema:
+def _plain(kind: DeclaredType, entry: Callable[[DeclaredType], Schema]) -> Schema:
     """Return the type and the limits of a value."""
     if "words" in kind.marks or kind.base is Literal or isinstance(kind.base, EnumMeta):
         words = kind.marks.get("words") or (kind.args if kind.base is Literal else kind.base)
@@ -247,7 +247,7 @@ def _plain(kind: Kind, entry: Callable[[Kind], Schema]) -> Schema:
     }
 
 
-def _plain_entry(_kind: Kind) -> Schema:
+def _plain_entry(_kind: DeclaredType) -> Schema:
     raise AssertionError("a list of lists has no reader")
 
 

@@ -11,7 +11,7 @@ from daemon.api.http.service import Call, Reply, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency, InitializeRequest, Keep
+from daemon.core.inputs import HttpAnswer, Idempotency, InitializeRequest, Keep
 from daemon.core.json_values import compact, success
 from daemon.core.limits import (
     CLIENT_REFERENCE_CHARACTERS_MAX,
@@ -264,7 +264,7 @@ def keeping(call: Call, idempotency: Idempotency | None) -> Keep[Initialized]:
         "idempotency_key": None if idempotency is None else idempotency.key,
     }
 
-    def render(made: Initialized) -> Answer:
+    def render(made: Initialized) -> HttpAnswer:
         transaction = made.transaction
         data = transaction_json.InitializedTransactionAnswer.of(
             transaction,
@@ -272,7 +272,7 @@ def keeping(call: Call, idempotency: Idempotency | None) -> Keep[Initialized]:
             payer_sms_sent=made.texted,
         )
         warnings = {"warnings": list(made.warnings)} if made.warnings else {}
-        return Answer(201, success(data, {**meta, **warnings}))
+        return HttpAnswer(201, success(data, {**meta, **warnings}))
 
     return Keep(idempotency, render)
 

@@ -10,7 +10,7 @@ from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import success
 from daemon.core.payments import review_json, transaction_json
 from daemon.core.payments.transaction_json import of_branch
@@ -189,12 +189,12 @@ def _keep(call: Call, body: Mapping[str, Any], warnings: Sequence[str]) -> Keep[
     covered = {name: value for name, value in body.items() if name != "password"}
     meta = CallMeta(call.request_id, None, tuple(warnings))
 
-    def render(done: review.Decided) -> Answer:
+    def render(done: review.Decided) -> HttpAnswer:
         transaction = None
         if done.transaction is not None:
             transaction = transaction_json.single(done.transaction, done.payment, done.at)
         data = review_json.review(done.review, done.at)
         top = {"transaction": transaction, "settled": done.settled}
-        return Answer(200, success(data, meta.as_json(), **top))
+        return HttpAnswer(200, success(data, meta.as_json(), **top))
 
     return Keep(claim(call, covered), render)

@@ -13,7 +13,7 @@ from daemon.api.payments.reviews import branch_names
 from daemon.core import json_values
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import split_reference
-from daemon.core.inputs import Answer, CallMeta, Keep, ReconcileRequest
+from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Event, Payment, Transaction
 from daemon.core.payments import checkout, timeline, transaction_json
@@ -248,10 +248,10 @@ async def cancel(call: Call) -> Reply:
     asked, warnings = read(CancelBody, body)
     meta = CallMeta(call.request_id, idempotency, tuple(warnings))
 
-    def render(done: Cancelled) -> Answer:
+    def render(done: Cancelled) -> HttpAnswer:
         told = () if done.changed else ("It was cancelled before; nothing was changed.",)
         data = transaction_json.single(done.transaction, None, done.at)
-        return Answer(200, json_values.success(data, meta.as_json(*told)))
+        return HttpAnswer(200, json_values.success(data, meta.as_json(*told)))
 
     keep, reference = Keep(idempotency, render), call.path("reference")
     return await once(
@@ -331,7 +331,7 @@ async def reconcile(call: Call) -> Reply:
     )
     env, caller, reference = call.env, call.caller, call.path("reference")
 
-    def render(made: Reconciled) -> Answer:
+    def render(made: Reconciled) -> HttpAnswer:
         data = transaction_json.reconciliation(
             reconciliation_id=made.reconciliation_id,
             transaction_id=request.transaction_id,
@@ -339,7 +339,7 @@ async def reconcile(call: Call) -> Reply:
             payment=made.payment,
             verdict=made.verdict,
         )
-        return Answer(200, json_values.success(data, {"request_id": call.request_id}))
+        return HttpAnswer(200, json_values.success(data, {"request_id": call.request_id}))
 
     keep = Keep(idempotency, render)
 

@@ -16,7 +16,7 @@ from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
 from daemon.api.lines.modems import all_modems
 from daemon.core.json_values import Json, dump
-from daemon.core.lines.modem_health import Level, Problem
+from daemon.core.lines.modem_health import Level, ModemProblem
 from daemon.flows.upkeep.setup import SetupRequest, set_up
 from daemon.runtime import log
 from daemon.runtime.log import LEVELS, LINES_MAX, LogFilter
@@ -78,7 +78,7 @@ async def get_log(call: Call) -> Reply:
 
 async def run_doctor(call: Call) -> Reply:
     """Check the areas in `area`, separated by commas; by default all. 200 also if a check fails."""
-    from daemon.doctor.checks import Phone, Running, System, report  # noqa: PLC0415 -- see the module's docstring
+    from daemon.doctor.checks import ReportedModem, Running, System, report  # noqa: PLC0415 -- see the module's docstring
     from daemon.doctor.run import AREAS, run_checks, this_user  # noqa: PLC0415 -- the same
 
     query = call.query
@@ -88,7 +88,7 @@ async def run_doctor(call: Call) -> Reply:
             query.fail("area", "invalid", f"must be one of {', '.join(AREAS)}")
     query.done()
     phones = tuple(
-        Phone(row["name"] or row["port"], row["port"], row["state"], _problems(row))
+        ReportedModem(row["name"] or row["port"], row["port"], row["state"], _problems(row))
         for row in await all_modems(call)
         if row["state"] != _AWAY and "simulated" not in row
     )
@@ -117,8 +117,8 @@ async def run_doctor(call: Call) -> Reply:
     return Reply(200, dump(report(checks)))
 
 
-def _problems(row: Json) -> tuple[Problem, ...]:
+def _problems(row: Json) -> tuple[ModemProblem, ...]:
     return tuple(
-        Problem(each["id"], Level(each["level"]), each["text"], each["fix"])
+        ModemProblem(each["id"], Level(each["level"]), each["text"], each["fix"])
         for each in row["troubles"]
     )

@@ -16,7 +16,7 @@ from daemon.store.books import exports
 from daemon.store.books.exports import TablePage
 from daemon.store.engine import Reader
 from daemon.store.upkeep import payer_data
-from daemon.store.upkeep.payer_data import Found, Unfinished
+from daemon.store.upkeep.payer_data import OpenRow, PayerRows
 
 LIMIT: Final = 10_000
 """Largest number of rows of each kind in one export; `cut_off` is true if there are more."""
@@ -58,7 +58,7 @@ async def forget(call: Call) -> Reply:
     )
 
 
-def _unfinished_json(row: Unfinished) -> Json:
+def _unfinished_json(row: OpenRow) -> Json:
     name = reference_of(row.id) if row.kind == "orders" else row.id
     return {"kind": row.kind, "id": name, "test": row.test}
 
@@ -79,7 +79,7 @@ async def _read_body(call: Call) -> tuple[str, bool]:
     return number, dry_run
 
 
-def _payer_json(reader: Reader, found: Found, now: int) -> Json:
+def _payer_json(reader: Reader, found: PayerRows, now: int) -> Json:
     def parts(ids: tuple[str, ...]) -> list[TablePage]:
         kept = ids[:LIMIT]
         size = payer_data.BATCH

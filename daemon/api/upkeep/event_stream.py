@@ -50,7 +50,7 @@ class StreamQuery(Struct, frozen=True):
 
 
 @described("Stream events", STREAM, query=StreamQuery, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
-async def get(call: Call) -> "Stream":
+async def get(call: Call) -> "EventStream":
     """Open the stream after event `Last-Event-ID` or `since`, by default from now. `reference` selects one transaction."""
     asked, last_event_id = call.query.read(StreamQuery), call.header(b"last-event-id")
     after, name = (last_event_id, "Last-Event-ID") if last_event_id else (asked.since, "since")
@@ -60,7 +60,7 @@ async def get(call: Call) -> "Stream":
     # Read in both cases: without the database the answer is 503, not a stream that ends at once.
     last = await call.env.store.look(journal.last_seq)
     start = last if after is None else int(after)
-    return Stream(call.service, start, transaction_id, _sees(call.caller))
+    return EventStream(call.service, start, transaction_id, _sees(call.caller))
 
 
 def _sees(caller: Caller) -> Callable[[Event], bool]:
@@ -81,7 +81,7 @@ async def _transaction(call: Call, reference: str | None) -> str | None:
     return transaction_id
 
 
-class Stream:
+class EventStream:
     """One open stream, as an ASGI application."""
 
     def __init__(

@@ -45,7 +45,7 @@ class _Facts(Struct, frozen=True):
     disk_free: int | None
     database_bytes: int | None
     backed_up_at: float | None
-    known: modems.Known = modems.NOTHING_KNOWN
+    known: modems.KnownModems = modems.NOTHING_KNOWN
     lines: dict[str, Any] | None = None
     queue: dict[str, int] = field(default_factory=dict)
 

@@ -13,7 +13,7 @@ from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import NoFields, answer, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import cursor, success
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE
 from daemon.core.reading import ignored, read
@@ -126,11 +126,11 @@ async def replay(call: Call) -> Reply:
     body = await read_object_if_any(call.scope, call.receive)
     meta = _meta(call, body, NoFields)
 
-    def render(found: Found) -> Answer:
+    def render(found: Found) -> HttpAnswer:
         _letter, delivery, endpoint, _body = found
         told = meta.as_json(*(() if endpoint.is_active else (ENDPOINT_PAUSED,)))
         queued = DeliveryAnswer.of(delivery, endpoint)
-        return Answer(200, success(DeadLetterAnswer.of(*found), told, delivery=queued))
+        return HttpAnswer(200, success(DeadLetterAnswer.of(*found), told, delivery=queued))
 
     keep, letter_id = Keep(meta.idempotency, render), call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
     return await once(
@@ -164,7 +164,7 @@ async def dismiss(call: Call) -> Reply:
     letter_id = call.uuid(ErrorCode.DEAD_LETTER_NOT_FOUND)
     keep = Keep[Found](
         meta.idempotency,
-        lambda found: Answer(200, success(DeadLetterAnswer.of(*found), meta.as_json())),
+        lambda found: HttpAnswer(200, success(DeadLetterAnswer.of(*found), meta.as_json())),
     )
     return await once(
         call,
@@ -199,14 +199,14 @@ async def replay_batch(call: Call) -> Reply:
     distinct = {read_uuid(text) or text: (text, read_uuid(text)) for text in reversed(given)}
     asked = list(reversed(distinct.values()))
 
-    def render(found: redeliver.ReplayedLetters) -> Answer:
+    def render(found: redeliver.ReplayedLetters) -> HttpAnswer:
         failed = [
             {"id": written, "code": refusal.code, "message": refusal.message}
             for written, refusal in found.refused
         ]
         told = meta.as_json(*((ENDPOINT_PAUSED,) if found.paused else ()))
         data = {"replayed": found.done, "failed": failed}
-        return Answer(200, success(data, told, replayed=len(found.done)))
+        return HttpAnswer(200, success(data, told, replayed=len(found.done)))
 
     keep = Keep(meta.idempotency, render)
     return await once(

@@ -13,7 +13,7 @@ from daemon.api.openapi.describe import NoFields, answer, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.ids import split_reference
-from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import cursor, success
 from daemon.core.reading import Wrong, ignored
 from daemon.core.shape import (
@@ -194,9 +194,9 @@ async def redeliver(call: Call) -> Reply:
     asked = claim(call, body)
     meta = CallMeta(call.request_id, asked, tuple(ignored(NoFields, body)))
 
-    def render(queued: delivery_log.Logged) -> Answer:
+    def render(queued: delivery_log.Logged) -> HttpAnswer:
         told = meta.as_json(*(() if queued[1].is_active else (PAUSED,)))
-        return Answer(200, success(DeliveryAnswer.of(*queued), told))
+        return HttpAnswer(200, success(DeliveryAnswer.of(*queued), told))
 
     keep, delivery_id = Keep(asked, render), call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
     return await once(

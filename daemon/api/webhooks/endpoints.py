@@ -11,7 +11,7 @@ from daemon.api.http.idempotency import claim
 from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency, Keep
+from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import dump, success, timestamp, warnings_meta
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.reading import read
@@ -189,9 +189,9 @@ def keeping(
 ) -> Keep[endpoint_flow.MadeEndpoint]:
     """Return how a new endpoint is answered: 201, with its secret."""
 
-    def render(made: endpoint_flow.MadeEndpoint) -> Answer:
+    def render(made: endpoint_flow.MadeEndpoint) -> HttpAnswer:
         meta = warnings_meta([*warnings, *made.warnings])
-        return Answer(201, success(EndpointAnswer.of(made.endpoint), meta, secret=made.secret))
+        return HttpAnswer(201, success(EndpointAnswer.of(made.endpoint), meta, secret=made.secret))
 
     return Keep(asked, render)
 

@@ -26,7 +26,7 @@ from daemon.core.webhooks.delivery import DeliveryError
 from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges, NewEndpoint
 from daemon.flows.webhooks import endpoints
 from daemon.runtime import sse
-from daemon.sender.live_receivers import LISTEN_SCHEME, Listener, Report
+from daemon.sender.live_receivers import LISTEN_SCHEME, Listener, ListenerReport
 from daemon.sender.response import judge_status
 from daemon.store.webhooks import endpoints as store_endpoints
 from daemon.wire import ErrorCode, EventKind, Mode
@@ -59,10 +59,10 @@ async def create(call: Call) -> Reply:
     return finished(keeping(None).answer(made), NO_STORE)
 
 
-async def stream(call: Call) -> "Stream":
+async def stream(call: Call) -> "ListenerStream":
     """Connect a listener: send waiting webhooks now and later ones as they are queued."""
     needs_owner(call.caller)
-    return Stream(call, await _listening(call))
+    return ListenerStream(call, await _listening(call))
 
 
 async def settle(call: Call) -> Reply:
@@ -91,9 +91,9 @@ async def settle(call: Call) -> Reply:
     )
     if error is not None:
         code = DeliveryError(error)
-        report = Report(None, text, code, _ERRORS[code])
+        report = ListenerReport(None, text, code, _ERRORS[code])
     else:
-        report = Report(status, text, *judge_status(status))
+        report = ListenerReport(status, text, *judge_status(status))
     listener = call.env.live_receivers.at(endpoint.url)
     taken = listener is not None and listener.settle(attempt, report)
     return ok({"taken": taken})
@@ -121,7 +121,7 @@ async def _remove_abandoned(call: Call) -> None:
                 await endpoints.delete(env, call.caller, endpoint.id)
 
 
-class Stream:
+class ListenerStream:
     """One connected listener, as an ASGI application."""
 
     def __init__(self, call: Call, endpoint: Endpoint) -> None:

@@ -15,7 +15,7 @@ from daemon.api.http.service import Call, Reply, ok, once
 from daemon.api.openapi.describe import described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import Json, dump
 from daemon.core.limits import CURSOR_CHARACTERS_MAX
 from daemon.core.reading import Wrong, read
@@ -212,7 +212,7 @@ async def replay(call: Call) -> Reply:
     idempotency = None if asked.dry_run else key
     meta = CallMeta(call.request_id, idempotency, tuple(warnings))
 
-    def render(done: replay_flow.Replayed) -> Answer:
+    def render(done: replay_flow.Replayed) -> HttpAnswer:
         found = {
             "success": True,
             "enqueued": done.enqueued,
@@ -223,7 +223,7 @@ async def replay(call: Call) -> Reply:
             "dry_run": asked.dry_run,
             "meta": meta.as_json(*(() if done.endpoint.is_active else (PAUSED,))),
         }
-        return Answer(200, dump(found))
+        return HttpAnswer(200, dump(found))
 
     keep = Keep(idempotency, render)
     return await once(call, keep, lambda: replay_flow.replay(call.env, call.caller, asked, keep))

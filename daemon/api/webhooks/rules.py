@@ -13,7 +13,7 @@ from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import ids
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, CallMeta, Keep
+from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import compact, dump, success, warnings_meta
 from daemon.core.limits import FILTER_BYTES_MAX
 from daemon.core.reading import Wrong, read
@@ -134,7 +134,9 @@ async def create(call: Call) -> Reply:
     meta = CallMeta(call.request_id, asked, tuple(ignored_fields))
     keep = Keep[rule_flow.MadeRule](
         asked,
-        lambda made: Answer(201, success(RuleAnswer.of(made.rule), meta.as_json(*made.warnings))),
+        lambda made: HttpAnswer(
+            201, success(RuleAnswer.of(made.rule), meta.as_json(*made.warnings))
+        ),
     )
     return await once(
         call,

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from msgspec import Struct
 
-from daemon.core.access.sessions import Session
+from daemon.core.access.sessions import SessionToken
 from daemon.core.errors import Refusal
 from daemon.core.ids import BASE62, base62
 from daemon.core.json_values import timestamp_or_none
@@ -85,7 +85,7 @@ class Caller(Struct, frozen=True):
     publishable: bool
     name: str
     owner: bool = False
-    session: Session | None = None
+    session: SessionToken | None = None
     role: Role | None = None
     browser: BrowserSession | None = None
 

@@ -34,7 +34,7 @@ _AUDIENCE: Final = "momo"
 _SUBJECT: Final = "owner"
 
 
-class Session(Struct, frozen=True):
+class SessionToken(Struct, frozen=True):
     """A valid token: its id (`jti`), and its expiry in microseconds."""
 
     id: str
@@ -57,7 +57,7 @@ def issue_token(key: bytes, token_id: str, now_us: int) -> tuple[str, int]:
     return jwt.encode(claims, key, algorithm=_ALGORITHM), ends * SECOND_US
 
 
-def read_token(key: bytes, token: str, now_us: int) -> Session | None:
+def read_token(key: bytes, token: str, now_us: int) -> SessionToken | None:
     """Return the session of a token; None if it was not signed with `key` for us, or has expired."""
     import jwt  # noqa: PLC0415 -- the same
 
@@ -79,7 +79,7 @@ def read_token(key: bytes, token: str, now_us: int) -> Session | None:
     ends = claims["exp"]
     if claims["sub"] != _SUBJECT or not isinstance(ends, int) or now_us >= ends * SECOND_US:
         return None
-    return Session(claims["jti"], ends * SECOND_US)
+    return SessionToken(claims["jti"], ends * SECOND_US)
 
 
 def looks_like_token(text: str) -> bool:

@@ -18,7 +18,7 @@ from parsers.money import render
 from parsers.times import from_us, to_us
 
 
-class Kind(StrEnum):
+class MoneyKind(StrEnum):
     """The outcome of money received."""
 
     PAID = "paid"
@@ -29,13 +29,19 @@ class Kind(StrEnum):
     DOUBTED = "doubted"
 
 
-COUNTED: Final = (Kind.PAID, Kind.SHORT, Kind.OVER, Kind.UNMATCHED, Kind.REVERSED)
+COUNTED: Final = (
+    MoneyKind.PAID,
+    MoneyKind.SHORT,
+    MoneyKind.OVER,
+    MoneyKind.UNMATCHED,
+    MoneyKind.REVERSED,
+)
 """Kinds that are money in the wallet; a receipt that its balance disproves is not."""
 DAYS_MAX: Final = 400
 """Longest period of one sheet."""
 
 
-class Sums(Struct, frozen=True):
+class WalletSums(Struct, frozen=True):
     """The payments of one wallet, currency and kind, added up.
 
     `apart_minor` is the expected minus the received amount; `late` is how many came after their transaction had
@@ -45,7 +51,7 @@ class Sums(Struct, frozen=True):
     sim_key: str
     provider: str
     currency: str
-    kind: Kind
+    kind: MoneyKind
     count: int
     amount_minor: int
     fee_minor: int
@@ -82,7 +88,7 @@ class Wallet(Struct, frozen=True):
         return self.closing - self.opening + self.out - self.other_in + self.fees
 
 
-class Line(Struct, frozen=True):
+class WalletNumber(Struct, frozen=True):
     """The number on a wallet in its display form; None where it has none."""
 
     payment_method_id: str
@@ -149,7 +155,9 @@ def _change(start: int, end: int, zone: tzinfo) -> int:
 
 
 def sheets(
-    sums: Sequence[Sums], wallets: Iterable[Wallet], lines: Mapping[tuple[str, str], Line]
+    sums: Sequence[WalletSums],
+    wallets: Iterable[Wallet],
+    lines: Mapping[tuple[str, str], WalletNumber],
 ) -> list[Json]:
     """Return one sheet for each currency: a column for each wallet, and their total.
 
@@ -182,14 +190,14 @@ def sheets(
     return found
 
 
-def _column(sums: Sequence[Sums], wallet: Wallet | None, currency: str) -> Json:
-    by_kind = {kind: [entry for entry in sums if entry.kind is kind] for kind in Kind}
+def _column(sums: Sequence[WalletSums], wallet: Wallet | None, currency: str) -> Json:
+    by_kind = {kind: [entry for entry in sums if entry.kind is kind] for kind in MoneyKind}
     shape: Json = {}
     for kind, entries in by_kind.items():
         shape[kind] = _total(entries, currency)
-    apart = {kind: abs(sum(e.apart_minor for e in by_kind[kind])) for kind in Kind}
-    shape[Kind.SHORT]["owed"] = render(apart[Kind.SHORT], currency)
-    shape[Kind.OVER]["to_give_back"] = render(apart[Kind.OVER], currency)
+    apart = {kind: abs(sum(e.apart_minor for e in by_kind[kind])) for kind in MoneyKind}
+    shape[MoneyKind.SHORT]["owed"] = render(apart[MoneyKind.SHORT], currency)
+    shape[MoneyKind.OVER]["to_give_back"] = render(apart[MoneyKind.OVER], currency)
     counted = [entry for entry in sums if entry.kind in COUNTED]
     shape["late"] = sum(entry.late for entry in counted)
     shape["money_in"] = _total(counted, currency)
@@ -211,7 +219,7 @@ def _column(sums: Sequence[Sums], wallet: Wallet | None, currency: str) -> Json:
     return shape
 
 
-def _total(entries: Sequence[Sums], currency: str) -> Json:
+def _total(entries: Sequence[WalletSums], currency: str) -> Json:
     return {
         "count": sum(entry.count for entry in entries),
         "amount": render(sum(entry.amount_minor for entry in entries), currency),

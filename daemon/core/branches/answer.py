@@ -21,7 +21,7 @@ class AnswerError(MomoError):
     """The answer is not one of a hub."""
 
 
-class Order(TypedDict):
+class HubCommand(TypedDict):
     """A command of the hub."""
 
     id: Name
@@ -37,7 +37,7 @@ class Want(Struct, frozen=True):
     from_seq: Number
 
 
-class Answer(Struct, frozen=True):
+class ExchangeAnswer(Struct, frozen=True):
     """The answer to one exchange. Members that a newer hub adds are ignored.
 
     Attributes:
@@ -47,7 +47,7 @@ class Answer(Struct, frozen=True):
     """
 
     acked: Number
-    commands: Sequence[Order] = ()
+    commands: Sequence[HubCommand] = ()
     want: Want | None = None
     left: bool = False
     held: bool = False
@@ -62,7 +62,7 @@ class Answer(Struct, frozen=True):
 Epoch = Annotated[int, Meta(ge=0, lt=EPOCHS)]
 
 
-class Known(TypedDict):
+class KnownBranch(TypedDict):
     """What a hub has of a branch that joins again."""
 
     epoch: Epoch
@@ -87,11 +87,11 @@ class Joined(Struct, frozen=True):
     hub: str
     decides: Literal["all", "nothing"]
     epoch: Epoch
-    known: Known | None = None
+    known: KnownBranch | None = None
     key: str = ""
 
 
-class Page(Struct, frozen=True):
+class FeedPage(Struct, frozen=True):
     """Rows of a branch that its hub gives back; `next` is where the following page begins, None behind the last one."""
 
     rows: Sequence[dict[str, Cell]]
@@ -109,7 +109,7 @@ class DaySum(TypedDict):
     amount_minor: int
 
 
-class Sums(Struct, frozen=True):
+class DaySums(Struct, frozen=True):
     """The sums of all days that a branch asked for."""
 
     rows: Sequence[DaySum]
@@ -131,13 +131,13 @@ def read(data: dict[str, Any], shape: type[T]) -> T:
         raise AnswerError(f"the hub's answer is not understood: {error}") from error
 
 
-def read_page(data: dict[str, Any], kind: str) -> Page:
+def read_page(data: dict[str, Any], kind: str) -> FeedPage:
     """Return a page of rows of this kind.
 
     Raises:
         AnswerError: It is not understood, or has a row that this version of the program could not read.
     """
-    page, key = read(data, Page), KEYS.get(kind, "id")
+    page, key = read(data, FeedPage), KEYS.get(kind, "id")
     for row in page.rows:
         if type(row.get(key)) is not str or type(row.get("version", 0)) is not int:
             raise AnswerError(

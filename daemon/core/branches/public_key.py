@@ -21,7 +21,7 @@ _LONG: Final = 0x80
 _LENGTH_OCTETS_MAX: Final = 4
 
 
-class CertificateError(MomoError):
+class PublicKeyError(MomoError):
     """These octets are not a certificate."""
 
 
@@ -77,5 +77,5 @@ def _first(octets: bytes, tag: int) -> tuple[bytes, bytes, bytes]:
     return octets[begin:end], octets[:end], octets[end:]
 
 
-def _unreadable(why: str) -> CertificateError:
-    return CertificateError(f"the certificate is not readable: {why}")
+def _unreadable(why: str) -> PublicKeyError:
+    return PublicKeyError(f"the certificate is not readable: {why}")

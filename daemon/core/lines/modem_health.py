@@ -32,7 +32,7 @@ class Level(StrEnum):
     """It works now, but may stop soon."""
 
 
-class Problem(Struct, frozen=True):
+class ModemProblem(Struct, frozen=True):
     """One problem; `id` never changes, `fix` is the step or command that solves it."""
 
     id: str
@@ -134,13 +134,13 @@ def is_full(used: int | None, total: int | None) -> bool:
     return used is not None and total is not None and 0 < total <= used
 
 
-def find_problems(phone: ModemHealth, now_us: int) -> list[Problem]:
+def find_problems(phone: ModemHealth, now_us: int) -> list[ModemProblem]:
     """Return the problems of a phone, the worst first."""
     found = [*_of_state(phone), *_of_health(phone, now_us)]
     return sorted(found, key=lambda trouble: trouble.level is not Level.FAIL)
 
 
-def silent_sim_problem(since_us: int, now_us: int, network: str | None) -> Problem:
+def silent_sim_problem(since_us: int, now_us: int, network: str | None) -> ModemProblem:
     """Return the problem of a SIM without messages for an unusually long time."""
     minutes = max(0, now_us - since_us) // MINUTE_US
     duration = f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
@@ -149,7 +149,7 @@ def silent_sim_problem(since_us: int, now_us: int, network: str | None) -> Probl
         if network
         else Text("fault.modem.the_sim")
     )
-    return Problem(
+    return ModemProblem(
         "modem.silent",
         Level.WARN,
         Text("fault.modem.silent", sim=sim, duration=duration),
@@ -157,15 +157,15 @@ def silent_sim_problem(since_us: int, now_us: int, network: str | None) -> Probl
     )
 
 
-def _of_state(phone: ModemHealth) -> Iterator[Problem]:
+def _of_state(phone: ModemHealth) -> Iterator[ModemProblem]:
     if phone.state == READY or phone.state in TRANSIENT:
         return
     known = _STATES.get(phone.state, ("modem.state", Level.WARN))
     text = phone.detail or Text("fault.modem.state", state=phone.state.replace("_", " "))
-    yield Problem(*known, text, phone.next_step or _FIXES.get(phone.state, _REPLUG))
+    yield ModemProblem(*known, text, phone.next_step or _FIXES.get(phone.state, _REPLUG))
 
 
-def _of_health(phone: ModemHealth, now_us: int) -> Iterator[Problem]:
+def _of_health(phone: ModemHealth, now_us: int) -> Iterator[ModemProblem]:
     if phone.health_at is None or phone.state in {"unreachable", "gone", "hung"}:
         return
     if now_us - phone.health_at > HEALTH_OLD_US:
@@ -178,14 +178,14 @@ def _of_health(phone: ModemHealth, now_us: int) -> Iterator[Problem]:
             yield from _of_storage(used, total, f"storage {name}")
     if phone.registration in _DEAF and not phone.receives:
         registration = phone.registration.replace("_", " ")
-        yield Problem(
+        yield ModemProblem(
             "modem.network",
             Level.FAIL,
             Text("fault.modem.network", registration=registration),
             Text(f"fault.modem.network.{phone.registration}.fix"),
         )
     elif phone.signal is not None and bars(phone.signal) == 0:
-        yield Problem(
+        yield ModemProblem(
             "modem.signal",
             Level.WARN,
             Text("fault.modem.signal", dbm=dbm(phone.signal)),
@@ -193,17 +193,17 @@ def _of_health(phone: ModemHealth, now_us: int) -> Iterator[Problem]:
         )
 
 
-def _of_storage(used: int, total: int, storage: str = "SIM") -> Iterator[Problem]:
+def _of_storage(used: int, total: int, storage: str = "SIM") -> Iterator[ModemProblem]:
     full, fix = is_full(used, total), Text("fault.modem.full.fix")
     key = "fault.modem.storage_full" if full else "fault.modem.nearly_full"
     text = Text(key, storage=storage, used=used, total=total)
     if full and storage == "SIM":
-        yield Problem("modem.full", Level.FAIL, Text("fault.modem.full", **text.values), fix)
+        yield ModemProblem("modem.full", Level.FAIL, Text("fault.modem.full", **text.values), fix)
     elif used >= STORAGE_WARN * total:
-        yield Problem("modem.nearly_full", Level.WARN, text, fix)
+        yield ModemProblem("modem.nearly_full", Level.WARN, text, fix)
 
 
-def health_json(phone: ModemHealth, found: Iterable[Problem]) -> Json:
+def health_json(phone: ModemHealth, found: Iterable[ModemProblem]) -> Json:
     """Return the JSON object of a phone's health."""
     signal = None
     if phone.signal is not None:
@@ -232,7 +232,7 @@ def health_json(phone: ModemHealth, found: Iterable[Problem]) -> Json:
     }
 
 
-def problem_json(trouble: Problem) -> Json:
+def problem_json(trouble: ModemProblem) -> Json:
     """Return the JSON object of a problem."""
     return {
         "id": trouble.id,

@@ -16,7 +16,7 @@ from daemon.core.lines.modem_health import (
     TRANSIENT,
     Level,
     ModemHealth,
-    Problem,
+    ModemProblem,
     find_problems,
     without_simulated,
 )
@@ -30,10 +30,10 @@ IDLE_US: Final = 60 * DAY_US
 """Networks take a prepaid SIM back after three to six months without use."""
 UNSEEN_US_MAX: Final = 7 * DAY_US
 """A phone not seen for this long no longer counts for `ready` and `receiving`."""
-AWAY: Final = Problem(
+AWAY: Final = ModemProblem(
     "modem.away", Level.FAIL, Text("fault.modem.away"), Text("fault.modem.away.fix")
 )
-NO_PHONE: Final = Problem(
+NO_PHONE: Final = ModemProblem(
     "modem.away", Level.FAIL, Text("fault.modem.none"), Text("fault.modem.none.fix")
 )
 PUBLIC_WARNING: Final = "The shop cannot see payments now: the confirmation may take longer."
@@ -47,7 +47,7 @@ _NAMES: Final = (
 """Parts of the operator names that modems report (`AT+COPS?`), with the network's short name."""
 
 
-class Line(Struct, frozen=True):
+class ReceivingSim(Struct, frozen=True):
     """One SIM that is not ignored, in a phone that was not forgotten, or that was there last and has a number.
 
     Attributes:
@@ -62,7 +62,7 @@ class Line(Struct, frozen=True):
     recent: bool
     used: bool
     phone: ModemHealth | None
-    problem: Problem | None
+    problem: ModemProblem | None
 
     @property
     def name(self) -> str:
@@ -97,7 +97,7 @@ def judge(
     methods: Iterable[PaymentMethod],
     phones: Iterable[ModemHealth],
     now_us: int,
-) -> list[Line]:
+) -> list[ReceivingSim]:
     """Judge every line; `phones` are the ports as they are now, none if nothing is known about ports."""
     devices = list(devices)
     ports = with_devices(devices, phones)
@@ -108,7 +108,7 @@ def judge(
     active = {method.sim_seq for method in methods if method.is_active}
     known = {device.device_id: device for device in devices if device.forgotten_at is None}
     return [
-        Line(
+        ReceivingSim(
             sim,
             device,
             counts(device, now_us),
@@ -124,14 +124,16 @@ def judge(
     ]
 
 
-def that_matter(lines: Iterable[Line]) -> list[Line]:
+def that_matter(lines: Iterable[ReceivingSim]) -> list[ReceivingSim]:
     """Return the lines in use; without one, those of phones seen lately; without these, all."""
     lines = list(lines)
     recent = [line for line in lines if line.recent]
     return [line for line in recent if line.used] or recent or lines
 
 
-def overall(lines: Iterable[Line], phones: Iterable[ModemHealth], now_us: int) -> Problem | None:
+def overall(
+    lines: Iterable[ReceivingSim], phones: Iterable[ModemHealth], now_us: int
+) -> ModemProblem | None:
     """Return why a line cannot receive, None if all can. Without any line the answer is that of the ports."""
     relevant = that_matter(lines)
     if not relevant:
@@ -149,10 +151,10 @@ def overall(lines: Iterable[Line], phones: Iterable[ModemHealth], now_us: int) -
     return replace(first.problem, text=text)
 
 
-def port_problem(phone: ModemHealth, now_us: int) -> Problem | None:
+def port_problem(phone: ModemHealth, now_us: int) -> ModemProblem | None:
     """Return why no message can come through a port, None if they can."""
     if phone.state in TRANSIENT:
-        return Problem(
+        return ModemProblem(
             "modem.starting",
             Level.WARN,
             Text("fault.modem.starting"),
@@ -165,7 +167,7 @@ def port_problem(phone: ModemHealth, now_us: int) -> Problem | None:
 
 
 def with_receiving(
-    status: Mapping[str, Any], lines: Iterable[Line], why: Problem | None = None
+    status: Mapping[str, Any], lines: Iterable[ReceivingSim], why: ModemProblem | None = None
 ) -> dict[str, Any]:
     """Add `receiving` and `receiving_reason` to a line status and its SIMs.
 
@@ -189,7 +191,9 @@ def with_receiving(
     return {"ready": status["ready"], **_members(why), **status, "phones": phones}
 
 
-def warning(lines: Iterable[Line], phones: Iterable[ModemHealth], now_us: int) -> str | None:
+def warning(
+    lines: Iterable[ReceivingSim], phones: Iterable[ModemHealth], now_us: int
+) -> str | None:
     """Return the warning for a new transaction, None if its payment will be seen.
 
     Modems that are just starting give none: they read the payment when they have started.
@@ -215,7 +219,7 @@ def elsewhere(sim: Sim, phone: ModemHealth | None) -> str | None:
     return (phone.network or "roaming") if heard != sim.network else "roaming"
 
 
-def facts(line: Line) -> dict[str, Any]:
+def facts(line: ReceivingSim) -> dict[str, Any]:
     """Return the facts of a line for the journal. The number is not among them: the name of the SIM says enough."""
     return {
         "sim": line.sim.seq,
@@ -233,7 +237,7 @@ def _problem(
     now_us: int,
     *,
     any_ports: bool,
-) -> Problem | None:
+) -> ModemProblem | None:
     if phone is not None:
         return port_problem(phone, now_us)
     if device.present and not any_ports:
@@ -243,9 +247,9 @@ def _problem(
     return one or AWAY
 
 
-def _other_sim(device: Device) -> Problem:
+def _other_sim(device: Device) -> ModemProblem:
     """Return the problem of a number whose SIM is in no slot: another one was put there."""
-    return Problem(
+    return ModemProblem(
         "modem.other_sim",
         Level.FAIL,
         f"the SIM of a number is in no modem: {device.name} has another SIM now",
@@ -253,7 +257,7 @@ def _other_sim(device: Device) -> Problem:
     )
 
 
-def _members(problem: Problem | None) -> dict[str, Any]:
+def _members(problem: ModemProblem | None) -> dict[str, Any]:
     return {
         "receiving": problem is None,
         "receiving_reason": None if problem is None else problem.text,

@@ -34,7 +34,7 @@ _BATCH: Final = "sms:batch:received"
 _PING: Final = "system:ping"
 
 
-class Fault(StrEnum):
+class PostFault(StrEnum):
     """Why a post is refused."""
 
     UNSIGNED = "unsigned"
@@ -42,7 +42,7 @@ class Fault(StrEnum):
     STALE = "stale"
 
 
-class Verdict(StrEnum):
+class PostVerdict(StrEnum):
     """The outcome of a genuine post."""
 
     STORED = "stored"
@@ -103,10 +103,10 @@ class PostedSource(Protocol):
 
     async def check(
         self, body: bytes, timestamp: str | None, signature: str | None
-    ) -> Fault | None:
+    ) -> PostFault | None:
         """Return why a post is refused, None if it is genuine."""
 
-    async def receive(self, body: Mapping[str, Any]) -> Verdict:
+    async def receive(self, body: Mapping[str, Any]) -> PostVerdict:
         """Take a genuine post; return when its messages are durable, or will not be."""
 
     def note_unreadable(self, count: int = 1) -> None:
@@ -120,7 +120,7 @@ def sign(key: bytes, body: bytes, timestamp: str) -> str:
 
 def fault_of(
     key: bytes, body: bytes, timestamp: str | None, signature: str | None, now_us: int | None
-) -> Fault | None:
+) -> PostFault | None:
     """Return why a post is refused, None if the app signed it now.
 
     Args:
@@ -132,14 +132,14 @@ def fault_of(
             need not stop the messages.
     """
     if not timestamp or not signature:
-        return Fault.UNSIGNED
+        return PostFault.UNSIGNED
     if not re.fullmatch(r"[0-9]{1,12}", timestamp, re.ASCII):
-        return Fault.FORGED
+        return PostFault.FORGED
     wanted = sign(key, body, timestamp)
     if not hmac.compare_digest(wanted.encode(), signature.lower().encode("utf-8", "replace")):
-        return Fault.FORGED
+        return PostFault.FORGED
     if now_us is not None and abs(int(timestamp) * SECOND_US - now_us) > WINDOW_US:
-        return Fault.STALE
+        return PostFault.STALE
     return None
 
 

@@ -6,7 +6,7 @@ they join. A row becomes part of the chain when a late message closes the gap, w
 when an operator approves one of its messages. It is refuted when the chain continues without it. A foreign or doubted
 message is in no row: it changes nothing for other messages.
 
-`Line` has the entries that a decision needs and applies the rules to them. The caller stores `Line.changes()`.
+`LineMessages` has the entries that a decision needs and applies the rules to them. The caller stores `Line.changes()`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
-from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
+from daemon.core.messages.balance_chain import Absence, ChainEntry, Standing, Why
 from daemon.core.messages.foreign_path import REORDERED_US, PathSearch
 from daemon.core.messages.line_history import away_for
 from daemon.core.messages.trust import ROUTE_DOUBTS
@@ -50,15 +50,15 @@ class BalanceCheck(StrEnum):
 class Row(Struct, frozen=True):
     """A row of messages that join each other beside the chain."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ChainEntry, ...]
 
     @property
-    def first(self) -> Entry:
+    def first(self) -> ChainEntry:
         """The message after the break."""
         return self.entries[0]
 
     @property
-    def last(self) -> Entry:
+    def last(self) -> ChainEntry:
         """The message that the next one must join."""
         return self.entries[-1]
 
@@ -66,19 +66,19 @@ class Row(Struct, frozen=True):
 class _Chain(Struct, frozen=True):
     """The end of the chain, the time of its latest message, and its messages with a gap before them."""
 
-    end: Entry | None
+    end: ChainEntry | None
     latest: int
-    gaps: list[Entry]
+    gaps: list[ChainEntry]
 
 
 class _Join(Struct, frozen=True):
     """How a message joins a balance: through these messages without a balance; `sole` when in one way only."""
 
-    through: tuple[Entry, ...] = ()
+    through: tuple[ChainEntry, ...] = ()
     sole: bool = True
 
 
-class Line:
+class LineMessages:
     """The messages of a line that one decision concerns.
 
     Args:
@@ -86,25 +86,25 @@ class Line:
             before them, those without a balance, and the held foreign ones.
     """
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    def __init__(self, entries: Iterable[ChainEntry]) -> None:
         self._before = {entry.key: entry for entry in entries}
         self._entries = dict(self._before)
         self._chain: _Chain | None = None
-        self._unbalanced: list[Entry] | None = None
+        self._unbalanced: list[ChainEntry] | None = None
         """The home messages without a balance; None when they must be looked up again."""
 
-    def __getitem__(self, key: str) -> Entry:
+    def __getitem__(self, key: str) -> ChainEntry:
         return self._entries[key]
 
     @property
-    def end(self) -> Entry | None:
+    def end(self) -> ChainEntry | None:
         """The last message of the chain; None before the first one."""
         return self._known.end
 
     @property
     def rows(self) -> list[Row]:
         """The open rows, oldest first."""
-        found: dict[str, list[Entry]] = {}
+        found: dict[str, list[ChainEntry]] = {}
         for entry in self._of(Standing.UNCONFIRMED):
             found.setdefault(entry.row or entry.key, []).append(entry)
         rows = [
@@ -113,17 +113,17 @@ class Line:
         return sorted(rows, key=lambda row: (row.first.time, row.first.seq))
 
     @property
-    def gaps(self) -> list[Entry]:
+    def gaps(self) -> list[ChainEntry]:
         """The messages of the chain with a gap before them, oldest first."""
         return self._known.gaps
 
-    def changes(self) -> list[tuple[Entry | None, Entry]]:
+    def changes(self) -> list[tuple[ChainEntry | None, ChainEntry]]:
         """Return the entries that changed, each as its old value (None when new) and its new one, in order of time."""
         pairs = ((self._before.get(key), entry) for key, entry in self._entries.items())
         changed = [(then, now) for then, now in pairs if then != now]
         return sorted(changed, key=lambda pair: (pair[1].time, pair[1].seq))
 
-    def is_plain(self, new: Entry) -> bool:
+    def is_plain(self, new: ChainEntry) -> bool:
         """Return whether a home message joins the chain and no row is open, so that no other entry matters."""
         end = self.end
         return (
@@ -132,7 +132,7 @@ class Line:
             and (_stays_out(new) is not None or end.after in new.balances_before)
         )
 
-    def take(self, new: Entry, *, claims: bool, begins: bool = True) -> None:
+    def take(self, new: ChainEntry, *, claims: bool, begins: bool = True) -> None:
         """Judge a new message, or an old one again.
 
         Args:
@@ -155,7 +155,7 @@ class Line:
             self._put(new, standing=Standing.UNCONFIRMED, why=Why.BREAKS, row=new.key, position=0)
             self._settle()
 
-    def take_without_route(self, new: Entry) -> None:
+    def take_without_route(self, new: ChainEntry) -> None:
         """Judge a new message of a source without SMSCs: it joins the end of the chain, or it waits.
 
         It opens no row and fills no gap, because the balance is the only evidence for it. It may be the missing one for which
@@ -177,7 +177,7 @@ class Line:
             self._accept_after_end(waiting, Why.JOINS)
             self._settle()
 
-    def _joins_alone(self, entry: Entry) -> bool:
+    def _joins_alone(self, entry: ChainEntry) -> bool:
         """Return whether a message without a known SMSC joins the confirmed end of the chain.
 
         There is no open row, and no held message leads to the same balance: of a row of guesses only the first could join.
@@ -217,13 +217,13 @@ class Line:
             > GUESSES_MAX
         )
 
-    def begin(self, new: Entry) -> None:
+    def begin(self, new: ChainEntry) -> None:
         """Accept the owner's test payment: the chain begins or continues with it."""
         self._accept_after_end((new,), Why.TEST_PAYMENT)
         self._settle()
         self.join_without_route()
 
-    def fits(self, entry: Entry) -> bool:
+    def fits(self, entry: ChainEntry) -> bool:
         """Return whether a held message joins the end of the chain or fits a gap from one side; True without a chain."""
         end = self.end
         if end is None or (self._joined(end, entry) and not self.is_passed(entry.time)):
@@ -263,7 +263,7 @@ class Line:
                 self._accept_after_end(path, Why.BETWEEN)
             self._settle()
 
-    def maybe_taken(self, now: int) -> list[Entry]:
+    def maybe_taken(self, now: int) -> list[ChainEntry]:
         """Return the held foreign messages whose place in the chain a home message may have taken."""
         return [
             one
@@ -271,7 +271,7 @@ class Line:
             if now - one.stored_at > BETWEEN_US and self.is_passed(one.time)
         ]
 
-    def refute_taken(self, taken: Iterable[Entry], now: int) -> None:
+    def refute_taken(self, taken: Iterable[ChainEntry], now: int) -> None:
         """Refute held foreign messages if a home message has taken their place."""
         times: dict[int, list[int]] = {}
         for one in taken:
@@ -341,11 +341,11 @@ class Line:
             )
         return self._chain
 
-    def _of(self, standing: Standing) -> Iterator[Entry]:
+    def _of(self, standing: Standing) -> Iterator[ChainEntry]:
         return (entry for entry in self._entries.values() if entry.standing is standing)
 
     @property
-    def foreign(self) -> list[Entry]:
+    def foreign(self) -> list[ChainEntry]:
         """The held messages that name a balance and have no other fault than a foreign or unknown SMSC."""
         return [
             one
@@ -353,7 +353,7 @@ class Line:
             if one.why in {Why.FOREIGN, Why.NO_SMSC} and one.after is not None
         ]
 
-    def _put(self, entry: Entry, **values: Any) -> Entry:
+    def _put(self, entry: ChainEntry, **values: Any) -> ChainEntry:
         changed = replace(entry, **values)
         old = self._entries.get(entry.key)
         if Standing.ACCEPTED in (changed.standing, old and old.standing):
@@ -363,7 +363,7 @@ class Line:
         self._entries[entry.key] = changed
         return changed
 
-    def _refute(self, entry: Entry, why: Why) -> None:
+    def _refute(self, entry: ChainEntry, why: Why) -> None:
         self._put(
             entry,
             standing=Standing.REFUTED,
@@ -374,7 +374,7 @@ class Line:
             gap_left=None,
         )
 
-    def _joined(self, start: Entry, entry: Entry) -> _Join | None:
+    def _joined(self, start: ChainEntry, entry: ChainEntry) -> _Join | None:
         """Return how a message follows another one's balance; None when it does not.
 
         Messages without a balance may stand between the two.
@@ -390,7 +390,7 @@ class Line:
                     ways.append(chosen)
         return _Join(ways[0], len(ways) == 1) if ways else None
 
-    def _pending(self, start: Entry, entry: Entry) -> list[Entry]:
+    def _pending(self, start: ChainEntry, entry: ChainEntry) -> list[ChainEntry]:
         """Return the home messages without a balance that may stand between two messages."""
         if self._unbalanced is None:
             self._unbalanced = [
@@ -409,7 +409,7 @@ class Line:
         ]
         return sorted(found, key=lambda one: one.time)[-PENDING_MAX:]
 
-    def _continues_chain(self, new: Entry) -> bool:
+    def _continues_chain(self, new: ChainEntry) -> bool:
         end = self.end
         join = None if end is None else self._joined(end, new)
         if end is None or join is None:
@@ -417,7 +417,7 @@ class Line:
         self._append(end, new, join, Why.JOINS)
         return True
 
-    def _append(self, end: Entry, entry: Entry, join: _Join, why: Why) -> Entry:
+    def _append(self, end: ChainEntry, entry: ChainEntry, join: _Join, why: Why) -> ChainEntry:
         """Accept a message that joins the end of the chain, and the receipts without a balance that it confirms."""
         for one in join.through if join.sole else ():
             if one.standing is Standing.HELD and not one.doubts:
@@ -433,7 +433,7 @@ class Line:
             gap_minor=0,
         )
 
-    def _accept_after_end(self, entries: Sequence[Entry], why: Why) -> None:
+    def _accept_after_end(self, entries: Sequence[ChainEntry], why: Why) -> None:
         """Continue the chain with messages that join each other; a gap stays where the first one does not join."""
         for entry in entries:
             end = self.end
@@ -447,7 +447,7 @@ class Line:
                 gap = before - (end.after or 0)
                 self._put(taken, gap_left=end.after, gap_left_at=end.time, gap_minor=gap)
 
-    def _accept_at_its_time(self, entries: Sequence[Entry]) -> None:
+    def _accept_at_its_time(self, entries: Sequence[ChainEntry]) -> None:
         """Accept messages that an operator approved: in the gap at their time, else at the end of the chain."""
         older = entries[0].time < self._latest - REORDERED_US
         if not self._fills_gap(entries, Why.PERSON, anyhow=older):
@@ -465,7 +465,7 @@ class Line:
         self._settle()
 
     def _fills_gap(
-        self, entries: Sequence[Entry], why: Why = Why.FILLS_GAP, *, anyhow: bool = False
+        self, entries: Sequence[ChainEntry], why: Why = Why.FILLS_GAP, *, anyhow: bool = False
     ) -> bool:
         """Accept messages that fit a gap of the chain from one side, and measure the rest of the gap.
 
@@ -486,7 +486,7 @@ class Line:
             return True
         return False
 
-    def _measure(self, entry: Entry, left: int, left_at: int) -> None:
+    def _measure(self, entry: ChainEntry, left: int, left_at: int) -> None:
         """Store the gap between a balance and the message behind it."""
         entry = self[entry.key]
         gap = 0 if left in entry.balances_before else entry.balances_before[0] - left
@@ -497,7 +497,7 @@ class Line:
             gap_left_at=left_at if gap else None,
         )
 
-    def _continues_row(self, new: Entry) -> bool:
+    def _continues_row(self, new: ChainEntry) -> bool:
         for row in reversed(self.rows):
             if self._joined(row.last, new):
                 place = (row.last.position or 0) + 1
@@ -550,7 +550,7 @@ class Line:
         others = (other for other in self.rows if other.first.row != row.first.row)
         return any(other.last.time > row.first.time for other in others)
 
-    def _linked(self, entry: Entry) -> tuple[Entry, ...]:
+    def _linked(self, entry: ChainEntry) -> tuple[ChainEntry, ...]:
         """Return a held message with those of its SMSC that join it before and behind, as long as there is only one."""
         if entry.why not in {Why.FOREIGN, Why.NO_SMSC}:
             return (entry,)
@@ -574,7 +574,7 @@ class Line:
                 found = [*found, *near] if ahead else [*near, *found]
         return tuple(found)
 
-    def _path_between(self, now: int, absences: Sequence[Absence]) -> tuple[Entry, ...] | None:
+    def _path_between(self, now: int, absences: Sequence[Absence]) -> tuple[ChainEntry, ...] | None:
         """Return the first path of held foreign messages that is due; None when there is none."""
         foreign = self.foreign
         if not foreign:
@@ -593,7 +593,7 @@ class Line:
                 return path
         return None
 
-    def _holes(self) -> Iterator[tuple[int, int, list[Entry]]]:
+    def _holes(self) -> Iterator[tuple[int, int, list[ChainEntry]]]:
         """Yield each balance of the chain that no message follows, its time, and the home messages that may come next."""
         rows = self.rows
         for right in self.gaps:
@@ -606,7 +606,7 @@ class Line:
                 yield end.after, end.time, after
 
 
-def _stays_out(new: Entry) -> Why | None:
+def _stays_out(new: ChainEntry) -> Why | None:
     """Return why a message can be in neither the chain nor a row, independent of other messages; None when it can."""
     if not new.home:
         return Why.FOREIGN
@@ -617,16 +617,16 @@ def _stays_out(new: Entry) -> Why | None:
     return Why.IMPOSSIBLE if new.pays and max(new.balances_before) < 0 else None
 
 
-def _brings_money(entry: Entry) -> bool:
+def _brings_money(entry: ChainEntry) -> bool:
     return entry.pays and min(entry.effects) > 0
 
 
-def _is_within(time: int, right: Entry) -> bool:
+def _is_within(time: int, right: ChainEntry) -> bool:
     """Return whether a time lies in the gap before a message, 60 s more on each side."""
     left_at = right.time if right.gap_left_at is None else right.gap_left_at
     return left_at - REORDERED_US <= time <= right.time + REORDERED_US
 
 
-def _fit(right: Entry, first: Entry, last: Entry) -> bool:
+def _fit(right: ChainEntry, first: ChainEntry, last: ChainEntry) -> bool:
     """Return whether messages from `first` to `last` fit the gap before `right` from one side."""
     return right.gap_left in first.balances_before or last.after in right.balances_before

@@ -59,7 +59,7 @@ class Why(StrEnum):
     CONTRADICTED = "contradicted"
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class ChainEntry(Struct, frozen=True, kw_only=True):
     """One message of a line from the network's own sender, as an entry of the chain. Times are microseconds.
 
     Attributes:
@@ -122,7 +122,7 @@ class Entry(Struct, frozen=True, kw_only=True):
         """Whether an amount before it is not accounted for."""
         return bool(self.gap_minor) and self.gap_left is not None
 
-    def gives_up_place(self, now: "Entry") -> bool:
+    def gives_up_place(self, now: "ChainEntry") -> bool:
         """Return whether it has a place in the chain that it has no longer when it is judged as `now`."""
         return (
             self.standing is Standing.ACCEPTED
@@ -192,6 +192,6 @@ def id_number(telco_id: str | None) -> int | None:
     return int(f"{match[2]}{match[3]}{ord(match[4]):02d}{match[5]:0>6}")
 
 
-def in_order(entries: Iterable[Entry]) -> list[Entry]:
+def in_order(entries: Iterable[ChainEntry]) -> list[ChainEntry]:
     """Return the messages of a line by time and, within one second, by the network's transaction IDs."""
     return sorted(entries, key=lambda entry: (entry.at, id_number(entry.telco_id) or 0, entry.seq))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from daemon.core.limits import MINUTE_US
-from daemon.core.messages.balance_chain import Entry
+from daemon.core.messages.balance_chain import ChainEntry
 
 REORDERED_US: Final = MINUTE_US
 """Messages this close in SMSC time may have been booked in another order."""
@@ -17,29 +17,31 @@ SEARCH_MAX: Final = 400
 class PathSearch:
     """The search for the ways from one balance to a home message through held foreign messages."""
 
-    def __init__(self, foreign: Iterable[Entry], targets: Sequence[Entry], left_at: int) -> None:
+    def __init__(
+        self, foreign: Iterable[ChainEntry], targets: Sequence[ChainEntry], left_at: int
+    ) -> None:
         until = max(target.time for target in targets) + REORDERED_US
-        self._next: dict[int, list[Entry]] = {}
+        self._next: dict[int, list[ChainEntry]] = {}
         for entry in foreign:
             if left_at - REORDERED_US <= entry.time <= until:
                 for before in entry.balances_before:
                     self._next.setdefault(before, []).append(entry)
         self._targets = targets
         self._steps = 0
-        self._found: list[tuple[tuple[Entry, ...], Entry]] = []
+        self._found: list[tuple[tuple[ChainEntry, ...], ChainEntry]] = []
 
     @property
-    def reached(self) -> Entry:
+    def reached(self) -> ChainEntry:
         """The home message at the end of the path."""
         return self._found[0][1]
 
-    def only_path(self, left: int) -> tuple[Entry, ...] | None:
+    def only_path(self, left: int) -> tuple[ChainEntry, ...] | None:
         """Return the path if there is exactly one, and the search could finish."""
         self._walk(left, ())
         finished = self._steps <= SEARCH_MAX
         return self._found[0][0] if finished and len(self._found) == 1 else None
 
-    def _walk(self, balance: int, path: tuple[Entry, ...]) -> None:
+    def _walk(self, balance: int, path: tuple[ChainEntry, ...]) -> None:
         self._steps += 1
         if self._steps > SEARCH_MAX or len(self._found) > 1:
             return

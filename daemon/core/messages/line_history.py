@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
-from daemon.core.messages.balance_chain import Absence, Entry, Standing
+from daemon.core.messages.balance_chain import Absence, ChainEntry, Standing
 
 USUAL_DAYS: Final = 14
 """The number of days that define the usual traffic of a line."""
@@ -77,7 +77,7 @@ class Unaccounted(Struct, frozen=True):
     since: int | None
 
 
-def unaccounted(chain: Iterable[Entry]) -> Unaccounted:
+def unaccounted(chain: Iterable[ChainEntry]) -> Unaccounted:
     """Add up the gaps of a line. Gaps before held messages are not known yet and do not count."""
     open_gaps = [
         (entry.gap_minor, entry.at)

@@ -22,7 +22,7 @@ Key = tuple[str, str]
 """SIM and digest of a part: a part is stored once (invariant 2)."""
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True, tag="momo message journal"):
+class JournalHeader(msgspec.Struct, frozen=True, array_like=True, tag="momo message journal"):
     """The first line of a file: the version of the format and the mark of the shop, for people and later versions."""
 
     version: int
@@ -72,7 +72,7 @@ class Erased(msgspec.Struct, frozen=True, array_like=True, tag="erased"):
         return self.sim_key, self.sha256
 
 
-Entry = Header | Record | Erased
+Entry = JournalHeader | Record | Erased
 _DECODER: Final[msgspec.json.Decoder[Entry]] = msgspec.json.Decoder(Entry)
 
 

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.core.json_values import Json, amount_or_none, timestamp, timestamp_or_none
-from daemon.core.messages.balance_chain import Entry, Why, in_order
+from daemon.core.messages.balance_chain import ChainEntry, Why, in_order
 from daemon.core.model import Message
 from daemon.wire import MessageState, Mode, SourceKind
 from parsers.money import render
@@ -48,8 +48,8 @@ class ChainPosition(Struct, frozen=True):
         currency: The currency of the wallet.
     """
 
-    entry: Entry
-    beside: Sequence[Entry]
+    entry: ChainEntry
+    beside: Sequence[ChainEntry]
     currency: str
 
 
@@ -69,7 +69,7 @@ def balance_chain(place: ChainPosition) -> Json:
     }
 
 
-def _messages(line: Iterable[Entry], place: ChainPosition) -> Iterable[Json]:
+def _messages(line: Iterable[ChainEntry], place: ChainPosition) -> Iterable[Json]:
     for entry in line:
         effect = entry.effects[0] if entry.effects else None
         yield {

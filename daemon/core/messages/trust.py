@@ -12,7 +12,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core.limits import DAY_US, HISTORY_US, MINUTE_US
-from daemon.core.messages.balance_chain import Entry, Standing, id_number
+from daemon.core.messages.balance_chain import ChainEntry, Standing, id_number
 from parsers.reading import time_in_id
 from parsers.times import to_us
 
@@ -129,7 +129,7 @@ class IdReuse(StrEnum):
     """Another claim about the same transaction: review `id_conflict`."""
 
 
-class Claim(Struct, frozen=True):
+class TransactionClaim(Struct, frozen=True):
     """A message's claim about a transaction.
 
     Attributes:
@@ -145,7 +145,7 @@ class Claim(Struct, frozen=True):
     line: str | None
 
 
-def classify_id_reuse(first: Claim, second: Claim) -> IdReuse:
+def classify_id_reuse(first: TransactionClaim, second: TransactionClaim) -> IdReuse:
     """Classify the second of two trusted messages with one ID.
 
     A message that pays nothing never conflicts: a purchase of airtime and the arrival of the airtime share their ID.
@@ -180,7 +180,7 @@ A message with one of these never continues the balance chain.
 """
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class TrustFacts(Struct, frozen=True, kw_only=True):
     """The facts that the doubts are judged by.
 
     Attributes:
@@ -200,7 +200,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     payer_name: str | None
 
 
-def doubts_about(facts: Facts, chain: Sequence[Entry]) -> list[Doubt]:
+def doubts_about(facts: TrustFacts, chain: Sequence[ChainEntry]) -> list[Doubt]:
     """Return all doubts about a message from the network's own sender.
 
     Args:
@@ -239,7 +239,7 @@ def printed_time_doubt(printed_at: int | None, sent_at: int | None) -> Doubt | N
 
 
 def id_doubt(
-    provider: str, telco_id: str | None, sent_at: int | None, chain: Sequence[Entry]
+    provider: str, telco_id: str | None, sent_at: int | None, chain: Sequence[ChainEntry]
 ) -> Doubt | None:
     """Doubt an ID that is far too low or too high for its date, or that contains another date.
 
@@ -270,7 +270,7 @@ def id_doubt(
     return None
 
 
-def _vote(number: int, sent_at: int, seen: Entry, per_day: int) -> Doubt | None:
+def _vote(number: int, sent_at: int, seen: ChainEntry, per_day: int) -> Doubt | None:
     """Compare with one other message: IDs never fall, and do not rise faster than the limit."""
     other = id_number(seen.telco_id)
     if other is None:

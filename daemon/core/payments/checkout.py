@@ -51,7 +51,7 @@ _OWN_NAME: Final = re.compile(
 """Host names of the shop's own network, and reserved names without a host (RFC 2606, 6761, 6762, 8375)."""
 
 
-class Screen(StrEnum):
+class CheckoutScreen(StrEnum):
     """The state that the page shows."""
 
     WAITING = "waiting"
@@ -65,14 +65,20 @@ class Screen(StrEnum):
 
 
 ENDED: Final = frozenset(
-    {Screen.PAID, Screen.SHORT, Screen.OVER, Screen.CANCELLED, Screen.REVERSED}
+    {
+        CheckoutScreen.PAID,
+        CheckoutScreen.SHORT,
+        CheckoutScreen.OVER,
+        CheckoutScreen.CANCELLED,
+        CheckoutScreen.REVERSED,
+    }
 )
 """An open page stops polling when it shows one of these."""
-MONEY: Final = frozenset({Screen.PAID, Screen.SHORT, Screen.OVER})
+MONEY: Final = frozenset({CheckoutScreen.PAID, CheckoutScreen.SHORT, CheckoutScreen.OVER})
 _PAID: Final = {
-    TransactionStatus.SUCCESS: Screen.PAID,
-    TransactionStatus.PARTIAL: Screen.SHORT,
-    TransactionStatus.OVERPAID: Screen.OVER,
+    TransactionStatus.SUCCESS: CheckoutScreen.PAID,
+    TransactionStatus.PARTIAL: CheckoutScreen.SHORT,
+    TransactionStatus.OVERPAID: CheckoutScreen.OVER,
 }
 
 
@@ -91,7 +97,7 @@ class ShownLine(Struct, frozen=True):
     receives: bool = True
 
 
-class Facts(Struct, frozen=True):
+class CheckoutFacts(Struct, frozen=True):
     """The facts for one page.
 
     Attributes:
@@ -134,7 +140,7 @@ class PaymentSteps(Struct, frozen=True):
     merchant_code: str | None
 
 
-class View(Struct, frozen=True):
+class CheckoutView(Struct, frozen=True):
     """The values of one page. Amounts are texts such as `12.50`.
 
     Attributes:
@@ -150,7 +156,7 @@ class View(Struct, frozen=True):
         networks: Short name and display name of the networks to choose from.
     """
 
-    screen: Screen
+    screen: CheckoutScreen
     test: bool
     late: bool
     blind: bool
@@ -182,26 +188,26 @@ def is_shown(request: Transaction, now: int) -> bool:
     return request.origin == "request" and now < ended + RECEIPT_SHOWN_US
 
 
-def screen_of(facts: Facts, now: int) -> Screen:
+def screen_of(facts: CheckoutFacts, now: int) -> CheckoutScreen:
     """Return the state that a page shows."""
     request = facts.request
     if request.reversed_at is not None:
-        return Screen.REVERSED
+        return CheckoutScreen.REVERSED
     if request.status in VERIFIED:
         return _PAID[request.status]
     if request.status is TransactionStatus.MANUAL_REVIEW or facts.in_review:
-        return Screen.CHECKING
+        return CheckoutScreen.CHECKING
     if request.status is TransactionStatus.CANCELLED:
-        return Screen.CANCELLED
+        return CheckoutScreen.CANCELLED
     assert request.expires_at is not None
     if request.status is TransactionStatus.EXPIRED or request.expires_at <= now:
-        return Screen.EXPIRED
-    return Screen.WAITING
+        return CheckoutScreen.EXPIRED
+    return CheckoutScreen.WAITING
 
 
 def view(
-    facts: Facts, firsts: Mapping[str, str], menus: Mapping[str, str], chosen: str, now: int
-) -> View:
+    facts: CheckoutFacts, firsts: Mapping[str, str], menus: Mapping[str, str], chosen: str, now: int
+) -> CheckoutView:
     """Return the page of a transaction.
 
     Args:
@@ -221,7 +227,7 @@ def view(
         verdict = compare_amounts(payment.amount_minor, request.expected_minor)
         received = render(payment.amount_minor, payment.currency)
         difference = render(abs(verdict.difference_minor), payment.currency)
-    waits = screen is Screen.WAITING
+    waits = screen is CheckoutScreen.WAITING
     networks = _networks(firsts, request.currency)
     way = _instructions(facts, firsts, menus, networks, chosen) if waits else None
     shown = [
@@ -229,7 +235,7 @@ def view(
         for line in facts.lines
         if way is not None and national_format(line.method.phone_number) == way.number
     ]
-    return View(
+    return CheckoutView(
         screen=screen,
         test=request.mode is Mode.TEST,
         late=request.late,
@@ -273,7 +279,7 @@ def _networks(firsts: Mapping[str, str], currency: str) -> tuple[tuple[str, str]
 
 
 def _instructions(
-    facts: Facts,
+    facts: CheckoutFacts,
     firsts: Mapping[str, str],
     menus: Mapping[str, str],
     networks: tuple[tuple[str, str], ...],

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from daemon.core.limits import HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.names import national_format
 from daemon.core.payments.matching import Verdict
-from daemon.core.text import ENGLISH, Text, Words
+from daemon.core.text import ENGLISH, Catalogue, Text
 from parsers.money import render
 from parsers.phone import network_of_number
 
@@ -70,7 +70,7 @@ class Texting(Struct, frozen=True):
     code_text: str = ""
     receipt_text: str = ""
     steps: Mapping[str, str] = field(default_factory=lambda: STEPS)
-    words: Words = field(default_factory=lambda: ENGLISH)
+    words: Catalogue = field(default_factory=lambda: ENGLISH)
 
 
 NO_TEXTING: Final = Texting(at="never")

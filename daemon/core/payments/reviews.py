@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.core.access.callers import Operation
-from daemon.core.messages.balance_chain import Entry, Standing, Why
+from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
 from daemon.core.model import Message, Payment
 from daemon.core.text import Text
 from daemon.wire import MessageState, ReviewReason
@@ -86,7 +86,7 @@ class Explanation(Struct, frozen=True):
     short: Text
 
 
-def by_itself(entry: Entry | None) -> Text:
+def by_itself(entry: ChainEntry | None) -> Text:
     """Return the event that releases a held message or payment without a decision, as a sentence.
 
     Args:

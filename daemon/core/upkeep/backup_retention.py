@@ -17,7 +17,7 @@ class RetentionInvalid(MomoError):
     """The text is not a valid retention rule."""
 
 
-class Retention(Struct, frozen=True):
+class BackupRetention(Struct, frozen=True):
     """A retention rule: the number of days, weeks and months that keep their newest copy."""
 
     days: int
@@ -25,7 +25,7 @@ class Retention(Struct, frozen=True):
     months: int
 
 
-def parse_retention(text: str) -> Retention:
+def parse_retention(text: str) -> BackupRetention:
     """Parse a rule such as `7d,4w,12m`; a period that is not named keeps no copy."""
     found = {"d": 0, "w": 0, "m": 0}
     for part in text.split(","):
@@ -35,10 +35,10 @@ def parse_retention(text: str) -> Retention:
         found[match.group(2)] = int(match.group(1))
     if not any(found.values()):
         raise RetentionInvalid(f"{text!r} keeps no copy at all")
-    return Retention(found["d"], found["w"], found["m"])
+    return BackupRetention(found["d"], found["w"], found["m"])
 
 
-def copies_to_keep(newest_first: Sequence[datetime], keep: Retention) -> set[datetime]:
+def copies_to_keep(newest_first: Sequence[datetime], keep: BackupRetention) -> set[datetime]:
     """Return the copies to keep; the first one always is.
 
     `newest_first` are their times, with zone, in the order in which they were made, which is not that of the times if the

@@ -53,7 +53,7 @@ class Witness(StrEnum):
     RECEIVERS = "receivers"
 
 
-class Doubt(Struct, frozen=True):
+class ClockDoubt(Struct, frozen=True):
     """The reason not to trust the clock.
 
     `why` is one sentence for the operator. The clock is `ahead_us` of the witness, negative when it is behind; None if
@@ -90,7 +90,7 @@ class Times(Struct, frozen=True):
     boot_s: float
     lower_bound_us: int
     best_us: int
-    doubt: Doubt | None
+    doubt: ClockDoubt | None
     skew_us: int | None
     confirmed: bool
     witness: Witness | None = None
@@ -288,7 +288,7 @@ class ClockCheck:
 
 def _doubt(
     now_us: int, witness: Witness | None, ahead_us: Sequence[int], past_us: int | None
-) -> Doubt | None:
+) -> ClockDoubt | None:
     """Return the reason not to trust the clock; None when it is trusted.
 
     `ahead_us` is how far the clock is ahead of each witness, `past_us` a lower bound of the time.
@@ -298,16 +298,16 @@ def _doubt(
     if now_us < EARLIEST_US:
         if least is None and past_us is not None:
             least = min(0, now_us - past_us)
-        return Doubt(Text("clock.early"), least)
+        return ClockDoubt(Text("clock.early"), least)
     if any(abs(one) <= AGREES_US for one in ahead_us):
         return None
     if witness is not None and least is not None:
         key = "clock.ahead" if least > 0 else "clock.behind"
         who = Text(f"clock.witness.{witness}")
-        return Doubt(Text(key, span=span(abs(least)), witness=who), least)
+        return ClockDoubt(Text(key, span=span(abs(least)), witness=who), least)
     if past_us is not None and now_us + AGREES_US < past_us:
         behind = now_us - past_us
-        return Doubt(Text("clock.back", span=span(-behind)), behind)
+        return ClockDoubt(Text("clock.back", span=span(-behind)), behind)
     return None
 
 

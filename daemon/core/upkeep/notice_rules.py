@@ -52,7 +52,7 @@ def _last(facts: Facts) -> Text | str:
     return Text(key, status=status_code, means=means, mend=mend)
 
 
-class Rule(Struct, frozen=True):
+class NoticeRule(Struct, frozen=True):
     """How one type of journal event becomes a notice. Its words are `notice.<type>`.
 
     Attributes:
@@ -138,84 +138,92 @@ _BELOW: Final = {"disk.low": LOW_BYTES, "disk.tight": TIGHT_BYTES, "disk.full": 
 
 # No code calls a mailer: a journal row is written in the same database transaction as its cause, and the notices loop
 # reads the journal. Its position is committed with the queued notices, so a crash neither loses nor doubles one.
-RULES: Final[Mapping[str, Rule]] = {
-    "endpoint.failing": Rule(next="momo endpoints show {endpoint_id}", cause="endpoint.failing"),
-    "endpoint.recovered": Rule(cause="endpoint.failing", ends=True, closes=("endpoint.blocked",)),
-    "endpoint.auto_paused": Rule(
+RULES: Final[Mapping[str, NoticeRule]] = {
+    "endpoint.failing": NoticeRule(
+        next="momo endpoints show {endpoint_id}", cause="endpoint.failing"
+    ),
+    "endpoint.recovered": NoticeRule(
+        cause="endpoint.failing", ends=True, closes=("endpoint.blocked",)
+    ),
+    "endpoint.auto_paused": NoticeRule(
         urgent=True,
         next="momo endpoints resume {endpoint_id}",
         cause="endpoint.paused",
         closes=("endpoint.failing", "endpoint.blocked"),
     ),
-    "endpoint.paused": Rule(closes=("endpoint.failing", "endpoint.blocked"), quiet=True),
-    "endpoint.updated": Rule(closes=("endpoint.blocked",), quiet=True, changed="url"),
-    "endpoint.resumed": Rule(cause="endpoint.paused", ends=True),
-    "endpoint.deleted": Rule(
+    "endpoint.paused": NoticeRule(closes=("endpoint.failing", "endpoint.blocked"), quiet=True),
+    "endpoint.updated": NoticeRule(closes=("endpoint.blocked",), quiet=True, changed="url"),
+    "endpoint.resumed": NoticeRule(cause="endpoint.paused", ends=True),
+    "endpoint.deleted": NoticeRule(
         cause="endpoint.paused", ends=True, closes=("endpoint.failing", "endpoint.blocked")
     ),
-    "endpoint.blocked": Rule(
+    "endpoint.blocked": NoticeRule(
         urgent=True, next="momo endpoints show {endpoint_id}", cause="endpoint.blocked"
     ),
-    "endpoint.unblocked": Rule(cause="endpoint.blocked", ends=True),
-    "delivery.failed": Rule(next="momo dead-letters list"),
-    "link.lost": Rule(
+    "endpoint.unblocked": NoticeRule(cause="endpoint.blocked", ends=True),
+    "delivery.failed": NoticeRule(next="momo dead-letters list"),
+    "link.lost": NoticeRule(
         urgent=True, next="momo deliveries list --status pending", cause=OUTAGE_CAUSE
     ),
-    "link.returned": Rule(cause=OUTAGE_CAUSE, ends=True),
-    "review.opened": Rule(urgent=True, next="momo review list", about=("reason",)),
-    "sim.silent": Rule(
+    "link.returned": NoticeRule(cause=OUTAGE_CAUSE, ends=True),
+    "review.opened": NoticeRule(urgent=True, next="momo review list", about=("reason",)),
+    "sim.silent": NoticeRule(
         urgent=True,
         next="momo phones status",
         about=("device_id", "slot_index"),
         cause="sim.silent",
     ),
-    "sim.heard_again": Rule(about=("device_id", "slot_index"), cause="sim.silent", ends=True),
-    "message.incomplete": Rule(next="momo messages list --state incomplete"),
-    "messages.recovered": Rule(next="momo messages list"),
-    "sim.locked": Rule(urgent=True, next="momo lines pin", about=("device_id",)),
-    "sim.pin_wrong": Rule(urgent=True, next="momo lines pin", about=("device_id",)),
-    "modem.hung": Rule(urgent=True, next="momo phones status", about=("device_id",), cause="modem"),
-    "modem.answers": Rule(about=("device_id",), cause="modem", ends=True),
-    "modem.message_lost": Rule(urgent=True, next="momo reconcile", about=("device_id",)),
-    "modem.kept": Rule(urgent=True, next="momo phones status", about=("device_id",)),
-    "modem.hilink": Rule(urgent=True, next="momo doctor modem", about=("device_id",)),
-    "source.unreadable": Rule(
+    "sim.heard_again": NoticeRule(about=("device_id", "slot_index"), cause="sim.silent", ends=True),
+    "message.incomplete": NoticeRule(next="momo messages list --state incomplete"),
+    "messages.recovered": NoticeRule(next="momo messages list"),
+    "sim.locked": NoticeRule(urgent=True, next="momo lines pin", about=("device_id",)),
+    "sim.pin_wrong": NoticeRule(urgent=True, next="momo lines pin", about=("device_id",)),
+    "modem.hung": NoticeRule(
+        urgent=True, next="momo phones status", about=("device_id",), cause="modem"
+    ),
+    "modem.answers": NoticeRule(about=("device_id",), cause="modem", ends=True),
+    "modem.message_lost": NoticeRule(urgent=True, next="momo reconcile", about=("device_id",)),
+    "modem.kept": NoticeRule(urgent=True, next="momo phones status", about=("device_id",)),
+    "modem.hilink": NoticeRule(urgent=True, next="momo doctor modem", about=("device_id",)),
+    "source.unreadable": NoticeRule(
         urgent=True, next="momo messages list --state unparsed", about=("source",)
     ),
-    "source.other_sim": Rule(next="momo config edit", about=("source", "slot")),
-    "modem.unusable": Rule(
+    "source.other_sim": NoticeRule(next="momo config edit", about=("source", "slot")),
+    "modem.unusable": NoticeRule(
         urgent=True, next="momo doctor modem", about=("port",), cause="modem.unusable"
     ),
-    "modem.usable": Rule(about=("port",), cause="modem.unusable", ends=True),
-    "line.not_receiving": Rule(
+    "modem.usable": NoticeRule(about=("port",), cause="modem.unusable", ends=True),
+    "line.not_receiving": NoticeRule(
         urgent=True, next="momo phones status", about=("sim",), cause="line.not_receiving"
     ),
-    "line.receiving": Rule(about=("sim",), cause="line.not_receiving", ends=True),
-    "line.not_watched": Rule(about=("sim",), closes=("line.not_receiving",), quiet=True),
-    "line.unused": Rule(next="momo phones test {device_id}", about=("sim",), cause="line.unused"),
-    "line.in_use": Rule(about=("sim",), cause="line.unused", ends=True),
-    "line.roaming": Rule(next="momo phones status", about=("sim",), cause="line.roaming"),
-    "line.home": Rule(about=("sim",), cause="line.roaming", ends=True),
-    "modem.storage_high": Rule(
+    "line.receiving": NoticeRule(about=("sim",), cause="line.not_receiving", ends=True),
+    "line.not_watched": NoticeRule(about=("sim",), closes=("line.not_receiving",), quiet=True),
+    "line.unused": NoticeRule(
+        next="momo phones test {device_id}", about=("sim",), cause="line.unused"
+    ),
+    "line.in_use": NoticeRule(about=("sim",), cause="line.unused", ends=True),
+    "line.roaming": NoticeRule(next="momo phones status", about=("sim",), cause="line.roaming"),
+    "line.home": NoticeRule(about=("sim",), cause="line.roaming", ends=True),
+    "modem.storage_high": NoticeRule(
         urgent=True, next="momo phones status", about=("device_id",), cause="modem.storage"
     ),
-    "modem.storage_low": Rule(about=("device_id",), cause="modem.storage", ends=True),
-    "clock.suspect": Rule(urgent=True, next="sudo timedatectl set-ntp true", cause="clock"),
-    "clock.right": Rule(cause="clock", ends=True),
-    "db.damaged": Rule(urgent=True, next="momo restore --stop", cause=CAUSE),
-    "db.findings": Rule(urgent=True, next="momo doctor ledger", cause=CAUSE),
-    "db.sound": Rule(cause=CAUSE, ends=True),
-    "disk.low": Rule(next="momo backup prune", about=("room",), cause="disk"),
-    "disk.tight": Rule(urgent=True, next="momo backup prune", about=("room",), cause="disk"),
-    "disk.full": Rule(urgent=True, next="momo backup prune", about=("room",), cause="disk"),
-    "disk.has_room": Rule(about=("room",), cause="disk", ends=True),
-    "settings.broken": Rule(next="momo config edit", cause=SETTINGS_CAUSE),
-    "settings.mended": Rule(cause=SETTINGS_CAUSE, ends=True),
-    "loop.failed": Rule(urgent=True, next=REPORT, about=("loop",), cause="loop.failed"),
-    "loop.works": Rule(about=("loop",), cause="loop.failed", ends=True),
-    "password.changed": Rule(),
+    "modem.storage_low": NoticeRule(about=("device_id",), cause="modem.storage", ends=True),
+    "clock.suspect": NoticeRule(urgent=True, next="sudo timedatectl set-ntp true", cause="clock"),
+    "clock.right": NoticeRule(cause="clock", ends=True),
+    "db.damaged": NoticeRule(urgent=True, next="momo restore --stop", cause=CAUSE),
+    "db.findings": NoticeRule(urgent=True, next="momo doctor ledger", cause=CAUSE),
+    "db.sound": NoticeRule(cause=CAUSE, ends=True),
+    "disk.low": NoticeRule(next="momo backup prune", about=("room",), cause="disk"),
+    "disk.tight": NoticeRule(urgent=True, next="momo backup prune", about=("room",), cause="disk"),
+    "disk.full": NoticeRule(urgent=True, next="momo backup prune", about=("room",), cause="disk"),
+    "disk.has_room": NoticeRule(about=("room",), cause="disk", ends=True),
+    "settings.broken": NoticeRule(next="momo config edit", cause=SETTINGS_CAUSE),
+    "settings.mended": NoticeRule(cause=SETTINGS_CAUSE, ends=True),
+    "loop.failed": NoticeRule(urgent=True, next=REPORT, about=("loop",), cause="loop.failed"),
+    "loop.works": NoticeRule(about=("loop",), cause="loop.failed", ends=True),
+    "password.changed": NoticeRule(),
     **{
-        f"notice.{kind}": Rule(
+        f"notice.{kind}": NoticeRule(
             urgent=kind != "balance_warning",
             next="momo review list" if kind == "receipt_held" else "momo tx list",
         )

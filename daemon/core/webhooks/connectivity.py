@@ -10,7 +10,7 @@ name must not stop the others.
 from collections.abc import Iterable
 from typing import Final
 
-from daemon.core.webhooks.delivery import Link
+from daemon.core.webhooks.delivery import LinkState
 
 ANSWERED_S: Final = 60.0
 """Another host that answered within this time proves that our own connection works."""
@@ -58,7 +58,7 @@ class ConnectivityState:
             self._failed.clear()
         return returned
 
-    def unreachable(self, host: str, now: float) -> Link:
+    def unreachable(self, host: str, now: float) -> LinkState:
         """Record that a receiver's host could not be reached; return the evidence for judging the failure."""
         self._receivers[host] = now
         self.silent(host)
@@ -83,12 +83,12 @@ class ConnectivityState:
         others.sort(key=lambda other: (-heard.get(other, 0.0), self._receivers[other]))
         return others[:CHECKED_HOSTS_MAX]
 
-    def evidence(self, host: str, now: float) -> Link:
+    def evidence(self, host: str, now: float) -> LinkState:
         """Return whether other hosts answered lately, and whether there are any."""
         answered = any(
             other != host and now - at <= ANSWERED_S for other, at in self._answered.items()
         )
-        return Link(answered, self._others(host))
+        return LinkState(answered, self._others(host))
 
     def held(self) -> frozenset[str]:
         """Return the hosts that get no attempts now."""

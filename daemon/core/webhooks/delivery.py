@@ -130,7 +130,7 @@ class DeliveryError(StrEnum):
     PROTOCOL_ERROR = "protocol_error"
 
 
-class Outcome(Struct, frozen=True):
+class AttemptOutcome(Struct, frozen=True):
     """The outcome of one POST, made by `daemon.sender`, which raises for no network failure."""
 
     status_code: int | None
@@ -181,7 +181,7 @@ class RetryPolicy(Struct, frozen=True):
         assert 0 <= self.jitter < 1
 
 
-class Link(Struct, frozen=True):
+class LinkState(Struct, frozen=True):
     """The state of our own connection when the attempt ended."""
 
     other_host_answered: bool
@@ -247,7 +247,7 @@ _STATUS_RESULTS: Final[Mapping[int, AttemptResult]] = MappingProxyType(
 )
 
 
-def classify(outcome: Outcome) -> AttemptResult:
+def classify(outcome: AttemptOutcome) -> AttemptResult:
     """Return the kind of an outcome. An incomplete answer is classified by its error, not by its status."""
     if outcome.error_code in _ERROR_RESULTS:
         return _ERROR_RESULTS[outcome.error_code]
@@ -288,7 +288,7 @@ def next_delay_us(
     return max(delay_us, min(retry_after_s * SECOND_US, RETRY_AFTER_US_MAX))
 
 
-def is_own_link(result: AttemptResult, outcome: Outcome) -> bool:
+def is_own_link(result: AttemptResult, outcome: AttemptOutcome) -> bool:
     """Return whether our own connection may have caused the failure: the receiver's host was never reached."""
     return not outcome.connected and result in {
         AttemptResult.DNS_ERROR,
@@ -298,17 +298,17 @@ def is_own_link(result: AttemptResult, outcome: Outcome) -> bool:
     }
 
 
-LINK_WORKS: Final = Link(other_host_answered=True, other_host_known=True)
+LINK_WORKS: Final = LinkState(other_host_answered=True, other_host_known=True)
 DEFAULT_POLICY: Final = RetryPolicy()
 
 
 def decide(
     facts: DeliveryFacts,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
     *,
     now_us: int,
     unit: float,
-    link: Link = LINK_WORKS,
+    link: LinkState = LINK_WORKS,
     policy: RetryPolicy = DEFAULT_POLICY,
 ) -> Decision:
     """Return the decision about one finished attempt.
@@ -374,7 +374,11 @@ def _delivered(facts: DeliveryFacts, result: AttemptResult) -> Decision:
 
 
 def _step_us(
-    attempt_count: int, result: AttemptResult, outcome: Outcome, unit: float, policy: RetryPolicy
+    attempt_count: int,
+    result: AttemptResult,
+    outcome: AttemptOutcome,
+    unit: float,
+    policy: RetryPolicy,
 ) -> int:
     # An extra attempt may come after the last step of the schedule, or beyond it if the settings changed.
     step = min(max(attempt_count, 1), len(policy.schedule_s))
@@ -395,7 +399,7 @@ _DEAD_LETTERS: Final = MappingProxyType(
 
 def _failure_event(
     facts: DeliveryFacts,
-    outcome: Outcome,
+    outcome: AttemptOutcome,
     result: AttemptResult,
     policy: RetryPolicy,
     *,

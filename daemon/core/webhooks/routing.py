@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from daemon.core.model import Payment, PaymentMethod, Rule, Transaction
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.rule_fields import Facts, PaymentFacts, ShownFacts, show
+from daemon.core.webhooks.rule_fields import PaymentFacts, RuleValues, ShownFacts, show
 from daemon.core.webhooks.rules import stored_filter
 from daemon.wire import EventKind
 
 
-class Receiver(Struct, frozen=True):
+class RoutedEndpoint(Struct, frozen=True):
     """An endpoint and its rules in their order, including disabled ones."""
 
     endpoint: Endpoint
@@ -31,14 +31,16 @@ class Receiver(Struct, frozen=True):
         return subscribes_to(self.endpoint, EventKind.FORWARDED)
 
 
-class Claim(Struct, frozen=True):
+class EndpointClaim(Struct, frozen=True):
     """An endpoint that gets a payment: by a rule, or with `rule` None as a catch-all."""
 
     endpoint: Endpoint
     rule: Rule | None
 
 
-def claims(receivers: Sequence[Receiver], facts: Facts, *, placed: bool) -> list[Claim]:
+def claims(
+    receivers: Sequence[RoutedEndpoint], facts: RuleValues, *, placed: bool
+) -> list[EndpointClaim]:
     """Return the endpoints that get a payment. Paused endpoints claim too: their deliveries wait.
 
     Args:
@@ -52,11 +54,11 @@ def claims(receivers: Sequence[Receiver], facts: Facts, *, placed: bool) -> list
         for receiver in taking:
             rule = claiming_rule(receiver.rules, facts)
             if rule is not None:
-                found.append(Claim(receiver.endpoint, rule))
-    return found or [Claim(one.endpoint, None) for one in taking if one.endpoint.catch_all]
+                found.append(EndpointClaim(receiver.endpoint, rule))
+    return found or [EndpointClaim(one.endpoint, None) for one in taking if one.endpoint.catch_all]
 
 
-def claiming_rule(rules: Sequence[Rule], facts: Facts) -> Rule | None:
+def claiming_rule(rules: Sequence[Rule], facts: RuleValues) -> Rule | None:
     """Return the first rule that claims a payment."""
     return next(
         (rule for rule in rules if rule.enabled and stored_filter(rule.filter).root.holds(facts)),
@@ -64,7 +66,7 @@ def claiming_rule(rules: Sequence[Rule], facts: Facts) -> Rule | None:
     )
 
 
-class Decision(Struct, frozen=True):
+class RoutingDecision(Struct, frozen=True):
     """A routing decision with all its inputs.
 
     Attributes:
@@ -93,7 +95,7 @@ class Decision(Struct, frozen=True):
         )
 
 
-def read_decision(text: str) -> Decision:
+def read_decision(text: str) -> RoutingDecision:
     """Parse a stored decision."""
     found = json.loads(text)
     looked_at = tuple(
@@ -101,14 +103,14 @@ def read_decision(text: str) -> Decision:
         for endpoint_seq, catch_all, rules in found["looked_at"]
     )
     claimed = {int(endpoint_seq): rule for endpoint_seq, rule in found["claimed"].items()}
-    return Decision(found.get("placed", True), found.get("facts", {}), looked_at, claimed)
+    return RoutingDecision(found.get("placed", True), found.get("facts", {}), looked_at, claimed)
 
 
 class Routed(Struct, frozen=True):
     """The claims of a payment and the decision to store."""
 
-    claims: tuple[Claim, ...]
-    decision: Decision
+    claims: tuple[EndpointClaim, ...]
+    decision: RoutingDecision
 
     @property
     def endpoints(self) -> list[Endpoint]:
@@ -117,7 +119,7 @@ class Routed(Struct, frozen=True):
 
 
 def route(
-    receivers: Sequence[Receiver],
+    receivers: Sequence[RoutedEndpoint],
     transaction: Transaction,
     payment: Payment,
     method: PaymentMethod | None,
@@ -129,7 +131,7 @@ def route(
     names = frozenset[str]().union(
         *(stored_filter(rule.filter).names for one in receivers for rule in one.rules)
     )
-    decision = Decision(
+    decision = RoutingDecision(
         placed,
         shown_values(facts, names),
         tuple(
@@ -142,12 +144,12 @@ def route(
     return Routed(tuple(found), decision)
 
 
-def shown_values(facts: Facts, names: frozenset[str]) -> dict[str, Any]:
+def shown_values(facts: RuleValues, names: frozenset[str]) -> dict[str, Any]:
     """Return the JSON values of some fields, for the record of a decision."""
     return {name: show(name, facts.value(name)) for name in sorted(names)}
 
 
-def recorded_facts(decision: Decision) -> Facts:
+def recorded_facts(decision: RoutingDecision) -> RuleValues:
     """Return the recorded facts of a decision, to evaluate its rules again."""
     return ShownFacts(decision.facts)
 
@@ -203,7 +205,7 @@ def endpoint_warnings(endpoint: Endpoint, in_use: Sequence[Endpoint]) -> list[st
     return found
 
 
-def rule_warnings(receiver: Receiver) -> list[str]:
+def rule_warnings(receiver: RoutedEndpoint) -> list[str]:
     """Return warnings about the present rules of an endpoint."""
     found = []
     on = any(rule.enabled for rule in receiver.rules)

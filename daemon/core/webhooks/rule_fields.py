@@ -35,7 +35,7 @@ _PHONE_START: Final = re.compile(r"\+[0-9]*", re.ASCII)
 _DIGITS: Final = re.compile(r"\+?[0-9]*", re.ASCII)
 
 
-class Kind(Struct, frozen=True):
+class FieldKind(Struct, frozen=True):
     """How the values of a field are read and compared.
 
     Attributes:
@@ -109,37 +109,37 @@ def _free(value: Any) -> Value:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _words(words: tuple[str, ...], fold: Callable[[str], str | None] = str.upper) -> Kind:
+def _words(words: tuple[str, ...], fold: Callable[[str], str | None] = str.upper) -> FieldKind:
     def raw(value: Any) -> Value:
         found = fold(value) if isinstance(value, str) else None
         return found if found in words else None
 
-    return Kind(f"one of {', '.join(words)}", raw)
+    return FieldKind(f"one of {', '.join(words)}", raw)
 
 
-def _folded(fold: Callable[[str], str]) -> Kind:
+def _folded(fold: Callable[[str], str]) -> FieldKind:
     def part(value: Any, _operator: str) -> str | None:
         return fold(value) if isinstance(value, str) else None
 
-    return Kind("a string", _text, fold=fold, operators=PART_OPERATORS, part=part)
+    return FieldKind("a string", _text, fold=fold, operators=PART_OPERATORS, part=part)
 
 
-MONEY: Final = Kind(
+MONEY: Final = FieldKind(
     'an amount such as "50.00"', _hundredths, show=_show_hundredths, operators=ORDER_OPERATORS
 )
-WHOLE: Final = Kind("a whole number", _whole, operators=ORDER_OPERATORS)
-TIME: Final = Kind(
+WHOLE: Final = FieldKind("a whole number", _whole, operators=ORDER_OPERATORS)
+TIME: Final = FieldKind(
     "ISO 8601 with a zone, such as 2026-01-31T08:00:00Z",
     _time,
     show=timestamp,
     operators=ORDER_OPERATORS,
 )
-FLAG: Final = Kind("true or false", _flag)
+FLAG: Final = FieldKind("true or false", _flag)
 TEXT: Final = _folded(str)
 """Compared unchanged."""
 ANY_CASE: Final = _folded(str.casefold)
 """Compared without regard to case: typed texts, and values that have one case only."""
-PHONE: Final = Kind(
+PHONE: Final = FieldKind(
     "a phone number, local or E.164",
     _phone,
     operators=PART_OPERATORS,
@@ -147,7 +147,7 @@ PHONE: Final = Kind(
     part_needs="a part of an E.164 number, such as +23324 for its start",
 )
 SOURCE: Final = _words(("receipt", "request"), str.lower)
-FREE: Final = Kind(
+FREE: Final = FieldKind(
     "a string, number or boolean",
     _free,
     operators=PART_OPERATORS,
@@ -176,10 +176,10 @@ class PaymentFacts(Struct, frozen=True):
         return _member(_meta(self.transaction.meta), name.removeprefix(META).split("."))
 
 
-class Field(Struct, frozen=True):
+class RuleField(Struct, frozen=True):
     """A member of `data`: its kind, and the function that returns its raw value."""
 
-    kind: Kind
+    kind: FieldKind
     get: Callable[[PaymentFacts], Value]
 
 
@@ -205,56 +205,60 @@ def _milliseconds(at_us: int | None) -> int | None:
     return None if at_us is None else at_us // MILLISECOND_US * MILLISECOND_US
 
 
-FIELDS: Final[Mapping[str, Field]] = {
-    "transaction_id": Field(ANY_CASE, lambda of: of.transaction.id),
-    "reference": Field(ANY_CASE, lambda of: of.transaction.reference),
-    "svc_code": Field(ANY_CASE, lambda of: of.transaction.svc_code),
-    "status": Field(_words(tuple(VERIFIED)), lambda of: of.transaction.status),
-    "amount": Field(MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)),
-    "currency": Field(ANY_CASE, lambda of: of.payment.currency),
-    "expected_amount": Field(
-        MONEY, lambda of: _in_hundredths(of.transaction.expected_minor, of.transaction.currency)
-    ),
-    "actual_amount": Field(
+FIELDS: Final[Mapping[str, RuleField]] = {
+    "transaction_id": RuleField(ANY_CASE, lambda of: of.transaction.id),
+    "reference": RuleField(ANY_CASE, lambda of: of.transaction.reference),
+    "svc_code": RuleField(ANY_CASE, lambda of: of.transaction.svc_code),
+    "status": RuleField(_words(tuple(VERIFIED)), lambda of: of.transaction.status),
+    "amount": RuleField(
         MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)
     ),
-    "difference": Field(MONEY, lambda of: _difference(of)[0]),
-    "difference_type": Field(
+    "currency": RuleField(ANY_CASE, lambda of: of.payment.currency),
+    "expected_amount": RuleField(
+        MONEY, lambda of: _in_hundredths(of.transaction.expected_minor, of.transaction.currency)
+    ),
+    "actual_amount": RuleField(
+        MONEY, lambda of: _in_hundredths(of.payment.amount_minor, of.payment.currency)
+    ),
+    "difference": RuleField(MONEY, lambda of: _difference(of)[0]),
+    "difference_type": RuleField(
         _words(("EXACT", "UNDERPAID", "OVERPAID")), lambda of: _difference(of)[1]
     ),
-    "client_reference": Field(TEXT, lambda of: of.transaction.client_reference),
-    "payer.phone_number": Field(PHONE, lambda of: _payer(of, "payer", "phone_number")),
-    "payer.name": Field(ANY_CASE, lambda of: _payer(of, "payer", "name")),
-    "payer_source.phone_number": Field(
+    "client_reference": RuleField(TEXT, lambda of: of.transaction.client_reference),
+    "payer.phone_number": RuleField(PHONE, lambda of: _payer(of, "payer", "phone_number")),
+    "payer.name": RuleField(ANY_CASE, lambda of: _payer(of, "payer", "name")),
+    "payer_source.phone_number": RuleField(
         SOURCE, lambda of: _payer(of, "payer_source", "phone_number")
     ),
-    "payer_source.name": Field(SOURCE, lambda of: _payer(of, "payer_source", "name")),
-    "telco.provider": Field(
+    "payer_source.name": RuleField(SOURCE, lambda of: _payer(of, "payer_source", "name")),
+    "telco.provider": RuleField(
         _words(tuple(map(network_of, canonical_names())), str.lower),
         lambda of: network_of(of.payment.provider),
     ),
-    "telco.transaction_id": Field(ANY_CASE, lambda of: of.payment.telco_id_as_read),
-    "telco.timestamp": Field(TIME, lambda of: _milliseconds(of.payment.telco_at)),
-    "telco.reference_text": Field(ANY_CASE, lambda of: of.payment.reference_text),
-    "payment_method.id": Field(ANY_CASE, lambda of: None if of.method is None else of.method.id),
-    "payment_method.phone_number": Field(
+    "telco.transaction_id": RuleField(ANY_CASE, lambda of: of.payment.telco_id_as_read),
+    "telco.timestamp": RuleField(TIME, lambda of: _milliseconds(of.payment.telco_at)),
+    "telco.reference_text": RuleField(ANY_CASE, lambda of: of.payment.reference_text),
+    "payment_method.id": RuleField(
+        ANY_CASE, lambda of: None if of.method is None else of.method.id
+    ),
+    "payment_method.phone_number": RuleField(
         PHONE, lambda of: None if of.method is None else of.method.phone_number
     ),
-    "payment_method.account_name": Field(
+    "payment_method.account_name": RuleField(
         ANY_CASE, lambda of: None if of.method is None else of.method.account_name
     ),
-    "payment_method.provider": Field(
+    "payment_method.provider": RuleField(
         _words(canonical_names(), canonical_name),
         lambda of: None if of.method is None else of.method.provider,
     ),
-    "sim.device_id": Field(ANY_CASE, lambda of: of.payment.device_id),
-    "sim.slot_index": Field(WHOLE, lambda of: of.payment.slot_index),
-    "branch.id": Field(ANY_CASE, lambda of: of.payment.branch_id),
-    "received_at": Field(TIME, lambda of: _milliseconds(of.payment.stored_at)),
-    "completed_at": Field(TIME, lambda of: _milliseconds(of.transaction.completed_at)),
-    "placed": Field(FLAG, lambda of: of.payment.placed),
-    "late": Field(FLAG, lambda of: of.transaction.late),
-    "matched_by": Field(
+    "sim.device_id": RuleField(ANY_CASE, lambda of: of.payment.device_id),
+    "sim.slot_index": RuleField(WHOLE, lambda of: of.payment.slot_index),
+    "branch.id": RuleField(ANY_CASE, lambda of: of.payment.branch_id),
+    "received_at": RuleField(TIME, lambda of: _milliseconds(of.payment.stored_at)),
+    "completed_at": RuleField(TIME, lambda of: _milliseconds(of.transaction.completed_at)),
+    "placed": RuleField(FLAG, lambda of: of.payment.placed),
+    "late": RuleField(FLAG, lambda of: of.transaction.late),
+    "matched_by": RuleField(
         _words(("code", "telco_id", "reconcile", "review", "none"), str.lower),
         lambda of: of.transaction.matched_by,
     ),
@@ -262,7 +266,7 @@ FIELDS: Final[Mapping[str, Field]] = {
 """The members of `data` of `transaction.forwarded`; every `meta.NAME` is a field too."""
 
 
-def kind_of(name: str) -> Kind | None:
+def kind_of(name: str) -> FieldKind | None:
     """Return the kind of a field; None if there is no such field."""
     if name in FIELDS:
         return FIELDS[name].kind
@@ -271,7 +275,7 @@ def kind_of(name: str) -> Kind | None:
     return None
 
 
-class Facts(Protocol):
+class RuleValues(Protocol):
     """The values that rules are evaluated against."""
 
     def value(self, name: str) -> Value:

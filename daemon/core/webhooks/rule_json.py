@@ -10,8 +10,8 @@ from daemon.core.json_values import Json
 from daemon.core.model import Rule
 from daemon.core.shape import STORED_JSON, Id, On, Time, sample, shown
 from daemon.core.text import Text
-from daemon.core.webhooks.routing import Claim, Receiver
-from daemon.core.webhooks.rule_fields import FIELDS, META, Facts, kind_of
+from daemon.core.webhooks.routing import EndpointClaim, RoutedEndpoint
+from daemon.core.webhooks.rule_fields import FIELDS, META, RuleValues, kind_of
 from daemon.core.webhooks.rules import explain_filter, stored_filter
 
 
@@ -40,7 +40,7 @@ class RuleAnswer(Struct, frozen=True):
         return shown(cls, row)
 
 
-def trial(text: str, facts: Facts) -> Json:
+def trial(text: str, facts: RuleValues) -> Json:
     """Return the result of a filter for a payment: `matched`, and every comparison with the actual value."""
     found = stored_filter(text)
     return {
@@ -50,7 +50,11 @@ def trial(text: str, facts: Facts) -> Json:
 
 
 def explained(
-    receivers: Sequence[Receiver], facts: Facts, claims: Sequence[Claim], *, placed: bool
+    receivers: Sequence[RoutedEndpoint],
+    facts: RuleValues,
+    claims: Sequence[EndpointClaim],
+    *,
+    placed: bool,
 ) -> list[Json]:
     """Return one entry for each endpoint: whether it gets the payment, why, and the result of each of its rules."""
     by_endpoint = {claim.endpoint.id: claim for claim in claims}
@@ -88,7 +92,9 @@ def explained(
     return found
 
 
-def _reason(receiver: Receiver, claim: Claim | None, *, placed: bool, by_rule: bool) -> Text:
+def _reason(
+    receiver: RoutedEndpoint, claim: EndpointClaim | None, *, placed: bool, by_rule: bool
+) -> Text:
     own = any(rule.enabled for rule in receiver.rules)
     if claim is not None and claim.rule is not None:
         name = claim.rule.name or f"no. {claim.rule.position}"

@@ -27,8 +27,8 @@ from daemon.core.webhooks.rule_fields import (
     FIELDS,
     META,
     PART_OPERATORS,
-    Facts,
-    Kind,
+    FieldKind,
+    RuleValues,
     Value,
     kind_of,
     show,
@@ -69,7 +69,7 @@ class Clause:
     wanted: Value | tuple[Value, ...]
     given: Any = field(hash=False)
 
-    def holds(self, facts: Facts) -> bool:
+    def holds(self, facts: RuleValues) -> bool:
         """Return whether the condition holds for a payment."""
         return self.holds_for(facts.value(self.name))
 
@@ -92,13 +92,13 @@ class Clause:
         yield self
 
 
-class Parts(Struct, frozen=True):
+class Conditions(Struct, frozen=True):
     """Conditions joined by AND or OR; without parts an AND holds and an OR does not."""
 
     parts: tuple["Node", ...]
     join: Callable[[Iterable[bool]], bool] = all
 
-    def holds(self, facts: Facts) -> bool:
+    def holds(self, facts: RuleValues) -> bool:
         """Return whether the condition holds for a payment."""
         return self.join(part.holds(facts) for part in self.parts)
 
@@ -113,7 +113,7 @@ class Not(Struct, frozen=True):
 
     part: "Node"
 
-    def holds(self, facts: Facts) -> bool:
+    def holds(self, facts: RuleValues) -> bool:
         """Return whether the condition holds for a payment."""
         return not self.part.holds(facts)
 
@@ -122,7 +122,7 @@ class Not(Struct, frozen=True):
         return self.part.clauses()
 
 
-Node = Clause | Parts | Not
+Node = Clause | Conditions | Not
 
 
 class Filter(Struct, frozen=True):
@@ -135,7 +135,7 @@ class Filter(Struct, frozen=True):
     names: frozenset[str]
 
 
-NEVER: Final = Filter(Parts((), any), frozenset())
+NEVER: Final = Filter(Conditions((), any), frozenset())
 
 
 class ClauseResult(Struct, frozen=True):
@@ -157,7 +157,7 @@ class ClauseResult(Struct, frozen=True):
         }
 
 
-def explain_filter(found: Filter, facts: Facts) -> list[ClauseResult]:
+def explain_filter(found: Filter, facts: RuleValues) -> list[ClauseResult]:
     """Evaluate every comparison of a filter for a payment, including those that do not affect the result."""
     return [
         ClauseResult(clause, show(clause.name, raw), clause.holds_for(raw))
@@ -204,10 +204,10 @@ class _Reader:
         """Parse a filter: fields and logical operators, joined by AND."""
         if not isinstance(value, dict):
             self.fail(path, "wrong_type", "must be an object of fields and conditions")
-            return Parts(())
+            return Conditions(())
         if depth > FILTER_DEPTH_MAX:
             self.fail(path, "too_deep", f"filters are nested at most {FILTER_DEPTH_MAX} deep")
-            return Parts(())
+            return Conditions(())
         parts: list[Node] = []
         for key, inner in value.items():
             here = f"{path}.{key}"
@@ -219,7 +219,7 @@ class _Reader:
                 self.fail(here, "unknown_operator", _no_operator(key, _LOGIC, "beside fields"))
             else:
                 parts.append(self._field(key, inner, here, depth))
-        return parts[0] if len(parts) == 1 else Parts(tuple(parts))
+        return parts[0] if len(parts) == 1 else Conditions(tuple(parts))
 
     def _logic(
         self, operator: str, value: Any, path: str, read: Callable[[Any, str], Node]
@@ -228,18 +228,18 @@ class _Reader:
             return Not(read(value, path))
         if not isinstance(value, list) or not value:
             self.fail(path, "wrong_type", "must be a list of at least one condition")
-            return Parts(())
+            return Conditions(())
         parts = tuple(read(each, f"{path}[{place}]") for place, each in enumerate(value))
-        return Parts(parts, all if operator == "$and" else any)
+        return Conditions(parts, all if operator == "$and" else any)
 
     def _field(self, name: str, value: Any, path: str, depth: int) -> Node:
         kind = kind_of(name)
         if kind is None:
             self.fail(path, "unknown_field", _no_field(name))
-            return Parts(())
+            return Conditions(())
         return self._conditions(name, kind, value, path, depth)
 
-    def _conditions(self, name: str, kind: Kind, value: Any, path: str, depth: int) -> Node:
+    def _conditions(self, name: str, kind: FieldKind, value: Any, path: str, depth: int) -> Node:
         """Parse the condition of a field: a value, or an object of operators joined by AND."""
         if not isinstance(value, dict):
             return self._clause(name, kind, "$eq", value, path)
@@ -247,7 +247,7 @@ class _Reader:
             self.fail(path, "required", "has no condition")
         if depth > FILTER_DEPTH_MAX:
             self.fail(path, "too_deep", f"filters are nested at most {FILTER_DEPTH_MAX} deep")
-            return Parts(())
+            return Conditions(())
         parts: list[Node] = []
         allowed = (*_EQUALITY, *kind.operators, *_LOGIC)
         for operator, wanted in value.items():
@@ -266,9 +266,9 @@ class _Reader:
             else:
                 text = _no_operator(operator, allowed, f"for {name}")
                 self.fail(here, "unknown_operator", text)
-        return parts[0] if len(parts) == 1 else Parts(tuple(parts))
+        return parts[0] if len(parts) == 1 else Conditions(tuple(parts))
 
-    def _clause(self, name: str, kind: Kind, operator: str, value: Any, path: str) -> Node:
+    def _clause(self, name: str, kind: FieldKind, operator: str, value: Any, path: str) -> Node:
         wanted: Value | tuple[Value, ...]
         if operator == "$exist":
             wanted = value if isinstance(value, bool) else None
@@ -290,7 +290,7 @@ class _Reader:
             wanted = self._wanted(kind, value, path, null=operator in ("$eq", "$neq"))
         return Clause(path.removeprefix("filter."), name, operator, wanted, value)
 
-    def _wanted(self, kind: Kind, value: Any, path: str, *, null: bool) -> Value:
+    def _wanted(self, kind: FieldKind, value: Any, path: str, *, null: bool) -> Value:
         if value is None and null:
             return None
         scalar = not isinstance(value, dict | list)

@@ -12,7 +12,7 @@ from daemon.core.model import Payment
 from daemon.dash.web.visit import Visit
 from daemon.flows.access import password
 from daemon.flows.payments import reconcile
-from daemon.flows.payments.reconcile import Doubt
+from daemon.flows.payments.reconcile import UnprovedSource
 from daemon.wire import ErrorCode
 
 
@@ -33,7 +33,7 @@ async def confirmed(visit: Visit) -> bool:
     return True
 
 
-def doubt_words(visit: Visit, doubt: Doubt | None, payment: Payment) -> str:
+def doubt_words(visit: Visit, doubt: UnprovedSource | None, payment: Payment) -> str:
     """Return the doubt about a payment in the user's language; "" for none, and for a user who may not decide about it."""
     if doubt is None or not visit.may(Operation.DECIDE_FORGERY):
         return ""

@@ -12,7 +12,7 @@ from daemon.core.json_values import Json
 from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import checkout
-from daemon.core.payments.checkout import Facts, Screen, View
+from daemon.core.payments.checkout import CheckoutFacts, CheckoutScreen, CheckoutView
 from daemon.core.payments.payer_texts import first_step
 from daemon.core.payments.transaction_json import status_at
 from daemon.dash.web.visit import Visit
@@ -48,7 +48,7 @@ TONES: Final = {
 }
 
 
-class Order(Struct, frozen=True):
+class CustomerOrder(Struct, frozen=True):
     """One transaction of a customer.
 
     Attributes:
@@ -61,7 +61,7 @@ class Order(Struct, frozen=True):
 
     transaction: Transaction
     payment: Payment | None
-    view: View
+    view: CheckoutView
     page: str
     qr: str
     left: str
@@ -74,10 +74,10 @@ class Order(Struct, frozen=True):
     @property
     def waits(self) -> bool:
         """Whether it waits for its payment."""
-        return self.view.screen is Screen.WAITING
+        return self.view.screen is CheckoutScreen.WAITING
 
 
-def facts_of(reader: Reader, reference: str) -> Facts:
+def facts_of(reader: Reader, reference: str) -> CheckoutFacts:
     """Return the facts of a transaction.
 
     Raises:
@@ -95,16 +95,16 @@ def facts_of(reader: Reader, reference: str) -> Facts:
     return facts
 
 
-def order_of(visit: Visit, facts: Facts) -> Order:
+def order_of(visit: Visit, facts: CheckoutFacts) -> CustomerOrder:
     """Return a transaction with everything that the pages show of it."""
     request, now = facts.request, visit.env.times().lower_bound_us
     t = visit.words
     firsts = {name: t.told(first_step(step)) for name, step in visit.env.texting.steps.items()}
     view = checkout.view(facts, firsts, menus(visit.env, t), "", now)
     page = visit.env.checkout_url(request.public_slug or "")
-    waits = view.screen is Screen.WAITING
+    waits = view.screen is CheckoutScreen.WAITING
     left = time_left(visit, view.expires_at) if waits else ""
-    return Order(request, facts.payment, view, page, qr_svg(page) if waits else "", left)
+    return CustomerOrder(request, facts.payment, view, page, qr_svg(page) if waits else "", left)
 
 
 def menus(env: Env, words: Words) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from daemon.core.errors import Refusal, Unavailable
 from daemon.dash.web.forgery import FIELD
-from daemon.dash.web.table import Page
+from daemon.dash.web.table import DashPage
 from daemon.dash.web.visit import Shown, Visit
 from daemon.dash.web.words import load
 from daemon.runtime.words import LANGUAGES, about
@@ -108,12 +108,12 @@ GROUPS: Final = ("counter", "money", "lines", "webhooks", "books", "upkeep")
 class Frame:
     """Fills templates within the frame."""
 
-    def __init__(self, look: Look, pages: Sequence[Page]) -> None:
+    def __init__(self, look: Look, pages: Sequence[DashPage]) -> None:
         self._look = look
         self._pages = pages
 
     def page(
-        self, visit: Visit, page: Page | None, shown: Shown, *, fragment: bool, here: str = ""
+        self, visit: Visit, page: DashPage | None, shown: Shown, *, fragment: bool, here: str = ""
     ) -> str:
         """Return the page, or with `fragment` only the part that changes.
 

@@ -10,9 +10,9 @@ from starlette.types import Scope, Send
 from daemon.core.access import sessions
 from daemon.core.access.rate_limit import is_loopback_address
 from daemon.dash.web.frame import POLICY, Look
-from daemon.dash.web.visit import Download, Goto, Part, Shown
+from daemon.dash.web.visit import Download, Goto, LivePart, Shown
 from daemon.env import Env
-from daemon.runtime.page_response import PRIVATE, STRICT_TRANSPORT, Answer, Header, header
+from daemon.runtime.page_response import PRIVATE, STRICT_TRANSPORT, Header, PageResponse, header
 from daemon.runtime.words import LANGUAGES
 
 HEADERS: Final[tuple[Header, ...]] = (
@@ -73,7 +73,7 @@ def own_headers(env: Env) -> tuple[Header, ...]:
     return (STRICT_TRANSPORT,) if env.config.http.tls_cert else ()
 
 
-def file_answer(look: Look, name: str, own: tuple[Header, ...]) -> Answer:
+def file_answer(look: Look, name: str, own: tuple[Header, ...]) -> PageResponse:
     """Return a file of the look, with the headers `own`; the manifest is made from the others."""
     if name == "manifest.json":
         icons = [
@@ -90,14 +90,14 @@ def file_answer(look: Look, name: str, own: tuple[Header, ...]) -> Answer:
             "theme_color": "#0b5c3f",
             "icons": icons,
         }
-        return Answer(200, json.dumps(manifest).encode(), own, _MANIFEST, HEADERS)
+        return PageResponse(200, json.dumps(manifest).encode(), own, _MANIFEST, HEADERS)
     found = look.files.get(name)
     if found is None:
-        return Answer(404, b"", own, b"text/plain", HEADERS)
-    return Answer(200, found.body, own, found.content_type, _FOREVER)
+        return PageResponse(404, b"", own, b"text/plain", HEADERS)
+    return PageResponse(200, found.body, own, found.content_type, _FOREVER)
 
 
-class Sending:
+class AnswerSending:
     """Sends one answer."""
 
     def __init__(self, scope: Scope, send: Send, env: Env, *, secure: bool) -> None:
@@ -109,12 +109,12 @@ class Sending:
     async def page(self, html: str, shown: Shown) -> None:
         """Send a page."""
         headers = (*self._own, *self._cookie(shown.cookie))
-        answer = Answer(shown.status, html.encode(), headers, base=HEADERS)
+        answer = PageResponse(shown.status, html.encode(), headers, base=HEADERS)
         await answer.send(self._scope, self._send)
 
-    async def part(self, part: Part) -> None:
+    async def part(self, part: LivePart) -> None:
         """Send the part of a page that changes."""
-        answer = Answer(HTTPStatus.OK, part.body, self._own, base=HEADERS, zipped=part.zipped)
+        answer = PageResponse(HTTPStatus.OK, part.body, self._own, base=HEADERS, zipped=part.zipped)
         await answer.send(self._scope, self._send)
 
     async def goto(self, goto: Goto) -> None:
@@ -123,14 +123,14 @@ class Sending:
         if goto.said:
             path += ("&" if "?" in path else "?") + f"said={goto.said}"
         headers = (*self._own, *self._cookie(goto.cookie), (b"location", path.encode()))
-        answer = Answer(HTTPStatus.SEE_OTHER, b"", headers, base=HEADERS)
+        answer = PageResponse(HTTPStatus.SEE_OTHER, b"", headers, base=HEADERS)
         await answer.send(self._scope, self._send)
 
     async def download(self, file: Download) -> None:
         """Send a file."""
         disposition = f'attachment; filename="{file.name}"'.encode()
         headers = (*self._own, (b"content-disposition", disposition))
-        answer = Answer(200, file.body, headers, file.content_type.encode(), HEADERS)
+        answer = PageResponse(200, file.body, headers, file.content_type.encode(), HEADERS)
         await answer.send(self._scope, self._send)
 
     def _cookie(self, token: str | None) -> tuple[Header, ...]:

@@ -63,7 +63,7 @@ class News(Struct, frozen=True):
     payment: Payment | None = None
 
 
-class Hub:
+class TabStream:
     """Reads the journal for all open tabs."""
 
     def __init__(self, env: Env, machine: Machine, stopping: asyncio.Event) -> None:

@@ -15,7 +15,7 @@ Act = Callable[[Visit], Awaitable[Outcome]]
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 
-class Page(Struct, frozen=True):
+class DashPage(Struct, frozen=True):
     """One page.
 
     Attributes:
@@ -65,7 +65,7 @@ class Action(Struct, frozen=True):
         return frozenset(Role) if self.operation is None else ALLOWED[self.operation]
 
 
-Row = TypeVar("Row", Page, Action)
+Row = TypeVar("Row", DashPage, Action)
 
 
 class Table(Generic[Row]):

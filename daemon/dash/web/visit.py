@@ -14,7 +14,7 @@ from starlette.types import Scope
 from daemon.core.access import sessions
 from daemon.core.access.callers import READERS, Caller, Operation, allows
 from daemon.core.errors import FieldError, Refusal
-from daemon.core.inputs import Answer, CallMeta, Idempotency, Keep
+from daemon.core.inputs import CallMeta, HttpAnswer, Idempotency, Keep
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import BrowserSession, Shop, User
 from daemon.core.names import group_digits, mask_number, national_format
@@ -90,9 +90,9 @@ class Goto(Struct, frozen=True):
     said: str = ""
     cookie: str | None = None
 
-    def kept(self) -> Answer:
+    def kept(self) -> HttpAnswer:
         """Return the form in which it is stored for a form that is sent again."""
-        return Answer(HTTPStatus.SEE_OTHER, f"{self.path} {self.said}".encode())
+        return HttpAnswer(HTTPStatus.SEE_OTHER, f"{self.path} {self.said}".encode())
 
 
 class Download(Struct, frozen=True):
@@ -103,7 +103,7 @@ class Download(Struct, frozen=True):
     content_type: str = "text/csv; charset=utf-8"
 
 
-class Part(Struct, frozen=True):
+class LivePart(Struct, frozen=True):
     """The part of a page that changes, filled already, and the same compressed."""
 
     body: bytes
@@ -111,7 +111,7 @@ class Part(Struct, frozen=True):
 
 
 Outcome = Shown | Goto
-PageAnswer = Shown | Goto | Download | Part
+PageAnswer = Shown | Goto | Download | LivePart
 
 
 class LoggedIn(Struct, frozen=True):

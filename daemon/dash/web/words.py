@@ -10,8 +10,8 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
+from daemon.core.text import Catalogue as Strings
 from daemon.core.text import Text
-from daemon.core.text import Words as Strings
 from daemon.runtime import words
 from daemon.runtime.config import all_rows
 from daemon.runtime.words import DEFAULT

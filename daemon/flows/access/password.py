@@ -102,7 +102,9 @@ async def check(
         await _check_code(env, user, code, attempt)
 
 
-async def _check_code(env: Env, user: User, code: str | None, attempt: steps.Attempt) -> None:
+async def _check_code(
+    env: Env, user: User, code: str | None, attempt: steps.PasswordAttempt
+) -> None:
     """Check the code of the second factor; wrong ones are counted for the user, as in the dashboard."""
     if user.totp_sealed is None or not code:
         await steps.verify_code(env, user, code, attempt)

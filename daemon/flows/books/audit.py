@@ -83,7 +83,7 @@ async def note_statement(env: Env, caller: Caller, digest: str, facts: dict[str,
         if statement.is_recorded(tx, digest):
             return False
         data = {"sha256": digest, **facts}
-        line = journal.Entry(
+        line = journal.JournalEntry(
             type="statement.compared", mode=Mode.LIVE, at=now, actor=caller.name, data=data
         )
         journal.add_immediately(tx, line)

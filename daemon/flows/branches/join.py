@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.branches import answer
-from daemon.core.branches.answer import AnswerError, Joined, Sums
+from daemon.core.branches.answer import AnswerError, DaySums, Joined
 from daemon.core.branches.facts import EPOCH, METHODS_MAX, SUMS
 from daemon.core.branches.place import ALONE, Place
 from daemon.core.errors import Refusal
@@ -43,7 +43,7 @@ KINDS: Final = ("method", "message", "payment", "transaction", "review", "revers
 """Kinds of rows that a hub gives back, in the order in which they refer to each other."""
 
 
-class Hub(Protocol):
+class HubCaller(Protocol):
     """The hub's client."""
 
     async def call(
@@ -74,7 +74,7 @@ async def preview(env: Env) -> dict[str, Any]:
     return await env.store.read(look)
 
 
-Connect = Callable[[str], AbstractAsyncContextManager[Hub]]
+Connect = Callable[[str], AbstractAsyncContextManager[HubCaller]]
 """Opens the hub's client with the key of a branch."""
 
 
@@ -87,7 +87,13 @@ class Invitation(Struct, frozen=True):
 
 
 async def join(
-    env: Env, caller: Caller, invitation: Invitation, hub: Hub, connect: Connect, *, dry_run: bool
+    env: Env,
+    caller: Caller,
+    invitation: Invitation,
+    hub: HubCaller,
+    connect: Connect,
+    *,
+    dry_run: bool,
 ) -> dict[str, Any]:
     """Join a hub with an invitation; from that commit on, all that is and will be stored is sent to it.
 
@@ -245,7 +251,7 @@ def _sums(found: Sequence[Payment]) -> list[dict[str, Any]]:
     ]
 
 
-async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
+async def restore(env: Env, caller: Caller, hub: HubCaller) -> dict[str, Any]:
     """Take the hub's copies of this branch's rows back, then begin a new epoch and send everything again.
 
     For a shop that was restored from a backup, or set up anew. Rows that are further on here stay. Rows that contradict rows
@@ -279,7 +285,7 @@ async def restore(env: Env, caller: Caller, hub: Hub) -> dict[str, Any]:
     return {"rows": counts, "aside": aside}
 
 
-async def _take_rows(env: Env, hub: Hub, taking: Taking) -> tuple[dict[str, int], int]:
+async def _take_rows(env: Env, hub: HubCaller, taking: Taking) -> tuple[dict[str, int], int]:
     """Store the hub's copies, page by page; return the number of rows by kind, and the hub's epoch."""
     counts, epoch = dict.fromkeys(KINDS, 0), 0
     for kind in KINDS:
@@ -342,7 +348,7 @@ async def status(env: Env) -> dict[str, Any]:
     return await env.store.read(look)
 
 
-async def compare(env: Env, hub: Hub, *, recent: bool) -> dict[str, Any]:
+async def compare(env: Env, hub: HubCaller, *, recent: bool) -> dict[str, Any]:
     """Compare the payments here with the hub's copies: their number and sum by day.
 
     While something is not sent yet, the days of its payments differ.
@@ -362,7 +368,7 @@ async def compare(env: Env, hub: Hub, *, recent: bool) -> dict[str, Any]:
     asked = {"kind": SUMS, "after": since, "limit": PAGE}
     data = await hub.call(Path.BRANCH_ROWS, asked, timeout_s=COMPARE_S, whole_s=COMPARE_WHOLE_S)
     here = await env.store.read(lambda r: restored.sums(r, None, since))
-    there = answer.read(data, Sums).rows
+    there = answer.read(data, DaySums).rows
     mine, theirs = _by_day(here), _by_day(there)
     days = {day for day in mine | theirs if mine.get(day) != theirs.get(day)}
     return {

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.branches.answer import Answer
+from daemon.core.branches.answer import ExchangeAnswer
 from daemon.core.branches.facts import BYTES_MAX, SyncRequest, packed
 from daemon.env import Env
 from daemon.store import journal
@@ -19,7 +19,7 @@ from daemon.wire import VERSION, Mode
 LARGE_BYTES: Final = 32 * 1024
 
 
-class Outgoing(Struct, frozen=True):
+class HubRequest(Struct, frozen=True):
     """A request to the hub.
 
     Attributes:
@@ -53,7 +53,7 @@ class Requests:
 
     def __init__(self, env: Env) -> None:
         self._env = env
-        self._ahead: asyncio.Task[Outgoing | None] | None = None
+        self._ahead: asyncio.Task[HubRequest | None] | None = None
 
     async def next(
         self,
@@ -61,7 +61,7 @@ class Requests:
         *,
         stale: HubLink | None,
         size_max: int = BYTES_MAX,
-    ) -> Outgoing | None:
+    ) -> HubRequest | None:
         """Return the next request, recorded as sent; None if this shop is not a branch.
 
         Args:
@@ -109,7 +109,7 @@ async def _prepare(
     stale: HubLink | None,
     size_max: int,
     after: int | None = None,
-) -> Outgoing | None:
+) -> HubRequest | None:
     """Return the request with the facts behind `after`, by default behind the last acknowledged one.
 
     Its number, and how far the hub may know the feed, are recorded in the transaction that reads the facts. Rows that change
@@ -141,14 +141,14 @@ async def _prepare(
     pack = partial(packed, request)
     # Compressing a large one takes 20 ms, in which nothing else in this thread would go on.
     octets = pack() if size < LARGE_BYTES else await asyncio.to_thread(pack)
-    return Outgoing(found, key, request, octets, size, more)
+    return HubRequest(found, key, request, octets, size, more)
 
 
 def _epoch_of(one: HubLink) -> tuple[int, str]:
     return one.epoch, one.key_sealed
 
 
-async def take_answer(env: Env, sent: Outgoing, answer: Answer) -> bool:
+async def take_answer(env: Env, sent: HubRequest, answer: ExchangeAnswer) -> bool:
     """Record the hub's acknowledgement; return whether more can be sent at once."""
     now, request = env.clock.now_us(), sent.request
 

@@ -200,7 +200,7 @@ def _notify(
         return False
     journal.add_immediately(
         tx,
-        journal.Entry(
+        journal.JournalEntry(
             type=f"notice.{kind}",
             mode=Mode.LIVE if payment is None else payment.mode,
             at=now,

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.lines import receiving
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.lines.receiving import IDLE_US, TOLD_AFTER_S, Line
+from daemon.core.lines.receiving import IDLE_US, TOLD_AFTER_S, ReceivingSim
 from daemon.env import Env
 from daemon.steps.lines import read_lines
 from daemon.store import journal
@@ -69,7 +69,7 @@ async def watch(env: Env, phones: Sequence[ModemHealth], seen: Watch) -> tuple[L
     times, now_s = env.times(), env.clock.monotonic()
     now = times.wall_us
 
-    def look(reader: Reader) -> tuple[list[Line], list[LineChange]]:
+    def look(reader: Reader) -> tuple[list[ReceivingSim], list[LineChange]]:
         lines = read_lines(reader, phones, now)
         changes = [change for line in lines for change in _changes(line, seen, now, now_s)]
         changes += _not_watched(reader, {line.sim.seq for line in lines})
@@ -92,7 +92,7 @@ def _record(tx: Tx, changes: Iterable[LineChange], now: int) -> None:
         journal.add(tx, type=change.event, mode=Mode.LIVE, at=now, data=dict(change.data))
 
 
-def _changes(line: Line, seen: Watch, now: int, now_s: float) -> Iterable[LineChange]:
+def _changes(line: ReceivingSim, seen: Watch, now: int, now_s: float) -> Iterable[LineChange]:
     """Yield that a line cannot receive, or receives again, and that a foreign network serves it, or its own again."""
     sim, watched = line.sim, line.used and line.recent
     problem = line.problem if watched else None
@@ -120,7 +120,7 @@ def _not_watched(reader: Reader, watched: Container[int]) -> Iterable[LineChange
             yield LineChange(NOT_WATCHED, facts, sim.seq, {"not_receiving_since": None})
 
 
-def _unused(reader: Reader, line: Line, now: int) -> Iterable[LineChange]:
+def _unused(reader: Reader, line: ReceivingSim, now: int) -> Iterable[LineChange]:
     """Yield the begin or the end of 60 days without a received or sent SMS."""
     sim, told = line.sim, line.sim.unused_since
     if not (line.used and line.recent):
@@ -138,6 +138,9 @@ def _unused(reader: Reader, line: Line, now: int) -> Iterable[LineChange]:
 
 
 def _change(
-    line: Line, event: str, more: Mapping[str, Any] | None = None, **columns: int | str | None
+    line: ReceivingSim,
+    event: str,
+    more: Mapping[str, Any] | None = None,
+    **columns: int | str | None,
 ) -> LineChange:
     return LineChange(event, receiving.facts(line) | dict(more or {}), line.sim.seq, columns)

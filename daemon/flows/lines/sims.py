@@ -14,7 +14,7 @@ from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import PhoneIdentity
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US
-from daemon.core.messages.balance_chain import Entry
+from daemon.core.messages.balance_chain import ChainEntry
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import currency_of
 from daemon.core.text import Text
@@ -23,7 +23,7 @@ from daemon.runtime.secrets import SecretsLocked
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices, payment_methods, sim_pins
-from daemon.store.lines.sim_pins import Locked, Pin
+from daemon.store.lines.sim_pins import Pin, PinnedSim
 from daemon.store.messages import balances
 from daemon.wire import ErrorCode, Mode
 
@@ -69,7 +69,7 @@ async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim
             now=now,
         )
         before = sim_pins.locked(tx, device_id, SLOT)
-        locked = Locked(device_id, SLOT, owner, wants)
+        locked = PinnedSim(device_id, SLOT, owner, wants)
         if before != locked:
             sim_pins.lock(tx, locked, now)
             data = {"device_id": device_id, "slot_index": SLOT, "wants": wants}
@@ -218,7 +218,7 @@ async def ignore(
 
 async def acknowledge_unaccounted(
     env: Env, caller: Caller, device_id: str, slot_index: int, notes: str | None
-) -> tuple[list[Entry], str | None]:
+) -> tuple[list[ChainEntry], str | None]:
     """Mark all present unaccounted amounts of a SIM as explained; later ones give new notices.
 
     Returns:
@@ -231,7 +231,7 @@ async def acknowledge_unaccounted(
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> tuple[list[Entry], str | None]:
+    def job(tx: Tx) -> tuple[list[ChainEntry], str | None]:
         sim = devices.sim_in_slot(tx, device_id, slot_index)
         if sim is None:
             raise Refusal(ErrorCode.SIM_NOT_FOUND)

@@ -53,7 +53,7 @@ class ImportResult(StrEnum):
     """Not a possible SMS, or the codec cannot read it: not stored."""
 
 
-class Entry(Struct, frozen=True):
+class FileMessage(Struct, frozen=True):
     """One message of the file: a PDU as stored in a phone, or its sender, text and time.
 
     Attributes:
@@ -83,14 +83,14 @@ class _Undone(Exception):
         self.taken = taken
 
 
-_Job = Callable[[Tx, Sequence[Entry]], Sequence[ImportedEntry]]
+_Job = Callable[[Tx, Sequence[FileMessage]], Sequence[ImportedEntry]]
 
 
 async def import_messages(
     env: Env,
     caller: Caller,
     line: str,
-    entries: Sequence[Entry],
+    entries: Sequence[FileMessage],
     *,
     dry_run: bool,
     pasted: bool = False,
@@ -112,7 +112,7 @@ async def import_messages(
     require(caller, Operation.MANAGE_MESSAGES)
     times = env.times()
 
-    def job(tx: Tx, some: Sequence[Entry]) -> Sequence[ImportedEntry]:
+    def job(tx: Tx, some: Sequence[FileMessage]) -> Sequence[ImportedEntry]:
         context = _context(env, tx, line, times, pasted=pasted)
         taken = _take_all(
             context, [_from_network(context, one) for one in some] if pasted else some
@@ -139,12 +139,14 @@ async def import_messages(
         return await _one_by_one(env, entries, job)
 
 
-async def _one_by_one(env: Env, entries: Sequence[Entry], job: _Job) -> Sequence[ImportedEntry]:
+async def _one_by_one(
+    env: Env, entries: Sequence[FileMessage], job: _Job
+) -> Sequence[ImportedEntry]:
     """Import each entry alone: one that causes an internal error must not stop the others."""
     found: list[ImportedEntry] = []
     for entry in entries:
 
-        def alone(tx: Tx, entry: Entry = entry) -> Sequence[ImportedEntry]:
+        def alone(tx: Tx, entry: FileMessage = entry) -> Sequence[ImportedEntry]:
             return job(tx, [entry])
 
         try:
@@ -160,7 +162,7 @@ async def _one_by_one(env: Env, entries: Sequence[Entry], job: _Job) -> Sequence
     return found
 
 
-def _from_network(context: Context, entry: Entry) -> Entry:
+def _from_network(context: Context, entry: FileMessage) -> FileMessage:
     """Return a pasted entry with the sender of its line's network, if the person named none."""
     assert context.line is not None, "a message is imported for a number"
     senders = PROVIDERS[context.line.provider].senders
@@ -188,11 +190,11 @@ def _context(env: Env, tx: Tx, line: str, times: Times, *, pasted: bool) -> Cont
     return replace(context, imported=True)
 
 
-def _take_all(context: Context, entries: Sequence[Entry]) -> list[ImportedEntry]:
+def _take_all(context: Context, entries: Sequence[FileMessage]) -> list[ImportedEntry]:
     return [_take(context, entry) for entry in entries]
 
 
-def _take(context: Context, entry: Entry) -> ImportedEntry:
+def _take(context: Context, entry: FileMessage) -> ImportedEntry:
     try:
         pdus = (entry.pdu,) if entry.pdu is not None else _pdus(entry)
     except ValueError as problem:
@@ -216,7 +218,7 @@ def _take(context: Context, entry: Entry) -> ImportedEntry:
     return last
 
 
-def _pdus(entry: Entry) -> tuple[str, ...]:
+def _pdus(entry: FileMessage) -> tuple[str, ...]:
     """Encode a message as the network would have sent it; the same message always gives the same PDUs.
 
     Raises:

@@ -9,8 +9,8 @@ from typing import Final
 
 from daemon.core.inputs import Source
 from daemon.core.limits import DAY_US
-from daemon.core.messages.balance import BETWEEN_US, Line
-from daemon.core.messages.balance_chain import Entry, Why
+from daemon.core.messages.balance import BETWEEN_US, LineMessages
+from daemon.core.messages.balance_chain import ChainEntry, Why
 from daemon.core.messages.line_history import USUAL_DAYS, usual_receipts
 from daemon.core.messages.trust import LEARN_DAYS, LEARN_RECEIPTS, SmscSource, is_home
 from daemon.core.model import Message
@@ -138,9 +138,9 @@ async def _settle(env: Env, chain: Chain, times: Times) -> int:
     return await env.store.write(job)
 
 
-def _judged(reader: Reader, chain: Chain, now: int) -> Line:
+def _judged(reader: Reader, chain: Chain, now: int) -> LineMessages:
     """Return a line with the changes that time has brought."""
-    line = Line(balances.state(reader, chain, now, foreign=True))
+    line = LineMessages(balances.state(reader, chain, now, foreign=True))
     absences = balances.absences(reader, chain.sim_key, now - USUAL_DAYS * DAY_US)
 
     @cache
@@ -163,7 +163,7 @@ def _judged(reader: Reader, chain: Chain, now: int) -> Line:
     return line
 
 
-def _spans(entries: list[Entry]) -> list[tuple[int, int]]:
+def _spans(entries: list[ChainEntry]) -> list[tuple[int, int]]:
     """Return the periods around these messages, without overlaps; the chain between them may be long."""
     found = list[tuple[int, int]]()
     # A message that was stored with a wrong clock has two times.
@@ -175,13 +175,13 @@ def _spans(entries: list[Entry]) -> list[tuple[int, int]]:
     return found
 
 
-def _learn(context: Context, chain: Chain, changed: list[Entry]) -> None:
+def _learn(context: Context, chain: Chain, changed: list[ChainEntry]) -> None:
     """Learn an SMSC after home messages have confirmed its messages often and never refuted one."""
     released = {one.smsc: one for one in changed if one.why is Why.BETWEEN and one.smsc is not None}
     for smsc, entry in released.items():
         receipts, days, refuted = balances.released_through(context.tx, chain, smsc)
         if receipts >= LEARN_RECEIPTS and days >= LEARN_DAYS and not refuted:
             learn_smsc(context, chain, entry, SmscSource.LEARNED)
-            line = Line(balances.state(context.tx, chain, context.now, foreign=True))
+            line = LineMessages(balances.state(context.tx, chain, context.now, foreign=True))
             line.trust(lambda one: is_home(one, context.homes))
             apply_line(context, chain, line)

@@ -31,7 +31,7 @@ ID_DIGITS_MAX: Final = 18
 NO_FORM: Final = "does not have the form of any network's transaction ID: copy the whole ID from the customer's message, as text"
 
 
-class Doubt(StrEnum):
+class UnprovedSource(StrEnum):
     """Why a payment is used only by a person with the password."""
 
     HISTORY = "history"
@@ -41,24 +41,24 @@ class Doubt(StrEnum):
 
 
 _SENTENCES: Final = {
-    Doubt.HISTORY: "The message of this payment of {} came from a file, a paste, or a time before its line was set up. Anybody "
+    UnprovedSource.HISTORY: "The message of this payment of {} came from a file, a paste, or a time before its line was set up. Anybody "
     "can make up such a message, so look into the wallet first; the owner's password is needed to use the payment.",
-    Doubt.HANDED: "This payment of {} was handed up to the head office before this shop left it, and the head office has not "
+    UnprovedSource.HANDED: "This payment of {} was handed up to the head office before this shop left it, and the head office has not "
     "answered: it may have paid an order there. Ask there first; the owner's password is needed to use the payment here.",
 }
 
 
-def sentence(doubt: Doubt, payment: Payment) -> str:
+def sentence(doubt: UnprovedSource, payment: Payment) -> str:
     """Return the doubt about a payment in words, with the amount."""
     amount = f"{payment.currency} {render(payment.amount_minor, payment.currency)}"
     return _SENTENCES[doubt].format(amount)
 
 
-def doubt_about(reader: Reader, payment: Payment) -> Doubt | None:
+def doubt_about(reader: Reader, payment: Payment) -> UnprovedSource | None:
     """Return why only a person with the password may use a payment; None if anybody may."""
     if is_unconfirmed_history(reader, payment):
-        return Doubt.HISTORY
-    return Doubt.HANDED if hand_up.is_unanswered(reader, payment) else None
+        return UnprovedSource.HISTORY
+    return UnprovedSource.HANDED if hand_up.is_unanswered(reader, payment) else None
 
 
 class Reconciled(Struct, frozen=True):
@@ -76,13 +76,13 @@ async def needs_password(
     reference: str,
     request: ReconcileRequest,
     idempotency: Idempotency | None,
-) -> tuple[Doubt, Payment] | None:
+) -> tuple[UnprovedSource, Payment] | None:
     """Return why reconciling needs the account password, and the payment.
 
     None if it does not, for a key, which is refused, and for a call that was answered before.
     """
 
-    def look(reader: Reader) -> tuple[Doubt, Payment] | None:
+    def look(reader: Reader) -> tuple[UnprovedSource, Payment] | None:
         transaction = transactions.by_reference(reader, reference, caller.mode)
         answered = idempotency is not None and answers.find(reader, idempotency)
         if transaction is None or answered or caller.kind is CallerKind.KEY:
@@ -111,7 +111,7 @@ async def reconcile(
 
     Raises:
         Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS, NO_MATCHING_TRANSACTION,
-            TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH, for a `Doubt` SESSION_REQUIRED,
+            TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH, for a `UnprovedSource` SESSION_REQUIRED,
             ROLE_REQUIRED or INVALID_PASSWORD, PAYMENT_HANDED_UP or BRANCH_ASKED.
         Unavailable: Nothing could be written, or the database is damaged.
     """

@@ -31,7 +31,7 @@ from daemon.steps.rejudge import rejudge_held
 from daemon.steps.settle import belongs_to_branch
 from daemon.store import idempotency, journal
 from daemon.store.branches import branches
-from daemon.store.branches.branches import Command
+from daemon.store.branches.branches import BranchCommand
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.messages.confirmations import Confirmed
@@ -229,7 +229,7 @@ def _by_branch(
     return hand_up.branch_asked(tx, review.branch_id, how)
 
 
-def _outcome_of(command: Command | None) -> tuple[bool, str]:
+def _outcome_of(command: BranchCommand | None) -> tuple[bool, str]:
     """Return whether the branch did what it was asked, and why not."""
     if command is None or command.outcome is None:
         return False, ""

@@ -76,7 +76,7 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
     return await env.store.write(job)
 
 
-class Due(Struct, frozen=True):
+class DueText(Struct, frozen=True):
     """The next SMS of a SIM.
 
     Attributes:
@@ -88,11 +88,11 @@ class Due(Struct, frozen=True):
     next_at: int | None = None
 
 
-async def lease(env: Env, sim_key: str) -> Due:
+async def lease(env: Env, sim_key: str) -> DueText:
     """Take the SMS of a SIM that has been due longest, and record that it is being sent."""
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> Due:
+    def job(tx: Tx) -> DueText:
         while (text := texts.first_due(tx, sim_key, now)) is not None:
             if why := _useless_because(tx, text, now):
                 texts.end(tx, text, "expired", why, now)
@@ -103,8 +103,8 @@ async def lease(env: Env, sim_key: str) -> Due:
                 texts.end(tx, text, "failed", str(error), now)
                 continue
             texts.begin(tx, text)
-            return Due(outgoing)
-        return Due(None, texts.next_due(tx, sim_key))
+            return DueText(outgoing)
+        return DueText(None, texts.next_due(tx, sim_key))
 
     return await env.store.write(job)
 

@@ -227,7 +227,7 @@ def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dic
 
 
 def _pruned(
-    entries: list[backup.Entry], wanted: backup_retention.Retention, *, dry_run: bool
+    entries: list[backup.BackupFile], wanted: backup_retention.BackupRetention, *, dry_run: bool
 ) -> tuple[list[str], list[str]]:
     known = [entry for entry in entries if not entry.before_upgrade]
     staying = backup_retention.copies_to_keep([entry.made_at for entry in known], wanted)

@@ -24,8 +24,8 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import search_index
 from daemon.store.upkeep import payer_data, retention
-from daemon.store.upkeep.payer_data import Found, Unfinished
-from daemon.store.upkeep.retention import Kind
+from daemon.store.upkeep.payer_data import OpenRow, PayerRows
+from daemon.store.upkeep.retention import PrunedKind
 from daemon.wire import ErrorCode, Mode
 
 MARK_CHARACTERS: Final = 16
@@ -63,7 +63,7 @@ async def prune(env: Env) -> Pruned:
     counts = {}
     for kind, before in limits(env.config.retention, times.lower_bound_us).items():
 
-        def job(tx: Tx, kind: Kind = kind, before: int = before) -> int:
+        def job(tx: Tx, kind: PrunedKind = kind, before: int = before) -> int:
             return retention.prune(tx, kind, before, PRUNE_BATCH)
 
         counts[kind.name] = await env.store.write(job)
@@ -91,7 +91,7 @@ async def preview_prune(env: Env) -> Pruned:
     return await env.store.read(job)
 
 
-def limits(settings: Retention, now: int) -> dict[Kind, int]:
+def limits(settings: Retention, now: int) -> dict[PrunedKind, int]:
     """Return for each kind the time before which its rows are deleted, in the order of deletion."""
     attempts = now - settings.attempts_days * DAY_US
     messages = now - settings.messages_days * DAY_US
@@ -134,7 +134,7 @@ class Forgotten(Struct, frozen=True):
     """
 
     counts: dict[str, int]
-    unfinished: list[Unfinished]
+    unfinished: list[OpenRow]
     mark: str
 
     @property
@@ -198,7 +198,7 @@ async def index_for_search(env: Env) -> None:
         more = await env.store.write(search_index.catch_up)
 
 
-async def _erase_in_journal(env: Env, found: Found, late_since: int) -> None:
+async def _erase_in_journal(env: Env, found: PayerRows, late_since: int) -> None:
     """Erase the payer's messages from the message journal, before the database forgets which ones they are.
 
     If the process ends in between, another call finds them again.
@@ -224,12 +224,12 @@ async def _erase_in_journal(env: Env, found: Found, late_since: int) -> None:
         ) from error
 
 
-def _check_finished(reader: Reader, found: Found, late_since: int) -> None:
+def _check_finished(reader: Reader, found: PayerRows, late_since: int) -> None:
     if waiting := payer_data.unfinished(reader, found, late_since):
         raise Refusal(ErrorCode.PAYER_STILL_OPEN, open=_by_kind(waiting))
 
 
-def _by_kind(rows: list[Unfinished]) -> dict[str, int]:
+def _by_kind(rows: list[OpenRow]) -> dict[str, int]:
     return dict(Counter(row.kind for row in rows))
 
 
@@ -239,5 +239,5 @@ def payer_hash(env: Env, number: str) -> str:
     return hmac.new(key, number.encode(), hashlib.sha256).hexdigest()[:MARK_CHARACTERS]
 
 
-async def _found(env: Env, number: str) -> Found:
+async def _found(env: Env, number: str) -> PayerRows:
     return await env.store.read(lambda reader: payer_data.find(reader, number))

@@ -18,7 +18,7 @@ from msgspec import Struct
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Unavailable
 from daemon.core.model import Event, NoticeRow, Shop
-from daemon.core.text import Text, Words
+from daemon.core.text import Catalogue, Text
 from daemon.core.upkeep.notice_rules import OUTAGE_CAUSE, RULES, EventNotice, notice_for, retry_at
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
@@ -203,13 +203,13 @@ def _line(text: str) -> str:
     return line
 
 
-def _message(notice: EventNotice, words: Words, at: int) -> _Message:
+def _message(notice: EventNotice, words: Catalogue, at: int) -> _Message:
     # A line break in a name would begin another line of the e-mail's head.
     text = " ".join(notice.text.render(words).split())
     return _Message(_line(text), f"{text}\n\n{notice.next}" if notice.next else text, at)
 
 
-def _again(row: NoticeRow, words: Words, owner: Shop | None) -> str:
+def _again(row: NoticeRow, words: Catalogue, owner: Shop | None) -> str:
     since = _local(row.first_at, owner, "%H:%M")
     said = Text("notice.mail.again", text=notices.text_of(row), count=row.count - 1, since=since)
     text = said.render(words)

@@ -67,7 +67,7 @@ async def watch(env: Env) -> DatabaseState | None:
         return None
     try:
         seen = await _look(env, whole=met_damage)
-    except inspect.Unreadable as error:
+    except inspect.UnreadableShop as error:
         # A full disk or a lack of descriptors must not stop payments: the file may be sound.
         check.failed(env.clock.boottime(), whole=met_damage)
         raise Unavailable(f"the check has no result yet: {error}") from error
@@ -110,7 +110,7 @@ async def _look(env: Env, *, whole: bool = False) -> _Seen:
 
     def pause(seconds: float) -> None:
         if stopping.wait(seconds):
-            raise inspect.Unreadable("the daemon is stopping")
+            raise inspect.UnreadableShop("the daemon is stopping")
 
     # The cached pages of another connection could be intact where the file is damaged.
     def look() -> _Seen:
@@ -122,7 +122,7 @@ async def _look(env: Env, *, whole: bool = False) -> _Seen:
                 if damage := inspect.damage(reader, whole=at_all, pause=pause):
                     return _Seen(DatabaseState.DAMAGED, [damage], at_all)
                 findings = [name for name, _, _ in inspect.findings(reader)]
-        except inspect.Unreadable as error:
+        except inspect.UnreadableShop as error:
             if not error.is_damage:
                 raise
             return _Seen(DatabaseState.DAMAGED, [str(error)])

@@ -11,7 +11,7 @@ from daemon.core.json_values import Json
 from daemon.core.upkeep.notice_rules import SETTINGS_CAUSE
 from daemon.env import Env
 from daemon.runtime import config_file
-from daemon.runtime.config import ChangedBy, Config, Row, merged
+from daemon.runtime.config import ChangedBy, Config, SettingRow, merged
 from daemon.runtime.config_file import ConfigError, check_writers, load_config
 from daemon.store import journal
 from daemon.store.engine import Tx
@@ -23,7 +23,7 @@ SETTLE_TRIES: Final = 10
 """Of a file that changes all the time, the last state seen counts."""
 
 
-def may_change(row: Row) -> Operation | None:
+def may_change(row: SettingRow) -> Operation | None:
     """Return the operation that a user must be allowed to change a setting; None if nobody may from here."""
     if row.setting.by is ChangedBy.MACHINE:
         return None

@@ -10,8 +10,8 @@ from daemon.env import Env
 from daemon.sender.address_guard import (
     EXPLANATIONS,
     AddressPolicy,
-    Reason,
     Resolver,
+    UrlRefusal,
     check_destination,
 )
 from daemon.sender.local_targets import LocalTargetError, check_local_target, parse_local_target
@@ -32,15 +32,15 @@ async def check_endpoint(env: Env, caller: Caller, url: str, resolver: Resolver)
     try:
         place = parse_local_target(url)
     except LocalTargetError as error:
-        raise _refusal(Reason.MALFORMED, str(error)) from error
+        raise _refusal(UrlRefusal.MALFORMED, str(error)) from error
     if place is None:
         await check(env, url, resolver)
         return
     if caller.kind is not CallerKind.SOCKET or not caller.owner:
-        raise _refusal(Reason.LOCAL_TARGET, EXPLANATIONS[Reason.LOCAL_TARGET])
+        raise _refusal(UrlRefusal.LOCAL_TARGET, EXPLANATIONS[UrlRefusal.LOCAL_TARGET])
     why = await asyncio.to_thread(check_local_target, place)
     if why:
-        raise _refusal(Reason.UNTRUSTED_TARGET, why)
+        raise _refusal(UrlRefusal.UNTRUSTED_TARGET, why)
 
 
 async def check(env: Env, url: str, resolver: Resolver, *, offline_too: bool = False) -> None:
@@ -64,11 +64,11 @@ async def check(env: Env, url: str, resolver: Resolver, *, offline_too: bool = F
             return list(await resolver(host, port))
 
     reason, explanation = await check_destination(url, policy, resolve)
-    if reason is None or (offline_too and reason is Reason.UNRESOLVABLE):
+    if reason is None or (offline_too and reason is UrlRefusal.UNRESOLVABLE):
         return
     raise _refusal(reason, explanation)
 
 
-def _refusal(reason: Reason, explanation: Text | str) -> Refusal:
+def _refusal(reason: UrlRefusal, explanation: Text | str) -> Refusal:
     message = Text("url.refused", why=explanation)
     return Refusal(ErrorCode.URL_NOT_ALLOWED, message, reason=reason)

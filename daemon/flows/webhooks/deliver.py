@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from daemon.core.access.rate_limit import is_loopback_address
 from daemon.core.limits import MINUTE_US
 from daemon.core.upkeep.clock_check import Times, clock_wait_us, difference
-from daemon.core.webhooks.delivery import AttemptResult, Decision, Outcome, classify
+from daemon.core.webhooks.delivery import AttemptOutcome, AttemptResult, Decision, classify
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
@@ -24,7 +24,7 @@ from daemon.steps.webhooks.head import head, unsealing
 from daemon.store.engine import Tx
 from daemon.store.webhooks import attempts, backlog, deliveries, endpoints
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import NO_WORKERS, Due, Workers
+from daemon.store.webhooks.leasing import NO_WORKERS, DueDeliveries, Workers
 from daemon.wire import Mode
 
 
@@ -35,7 +35,7 @@ class TurnResult(Struct, frozen=True):
     """
 
     decisions: list[Decision]
-    due: Due
+    due: DueDeliveries
 
 
 async def turn(
@@ -69,7 +69,7 @@ async def turn(
 
 async def attempt(
     env: Env, sender: Target, leased: Leased, opened: dict[tuple[str, str], str] | None = None
-) -> Outcome | None:
+) -> AttemptOutcome | None:
     """Sign and send one delivery; return None if it must wait because the secrets are locked.
 
     `opened` is a cache of unsealed texts (`steps.webhooks.head`); those of this delivery are added.
@@ -96,7 +96,9 @@ async def attempt(
     return _compare_clocks(env, leased.endpoint, outcome, times)
 
 
-def _compare_clocks(env: Env, endpoint: Endpoint, outcome: Outcome, signed: Times) -> Outcome:
+def _compare_clocks(
+    env: Env, endpoint: Endpoint, outcome: AttemptOutcome, signed: Times
+) -> AttemptOutcome:
     """Note the receiver's clock as a witness, and add to a 4xx whether a wrong clock may be its cause."""
     # Read before the witness is noted, and only where it is needed: it costs as much as the signatures.
     refused = classify(outcome) is AttemptResult.REFUSED

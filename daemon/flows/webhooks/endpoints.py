@@ -292,8 +292,8 @@ def _give_up(tx: Tx, env: Env, endpoint_id: str, now: int) -> int:
     return len(owed)
 
 
-def _given_up(delivery: Delivery, now: int) -> journal.Entry:
-    return journal.Entry(
+def _given_up(delivery: Delivery, now: int) -> journal.JournalEntry:
+    return journal.JournalEntry(
         type="delivery.failed",
         mode=Mode.TEST if delivery.test else Mode.LIVE,
         at=now,

@@ -4,7 +4,13 @@ from daemon.core import ids
 from daemon.core.json_values import Json, timestamp
 from daemon.core.model import Payment, Rule, Transaction
 from daemon.core.webhooks import rule_json
-from daemon.core.webhooks.routing import Claim, Decision, Receiver, claims, recorded_facts
+from daemon.core.webhooks.routing import (
+    EndpointClaim,
+    RoutedEndpoint,
+    RoutingDecision,
+    claims,
+    recorded_facts,
+)
 from daemon.core.webhooks.rule_fields import PaymentFacts
 from daemon.store.engine import Reader
 from daemon.store.payments import payments, transactions
@@ -61,7 +67,9 @@ def _decisions(reader: Reader, payment: Payment) -> list[Json]:
     return found
 
 
-def _past_receivers(reader: Reader, decision: Decision) -> tuple[list[Receiver], list[Claim]]:
+def _past_receivers(
+    reader: Reader, decision: RoutingDecision
+) -> tuple[list[RoutedEndpoint], list[EndpointClaim]]:
     """Return the receivers of a decision with their rules at that time, and the chosen ones."""
     seqs = {seq for _, _, versions in decision.looked_at for seq in versions}
     by_seq = routing.rule_versions(reader, seqs)
@@ -69,10 +77,10 @@ def _past_receivers(reader: Reader, decision: Decision) -> tuple[list[Receiver],
     for endpoint_seq, catch_all, versions in decision.looked_at:
         endpoint = endpoints.at_decision(reader, endpoint_seq, catch_all=catch_all)
         own: list[Rule] = [by_seq[seq] for seq in versions if seq in by_seq]
-        receivers.append(Receiver(endpoint, tuple(own)))
+        receivers.append(RoutedEndpoint(endpoint, tuple(own)))
         if endpoint_seq in decision.claimed:
             seq = decision.claimed[endpoint_seq]
-            chosen.append(Claim(endpoint, None if seq is None else by_seq.get(seq)))
+            chosen.append(EndpointClaim(endpoint, None if seq is None else by_seq.get(seq)))
     return receivers, chosen
 
 

@@ -8,7 +8,7 @@ from daemon.core.inputs import Keep
 from daemon.core.limits import RULES_MAX
 from daemon.core.model import Rule
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.routing import Receiver, rule_warnings
+from daemon.core.webhooks.routing import RoutedEndpoint, rule_warnings
 from daemon.env import Env
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
@@ -151,7 +151,9 @@ def _rule(tx: Tx, endpoint_id: str, rule_id: str) -> Rule:
 
 
 def _warnings(tx: Tx, endpoint: Endpoint) -> list[str]:
-    return rule_warnings(Receiver(endpoint, tuple(routing.rules_of_endpoint(tx, endpoint.id))))
+    return rule_warnings(
+        RoutedEndpoint(endpoint, tuple(routing.rules_of_endpoint(tx, endpoint.id)))
+    )
 
 
 def _journal(tx: Tx, caller: Caller, endpoint: Endpoint, rule: Rule, kind: str, now: int) -> None:

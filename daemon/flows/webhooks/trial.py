@@ -5,7 +5,7 @@ from msgspec import Struct
 from daemon.core import ids
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.webhooks import body as core_body
-from daemon.core.webhooks.delivery import AttemptResult, Outcome, classify, error_code
+from daemon.core.webhooks.delivery import AttemptOutcome, AttemptResult, classify, error_code
 from daemon.core.webhooks.diagnosis import explain
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata
@@ -18,7 +18,7 @@ from daemon.store.webhooks import secrets as store_secrets
 from daemon.wire import EventKind
 
 
-class Trial(Struct, frozen=True):
+class TestAnswer(Struct, frozen=True):
     """The answer of an endpoint to a test.
 
     Attributes:
@@ -34,7 +34,7 @@ class Trial(Struct, frozen=True):
     message: str
 
 
-async def send(env: Env, caller: Caller, endpoint: Endpoint, resolver: Resolver) -> Trial:
+async def send(env: Env, caller: Caller, endpoint: Endpoint, resolver: Resolver) -> TestAnswer:
     """Post a made-up event at once, through a sender of its own, so that it does not wait for the delivery loop.
 
     Raises:
@@ -52,7 +52,7 @@ async def send(env: Env, caller: Caller, endpoint: Endpoint, resolver: Resolver)
     return _read(outcome)
 
 
-async def _post(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
+async def _post(env: Env, endpoint: Endpoint, sender: Target) -> AttemptOutcome:
     """Sign and send a `transaction.forwarded` with `test: true`, also to a paused endpoint. Nothing is recorded.
 
     Raises:
@@ -73,7 +73,7 @@ async def _post(env: Env, endpoint: Endpoint, sender: Target) -> Outcome:
     return await sender.post(endpoint.url, head, body)
 
 
-def _read(outcome: Outcome) -> Trial:
+def _read(outcome: AttemptOutcome) -> TestAnswer:
     result = classify(outcome)
     took = f"in {outcome.duration_us // 1000} ms"
     if result is AttemptResult.DELIVERED:
@@ -85,4 +85,4 @@ def _read(outcome: Outcome) -> Trial:
         why = f" ({outcome.error_message})" if outcome.error_message else ""
         message = f"The endpoint {outcome_text}: {means}{why}. {fix}."
     delivered = result is AttemptResult.DELIVERED
-    return Trial(delivered, outcome.status_code or 0, outcome.response_body, message)
+    return TestAnswer(delivered, outcome.status_code or 0, outcome.response_body, message)

@@ -6,7 +6,7 @@ from typing import Any, Final
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import MomoError, Refusal, Unavailable
-from daemon.core.inputs import Answer, Idempotency, Keep, Repeated
+from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated
 from daemon.env import Env
 from daemon.flows.branches import commands
 from daemon.flows.payments import review
@@ -80,7 +80,7 @@ class HubCommands:
         kind, body, caller = command["kind"], command["body"], _caller(command)
         if kind == "decide_review":
             claim = Idempotency("hub", command["id"], kind)
-            keep = Keep[review.Decided](claim, lambda _: Answer(200, b""))
+            keep = Keep[review.Decided](claim, lambda _: HttpAnswer(200, b""))
             if body["action"] == "approve":
                 approval = review.Approval(body.get("reference"), body.get("notes"), confirmed=True)
                 await review.approve(self._env, caller, command["subject"], approval, keep=keep)

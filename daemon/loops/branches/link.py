@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from daemon import wire
 from daemon.core.branches import pace
-from daemon.core.branches.answer import Answer, AnswerError, read
+from daemon.core.branches.answer import AnswerError, ExchangeAnswer, read
 from daemon.core.branches.facts import BYTES_FIRST, SyncRequest
 from daemon.core.errors import Refusal, Unavailable
 from daemon.env import Env
 from daemon.flows.branches import join, outbound, sync
-from daemon.flows.branches.outbound import Outgoing
+from daemon.flows.branches.outbound import HubRequest
 from daemon.loops.branches.commands import HubCommands
 from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
@@ -134,7 +134,7 @@ class HubLinkLoop:
             if answer is None:
                 return 0.0  # something changed while it was held open
             self._stale = None
-            return await self._take(outgoing, read(answer, Answer))
+            return await self._take(outgoing, read(answer, ExchangeAnswer))
         except HubRefusalError as refusal:
             is_stale = refusal.code == wire.ErrorCode.BRANCH_STALE
             self._stale = self._tried if is_stale else None
@@ -145,7 +145,7 @@ class HubLinkLoop:
             self._failures += 1
             return float(error.retry_after_s)
 
-    async def _post(self, outgoing: Outgoing) -> dict[str, Any] | None:
+    async def _post(self, outgoing: HubRequest) -> dict[str, Any] | None:
         """Send a request. One that brings nothing ends as soon as there is something to send: None."""
         client = await self._client_of(outgoing)
         call = client.call(
@@ -175,7 +175,7 @@ class HubLinkLoop:
         self._size_max = pace.after_answer(self._size_max, size, clock.monotonic() - began_s)
         return answer
 
-    async def _take(self, outgoing: Outgoing, answer: Answer) -> float:
+    async def _take(self, outgoing: HubRequest, answer: ExchangeAnswer) -> float:
         self._failures = 0
         more = await outbound.take_answer(self._env, outgoing, answer)
         self._outcomes = {}
@@ -207,7 +207,7 @@ class HubLinkLoop:
             await outbound.note_problem(self._env, why)
         return wait_s
 
-    async def _client_of(self, outgoing: Outgoing) -> HubClient:
+    async def _client_of(self, outgoing: HubRequest) -> HubClient:
         found = outgoing.link
         wanted = (found.url, found.spki, outgoing.key)
         if self._client is None or self._client[0] != wanted:
@@ -225,7 +225,7 @@ def _place(one: HubLink) -> tuple[str, str, int]:
     return one.branch_id, one.key_sealed, one.epoch
 
 
-def _is_stuck(request: SyncRequest, answer: Answer) -> bool:
+def _is_stuck(request: SyncRequest, answer: ExchangeAnswer) -> bool:
     """Return whether the hub stored nothing of this request, so that the same one would follow at once."""
     asks_again = any(command["id"] in request.outcomes for command in answer.commands)
     return asks_again or answer.want is not None or answer.acked <= request.after < request.upto

@@ -22,10 +22,10 @@ from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import (
     AppMessage,
     AppPost,
-    Fault,
     NotAPost,
+    PostFault,
     PostKind,
-    Verdict,
+    PostVerdict,
     fault_of,
     read_post,
 )
@@ -137,7 +137,7 @@ class AndroidSource:
 
     async def check(
         self, body: bytes, timestamp: str | None, signature: str | None
-    ) -> Fault | None:
+    ) -> PostFault | None:
         """Return why a post is refused, None if the app signed it.
 
         Raises:
@@ -145,7 +145,7 @@ class AndroidSource:
         """
         key = await self._signing_key()
         if key is None:
-            return Fault.FORGED
+            return PostFault.FORGED
         times = self._env.times()
         now = None if times.doubt is not None else self._env.clock.now_us()
         fault = fault_of(key, body, timestamp, signature, now)
@@ -154,7 +154,7 @@ class AndroidSource:
             self._new.at_us = self._last_refused_us = self._env.clock.now_us()
         return fault
 
-    async def receive(self, body: Mapping[str, Any]) -> Verdict:
+    async def receive(self, body: Mapping[str, Any]) -> PostVerdict:
         """Take a post that the app signed; return only when its messages are durable, or will not be.
 
         Raises:
@@ -163,7 +163,7 @@ class AndroidSource:
         now = self._env.clock.now_us()
         taken = self._rates.take(self.name, now)
         if taken is not None and not taken.allowed:
-            return Verdict.TOO_MANY
+            return PostVerdict.TOO_MANY
         try:
             post = read_post(body, self._zone)
         except NotAPost:
@@ -173,17 +173,17 @@ class AndroidSource:
             self.note_unreadable(post.unreadable)
         if post.kind is PostKind.MESSAGES and not self._sources:
             self._note_gap()
-            return Verdict.NOT_NOW
+            return PostVerdict.NOT_NOW
         verdict = await self._store(post)
-        if verdict is Verdict.NOT_NOW:
+        if verdict is PostVerdict.NOT_NOW:
             self._note_gap()
         else:
             self._hear(now)
         return verdict
 
-    async def _store(self, post: AppPost) -> Verdict:
+    async def _store(self, post: AppPost) -> PostVerdict:
         if post.kind is not PostKind.MESSAGES:
-            return Verdict.HEARD if post.kind is PostKind.PING else Verdict.IGNORED
+            return PostVerdict.HEARD if post.kind is PostKind.PING else PostVerdict.IGNORED
         stored, failed = False, False
         for message in post.messages:
             slot = self._slot_of(message)
@@ -196,14 +196,14 @@ class AndroidSource:
                     message.sender, message.text, message.sent_at, storage="app", slot=slot
                 )
                 if not await self._slots[slot].store(self._sources[slot], parts):
-                    return Verdict.NOT_NOW
+                    return PostVerdict.NOT_NOW
             except Exception as error:  # noqa: BLE001 -- told and counted; the others must be stored
                 failed |= not await self._set_aside(message, error)
             else:
                 stored = True
         if failed:
-            return Verdict.NOT_NOW
-        return Verdict.STORED if stored else Verdict.IGNORED
+            return PostVerdict.NOT_NOW
+        return PostVerdict.STORED if stored else PostVerdict.IGNORED
 
     async def _set_aside(self, message: AppMessage, error: Exception) -> bool:
         """Note a message on which storing fails by a bug; return whether it is set aside, at the second time.

@@ -20,9 +20,9 @@ from daemon.flows.lines.source_passwords import source_password
 from daemon.loops.keep_running import note_work, set_aside
 from daemon.loops.sources.handover import Handover
 from daemon.modem.hilink import (
-    Fault,
     HiLinkError,
     Stick,
+    StickFault,
     StickHealth,
     StickIdentity,
     StickMessage,
@@ -46,14 +46,14 @@ BATCH_MAX: Final = 20
 DATE_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
 INSTALL: Final = 'pip install "momo-shop[hilink]", then restart the daemon'
 _STATES: Final = {
-    Fault.AWAY: (
+    StickFault.AWAY: (
         "unreachable",
         "plug the stick in, and see that its address opens in a browser on this computer",
     ),
-    Fault.HUNG: ("hung", "pull the stick out, wait 5 seconds and plug it in again"),
-    Fault.SESSION: ("recovering", "wait a minute"),
-    Fault.REFUSED: ("recovering", "pull the stick out, wait 5 seconds and plug it in again"),
-    Fault.NOT_INSTALLED: ("unusable", INSTALL),
+    StickFault.HUNG: ("hung", "pull the stick out, wait 5 seconds and plug it in again"),
+    StickFault.SESSION: ("recovering", "wait a minute"),
+    StickFault.REFUSED: ("recovering", "pull the stick out, wait 5 seconds and plug it in again"),
+    StickFault.NOT_INSTALLED: ("unusable", INSTALL),
 }
 
 
@@ -210,7 +210,7 @@ class HiLinkSource:
             try:
                 await self._stick.delete(one.index)
             except HiLinkError as error:
-                if error.fault is not Fault.REFUSED:
+                if error.fault is not StickFault.REFUSED:
                     raise
                 if one not in self._kept:
                     self._kept.add(one)
@@ -280,9 +280,9 @@ class HiLinkSource:
         before = self._handover.state.state
         self._source = None
         # One lost session is not worth a message.
-        if error.fault is Fault.SESSION and failures == 1:
+        if error.fault is StickFault.SESSION and failures == 1:
             return
-        if error.fault is Fault.LOGIN:
+        if error.fault is StickFault.LOGIN:
             name = self._settings.name
             self._handover.say("login_needed", str(error), f"momo phones password {name}")
         else:
@@ -290,10 +290,13 @@ class HiLinkSource:
             self._handover.say(state, str(error), fix)
         if self._handover.state.state != before:
             self._log.warning("source.failed", source=self._settings.name, why=str(error))
-        if self._handover.state.device_id is not None and error.fault in {Fault.AWAY, Fault.HUNG}:
+        if self._handover.state.device_id is not None and error.fault in {
+            StickFault.AWAY,
+            StickFault.HUNG,
+        }:
             await self._handover.gone()
         pause = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1]
-        await self._pause(LOGIN_PAUSE_S if error.fault is Fault.LOGIN else pause)
+        await self._pause(LOGIN_PAUSE_S if error.fault is StickFault.LOGIN else pause)
 
     def wake(self) -> None:
         """End the present pause."""
@@ -311,7 +314,7 @@ class HiLinkSource:
         try:
             return await source_password(self._env, self._settings.name)
         except (SecretsLocked, Unavailable) as error:
-            raise HiLinkError(Fault.LOGIN, f"its password cannot be read: {error}") from error
+            raise HiLinkError(StickFault.LOGIN, f"its password cannot be read: {error}") from error
 
 
 def _csq(dbm: int | None) -> int | None:

@@ -55,7 +55,7 @@ class Concat(Struct, frozen=True):
     position: int
 
 
-class Ports(Struct, frozen=True):
+class ApplicationPorts(Struct, frozen=True):
     """Application ports, clauses 9.2.3.24.3 and 9.2.3.24.4."""
 
     destination: int
@@ -231,13 +231,15 @@ def find_concat(elements: tuple[Element, ...]) -> Concat | None:
     return None
 
 
-def find_ports(elements: tuple[Element, ...]) -> Ports | None:
+def find_ports(elements: tuple[Element, ...]) -> ApplicationPorts | None:
     """Return the ports of the last port element."""
     for element in reversed(elements):
         size = {(0x04, 2): 1, (0x05, 4): 2}.get((element.id, len(element.data)))
         if size is not None:
             data = element.data
-            return Ports(int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big"))
+            return ApplicationPorts(
+                int.from_bytes(data[:size], "big"), int.from_bytes(data[size:], "big")
+            )
     return None
 
 
@@ -272,7 +274,7 @@ class Direction(StrEnum):
     TO_NETWORK = "to_network"
 
 
-class Outcome(StrEnum):
+class SendOutcome(StrEnum):
     """Delivery result of a sent message, by TP-Status (clause 9.2.3.15)."""
 
     DELIVERED = "delivered"
@@ -312,7 +314,7 @@ class _Body(Struct, frozen=True, kw_only=True):
     udh: bytes
     elements: tuple[Element, ...]
     concat: Concat | None
-    ports: Ports | None
+    ports: ApplicationPorts | None
     locking: int
     single: int
     pid: int
@@ -362,11 +364,11 @@ class StatusReport(Struct, frozen=True, kw_only=True):
     status: int
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> SendOutcome:
         """Return the result for TP-Status; a reserved value counts as a final failure."""
         if self.status < 0x20:
-            return Outcome.DELIVERED
-        return Outcome.TRYING if self.status < 0x40 else Outcome.FAILED
+            return SendOutcome.DELIVERED
+        return SendOutcome.TRYING if self.status < 0x40 else SendOutcome.FAILED
 
 
 class Garbled(Struct, frozen=True):

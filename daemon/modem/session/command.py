@@ -7,7 +7,7 @@ from msgspec import Struct
 from daemon.modem.session import at
 
 
-class Command(Struct, frozen=True):
+class ModemCommand(Struct, frozen=True):
     """One command.
 
     `text` has no line end. `prefix` begins the answer lines; empty accepts every line that is not a known notice.
@@ -27,7 +27,7 @@ class Command(Struct, frozen=True):
         return self.text.partition("=")[0]
 
 
-class Answer(Struct, frozen=True):
+class CommandAnswer(Struct, frozen=True):
     """Lines and result of an answer; neither `ok` nor an error means that no answer came."""
 
     ok: bool
@@ -50,5 +50,5 @@ class Answer(Struct, frozen=True):
         return "no answer" if self.error is None else str(self.error)
 
 
-DONE: Final = Answer(ok=True)
-NO_ANSWER: Final = Answer(ok=False)
+DONE: Final = CommandAnswer(ok=True)
+NO_ANSWER: Final = CommandAnswer(ok=False)

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from daemon.modem.session import at
-from daemon.modem.session.command import Answer, Command
+from daemon.modem.session.command import CommandAnswer, ModemCommand
 from daemon.modem.session.events import (
     Event,
     Freed,
@@ -24,9 +24,9 @@ from daemon.modem.session.events import (
     SessionSettings,
     StoredPart,
 )
-from daemon.modem.session.health import STORAGE_FREE_COMMANDS, Kind, PeriodicCommands
+from daemon.modem.session.health import STORAGE_FREE_COMMANDS, PeriodicCommands, Purpose
 from daemon.modem.session.sim import SimWatch
-from daemon.modem.session.start import Setup
+from daemon.modem.session.start import SessionSetup
 from daemon.modem.session.storages import (
     LIST,
     READ,
@@ -60,9 +60,9 @@ DELETE_FAILS_TOLD: Final = 3
 _OWN: Final = frozenset({2, 3})
 """`<stat>` of outgoing messages, unsent or sent (27.005 clause 3.1)."""
 REPORTS: Final = "SR"
-_ACKNOWLEDGE: Final = Command("AT+CNMA", "+CNMA:")
-_COUNT: Final = Command("AT+CPMS?", "+CPMS:")
-_LIST: Final = Command("AT+CMGL=4", LIST, LIST_TIMEOUT_S)
+_ACKNOWLEDGE: Final = ModemCommand("AT+CNMA", "+CNMA:")
+_COUNT: Final = ModemCommand("AT+CPMS?", "+CPMS:")
+_LIST: Final = ModemCommand("AT+CMGL=4", LIST, LIST_TIMEOUT_S)
 _PREFIXED: Final = {kind: ask.prefix for kind, ask in STORAGE_FREE_COMMANDS.items()}
 
 
@@ -106,7 +106,7 @@ class CommandScheduler:
         self._full_again = False
         """The phone reported a full storage again, too soon after the last sweep."""
         # The command under way and its answer so far.
-        self._kind: Kind | None = None
+        self._kind: Purpose | None = None
         self._where = ""
         self._what: StoredPart | Key | None = None
         self._entries = MessageListParser()
@@ -116,13 +116,13 @@ class CommandScheduler:
         self._own_seen = 0
         self._batch: list[StoredPart] = []
 
-    def begin(self, setup: Setup, now: float) -> None:
+    def begin(self, setup: SessionSetup, now: float) -> None:
         """Start on a phone that was just set up: sweep all storages, ask for health."""
         self._deletes_siblings = setup.family.deletes_siblings
         self._acknowledges = setup.acknowledges
         self._storages.begin(setup.storages, setup.fill)
         self._sim.begin(setup.sim)
-        notify = Command(f"AT+CNMI={setup.notify}") if setup.notify else None
+        notify = ModemCommand(f"AT+CNMI={setup.notify}") if setup.notify else None
         self._periodic.begin(setup.notices, notify, now, clock=setup.network_clock)
         self._count(setup.storages[0], setup.fill)
         self.confused = False
@@ -168,7 +168,7 @@ class CommandScheduler:
 
     def _notify(self, now: float) -> None:
         if self._periodic.notify is not None:
-            self._periodic.add(Kind.NOTIFY, now)
+            self._periodic.add(Purpose.NOTIFY, now)
 
     def list_reports(self) -> None:
         """List the storage of status reports: the storage or slot in `+CDSI` is often wrong (babca#106)."""
@@ -176,13 +176,13 @@ class CommandScheduler:
 
     def check(self, now: float) -> None:
         """Check soon whether the phone rebooted."""
-        self._periodic.add(Kind.CHECK, now)
+        self._periodic.add(Purpose.CHECK, now)
 
     def inspect(self, now: float) -> None:
         """Queue all health questions: the next `Health` is fresh."""
         for storage in self._storages.usable:
-            self._periodic.add(Kind.COUNT, now, storage)
-        for kind in (Kind.OPERATOR, Kind.SIGNAL, Kind.REGISTRATION):
+            self._periodic.add(Purpose.COUNT, now, storage)
+        for kind in (Purpose.OPERATOR, Purpose.SIGNAL, Purpose.REGISTRATION):
             # Moved to the end of the queue: `Health` is emitted with the last one.
             self._periodic.drop(kind)
             self._periodic.add(kind, now)
@@ -206,23 +206,23 @@ class CommandScheduler:
             self._slots.again(part)
         self._sim.tick(now)
         due = self._periodic.tick(now)
-        if Kind.LIST in due:
+        if Purpose.LIST in due:
             self._storages.retry()
             self._swept_at = now
             self._storages.sweep()
             if self._full_again:
                 self._full_again = False
                 self._notify(now)
-        if Kind.COUNT in due:
+        if Purpose.COUNT in due:
             self._count_all()
-        if Kind.CHECK in due and self._sim.question is not None:
-            self._periodic.add(Kind.SIM, now)
+        if Purpose.CHECK in due and self._sim.question is not None:
+            self._periodic.add(Purpose.SIM, now)
 
     def _count_all(self) -> None:
         for storage in self._storages.usable:
-            self._periodic.add(Kind.COUNT, self._now, storage)
+            self._periodic.add(Purpose.COUNT, self._now, storage)
 
-    def next(self, now: float) -> Command | None:  # noqa: C901, PLR0911 - the order is the point
+    def next(self, now: float) -> ModemCommand | None:  # noqa: C901, PLR0911 - the order is the point
         """Choose the next command, None when there is nothing to do now."""
         self._now = now
         if self._periodic.overdue(now):
@@ -230,18 +230,18 @@ class CommandScheduler:
         if self._unacknowledged:
             # Once: if it is lost, the network delivers the message again, and it is recognised as stored.
             self._unacknowledged -= 1
-            return self._command(_ACKNOWLEDGE, Kind.ACKNOWLEDGE)
+            return self._command(_ACKNOWLEDGE, Purpose.ACKNOWLEDGE)
         if self._notices:
             key = next(iter(self._notices))
-            return self._ask_sim() or self._on(key[0]) or self._read(Kind.READ, key)
+            return self._ask_sim() or self._on(key[0]) or self._read(Purpose.READ, key)
         if self._siblings_first():
             if self._lists_now():
                 return self._next_list()
             return self._next_periodic() if self._periodic else None
         if (part := self._verified) is not None:
             return self._on(part.storage) or self._command(
-                Command(f"AT+CMGD={part.index}", "+CMGD:", DELETE_TIMEOUT_S),
-                Kind.DELETE,
+                ModemCommand(f"AT+CMGD={part.index}", "+CMGD:", DELETE_TIMEOUT_S),
+                Purpose.DELETE,
                 part.storage,
                 part,
             )
@@ -253,7 +253,7 @@ class CommandScheduler:
             if (select := self._on(part.storage)) is not None:
                 self._slots.again(part)
                 return select
-            return self._read(Kind.VERIFY, (part.storage, part.index), part)
+            return self._read(Purpose.VERIFY, (part.storage, part.index), part)
         if self._lists_now():
             return self._next_list()
         if self._periodic:
@@ -274,46 +274,50 @@ class CommandScheduler:
             self._slots.unstored(name) for name in self._storages.all
         )
 
-    def _next_list(self) -> Command:
+    def _next_list(self) -> ModemCommand:
         storage = self._storages.next_to_list()
         return self._ask_sim() or self._on(storage) or self._list(storage)
 
-    def _next_periodic(self) -> Command:
+    def _next_periodic(self) -> ModemCommand:
         kind, storage = self._periodic.first()
-        if kind is Kind.SIM and self._sim.question is not None:
+        if kind is Purpose.SIM and self._sim.question is not None:
             return self._command(self._sim.question.ask, kind)
-        if kind is Kind.NOTIFY and self._periodic.notify is not None:
+        if kind is Purpose.NOTIFY and self._periodic.notify is not None:
             return self._command(self._periodic.notify, kind)
-        if kind is not Kind.COUNT:
+        if kind is not Purpose.COUNT:
             return self._command(STORAGE_FREE_COMMANDS[kind], kind)
-        return self._on(storage, Kind.COUNT) or self._command(_COUNT, Kind.COUNT, storage)
+        return self._on(storage, Purpose.COUNT) or self._command(_COUNT, Purpose.COUNT, storage)
 
-    def _ask_sim(self) -> Command | None:
+    def _ask_sim(self) -> ModemCommand | None:
         """Return the command that identifies the SIM if it is due before messages are read; else None."""
         ask = self._sim.to_ask(self._now)
-        return None if ask is None else self._command(ask, Kind.SIM)
+        return None if ask is None else self._command(ask, Purpose.SIM)
 
-    def _on(self, storage: str, kind: Kind = Kind.SELECT) -> Command | None:
+    def _on(self, storage: str, kind: Purpose = Purpose.SELECT) -> ModemCommand | None:
         """Return the command that selects and counts the storage; None when it is already selected."""
         if storage == self._storages.selected:
             return None
         # With one name the storage for received messages stays as it is.
-        return self._command(Command(f'AT+CPMS="{storage}"', "+CPMS:"), kind, storage)
+        return self._command(ModemCommand(f'AT+CPMS="{storage}"', "+CPMS:"), kind, storage)
 
-    def _read(self, kind: Kind, key: Key, part: StoredPart | None = None) -> Command:
+    def _read(self, kind: Purpose, key: Key, part: StoredPart | None = None) -> ModemCommand:
         self._entries.begin(READ)
         self._found = None
-        return self._command(Command(f"AT+CMGR={key[1]}", READ), kind, key[0], part or key)
+        return self._command(ModemCommand(f"AT+CMGR={key[1]}", READ), kind, key[0], part or key)
 
-    def _list(self, storage: str) -> Command:
+    def _list(self, storage: str) -> ModemCommand:
         self._entries.begin(LIST)
         self._seen.clear()
         self._own_seen = 0
-        return self._command(_LIST, Kind.LIST, storage)
+        return self._command(_LIST, Purpose.LIST, storage)
 
     def _command(
-        self, ask: Command, kind: Kind, where: str = "", what: StoredPart | Key | None = None
-    ) -> Command:
+        self,
+        ask: ModemCommand,
+        kind: Purpose,
+        where: str = "",
+        what: StoredPart | Key | None = None,
+    ) -> ModemCommand:
         self._kind, self._where, self._what = kind, where, what
         self._lines.clear()
         return ask
@@ -322,14 +326,14 @@ class CommandScheduler:
         """Process a line while a command is under way; False when it is not part of the answer."""
         if self._entries.is_part(line):
             if (found := self._entries.take(line)) is not None:
-                if self._kind is Kind.LIST:
+                if self._kind is Purpose.LIST:
                     self._take_entry(*found)
                 else:
                     self._found = found
             return True
         if line.startswith("+CPMS:"):
-            self.confused |= self._kind not in {Kind.SELECT, Kind.COUNT}
-        elif self._kind is Kind.SIM:
+            self.confused |= self._kind not in {Purpose.SELECT, Purpose.COUNT}
+        elif self._kind is Purpose.SIM:
             if not self._sim.is_fact(line):
                 return False
         elif self._kind not in _PREFIXED or not line.startswith(_PREFIXED[self._kind]):
@@ -374,7 +378,7 @@ class CommandScheduler:
         if self._storages.is_high(part.storage):
             self._periodic.count_soon(self._now)
 
-    def _not_freed(self, part: StoredPart, what: str, answer: Answer) -> None:
+    def _not_freed(self, part: StoredPart, what: str, answer: CommandAnswer) -> None:
         """Retry soon if the error is transient, else leave the slot to the next sweep."""
         if not self._refusals.postpone(part, answer.error, self._now):
             self._slots.keep(part)
@@ -388,7 +392,7 @@ class CommandScheduler:
             self._events.append(PartsRead(tuple(self._batch)))
             self._batch.clear()
 
-    def done(self, answer: Answer) -> None:
+    def done(self, answer: CommandAnswer) -> None:
         """Process the end of the answer to the command under way."""
         kind, self._kind = self._kind, None
         assert kind is not None, "an answer without a command"
@@ -396,15 +400,15 @@ class CommandScheduler:
         if self._entries.confused or self.confused:
             self.confused = True
             self._put_back(kind)
-        elif kind is Kind.READ:
+        elif kind is Purpose.READ:
             self._done_read(answer)
-        elif kind is Kind.VERIFY:
+        elif kind is Purpose.VERIFY:
             self._done_verify(answer)
-        elif kind is Kind.DELETE:
+        elif kind is Purpose.DELETE:
             self._done_delete(answer)
-        elif kind is Kind.LIST:
+        elif kind is Purpose.LIST:
             self._done_list(answer)
-        elif kind in {Kind.SELECT, Kind.COUNT}:
+        elif kind in {Purpose.SELECT, Purpose.COUNT}:
             self._done_count(kind, answer)
         else:
             self._done_chore(kind, answer)
@@ -417,17 +421,17 @@ class CommandScheduler:
         if kind is not None:
             self._put_back(kind)
 
-    def _put_back(self, kind: Kind) -> None:
+    def _put_back(self, kind: Purpose) -> None:
         part = self._what
         self._flush()
         self._verified = None
         if isinstance(part, StoredPart):
             self._slots.again(part)
-        self._periodic.drop(kind, self._where if kind is Kind.COUNT else "")
-        if kind in {Kind.SELECT, Kind.COUNT}:
+        self._periodic.drop(kind, self._where if kind is Purpose.COUNT else "")
+        if kind in {Purpose.SELECT, Purpose.COUNT}:
             self._storages.selected = ""
 
-    def _done_read(self, answer: Answer) -> None:
+    def _done_read(self, answer: CommandAnswer) -> None:
         key = self._what
         assert isinstance(key, tuple)
         tries = self._notices.pop(key) + 1
@@ -457,7 +461,7 @@ class CommandScheduler:
         self._hand_out(StoredPart(*key, header.status, header.length, pdu))
         self._flush()
 
-    def _done_verify(self, answer: Answer) -> None:
+    def _done_verify(self, answer: CommandAnswer) -> None:
         part = self._what
         assert isinstance(part, StoredPart)
         if self._found is not None:
@@ -475,7 +479,7 @@ class CommandScheduler:
             self._not_freed(part, "the slot could not be read again", answer)
             self._periodic.count_soon(self._now)
 
-    def _done_delete(self, answer: Answer) -> None:
+    def _done_delete(self, answer: CommandAnswer) -> None:
         part, self._verified = self._verified, None
         assert part is not None
         if answer.ok:
@@ -483,13 +487,13 @@ class CommandScheduler:
         else:
             self._not_freed(part, "the phone refused to delete it", answer)
 
-    def _done_list(self, answer: Answer) -> None:
+    def _done_list(self, answer: CommandAnswer) -> None:
         self._storages.to_list.pop(self._where, None)
         self._flush()
         if not answer.ok:
             # In text mode the answer is ERROR: the phone may have lost its settings.
-            self._periodic.add(Kind.MODE, self._now)
-            self._periodic.add(Kind.CHECK, self._now)
+            self._periodic.add(Purpose.MODE, self._now)
+            self._periodic.add(Purpose.CHECK, self._now)
             self._periodic.count_soon(self._now)
             self._list_failed(self._where)
             return
@@ -550,9 +554,9 @@ class CommandScheduler:
                 nameless = StoredPart(storage, -1, 0, 0, "")
                 self._kept(nameless, f"{max(1, count)} of its messages cannot be read", tell=True)
 
-    def _done_count(self, kind: Kind, answer: Answer) -> None:
+    def _done_count(self, kind: Purpose, answer: CommandAnswer) -> None:
         storage = self._where
-        polled = kind is Kind.COUNT
+        polled = kind is Purpose.COUNT
         if polled:
             self._periodic.drop(kind, storage)
         if not answer.ok:
@@ -561,7 +565,7 @@ class CommandScheduler:
         fill = next(iter(at.cpms_fills(self._lines[0])), None) if self._lines else None
         self._storages.selected = fill.storage if fill is not None and fill.storage else storage
         if self._storages.selected != storage:
-            self._periodic.add(Kind.CHECK, self._now)
+            self._periodic.add(Purpose.CHECK, self._now)
             return
         self._count(storage, fill)
         own = self._storages.own.get(storage, 0)
@@ -584,18 +588,18 @@ class CommandScheduler:
             self._verified = None
         self._notices = {k: tries for k, tries in self._notices.items() if k[0] != storage}
 
-    def _done_chore(self, kind: Kind, answer: Answer) -> None:
+    def _done_chore(self, kind: Purpose, answer: CommandAnswer) -> None:
         line = self._lines[0] if self._lines else ""
-        if kind is Kind.SIM:
+        if kind is Purpose.SIM:
             self._periodic.drop(kind)
             self._periodic.rebooted |= self._sim.changed(answer, line)
             return
-        if kind is Kind.CLOCK and answer.ok and (at_us := at.clock_us(line)) is not None:
+        if kind is Purpose.CLOCK and answer.ok and (at_us := at.clock_us(line)) is not None:
             self._events.append(NetworkClock(at_us))
         health = self._periodic.done(kind, answer, line, self._storages.fill)
         if health is not None:
             self._events.append(replace(health, storages=self._storages.counted))
-        elif kind is Kind.NOTIFY:
+        elif kind is Purpose.NOTIFY:
             self._count_all()  # messages that arrived meanwhile were not announced
 
     def _forget_command(self) -> None:

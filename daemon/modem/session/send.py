@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from daemon.modem.codec.pdu_encode import SubmitPdu
 from daemon.modem.session import at
-from daemon.modem.session.command import Answer, Command
+from daemon.modem.session.command import CommandAnswer, ModemCommand
 
 PROMPT_S: Final = 10.0
 """Until `> `. Phones send it at once; if it comes after our ESC, an empty message is ended."""
@@ -85,7 +85,7 @@ class Sending:
 
     def __init__(self, events: list[Any]) -> None:
         """Start idle; `events` is the session's list, to which events are appended."""
-        self.ask: Command | None = None
+        self.ask: ModemCommand | None = None
         """The command under way, if it belongs to sending."""
         self._events = events
         self._outgoing: Outgoing | None = None
@@ -104,13 +104,13 @@ class Sending:
         assert outgoing.first < len(outgoing.pdus), "nothing of it is left to send"
         self._outgoing, self._part = outgoing, outgoing.first
 
-    def next(self) -> Command | None:
+    def next(self) -> ModemCommand | None:
         """Return the command that opens the prompt for the next part, None when idle."""
         if self._outgoing is None:
             return None
         self._typed, self._reference = False, None
         length = self._outgoing.pdus[self._part].tpdu_length
-        self.ask = Command(f"AT+CMGS={length}", "+CMGS:", PROMPT_S)
+        self.ask = ModemCommand(f"AT+CMGS={length}", "+CMGS:", PROMPT_S)
         return self.ask
 
     def prompted(self) -> bytes | None:
@@ -130,7 +130,7 @@ class Sending:
         echo = line.lstrip("> ").rstrip("\x1a").upper()
         return not echo or echo == self._outgoing.pdus[self._part].hex
 
-    def done(self, answer: Answer) -> None:
+    def done(self, answer: CommandAnswer) -> None:
         """Process the end of the answer."""
         assert self._outgoing is not None, "an answer for no message"
         self.ask = None

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Final
 
 from daemon.modem.session import at
-from daemon.modem.session.command import DONE, NO_ANSWER, Answer, Command
+from daemon.modem.session.command import DONE, NO_ANSWER, CommandAnswer, ModemCommand
 from daemon.modem.session.events import (
     Event,
     Hung,
@@ -33,7 +33,7 @@ from daemon.modem.session.events import (
 from daemon.modem.session.read_messages import CommandScheduler
 from daemon.modem.session.send import PROMPT, SEND_S, Outgoing, Sending
 from daemon.modem.session.sim import TakePin, Wait
-from daemon.modem.session.start import Script, Setup, start
+from daemon.modem.session.start import Script, SessionSetup, start
 
 MISSES_MAX: Final = 3
 """Consecutive timeouts, over all commands or of one command alone, after which the phone counts as hung."""
@@ -111,7 +111,7 @@ TRANSITIONS: Final[dict[State, dict[Cause, State]]] = {
 
 _NUMERIC: Final = frozenset({"0", "4"})
 """OK and ERROR as numbers (V.250, clause 5.7.1)."""
-_WAKE: Final = Command("AT", timeout_s=WAKE_TIMEOUT_S)
+_WAKE: Final = ModemCommand("AT", timeout_s=WAKE_TIMEOUT_S)
 _TAKEN: Final = frozenset(
     {
         at.UnsolicitedKind.KNOWN,
@@ -140,10 +140,10 @@ class Session:
         self._work = CommandScheduler(settings, self._events)
         self._sending = Sending(self._events)
         self._script: Script = start(settings.role)
-        self._setup: Setup | None = None
+        self._setup: SessionSetup | None = None
         self._mute: set[str] = set()
         """Start commands that never got an answer; they are not repeated."""
-        self._ask: Command | None = None
+        self._ask: ModemCommand | None = None
         self._deadline = now
         self._lines: list[str] = []
         self._misses = 0
@@ -284,14 +284,14 @@ class Session:
         self._deadline = now + SEND_S
         return True
 
-    def _send(self, ask: Command, now: float) -> None:
+    def _send(self, ask: ModemCommand, now: float) -> None:
         assert self._ask is None, "one command at a time"
         self._ask = ask
         self._lines = []
         self._deadline = now + self._timeout(ask)
         self._out += ask.text.encode("ascii") + b"\r"
 
-    def _timeout(self, ask: Command) -> float:
+    def _timeout(self, ask: ModemCommand) -> float:
         usual = self._settings.command_timeout_s
         if ask is self._sending.ask:
             return ask.timeout_s or usual  # received messages must not wait longer
@@ -324,11 +324,11 @@ class Session:
             self._script = start(self._settings.role)
             self._run(None, now)
 
-    def _run(self, answer: Answer | None, now: float) -> None:
+    def _run(self, answer: CommandAnswer | None, now: float) -> None:
         try:
             step = next(self._script) if answer is None else self._script.send(answer)
             while True:
-                if isinstance(step, Command):
+                if isinstance(step, ModemCommand):
                     if step.text not in self._mute:
                         self._send(step, now)
                         return
@@ -347,14 +347,14 @@ class Session:
         except StopIteration as end:
             self._started(end.value, now)
 
-    def _take_pin(self, asked: TakePin) -> Answer:
+    def _take_pin(self, asked: TakePin) -> CommandAnswer:
         """Return the offered PIN and forget it, so that it can never be entered twice."""
         offered, self._pin = self._pin, None
         if offered is None or offered[0] != (asked.iccid or asked.imei):
             return NO_ANSWER
-        return Answer(ok=True, lines=(offered[1],))
+        return CommandAnswer(ok=True, lines=(offered[1],))
 
-    def _started(self, outcome: Setup | str, now: float) -> None:
+    def _started(self, outcome: SessionSetup | str, now: float) -> None:
         if isinstance(outcome, str):
             self._give_up(outcome, silent=False, unusable=True)
             return
@@ -394,7 +394,7 @@ class Session:
         self._wakes = 0
         self._out_of_step(Cause.SILENT, now)
 
-    def _missed_often(self, ask: Command) -> bool:
+    def _missed_often(self, ask: ModemCommand) -> bool:
         """Count the timeouts of one command: until a reset, some phones answer everything but a list."""
         self._misses_of[ask.name] = self._misses_of.get(ask.name, 0) + 1
         hangs = self._setup is not None and self._setup.family.restart_on_silence
@@ -427,7 +427,7 @@ class Session:
         elif ask is not None and (error := at.error_of(line)) is not None:
             if at.error_class(error) is at.ErrorClass.UNKNOWN:
                 self._note(str(error), Note.ERROR)
-            self._end(Answer(ok=False, error=error), now)
+            self._end(CommandAnswer(ok=False, error=error), now)
         elif self._is_direct(line, now) or self._is_part(ask, line, now):
             pass
         elif self.state is State.STARTING and ask is not None and self._answers(ask, line):
@@ -438,7 +438,7 @@ class Session:
         elif self.state not in _SETTLING or line.startswith("+CMTI"):
             self._take_unasked(line, now)
 
-    def _is_part(self, ask: Command | None, line: str, now: float) -> bool:
+    def _is_part(self, ask: ModemCommand | None, line: str, now: float) -> bool:
         """Process an answer line of a command from `read_messages`, or of `AT+CMGS`."""
         if ask is None or self.state is not State.READY:
             return False
@@ -447,7 +447,7 @@ class Session:
         # Some phones send a line end after the prompt.
         return (line == PROMPT and self._type(now)) or self._sending.line(line)
 
-    def _answers(self, ask: Command, line: str) -> bool:
+    def _answers(self, ask: ModemCommand, line: str) -> bool:
         if line == ask.text:
             return False  # its echo
         if ask.prefix:
@@ -456,7 +456,7 @@ class Session:
         kind = at.unsolicited_kind(line)
         return line.startswith(own) or kind is at.UnsolicitedKind.UNKNOWN
 
-    def _end(self, answer: Answer, now: float) -> None:
+    def _end(self, answer: CommandAnswer, now: float) -> None:
         ask, self._ask = self._ask, None
         assert ask is not None, "an answer without a command"
         if self.state in {State.WAKING, State.RECOVERING}:
@@ -470,7 +470,7 @@ class Session:
         self._misses = 0
         if self.state is State.STARTING:
             self._misses_of.pop(ask.name, None)
-            self._run(Answer(answer.ok, answer.error, tuple(self._lines)), now)
+            self._run(CommandAnswer(answer.ok, answer.error, tuple(self._lines)), now)
             return
         if ask is self._sending.ask:
             self._sending.done(answer)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from daemon.modem.quirks import Family
 from daemon.modem.session import at
-from daemon.modem.session.command import Answer, Command
+from daemon.modem.session.command import CommandAnswer, ModemCommand
 from daemon.modem.session.events import PinNeeded, PinRefused, SimAbsent
 
 SIM_RETRY_S: Final = 5.0
@@ -46,15 +46,16 @@ class TakePin(Struct, frozen=True):
     imei: str | None
 
 
-_Step = Command | Wait | TakePin | PinNeeded | PinRefused | SimAbsent
+_Step = ModemCommand | Wait | TakePin | PinNeeded | PinRefused | SimAbsent
 _Fact = Callable[
-    [tuple[str, ...], Callable[[str], str | None]], Generator[Command | Wait, Answer, str | None]
+    [tuple[str, ...], Callable[[str], str | None]],
+    Generator[ModemCommand | Wait, CommandAnswer, str | None],
 ]
 
 
 def wait_until_unlocked(
     family: Family, who: PinNeeded, fact: _Fact
-) -> Generator[_Step, Answer, None]:
+) -> Generator[_Step, CommandAnswer, None]:
     """Wait until a SIM is present and unlocked.
 
     `who` has the identity of the phone; `fact` queries a value until it is confirmed.
@@ -62,7 +63,7 @@ def wait_until_unlocked(
     reported: PinNeeded | SimAbsent | None = None
     while True:
         last = family.ends_with("AT+CPIN?")
-        answer = yield Command("AT+CPIN?", "+CPIN:", timeout_s=10.0, last=last)
+        answer = yield ModemCommand("AT+CPIN?", "+CPIN:", timeout_s=10.0, last=last)
         state, error = at.answer_value(answer.first).upper(), answer.error
         wanted: PinNeeded | SimAbsent | None = None
         if state in _OPEN and error is not None:
@@ -89,23 +90,25 @@ def wait_until_unlocked(
         yield Wait(BUSY_RETRY_S if wanted is None else SIM_RETRY_S)
 
 
-def _try_once(iccid: str | None, imei: str | None) -> Generator[_Step, Answer, Answer | None]:
+def _try_once(
+    iccid: str | None, imei: str | None
+) -> Generator[_Step, CommandAnswer, CommandAnswer | None]:
     """Enter the offered PIN; None when there is none for this SIM."""
     offered = yield TakePin(iccid, imei)
     if not offered.ok:
         return None
-    return (yield Command(f'AT+CPIN="{offered.first}"', "+CPIN:", timeout_s=PIN_TIMEOUT_S))
+    return (yield ModemCommand(f'AT+CPIN="{offered.first}"', "+CPIN:", timeout_s=PIN_TIMEOUT_S))
 
 
-def _report_result(tried: Answer) -> Generator[_Step, Answer, None]:
+def _report_result(tried: CommandAnswer) -> Generator[_Step, CommandAnswer, None]:
     if not tried.ok:
         yield PinRefused(tried.why)
         yield Wait(BUSY_RETRY_S)
 
 
-def _tries_left(family: Family) -> Generator[_Step, Answer, int | None]:
+def _tries_left(family: Family) -> Generator[_Step, CommandAnswer, int | None]:
     for command in family.pin_counters:
-        answer = yield Command(command, at.prefix_of(command))
+        answer = yield ModemCommand(command, at.prefix_of(command))
         if answer.ok:
             for line in answer.lines:
                 if (tries := at.pin_tries(line)) is not None:
@@ -116,7 +119,7 @@ def _tries_left(family: Family) -> Generator[_Step, Answer, int | None]:
 class SimQuery(Struct, frozen=True):
     """Command that identifies the SIM of this phone, and the answer at the start: the ICCID, else the IMSI."""
 
-    ask: Command
+    ask: ModemCommand
     reader: Callable[[str], str | None]
     fact: str
 
@@ -142,7 +145,7 @@ class SimWatch:
             self._answered = False
             self._valid_until = now + ANSWER_VALID_S
 
-    def to_ask(self, now: float) -> Command | None:
+    def to_ask(self, now: float) -> ModemCommand | None:
         """Return the command if it is due before reading on, None while the last answer is valid."""
         return self.question.ask if self.question is not None and now >= self._valid_until else None
 
@@ -150,7 +153,7 @@ class SimWatch:
         """Return whether a line can be an answer."""
         return self.question is not None and self.question.reader(line) is not None
 
-    def changed(self, answer: Answer, line: str) -> bool:
+    def changed(self, answer: CommandAnswer, line: str) -> bool:
         """Process an answer; return whether the SIM seems to be removed or another.
 
         A lost digit looks the same, so the start that follows repeats the command until it is confirmed.

@@ -21,7 +21,7 @@ from daemon.modem.quirks import (
     may_be_hilink,
 )
 from daemon.modem.session import at
-from daemon.modem.session.command import Answer, Command
+from daemon.modem.session.command import CommandAnswer, ModemCommand
 from daemon.modem.session.events import (
     HiLink,
     Identified,
@@ -43,7 +43,7 @@ _IMEI: Final = ("AT+CGSN", "AT+CGSN=1", "AT+GSN")
 _STORAGES: Final = GENERIC.storages
 
 
-class Setup(Struct, frozen=True):
+class SessionSetup(Struct, frozen=True):
     """Result of the start script.
 
     Attributes:
@@ -71,21 +71,21 @@ class Setup(Struct, frozen=True):
     network_clock: bool = False
 
 
-_Step = Command | Wait | TakePin | PinNeeded | PinRefused | SimAbsent | HiLink | Noted
-Script = Generator[_Step, Answer, Setup | str]
-"""Returns a `Setup`, or a sentence with the reason why this phone cannot be used."""
-_Questions = Generator[_Step, Answer, Answer]
-_Fact = Generator[Command | Wait, Answer, str | None]
-_Storages = Generator[_Step, Answer, tuple[tuple[str, ...], tuple[str, ...], at.Fill | None]]
+_Step = ModemCommand | Wait | TakePin | PinNeeded | PinRefused | SimAbsent | HiLink | Noted
+Script = Generator[_Step, CommandAnswer, SessionSetup | str]
+"""Returns a `SessionSetup`, or a sentence with the reason why this phone cannot be used."""
+_Questions = Generator[_Step, CommandAnswer, CommandAnswer]
+_Fact = Generator[ModemCommand | Wait, CommandAnswer, str | None]
+_Storages = Generator[_Step, CommandAnswer, tuple[tuple[str, ...], tuple[str, ...], at.Fill | None]]
 
 
 def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     """Set up and identify the phone; `role` is the role of its port."""
-    yield Command("ATE0")
-    yield Command("AT+CMEE=1")
+    yield ModemCommand("ATE0")
+    yield ModemCommand("AT+CMEE=1")
     # Another program may have saved UCS2, in which names and numbers are answered in hex.
-    if not (yield Command('AT+CSCS="GSM"')).ok:
-        yield Command('AT+CSCS="IRA"')
+    if not (yield ModemCommand('AT+CSCS="GSM"')).ok:
+        yield ModemCommand('AT+CSCS="IRA"')
     manufacturer = yield from _text("AT+CGMI", "AT+GMI")
     model = yield from _text("AT+CGMM", "AT+GMM")
     firmware = yield from _text("AT+CGMR", "AT+GMR")
@@ -97,16 +97,16 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
     yield from wait_until_unlocked(family, locked, _first_fact)
     if imei is None:  # some makes report it only when the SIM is unlocked
         imei = yield from _first_fact(_IMEI, at.imei_of)
-    radio = yield Command("AT+CFUN?", "+CFUN:")
+    radio = yield ModemCommand("AT+CFUN?", "+CFUN:")
     if radio.ok and at.answer_value(radio.first) in {"0", "4"}:
-        yield Command("AT+CFUN=1", timeout_s=15.0)
-    mode = yield from _patiently(Command("AT+CMGF=0", needed=True))
+        yield ModemCommand("AT+CFUN=1", timeout_s=15.0)
+    mode = yield from _patiently(ModemCommand("AT+CMGF=0", needed=True))
     if not mode.ok:
         return f"the phone refuses PDU mode: {mode.why}"
-    yield Command("AT+CSMS=0")
+    yield ModemCommand("AT+CSMS=0")
     for command in (*family.init, *family.notices_to(role)):
-        yield Command(command)
-    network_clock = bool(family.clock) and (yield Command(family.clock)).ok
+        yield ModemCommand(command)
+    network_clock = bool(family.clock) and (yield ModemCommand(family.clock)).ok
     storages, offered, fill = yield from _storages_in_time(family)
     if not storages:
         return "the phone offers no storage for messages"
@@ -114,7 +114,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
         yield HiLink(why)
     notices, notify, acknowledges = yield from _ask_for_notices(family)
     identity, sim_query = yield from _identify(family, imei, (manufacturer, model, firmware))
-    return Setup(
+    return SessionSetup(
         identity,
         storages,
         offered,
@@ -130,7 +130,7 @@ def start(role: PortRole = PortRole.UNKNOWN) -> Script:
 
 def _text(*commands: str) -> _Fact:
     for command in commands:
-        answer = yield Command(command)
+        answer = yield ModemCommand(command)
         if answer.ok and (text := next(filter(None, map(at.answer_value, answer.lines)), "")):
             return text
     return None
@@ -143,14 +143,14 @@ def _first_fact(commands: tuple[str, ...], reader: Callable[[str], str | None]) 
 
 def _identify(
     family: Family, imei: str | None, names: tuple[str | None, str | None, str | None]
-) -> Generator[_Step, Answer, tuple[Identified, SimQuery | None]]:
+) -> Generator[_Step, CommandAnswer, tuple[Identified, SimQuery | None]]:
     """Ask for the SIM, its number and its SMSC; `names` are manufacturer, model and firmware."""
     by_imsi = yield from _asked(("AT+CIMI",), at.imsi_of)
     by_iccid = yield from _asked(family.iccid_commands, at.iccid_of)
     slot = yield from _slot(family)
-    own = yield Command("AT+CNUM", "+CNUM:")
-    centre = yield Command("AT+CSCA?", "+CSCA:")
-    yield Command("AT+COPS=3,0")
+    own = yield ModemCommand("AT+CNUM", "+CNUM:")
+    centre = yield ModemCommand("AT+CSCA?", "+CSCA:")
+    yield ModemCommand("AT+COPS=3,0")
     if family is GENERIC:
         yield Noted(" ".join(filter(None, names)), Note.MODEM)
     manufacturer, model, firmware = names
@@ -170,7 +170,7 @@ def _identify(
 
 def _asked(
     commands: tuple[str, ...], reader: Callable[[str], str | None]
-) -> Generator[Command | Wait, Answer, SimQuery | None]:
+) -> Generator[ModemCommand | Wait, CommandAnswer, SimQuery | None]:
     """Return the first value that one of the commands gives twice in a row.
 
     Messages are stored by SIM and phone. A lost digit or a SIM that was busy for a moment must
@@ -179,7 +179,7 @@ def _asked(
     for command in commands:
         said: str | None = None
         for _ in range(FACT_TRIES_MAX):
-            answer = yield Command(command)
+            answer = yield ModemCommand(command)
             if answer.error is not None and at.is_busy(answer.error):
                 yield Wait(BUSY_RETRY_S)
                 continue
@@ -191,7 +191,7 @@ def _asked(
         else:
             continue
         if said is not None:
-            return SimQuery(Command(command), reader, said)
+            return SimQuery(ModemCommand(command), reader, said)
     return None
 
 
@@ -206,7 +206,7 @@ def _number(line: str, position: int) -> str | None:
     return text if _NUMBER.fullmatch(text) else None
 
 
-def _patiently(ask: Command) -> _Questions:
+def _patiently(ask: ModemCommand) -> _Questions:
     answer = yield ask
     for _ in range(BUSY_TRIES_MAX):
         if answer.ok:
@@ -228,7 +228,7 @@ def _storages_in_time(family: Family) -> _Storages:
 
 def _storages(family: Family) -> _Storages:
     """Select the SIM's storage if there is one; return all storages to read, the selected one first."""
-    answer = yield Command("AT+CPMS=?", "+CPMS:")
+    answer = yield ModemCommand("AT+CPMS=?", "+CPMS:")
     offered = at.cpms_choices(answer.first)[:3]
     readable = offered[0] if offered and offered[0] else _STORAGES
     wanted = [name for name in family.storages if name in readable] or [*readable[:1]]
@@ -237,7 +237,7 @@ def _storages(family: Family) -> _Storages:
         # not offered for a position is left out: some makes refuse the whole command then.
         places = [name if name in group else "" for group in offered] or [name] * 3
         for arguments in dict.fromkeys((_quoted(places), _quoted([name]))):
-            chosen = yield Command(f"AT+CPMS={arguments}", "+CPMS:", needed=True)
+            chosen = yield ModemCommand(f"AT+CPMS={arguments}", "+CPMS:", needed=True)
             if chosen.ok:
                 fill = next(iter(at.cpms_fills(chosen.first)), None)
                 return tuple(dict.fromkeys((name, *wanted, *_STORAGES))), tuple(wanted), fill
@@ -255,7 +255,7 @@ def _hilink(
     model: str | None,
     firmware: str | None,
     fill: at.Fill | None,
-) -> Generator[_Step, Answer, str]:
+) -> Generator[_Step, CommandAnswer, str]:
     """Detect HiLink firmware, which keeps messages out of reach of AT commands; return the evidence, else "".
 
     Such a stick reports 20 slots, lists no messages, and has no storage but SM.
@@ -264,50 +264,50 @@ def _hilink(
         return ""
     if said := hilink_by_name(manufacturer, model):
         return f"it calls itself {said}"
-    version = yield Command("AT^VERSION?", "^VERSION:")
+    version = yield ModemCommand("AT^VERSION?", "^VERSION:")
     if any(hilink_by_name(None, line) for line in version.lines):
         return "its firmware says HiLink"
     asked = fill is not None and may_be_hilink(family, firmware, fill.used, fill.total)
     if not asked or (yield from _holds_messages()):
         return ""
     for name in ("ME", "MT"):
-        answer = yield Command(f'AT+CPMS="{name}"', "+CPMS:")
+        answer = yield ModemCommand(f'AT+CPMS="{name}"', "+CPMS:")
         if answer.error is None:
-            yield Command('AT+CPMS="SM"', "+CPMS:")
+            yield ModemCommand('AT+CPMS="SM"', "+CPMS:")
             return ""
     return "its storage of 20 is empty and the only one it has"
 
 
-def _holds_messages() -> Generator[_Step, Answer, bool]:
-    listed = yield Command("AT+CMGL=4", "+CMGL:", timeout_s=30.0)
+def _holds_messages() -> Generator[_Step, CommandAnswer, bool]:
+    listed = yield ModemCommand("AT+CMGL=4", "+CMGL:", timeout_s=30.0)
     return not listed.ok or bool(listed.lines)
 
 
-def _ask_for_notices(family: Family) -> Generator[_Step, Answer, tuple[str, str, bool]]:
+def _ask_for_notices(family: Family) -> Generator[_Step, CommandAnswer, tuple[str, str, bool]]:
     notify = yield from _first_taken(family.notices)
     # Direct forwarding only when no other mode works, and never without acknowledgement.
-    acknowledges = not notify and (yield Command("AT+CSMS=1", "+CSMS:")).ok
+    acknowledges = not notify and (yield ModemCommand("AT+CSMS=1", "+CSMS:")).ok
     if acknowledges:
         notify = yield from _first_taken(DIRECT)
         if not notify:
-            yield Command("AT+CSMS=0", "+CSMS:")
+            yield ModemCommand("AT+CSMS=0", "+CSMS:")
     # Later answers are compared with this one, since some firmware does not return the values that were set.
-    check = yield Command("AT+CNMI?", "+CNMI:")
+    check = yield ModemCommand("AT+CNMI?", "+CNMI:")
     return (check.first if check.ok else ""), notify, acknowledges and bool(notify)
 
 
-def _slot(family: Family) -> Generator[_Step, Answer, int]:
+def _slot(family: Family) -> Generator[_Step, CommandAnswer, int]:
     """Return the number of the SIM slot in use; 0 with one slot or when unknown."""
     if not family.slot:
         return 0
-    answer = yield Command(family.slot, at.prefix_of(family.slot))
+    answer = yield ModemCommand(family.slot, at.prefix_of(family.slot))
     return at.whole_number(at.answer_value(answer.first)) or 0
 
 
-def _first_taken(modes: tuple[str, ...]) -> Generator[_Step, Answer, str]:
+def _first_taken(modes: tuple[str, ...]) -> Generator[_Step, CommandAnswer, str]:
     """Return the first form of `AT+CNMI` that the phone accepts, empty when it accepts none."""
     for mode in modes:
-        answer = yield Command(f"AT+CNMI={mode}")
+        answer = yield ModemCommand(f"AT+CNMI={mode}")
         if answer.ok:
             return mode
     return ""

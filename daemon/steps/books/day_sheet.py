@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from daemon.core.books import day_sheet
-from daemon.core.books.day_sheet import Bucket, Kind, Sums, Wallet
+from daemon.core.books.day_sheet import Bucket, MoneyKind, Wallet, WalletSums
 from daemon.core.json_values import Json, timestamp
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import Shop
@@ -33,7 +33,7 @@ def read_sheet(reader: Reader, period: Period, owner: Shop | None) -> Json:
     }
 
 
-def _wallets(reader: Reader, period: Period, sums: Sequence[Sums]) -> list[Wallet]:
+def _wallets(reader: Reader, period: Period, sums: Sequence[WalletSums]) -> list[Wallet]:
     wallets: list[Wallet] = []
     if period.mode is Mode.TEST:
         return wallets
@@ -69,7 +69,7 @@ def read_totals(reader: Reader, period: Period, zone: tzinfo) -> tuple[list[Json
     hours = [
         Bucket(at, one.currency, one.count, one.amount_minor)
         for at, one in found
-        if one.kind is not Kind.DOUBTED
+        if one.kind is not MoneyKind.DOUBTED
     ]
     sheets = day_sheet.sheets(sums, _wallets(reader, period, sums), {})
     return sheets, day_sheet.buckets(hours, "hour", zone)

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.sessions import Session
+from daemon.core.access.sessions import SessionToken
 from daemon.core.limits import (
     PASSWORD_ATTEMPTS_MAX,
     PASSWORD_WINDOW_US,
@@ -30,7 +30,7 @@ TOPIC = "session_keys"
 """Woken by every commit that changed the key or ended a session, so that caches are read again."""
 
 
-class Attempt(Struct, frozen=True):
+class PasswordAllowance(Struct, frozen=True):
     """Whether the password may be checked.
 
     Attributes:
@@ -71,7 +71,7 @@ def client_name(address: str) -> str:
     return f"client:{address}"
 
 
-def count_attempt(tx: Tx, now: int, *counters: Counter) -> Attempt:
+def count_attempt(tx: Tx, now: int, *counters: Counter) -> PasswordAllowance:
     """Count an attempt before the password is checked, so that parallel attempts cannot exceed the limits either.
 
     If one counter is full, none counts the attempt. A time in the future was written before the clock was set back and no
@@ -83,23 +83,23 @@ def count_attempt(tx: Tx, now: int, *counters: Counter) -> Attempt:
     )
     looked = [_look(tx, now, counter) for counter in counters]
     if wait_us := max(one.wait_us for one in looked):
-        return Attempt(0, wait_us)
+        return PasswordAllowance(0, wait_us)
     for counter in counters:
         tx.run(
             "INSERT INTO password_attempts (at, who) VALUES (:now, :who)",
             {"now": now, "who": counter.who},
         )
-    return Attempt(min(one.remaining for one in looked))
+    return PasswordAllowance(min(one.remaining for one in looked))
 
 
-def _look(tx: Tx, now: int, counter: Counter) -> Attempt:
+def _look(tx: Tx, now: int, counter: Counter) -> PasswordAllowance:
     """Return what one counter allows, without counting."""
     rows = tx.all(
         "SELECT at FROM password_attempts WHERE who = :who ORDER BY at", {"who": counter.who}
     )
     if len(rows) >= counter.most:
-        return Attempt(0, rows[-counter.most][0] + PASSWORD_WINDOW_US - now)
-    return Attempt(counter.most - len(rows) - 1)
+        return PasswordAllowance(0, rows[-counter.most][0] + PASSWORD_WINDOW_US - now)
+    return PasswordAllowance(counter.most - len(rows) - 1)
 
 
 def forgive_attempt(tx: Tx, who: str) -> None:
@@ -166,7 +166,7 @@ def ended_sessions(reader: Reader) -> frozenset[str]:
     return frozenset(row[0] for row in reader.all("SELECT id FROM ended_sessions"))
 
 
-def end_session(tx: Tx, session: Session, now: int) -> None:
+def end_session(tx: Tx, session: SessionToken, now: int) -> None:
     """Refuse a session's token from now on, and delete the ended sessions with expired tokens."""
     tx.run("DELETE FROM ended_sessions WHERE ends_at <= :now", {"now": now})
     tx.run(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.books.day_sheet import Bucket, Kind, Line, Sums, Wallet
+from daemon.core.books.day_sheet import Bucket, MoneyKind, Wallet, WalletNumber, WalletSums
 from daemon.core.model import Payment, Transaction
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader
@@ -105,7 +105,7 @@ WITH money AS (
 """
 
 
-def sums(reader: Reader, period: Period) -> list[Sums]:
+def sums(reader: Reader, period: Period) -> list[WalletSums]:
     """Return the totals of the payments by wallet, currency and kind."""
     rows = reader.all(
         f"{_money(period)} SELECT p.sim_key, p.provider, p.currency, {_KIND} AS became, {_SUMMED} "
@@ -113,12 +113,14 @@ def sums(reader: Reader, period: Period) -> list[Sums]:
         period.params(),
     )
     # PostgreSQL's SUM of integers is a numeric.
-    return [Sums(row[0], row[1], row[2], Kind(row[3]), *map(int, row[4:])) for row in rows]
+    return [
+        WalletSums(row[0], row[1], row[2], MoneyKind(row[3]), *map(int, row[4:])) for row in rows
+    ]
 
 
 def sums_by_time(
     reader: Reader, period: Period, *, size: int, offset: int
-) -> list[tuple[int, Sums]]:
+) -> list[tuple[int, WalletSums]]:
     """Return `sums` for each hour or day of `size` microseconds with its start, oldest first; see `by_time`.
 
     One pass over the payments of the period is enough for its sheet and its money by hour.
@@ -130,7 +132,10 @@ def sums_by_time(
         period.params(size=size, offset=offset),
     )
     return [
-        (row[0] * size - offset, Sums(row[1], row[2], row[3], Kind(row[4]), *map(int, row[5:])))
+        (
+            row[0] * size - offset,
+            WalletSums(row[1], row[2], row[3], MoneyKind(row[4]), *map(int, row[5:])),
+        )
         for row in rows
     ]
 
@@ -177,7 +182,7 @@ def handed_up(reader: Reader, period: Period) -> dict[str, tuple[int, int]]:
     return {str(row[0]): (int(row[1]), int(row[2])) for row in rows}
 
 
-def lines(reader: Reader, period: Period) -> dict[tuple[str, str], Line]:
+def lines(reader: Reader, period: Period) -> dict[tuple[str, str], WalletNumber]:
     """Return the last number of each wallet that received money in the period."""
     rows = reader.all(
         f"{_money(period)} SELECT x.sim_key, x.provider, pm.id, pm.phone_number, pm.account_name FROM "
@@ -186,7 +191,7 @@ def lines(reader: Reader, period: Period) -> dict[tuple[str, str], Line]:
         "JOIN payments p ON p.seq = x.seq JOIN payment_methods pm ON pm.seq = p.payment_method_seq",
         period.params(),
     )
-    return {(row[0], row[1]): Line(*row[2:]) for row in rows}
+    return {(row[0], row[1]): WalletNumber(*row[2:]) for row in rows}
 
 
 def by_time(reader: Reader, period: Period, *, size: int, offset: int) -> list[Bucket]:

@@ -34,7 +34,7 @@ class Branch(Struct, frozen=True):
     created_at: int
 
 
-class Command(Struct, frozen=True):
+class BranchCommand(Struct, frozen=True):
     """Something that the hub asks of a branch; `body` and `outcome` are JSON objects."""
 
     seq: int
@@ -51,7 +51,7 @@ class Command(Struct, frozen=True):
 
 
 _BRANCH = columns(Branch)
-_COMMAND = columns(Command)
+_COMMAND = columns(BranchCommand)
 
 
 def every(reader: Reader) -> list[Branch]:
@@ -187,10 +187,10 @@ def ask(
     return True
 
 
-def open_command(reader: Reader, kind: str, subject: str) -> Command | None:
+def open_command(reader: Reader, kind: str, subject: str) -> BranchCommand | None:
     """Return the command of this kind about a row that was not answered yet."""
     return load_optional(
-        Command,
+        BranchCommand,
         reader.one(
             f"SELECT {_COMMAND} FROM branch_commands WHERE subject = :subject AND kind = :kind AND done_at IS NULL",
             {"subject": subject, "kind": kind},
@@ -198,10 +198,10 @@ def open_command(reader: Reader, kind: str, subject: str) -> Command | None:
     )
 
 
-def last_command(reader: Reader, kind: str, subject: str) -> Command | None:
+def last_command(reader: Reader, kind: str, subject: str) -> BranchCommand | None:
     """Return the newest command of this kind about a row."""
     return load_optional(
-        Command,
+        BranchCommand,
         reader.one(
             f"SELECT {_COMMAND} FROM branch_commands WHERE subject = :subject AND kind = :kind "
             "ORDER BY seq DESC LIMIT 1",
@@ -210,10 +210,10 @@ def last_command(reader: Reader, kind: str, subject: str) -> Command | None:
     )
 
 
-def commands_for(reader: Reader, branch_id: str, limit: int) -> list[Command]:
+def commands_for(reader: Reader, branch_id: str, limit: int) -> list[BranchCommand]:
     """Return the commands that a branch has not answered, oldest first."""
     return load_all(
-        Command,
+        BranchCommand,
         reader.all(
             f"SELECT {_COMMAND} FROM branch_commands WHERE branch_id = :id AND done_at IS NULL ORDER BY seq LIMIT :limit",
             {"id": branch_id, "limit": limit},
@@ -230,7 +230,7 @@ def has_open_commands(reader: Reader, key_id: str) -> bool:
     )
 
 
-def note_sent(tx: Tx, commands: Iterable[Command], now: int) -> None:
+def note_sent(tx: Tx, commands: Iterable[BranchCommand], now: int) -> None:
     """Record that commands are in an answer."""
     for command in commands:
         if command.sent_at is None:
@@ -250,13 +250,13 @@ def change_command(tx: Tx, command_id: str, body: Mapping[str, Any], by: str, no
 
 def answer(
     tx: Tx, branch_id: str, command_id: str, outcome: Mapping[str, Any], now: int
-) -> Command | None:
+) -> BranchCommand | None:
     """Record the outcome of a command of this branch; None if it has one already, or it is not its command.
 
     The number and text of an SMS, and the number of a payer whose data was erased, are not kept.
     """
     return load_optional(
-        Command,
+        BranchCommand,
         tx.one(
             "UPDATE branch_commands SET done_at = :now, outcome = :outcome, "
             "body = CASE WHEN kind IN ('send_sms', 'forget_payer') THEN '{}' ELSE body END "

@@ -115,7 +115,7 @@ def sim_by_key(reader: Reader, sim_key: str) -> Sim | None:
 NO_DEVICE: Final = "00000000-0000-0000-0000-000000000000"
 
 
-class Receiver(Struct, frozen=True):
+class ReceivingSlot(Struct, frozen=True):
     """A SIM that receives a message, the number on it, its own home SMSCs, and whether a test payment is expected on it."""
 
     sim: Sim
@@ -124,7 +124,7 @@ class Receiver(Struct, frozen=True):
     expects_test_payment: bool
 
 
-def receiver(reader: Reader, key: str) -> Receiver | None:
+def receiver(reader: Reader, key: str) -> ReceivingSlot | None:
     """Return all that an intake reads about a SIM, in one statement."""
     rows = reader.all(
         f"SELECT {columns(Sim, 's.')}, {columns(PaymentMethod, 'pm.')}, h.smsc, t.sim_key FROM sims s "
@@ -136,7 +136,7 @@ def receiver(reader: Reader, key: str) -> Receiver | None:
     if not rows:
         return _without_sim(reader, key)
     row, width = rows[0], len(Sim.__struct_fields__)
-    return Receiver(
+    return ReceivingSlot(
         load(Sim, row[:width]),
         load_optional(PaymentMethod, row[width:-2] if row[width] is not None else None),
         [one[-2] for one in rows if one[-2] is not None],
@@ -144,7 +144,7 @@ def receiver(reader: Reader, key: str) -> Receiver | None:
     )
 
 
-def _without_sim(reader: Reader, key: str) -> Receiver | None:
+def _without_sim(reader: Reader, key: str) -> ReceivingSlot | None:
     """Return the receiver of pasted messages of a number that was on no SIM then: no phone ever has this SIM."""
     if not key.startswith(WITHOUT_SIM):
         return None
@@ -161,7 +161,7 @@ def _without_sim(reader: Reader, key: str) -> Receiver | None:
     sim = Sim(
         0, key, None, None, network_of(found.provider), NO_DEVICE, 0, False, at, at, None, None
     )
-    return Receiver(sim, found, [], False)
+    return ReceivingSlot(sim, found, [], False)
 
 
 def known_sim_key(reader: Reader, iccid: str | None, imsi: str | None) -> str | None:

@@ -23,7 +23,7 @@ class Pin(Struct, frozen=True):
         return self.tried_at is None or self.outcome == "opened"
 
 
-class Locked(Struct, frozen=True):
+class PinnedSim(Struct, frozen=True):
     """A SIM that asks for a code; `owner` is the owner of the PIN that would unlock it, if known."""
 
     device_id: str
@@ -68,18 +68,18 @@ def record_outcome(tx: Tx, owner: str, outcome: str) -> None:
     )
 
 
-def locked(reader: Reader, device_id: str, slot_index: int) -> Locked | None:
+def locked(reader: Reader, device_id: str, slot_index: int) -> PinnedSim | None:
     """Return the lock of the SIM in a slot, None if it is unlocked, absent or unknown."""
     return load_optional(
-        Locked,
+        PinnedSim,
         reader.one(
-            f"SELECT {columns(Locked)} FROM locked_sims WHERE device_id = :device_id AND slot_index = :slot",
+            f"SELECT {columns(PinnedSim)} FROM locked_sims WHERE device_id = :device_id AND slot_index = :slot",
             {"device_id": device_id, "slot": slot_index},
         ),
     )
 
 
-def lock(tx: Tx, sim: Locked, now: int) -> None:
+def lock(tx: Tx, sim: PinnedSim, now: int) -> None:
     """Record that the SIM in a slot is locked."""
     tx.run(
         "INSERT INTO locked_sims (device_id, slot_index, owner, wants, since) "

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.core.limits import DAY_US
-from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
+from daemon.core.messages.balance_chain import Absence, ChainEntry, Standing, Why
 from daemon.core.messages.line_history import USUAL_DAYS
 from daemon.core.messages.trust import SmscSource
 from daemon.core.names import canonical_names
@@ -95,15 +95,15 @@ class ChainRecord(Struct, frozen=True):
     """An entry and the chain that it is in."""
 
     chain: Chain
-    entry: Entry
+    entry: ChainEntry
 
 
-def tail(reader: Reader, chain: Chain) -> list[Entry]:
+def tail(reader: Reader, chain: Chain) -> list[ChainEntry]:
     """Return the end of the chain and the open rows: enough for a message that joins (`Line.is_plain`)."""
     return [_entry(row) for row in reader.all(_TAIL, chain.params())]
 
 
-class Known(Struct, frozen=True):
+class ChainContext(Struct, frozen=True):
     """Stored rows related to an incoming message: the end of its chain (`tail`), and the rows with its transaction ID.
 
     Attributes:
@@ -111,17 +111,17 @@ class Known(Struct, frozen=True):
         has_payment: Whether a payment of any network has the ID.
     """
 
-    tail: list[Entry]
-    same_id: list[Entry]
+    tail: list[ChainEntry]
+    same_id: list[ChainEntry]
     has_payment: bool
 
 
-def known(reader: Reader, chain: Chain, mode: Mode, telco_id: str | None) -> Known:
+def known(reader: Reader, chain: Chain, mode: Mode, telco_id: str | None) -> ChainContext:
     """Return the stored rows related to a message with this transaction ID (trimmed, upper case), in one statement."""
     if telco_id is None:
-        return Known(tail(reader, chain), [], has_payment=False)
+        return ChainContext(tail(reader, chain), [], has_payment=False)
     rows = reader.all(_KNOWN, chain.params(telco_id=telco_id, mode=mode))
-    return Known(
+    return ChainContext(
         [_entry(row) for row in rows if row[-1] == "tail"],
         [_entry(row) for row in rows if row[-1] == "same_id"],
         any(row[-1] == "payment" for row in rows),
@@ -130,7 +130,7 @@ def known(reader: Reader, chain: Chain, mode: Mode, telco_id: str | None) -> Kno
 
 def state(
     reader: Reader, chain: Chain, at: int, *, also: Sequence[str] = (), foreign: bool = False
-) -> list[Entry]:
+) -> list[ChainEntry]:
     """Return every entry that a decision about a message of this time concerns.
 
     Args:
@@ -159,12 +159,12 @@ def has_chain(reader: Reader, sim_key: str) -> bool:
     )
 
 
-def nearest(reader: Reader, chain: Chain, at: int, window: int) -> list[Entry]:
+def nearest(reader: Reader, chain: Chain, at: int, window: int) -> list[ChainEntry]:
     """Return up to `window` entries on each side of this time, to show them."""
     return [_entry(row) for row in reader.all(_NEAREST, chain.params(at=at, window=window))]
 
 
-def between(reader: Reader, chain: Chain, since: int, until: int) -> list[Entry]:
+def between(reader: Reader, chain: Chain, since: int, until: int) -> list[ChainEntry]:
     """Return the entries of the chain in a period."""
     rows = reader.all(
         f"SELECT {_COLUMNS} {_OF_LINE} AND at >= :since AND at <= :until AND standing = 'accepted'",
@@ -214,12 +214,12 @@ def paid_unconfirmed(reader: Reader, chain: Chain, day: int) -> int:
     return int(found or 0)
 
 
-def new_entry(message_id: str, **values: Any) -> Entry:
+def new_entry(message_id: str, **values: Any) -> ChainEntry:
     """Make the entry of a message that is to be judged; it comes after all stored ones."""
-    return Entry(key=message_id, seq=_LATEST, **values)
+    return ChainEntry(key=message_id, seq=_LATEST, **values)
 
 
-def with_id(reader: Reader, chain: Chain, telco_id: str) -> list[Entry]:
+def with_id(reader: Reader, chain: Chain, telco_id: str) -> list[ChainEntry]:
     """Return the entries with this transaction ID (trimmed, upper case), oldest first."""
     return [_entry(row) for row in reader.all(_SAME_ID, chain.params(telco_id=telco_id))]
 
@@ -233,7 +233,7 @@ def of_message(reader: Reader, message_id: str) -> ChainRecord | None:
     return None if row is None else ChainRecord(Chain(*row[-2:]), _entry(row))
 
 
-def add(tx: Tx, chain: Chain, entry: Entry) -> None:
+def add(tx: Tx, chain: Chain, entry: ChainEntry) -> None:
     """Store an entry that was judged."""
     tx.run(
         "INSERT INTO line_balances (message_seq, sim_seq, provider, at, stored_at, telco_id, pays, "
@@ -264,7 +264,7 @@ def remove(tx: Tx, message_id: str) -> None:
     )
 
 
-def change(tx: Tx, entry: Entry) -> None:
+def change(tx: Tx, entry: ChainEntry) -> None:
     """Update the judgement of an entry."""
     tx.run(
         "UPDATE line_balances SET home = :home, doubts = :doubts, standing = :standing, why = :why, row_key = :row_key, "
@@ -279,9 +279,9 @@ def clear_position(tx: Tx, message_id: str) -> None:
     tx.run(f"UPDATE line_balances SET position = NULL WHERE {_OF_MESSAGE}", {"id": message_id})
 
 
-def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
+def gaps_since(reader: Reader, since: int) -> dict[str, list[ChainEntry]]:
     """Return the entries after an unexplained difference that no operator acknowledged, by SIM key, oldest first."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[ChainEntry]] = {}
     for row in reader.all(
         # CROSS starts with the SIMs, so that the index of the gaps is used.
         f"SELECT {_COLUMNS_B}, s.sim_key FROM sims s CROSS JOIN line_balances b CROSS JOIN messages m "
@@ -295,7 +295,7 @@ def gaps_since(reader: Reader, since: int) -> dict[str, list[Entry]]:
     return found
 
 
-def acknowledge_gap(tx: Tx, entry: Entry, *, notes: str | None, by: str, now: int) -> None:
+def acknowledge_gap(tx: Tx, entry: ChainEntry, *, notes: str | None, by: str, now: int) -> None:
     """Record that an operator acknowledged the difference before a message; another amount there is a new one."""
     tx.run(
         "INSERT INTO gaps_known (message_seq, gap_minor, notes, known_by, known_at) "
@@ -304,7 +304,7 @@ def acknowledge_gap(tx: Tx, entry: Entry, *, notes: str | None, by: str, now: in
     )
 
 
-def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[Entry]:
+def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[ChainEntry]:
     """Return receipts, home or of a source without SMSC, that wait unpaid since before `stored_before`, the oldest first.
 
     No notice mentioned them yet. Those that share the review of a flood are not among them. Those of the chain wait for a
@@ -425,7 +425,7 @@ def released_through(reader: Reader, chain: Chain, smsc: str) -> tuple[int, int,
     return int(row[0] or 0), int(row[1] or 0), int(row[2] or 0)
 
 
-def accepted_through(reader: Reader, chain: Chain, smsc: str) -> list[Entry]:
+def accepted_through(reader: Reader, chain: Chain, smsc: str) -> list[ChainEntry]:
     """Return the messages of the chain and of open rows that came through an SMSC, the newest first."""
     rows = reader.all(
         f"SELECT {_COLUMNS} {_OF_LINE} AND smsc = :smsc AND standing IN ('accepted', 'unconfirmed') "
@@ -483,7 +483,7 @@ def absences(reader: Reader, sim_key: str, since: int) -> list[Absence]:
     return [Absence(*row) for row in rows]
 
 
-def _judgement(entry: Entry) -> dict[str, Any]:
+def _judgement(entry: ChainEntry) -> dict[str, Any]:
     return {
         "home": entry.home,
         "doubts": json.dumps(entry.doubts),
@@ -498,8 +498,8 @@ def _judgement(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _entry(row: tuple[Any, ...]) -> Entry:
-    return Entry(
+def _entry(row: tuple[Any, ...]) -> ChainEntry:
+    return ChainEntry(
         seq=row[0],
         key=row[1],
         at=row[2],

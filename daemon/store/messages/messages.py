@@ -173,7 +173,7 @@ def unparsed(reader: Reader, ids: Sequence[str], *, after: int, limit: int) -> l
     return load_all(Message, rows)
 
 
-class StoredPart(Struct, frozen=True):
+class PartRow(Struct, frozen=True):
     """One stored part of a long message; times are microseconds, `is_open` while its message lacks parts."""
 
     message_id: str
@@ -196,7 +196,7 @@ def parts_like(
     sent_at: int | None,
     span: int,
     sha256: str = "",
-) -> list[StoredPart] | None:
+) -> list[PartRow] | None:
     """Return the stored parts that may be of one message with a part, the nearest in SMSC time first.
 
     None if the part with this digest is stored already.
@@ -236,10 +236,10 @@ def parts_like(
     return [_stored_part(row) for row in rows]
 
 
-def _stored_part(row: tuple[Any, ...]) -> StoredPart:
+def _stored_part(row: tuple[Any, ...]) -> PartRow:
     message_id, position, octets, text, sent_at, received_at, is_open = row
     pdu = _as_pdu(octets, text)
-    return StoredPart(message_id, position, pdu, sent_at, received_at, bool(is_open))
+    return PartRow(message_id, position, pdu, sent_at, received_at, bool(is_open))
 
 
 def _as_octets(pdu: str) -> tuple[bytes | None, str | None]:
@@ -271,7 +271,7 @@ def _through(smsc: str | None, homes: Sequence[str]) -> tuple[str, dict[str, Any
     return f"({' OR '.join(tests)})", {**({} if smsc is None else {"smsc": smsc}), **stems}
 
 
-def stored_parts(reader: Reader, message_id: str) -> list[StoredPart]:
+def stored_parts(reader: Reader, message_id: str) -> list[PartRow]:
     """Return the parts of a message, in order of position."""
     rows = reader.all(
         f"SELECT {_PART} FROM messages m JOIN sms_parts p ON p.message_seq = m.seq WHERE m.id = :id "
@@ -321,7 +321,7 @@ def due_for_assembly(reader: Reader, now: int, limit: int) -> list[Message]:
     return load_all(Message, rows)
 
 
-def gather_parts(tx: Tx, target: str, members: Sequence[StoredPart], body: str, adds: int) -> None:
+def gather_parts(tx: Tx, target: str, members: Sequence[PartRow], body: str, adds: int) -> None:
     """Move the parts of an assembly into one message, and its other parts into theirs; a message without parts goes.
 
     The message has `adds` parts that it does not count yet.

@@ -3,7 +3,7 @@
 from typing import Final
 
 from daemon.core.model import PaymentMethod, Transaction
-from daemon.core.payments.checkout import Facts, ShownLine
+from daemon.core.payments.checkout import CheckoutFacts, ShownLine
 from daemon.store import shop
 from daemon.store.engine import Reader
 from daemon.store.payments import payments
@@ -25,7 +25,7 @@ def transaction_of(reader: Reader, slug: str) -> Transaction | None:
     )
 
 
-def facts(reader: Reader, slug: str) -> Facts | None:
+def facts(reader: Reader, slug: str) -> CheckoutFacts | None:
     """Return the data of a page, None if there is no such page."""
     transaction = transaction_of(reader, slug)
     own_shop = shop.get(reader)
@@ -34,7 +34,7 @@ def facts(reader: Reader, slug: str) -> Facts | None:
     payment = (
         None if transaction.payment_id is None else payments.get(reader, transaction.payment_id)
     )
-    return Facts(
+    return CheckoutFacts(
         transaction,
         payment,
         own_shop.name,

@@ -276,4 +276,4 @@ def open_readonly(url: str) -> Iterator[Reader]:
         finally:
             connection.close()
     except psycopg.Error as error:
-        raise inspect.Unreadable(f"{server.server}: {_text(error)}") from error
+        raise inspect.UnreadableShop(f"{server.server}: {_text(error)}") from error

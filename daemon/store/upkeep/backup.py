@@ -51,7 +51,7 @@ class DiskFull(BackupBad):
     """The disk has no space for a copy, or only the reserve that payments need; no copy is left behind."""
 
 
-class Entry(Struct, frozen=True):
+class BackupFile(Struct, frozen=True):
     """One backup in the folder.
 
     `before_upgrade`: It was made before a change of the schema; it is never deleted automatically.
@@ -382,12 +382,12 @@ def was_set_up(places: Places) -> bool:
     )
 
 
-def entries(places: Places) -> list[Entry]:
+def entries(places: Places) -> list[BackupFile]:
     """List the backups in the shop's own folder, newest first."""
     return entries_in(folder(places))
 
 
-def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
+def entries_in(where: Path, mark: str | None = None) -> list[BackupFile]:
     """List the backups in a folder, newest first: those with this mark, or with None those without a mark.
 
     The order is that of their places, the order in which they were made. The time in a name is only for people: one
@@ -405,7 +405,7 @@ def entries_in(where: Path, mark: str | None = None) -> list[Entry]:
             except FileNotFoundError:
                 continue  # another process removed it meanwhile
             found.append(
-                Entry(id_of(path), str(path), size, made_at, is_before, number, _place(path))
+                BackupFile(id_of(path), str(path), size, made_at, is_before, number, _place(path))
             )
     return sorted(found, key=lambda entry: (entry.place, entry.made_at, entry.number), reverse=True)
 
@@ -455,7 +455,7 @@ def offsite_path(made: Path, folder: Path) -> Path:
     return folder / f"momo-{mark}-{id_of(made)}.db"
 
 
-def offsite_entries(database: str, folder: str) -> list[Entry]:
+def offsite_entries(database: str, folder: str) -> list[BackupFile]:
     """List a shop's own copies in that folder, newest first; none if the folder or the shop's mark cannot be read."""
     mark = shop_mark(database) if folder else None
     try:

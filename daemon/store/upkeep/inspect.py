@@ -28,7 +28,7 @@ FULL_CHECK_EVENT: Final = "db.looked_through"
 COUNTED: Final = (*backup.TABLES, "attempts", "dead_letters", "reviews", "notices", "sms_parts")
 
 
-class Unreadable(MomoError):
+class UnreadableShop(MomoError):
     """The file cannot be read as a shop's database; the text says why.
 
     Attributes:
@@ -41,7 +41,7 @@ class Unreadable(MomoError):
         super().__init__(why)
 
 
-class Sim(Struct, frozen=True):
+class SimLine(Struct, frozen=True):
     """A SIM that is in a phone, its network, and whether it has a line and is silent."""
 
     device: str
@@ -103,7 +103,7 @@ def open_readonly(path: str) -> Iterator[Reader]:
             base.execute("BEGIN")
             yield Reader(base)
     except sqlite3.Error as error:
-        raise Unreadable(f"{path}: {error}", is_damage=migrate.is_damage(error)) from error
+        raise UnreadableShop(f"{path}: {error}", is_damage=migrate.is_damage(error)) from error
 
 
 def damage(
@@ -140,7 +140,7 @@ def damage(
         return ""
     found = "; ".join(str(row[0]) for row in rows)
     if migrate.is_unread(found):
-        raise Unreadable(found)
+        raise UnreadableShop(found)
     return "; ".join(str(row[0]) for row in rows[:3])
 
 
@@ -205,7 +205,7 @@ def findings(reader: Reader) -> list[tuple[str, str, int]]:
     return found
 
 
-def sims(reader: Reader) -> list[Sim]:
+def sims(reader: Reader) -> list[SimLine]:
     """Return the real SIMs for payments that are in a phone."""
     rows = reader.all(
         "SELECT d.name, s.slot_index, COALESCE(s.network, ''), m.id IS NOT NULL, r.silent_since IS NOT NULL "
@@ -214,7 +214,9 @@ def sims(reader: Reader) -> list[Sim]:
         "LEFT JOIN sim_rhythms r ON r.sim_key = s.sim_key "
         "WHERE s.present = 1 AND s.ignored_at IS NULL AND d.mode = 'live' ORDER BY d.name, s.slot_index"
     )
-    return [Sim(str(row[0]), int(row[1]), str(row[2]), bool(row[3]), bool(row[4])) for row in rows]
+    return [
+        SimLine(str(row[0]), int(row[1]), str(row[2]), bool(row[3]), bool(row[4])) for row in rows
+    ]
 
 
 def unread_since(reader: Reader, since: int) -> tuple[int, int]:
@@ -284,7 +286,7 @@ def check_upgrade(places: Places, now: datetime) -> dict[str, Any]:
                 found["state"] = "migrates"
     except (sqlite3.Error, Unavailable) as error:
         if not migrate.is_damage(error):
-            raise Unreadable(f"{path} cannot be read now: {error}") from error
+            raise UnreadableShop(f"{path} cannot be read now: {error}") from error
         found["state"], why = "damaged", str(error)
     except migrate.DatabaseForeign as error:
         found["state"], why = "incompatible", str(error)

@@ -202,7 +202,7 @@ class PhoneMask(Struct):
         return short if place == 1 else f"{short} #{place}"
 
 
-class Found(Struct, frozen=True):
+class QueryResult(Struct, frozen=True):
     """The result of a query: the names of the columns, the rows, and whether there are more."""
 
     columns: list[str]
@@ -256,7 +256,7 @@ class OperatorSql:
             ]
         ]
 
-    def query(self, sql: str, values: Mapping[str, str], limit: int) -> Found:
+    def query(self, sql: str, values: Mapping[str, str], limit: int) -> QueryResult:
         """Run one SELECT.
 
         Args:
@@ -270,7 +270,7 @@ class OperatorSql:
         self._limit.begin()
         rows = list(islice(self._run(sql, values), limit + 1))
         columns = list(rows[0]) if rows else []
-        return Found(columns, rows[:limit], len(rows) > limit)
+        return QueryResult(columns, rows[:limit], len(rows) > limit)
 
     def export(self, path: str) -> dict[str, int]:
         """Write all tables to a new SQLite file, and return the number of rows of each.

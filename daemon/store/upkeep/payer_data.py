@@ -22,7 +22,7 @@ _ID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 """A UUID, also in a reference."""
 
 
-class Found(Struct, frozen=True):
+class PayerRows(Struct, frozen=True):
     """The rows about one payer, by id.
 
     Attributes:
@@ -76,7 +76,7 @@ _SOURCES: Final = (
 """The messages about payments: each receipt, its copies, and the message that took the payment back."""
 
 
-def find(reader: Reader, number: str) -> Found:
+def find(reader: Reader, number: str) -> PayerRows:
     """Find everything about a number. Scans whole tables, so do not call it in the writer."""
     params = {"number": number}
     payments = _ids(reader, _PAYMENTS, params)
@@ -110,7 +110,7 @@ def find(reader: Reader, number: str) -> Found:
             transactions,
         ),
     }
-    return Found(
+    return PayerRows(
         number,
         payments,
         orders,
@@ -175,7 +175,7 @@ def _answers(reader: Reader, number: str, ids: Iterable[str]) -> tuple[tuple[str
         after |= {"scope": rows[-1][0], "key": rows[-1][1]}
 
 
-class Unfinished(Struct, frozen=True):
+class OpenRow(Struct, frozen=True):
     """A row that is still open, so that nothing is erased: its kind, its id, and whether it is of the sandbox."""
 
     kind: str
@@ -183,7 +183,7 @@ class Unfinished(Struct, frozen=True):
     test: bool
 
 
-def unfinished(reader: Reader, found: Found, late_since: int) -> list[Unfinished]:
+def unfinished(reader: Reader, found: PayerRows, late_since: int) -> list[OpenRow]:
     """Return the rows that are still open.
 
     A transaction that expired after `late_since` may still be paid.
@@ -214,13 +214,13 @@ def unfinished(reader: Reader, found: Found, late_since: int) -> list[Unfinished
         ),
     }
     return [
-        Unfinished(kind, row[0], bool(row[1]))
+        OpenRow(kind, row[0], bool(row[1]))
         for kind, (sql, ids) in statements.items()
         for row in reader.all(sql, {"ids": json_ids(ids)})
     ]
 
 
-def counts(reader: Reader, found: Found) -> dict[str, int]:
+def counts(reader: Reader, found: PayerRows) -> dict[str, int]:
     """Return the number of rows of each kind with data about the payer."""
     return {
         "payments": len(found.payments),
@@ -247,7 +247,7 @@ class SentText(Struct, frozen=True):
     body: str
 
 
-def texts(reader: Reader, found: Found) -> list[SentText]:
+def texts(reader: Reader, found: PayerRows) -> list[SentText]:
     """Return the SMS that the shop sent to the payer."""
     rows = reader.all(
         f"SELECT {columns(SentText)} FROM sms_outbox WHERE number = :number ORDER BY seq",
@@ -256,7 +256,7 @@ def texts(reader: Reader, found: Found) -> list[SentText]:
     return load_all(SentText, rows)
 
 
-def approved_names(reader: Reader, found: Found) -> list[str]:
+def approved_names(reader: Reader, found: PayerRows) -> list[str]:
     """Return the names that were approved for the number."""
     rows = reader.all(
         "SELECT name FROM approved_payers WHERE phone_number = :number ORDER BY seq",
@@ -321,7 +321,7 @@ _ERASURES: Final = (
 """Kind of ids and the statement for their rows, in this order."""
 
 
-def erase(tx: Tx, found: Found) -> None:
+def erase(tx: Tx, found: PayerRows) -> None:
     """Erase the payer from every row. The old content in the file is overwritten (`secure_delete`), not only freed."""
     _overwrite_deleted(tx, "ON")
     indexed = (("payments", found.payments), ("transactions", found.transactions))
@@ -345,7 +345,7 @@ def _overwrite_deleted(tx: Tx, switch: str) -> None:
         tx.value(f"PRAGMA secure_delete = {switch}")
 
 
-def _rewrite_all(tx: Tx, found: Found) -> None:
+def _rewrite_all(tx: Tx, found: PayerRows) -> None:
     """Mask the payer in texts that also contain other data."""
     number = found.number
 

@@ -15,7 +15,7 @@ _NEVER: Final = 2**63 - 1
 _BEGAN: Final = "SELECT MIN(applied_at) FROM schema_migrations"
 
 
-class Kind(Struct, frozen=True):
+class PrunedKind(Struct, frozen=True):
     """One kind of data that is pruned.
 
     Attributes:
@@ -47,7 +47,7 @@ class Kind(Struct, frozen=True):
         )
 
 
-ATTEMPTS: Final = Kind(
+ATTEMPTS: Final = PrunedKind(
     "attempts",
     "attempts",
     "started_at",
@@ -61,21 +61,21 @@ _DELIVERY_OVER: Final = (
     "r.next_attempt_at IS NULL AND COALESCE(r.failed_at, r.delivered_at) < :before AND NOT EXISTS "
     "(SELECT 1 FROM attempts a WHERE a.delivery_seq = r.seq AND a.started_at >= :before)"
 )
-RESPONSES: Final = Kind(
+RESPONSES: Final = PrunedKind(
     "responses",
     "deliveries",
     "created_at",
     f"r.response_body IS NOT NULL AND {_DELIVERY_OVER}",
     ("UPDATE deliveries SET response_body = NULL WHERE seq IN ({batch})",),
 )
-DEAD_LETTER_RESPONSES: Final = Kind(
+DEAD_LETTER_RESPONSES: Final = PrunedKind(
     "dead_letter_responses",
     "dead_letters",
     "failed_at",
     "r.last_response_body IS NOT NULL",
     ("UPDATE dead_letters SET last_response_body = NULL WHERE seq IN ({batch})",),
 )
-DELIVERIES: Final = Kind(
+DELIVERIES: Final = PrunedKind(
     "deliveries",
     "deliveries",
     "created_at",
@@ -88,7 +88,7 @@ DELIVERIES: Final = Kind(
         "DELETE FROM deliveries WHERE seq IN ({batch})",
     ),
 )
-MESSAGES: Final = Kind(
+MESSAGES: Final = PrunedKind(
     "messages",
     "messages",
     "created_at",
@@ -101,7 +101,7 @@ MESSAGES: Final = Kind(
     ),
     among="(body IS NULL OR body <> '')",
 )
-SENT_MESSAGES: Final = Kind(
+SENT_MESSAGES: Final = PrunedKind(
     "sent_messages",
     "sms_outbox",
     "ended_at",
@@ -113,14 +113,14 @@ SENT_MESSAGES: Final = Kind(
     ),
     among="body <> ''",
 )
-CLAIMS: Final = Kind(
+CLAIMS: Final = PrunedKind(
     "payer_claims",
     "payer_claims",
     "said_at",
     "TRUE",
     ("DELETE FROM payer_claims WHERE seq IN ({batch})",),
 )
-NOTICES: Final = Kind(
+NOTICES: Final = PrunedKind(
     "notice_sends",
     "notice_sends",
     "queued_at",
@@ -130,12 +130,12 @@ NOTICES: Final = Kind(
 )
 
 
-def count(reader: Reader, kind: Kind, before: int) -> int:
+def count(reader: Reader, kind: PrunedKind, before: int) -> int:
     """Return the number of rows to prune."""
     return int(reader.value(f"SELECT COUNT(*) FROM {kind.prunable}", {"before": before}))
 
 
-def prune(tx: Tx, kind: Kind, before: int, limit: int) -> int:
+def prune(tx: Tx, kind: PrunedKind, before: int, limit: int) -> int:
     """Prune the oldest rows, at most `limit`; return how many."""
     rows = tx.all(
         f"SELECT r.seq FROM {kind.prunable} ORDER BY r.{kind.age}, r.seq LIMIT :limit",

@@ -10,13 +10,13 @@ from daemon.core.webhooks.delivery import (
     AUTO_PAUSE_AT,
     FAILING_NOTICES_AT,
     STREAK_MIN,
+    AttemptOutcome,
     DeadLetterReason,
     Decision,
     DeliveryError,
     DeliveryEvent,
     DeliveryFacts,
-    Link,
-    Outcome,
+    LinkState,
     RetryPolicy,
     decide,
     next_status,
@@ -47,8 +47,8 @@ class EndedAttempt(Struct, frozen=True):
     """A finished attempt, with everything needed to decide about its delivery."""
 
     leased: Leased
-    outcome: Outcome
-    link: Link
+    outcome: AttemptOutcome
+    link: LinkState
     policy: RetryPolicy
     now: int
     unit: float
@@ -166,7 +166,7 @@ def record(tx: Tx, ended: EndedAttempt, new_id: Callable[[], str]) -> Decision:
     return decision
 
 
-def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
+def _write(tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, now: int) -> None:
     delivery = leased.delivery
     delivered = decision.status is DeliveryStatus.DELIVERED
     failed = decision.status is DeliveryStatus.FAILED
@@ -209,7 +209,9 @@ def _write(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: in
         dead_letters.resolve(tx, delivery.id, now)
 
 
-def _record_end(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
+def _record_end(
+    tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, now: int
+) -> None:
     kinds = {
         DeliveryStatus.DELIVERED: "delivery.delivered",
         DeliveryStatus.FAILED: "delivery.failed",
@@ -219,7 +221,9 @@ def _record_end(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, no
     journal.add_all(tx, [_line(leased, outcome, kinds[decision.status], now)])
 
 
-def _record_blocked(tx: Tx, leased: Leased, outcome: Outcome, decision: Decision, now: int) -> None:
+def _record_blocked(
+    tx: Tx, leased: Leased, outcome: AttemptOutcome, decision: Decision, now: int
+) -> None:
     """Record in the journal that an address became forbidden, or is allowed again.
 
     Each delivery that finds out records it once, and again after the owner paused or changed the endpoint.
@@ -244,8 +248,8 @@ def _is_changed(endpoint: Endpoint) -> bool:
     return endpoint.kind == "endpoint" and endpoint.updated_at > (endpoint.last_failure_at or 0)
 
 
-def _line(leased: Leased, outcome: Outcome, kind: str, now: int) -> journal.Entry:
-    return journal.Entry(
+def _line(leased: Leased, outcome: AttemptOutcome, kind: str, now: int) -> journal.JournalEntry:
+    return journal.JournalEntry(
         type=kind,
         mode=leased.endpoint.mode,
         at=now,

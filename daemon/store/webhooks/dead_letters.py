@@ -165,7 +165,7 @@ def listed(
     return _found(reader, rows), total
 
 
-class Kind(Struct, frozen=True):
+class DeadLetterCause(Struct, frozen=True):
     """The common values of the dead letters of one fault.
 
     Attributes:
@@ -181,17 +181,17 @@ class Kind(Struct, frozen=True):
     clock: bool
 
 
-class Group(Struct, frozen=True):
+class DeadLetterGroup(Struct, frozen=True):
     """The open dead letters of one kind: their number, the oldest failure, and the newest with its endpoint."""
 
-    kind: Kind
+    kind: DeadLetterCause
     count: int
     since: int
     newest: DeadLetter
     endpoint: Endpoint
 
 
-def groups(reader: Reader, mode: Mode) -> list[Group]:
+def groups(reader: Reader, mode: Mode) -> list[DeadLetterGroup]:
     """Return the open dead letters of a mode by kind, the newest failure first."""
     rows = reader.all(
         "SELECT endpoint_id, reason, COALESCE(error_code, ''), COALESCE(last_status_code, 0), "
@@ -208,13 +208,15 @@ def groups(reader: Reader, mode: Mode) -> list[Group]:
             {"seq": seq},
         )
         assert row is not None, "it is of the same snapshot"
-        kind = Kind(endpoint_id, reason, error_code, int(status_code), bool(clock))
+        kind = DeadLetterCause(endpoint_id, reason, error_code, int(status_code), bool(clock))
         letter, endpoint = load(DeadLetter, row[:_TO_DELIVERY]), load(Endpoint, row[_TO_DELIVERY:])
-        found.append(Group(kind, int(count), int(since), letter, endpoint))
+        found.append(DeadLetterGroup(kind, int(count), int(since), letter, endpoint))
     return found
 
 
-def of_kind(reader: Reader, kind: Kind, *, after: int, limit: int) -> tuple[list[Found], int]:
+def of_kind(
+    reader: Reader, kind: DeadLetterCause, *, after: int, limit: int
+) -> tuple[list[Found], int]:
     """Return open dead letters of a kind, oldest first, behind the one with the `seq` `after`, and the number of all."""
     params = {
         "endpoint_id": kind.endpoint_id,

@@ -148,7 +148,7 @@ _EXTEND: Final = (
 )
 
 
-class Due(Struct, frozen=True):
+class DueDeliveries(Struct, frozen=True):
     """The deliveries to send now, and when to look again.
 
     Attributes:
@@ -186,7 +186,7 @@ class Workers(Struct, frozen=True):
     ahead: Mapping[QueueKey, int] = field(default_factory=dict)
     in_flight: Mapping[int, int] = field(default_factory=dict)
 
-    def lease(self, tx: Tx, now: int) -> Due:
+    def lease(self, tx: Tx, now: int) -> DueDeliveries:
         """Lease what is sent next, and record the start of each attempt."""
         if not (self.limit or any(self.ahead.values())):
             return NOTHING_DUE
@@ -202,7 +202,7 @@ class Workers(Struct, frozen=True):
         leased = _begin(tx, [*order], now)
         leased.sort(key=lambda one: order[one.delivery.seq])
         places = tuple((row[2], bool(row[3])) for row in begins)
-        return Due(tuple(leased), places, now if is_flushing else next_at)
+        return DueDeliveries(tuple(leased), places, now if is_flushing else next_at)
 
     def _params(self, now: int) -> dict[str, Any]:
         workers = self.limit + sum(self.running.values())
@@ -226,7 +226,7 @@ class Workers(Struct, frozen=True):
 
 
 NO_WORKERS: Final = Workers()
-NOTHING_DUE: Final = Due((), (), None)
+NOTHING_DUE: Final = DueDeliveries((), (), None)
 
 
 def _begin(tx: Tx, chosen: Sequence[int], now: int) -> list[Leased]:

@@ -17,7 +17,7 @@ from daemon.core.payments.payer_texts import NO_TEXTING, Texting
 from daemon.core.webhooks import body as core_body
 from daemon.core.webhooks import routing, signing
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.routing import Receiver
+from daemon.core.webhooks.routing import RoutedEndpoint
 from daemon.store.engine import Tx
 from daemon.store.webhooks import deliveries, endpoints
 from daemon.store.webhooks import routing as store_routing
@@ -78,7 +78,7 @@ class Outbox(Struct, frozen=True):
     def _forwards(
         self,
         tx: Tx,
-        among: Sequence[Receiver],
+        among: Sequence[RoutedEndpoint],
         transaction: Transaction,
         payment: Payment,
         method: PaymentMethod | None,

@@ -13,7 +13,13 @@ from msgspec import Struct
 
 from daemon.core.model import Payment, PaymentMethod, Rule, Transaction
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.core.webhooks.routing import Decision, Receiver, Routed, read_decision, route
+from daemon.core.webhooks.routing import (
+    Routed,
+    RoutedEndpoint,
+    RoutingDecision,
+    read_decision,
+    route,
+)
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, insertion, load, load_all, load_optional
 from daemon.wire import EventKind, Mode
@@ -22,7 +28,7 @@ _RULE = columns(Rule)
 _TO_RULE = len(Endpoint.__struct_fields__)
 
 
-def receivers(reader: Reader, mode: Mode) -> list[Receiver]:
+def receivers(reader: Reader, mode: Mode) -> list[RoutedEndpoint]:
     """Return the endpoints of a mode, oldest first, with their current rules."""
     rows = reader.all(
         f"SELECT {columns(Endpoint, 'e.')}, {columns(Rule, 'r.')} FROM endpoints e "
@@ -31,7 +37,7 @@ def receivers(reader: Reader, mode: Mode) -> list[Receiver]:
         {"mode": mode},
     )
     return [
-        Receiver(
+        RoutedEndpoint(
             load(Endpoint, of_one[0][:_TO_RULE]),
             tuple(_loaded(row[_TO_RULE:]) for row in of_one if row[_TO_RULE] is not None),
         )
@@ -60,7 +66,7 @@ def method_of(reader: Reader, payment: Payment) -> PaymentMethod | None:
 
 def decide(
     tx: Tx,
-    among: Sequence[Receiver],
+    among: Sequence[RoutedEndpoint],
     transaction: Transaction,
     payment: Payment,
     method: PaymentMethod | None,
@@ -88,7 +94,7 @@ class StoredDecision(Struct, frozen=True):
 
     transaction_id: str
     decided_at: int
-    decision: Decision
+    decision: RoutingDecision
 
 
 def stored_decisions(reader: Reader, payment: Payment) -> list[StoredDecision]:

@@ -41,7 +41,7 @@ from momo_cli.text import at, clean
 from momo_cli.times import stamp
 from parsers.money import render
 from parsers.phone import read_phone
-from parsers.statement import FIELDS, Entry, Statement, read_statement, rows_of
+from parsers.statement import FIELDS, Statement, StatementEntry, read_statement, rows_of
 
 _LEFT_BYTES: Final = 100_000_000
 """Free space, in bytes, that an export must leave; the daemon stops its backups at the same limit."""
@@ -437,7 +437,7 @@ def _compared(client: Client, statement: Statement, line: str | None) -> Iterato
                 yield _differs(entry, said)
 
 
-def _differs(entry: Entry, said: Row) -> dict[str, Any]:
+def _differs(entry: StatementEntry, said: Row) -> dict[str, Any]:
     return {
         **{field.name: said.get(field.name) for field in _FIELDS},
         "id": entry.id,

@@ -47,7 +47,7 @@ _SCIENTIFIC: Final = re.compile(r"\d(?:\.\d*)?E\+?\d+", re.ASCII | re.IGNORECASE
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FileLine:
     """One line of the file.
 
     Attributes:
@@ -255,7 +255,7 @@ def _lines(row: Row, transaction: Row, reference: str, terminal: Terminal) -> li
 
 
 def _of_file(
-    client: Client, terminal: Terminal, lines: list[Line], *, exact: bool, stop_on_error: bool
+    client: Client, terminal: Terminal, lines: list[FileLine], *, exact: bool, stop_on_error: bool
 ) -> Answer:
     """Return the answer for a file of payments."""
     work = Batch(
@@ -270,7 +270,7 @@ def _of_file(
 
 
 def _outcomes(
-    client: Client, terminal: Terminal, lines: list[Line], *, stop_on_error: bool
+    client: Client, terminal: Terminal, lines: list[FileLine], *, stop_on_error: bool
 ) -> Iterator[dict[str, Any]]:
     for line in lines:
         row = {
@@ -302,7 +302,7 @@ def _outcomes(
         }
 
 
-def _not_done(failure: Failure, line: Line, row: dict[str, Any]) -> dict[str, Any]:
+def _not_done(failure: Failure, line: FileLine, row: dict[str, Any]) -> dict[str, Any]:
     """Return the outcome of a failed line; it counts as done if its transaction is matched to this same payment.
 
     Raises:
@@ -331,7 +331,7 @@ def _submit(client: Client, transaction: str, body: dict[str, Any]) -> tuple[str
     return reference, client.post_once(path_of(Path.RECONCILE, reference=reference), body)
 
 
-def lines_of(text: str, form: str | None) -> list[Line]:
+def lines_of(text: str, form: str | None) -> list[FileLine]:
     """Read a file of the given format, else by its first character; fail (exit 2) if it lacks a needed column."""
     text = text.removeprefix("\ufeff")  # Excel writes one
     if form == "ndjson" or (form is None and text.lstrip().startswith("{")):
@@ -380,26 +380,26 @@ def _header(row: list[str]) -> list[str]:
     return names
 
 
-def _line(number: int, found: object) -> Line:
+def _line(number: int, found: object) -> FileLine:
     if not isinstance(found, dict):
-        return Line(number, "", {}, found if isinstance(found, str) else "not a JSON object")
+        return FileLine(number, "", {}, found if isinstance(found, str) else "not a JSON object")
     given = {name: found.get(name) for name in COLUMNS}
     transaction = str(given["reference"] or "").strip()
     if isinstance(given["transaction_id"], int | float):
         # A number has lost its leading zeros, which are part of the ID.
         why = "transaction_id must be a text in quotes, not a number"
-        return Line(number, transaction, {}, why)
+        return FileLine(number, transaction, {}, why)
     telco_id = plain_id(str(given["transaction_id"] or ""))
     if _SCIENTIFIC.fullmatch(telco_id):
         why = f"{telco_id} is a number that a spreadsheet has rounded: format the column as text and copy the IDs again"
-        return Line(number, transaction, {"transaction_id": telco_id}, why)
+        return FileLine(number, transaction, {"transaction_id": telco_id}, why)
     body: dict[str, Any] = {"transaction_id": telco_id}
     if not transaction or not telco_id:
-        return Line(number, transaction, body, "reference and transaction_id are needed")
+        return FileLine(number, transaction, body, "reference and transaction_id are needed")
     if given["amount"] not in (None, ""):
         try:
             body["amount"] = amount_of(str(given["amount"]), "amount")[0]
         except Failure as failure:
-            return Line(number, transaction, body, failure.message)
+            return FileLine(number, transaction, body, failure.message)
     body |= {name: str(given[name]) for name in ("notes", "provider") if given[name]}
-    return Line(number, transaction, body)
+    return FileLine(number, transaction, body)

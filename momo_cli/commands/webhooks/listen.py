@@ -13,7 +13,7 @@ from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import secret_file as keep_in
 from momo_cli.inputs.parameters import SecretFile, option
-from momo_cli.listener import VIEW, PostResult, Receiver, Webhook, parse_receiver
+from momo_cli.listener import VIEW, LocalReceiver, PostResult, Webhook, parse_receiver
 from momo_cli.listener import listen as deliver
 from momo_cli.show.answer import Answer, Row, dumps
 from momo_cli.show.terminal import Terminal
@@ -37,7 +37,7 @@ class Responder:
         slow_s: Wait before the answer.
     """
 
-    receiver: Receiver | None = None
+    receiver: LocalReceiver | None = None
     fails: tuple[int, ...] = ()
     twice: bool = False
     slow_s: float = 0.0

@@ -9,7 +9,7 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from daemon.api.upkeep.event_stream import Stream
+from daemon.api.upkeep.event_stream import EventStream
 from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.wire import Mode, Scope
@@ -242,7 +242,7 @@ async def test_a_caller_who_is_gone_before_the_first_byte_leaves_no_subscription
     async def send(message: Message) -> None:
         raise OSError("the connection is gone")
 
-    stream = Stream(api.application._service, 0, None, lambda _event: True)
+    stream = EventStream(api.application._service, 0, None, lambda _event: True)
     with pytest.raises(OSError, match="the connection is gone"):
         await stream({"type": "http"}, receive, send)
     assert store._listeners == before

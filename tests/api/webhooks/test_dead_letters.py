@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome, RetryPolicy
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError, RetryPolicy
 from daemon.core.webhooks.signing import sign
 from daemon.flows.webhooks import deliver
 from tests.api.webhooks.test_redeliver import LINK, NOBODY, answered, attempt, code, endpoint
@@ -232,7 +232,9 @@ async def test_a_second_failure_opens_it_again_with_what_it_failed_of_then(api: 
 async def test_an_exhausted_schedule_is_a_dead_letter_too(api: FakeApi) -> None:
     await endpoint(api.live)
     await api.shop.read(mtn(2500, "KOFI ANTWI BADU", 90_000, "food", "93214500001"))
-    slow = Outcome(None, "", DeliveryError.TIMEOUT, "no answer in 15 s", 15_000_000, connected=True)
+    slow = AttemptOutcome(
+        None, "", DeliveryError.TIMEOUT, "no answer in 15 s", 15_000_000, connected=True
+    )
     await attempt(api, *[slow] * 13)
     (letter,) = await letters(api)
     assert (letter["reason"], letter["attempt_count"]) == ("retries_exhausted", 13)

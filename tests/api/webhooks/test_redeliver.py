@@ -7,7 +7,7 @@ import httpx
 import pytest
 from msgspec import structs
 
-from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome, RetryPolicy
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError, LinkState, RetryPolicy
 from daemon.runtime.config import Config, OpenCollections
 from daemon.wire import DeliveryStatus, Mode, Scope
 from tests.fakes import delivering
@@ -19,11 +19,11 @@ from tests.fakes.validation_errors import wrong_fields
 PATH = "/v1/open-collections/deliveries"
 ENDPOINTS = "/v1/open-collections/endpoints"
 NOBODY = "0f3c0000-0000-4000-8000-000000000009"
-LINK = Link(other_host_answered=True, other_host_known=True)
+LINK = LinkState(other_host_answered=True, other_host_known=True)
 
 
-def answered(status: int) -> Outcome:
-    return Outcome(status, "said so", None, None, 12_345, connected=True)
+def answered(status: int) -> AttemptOutcome:
+    return AttemptOutcome(status, "said so", None, None, 12_345, connected=True)
 
 
 async def endpoint(client: httpx.AsyncClient, **more: object) -> str:
@@ -40,7 +40,7 @@ async def owed(api: FakeApi) -> dict[str, Any]:
     return entry
 
 
-async def attempt(api: FakeApi, *outcomes: Outcome) -> None:
+async def attempt(api: FakeApi, *outcomes: AttemptOutcome) -> None:
     """Let the delivery loop make so many attempts, whenever they are due."""
     for outcome in outcomes:
         due = await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})
@@ -57,7 +57,7 @@ async def attempt(api: FakeApi, *outcomes: Outcome) -> None:
 async def bring_to(api: FakeApi, status: DeliveryStatus) -> dict[str, Any]:
     """Return a delivery in this state."""
     entry = await owed(api)
-    made: dict[DeliveryStatus, Outcome] = {
+    made: dict[DeliveryStatus, AttemptOutcome] = {
         DeliveryStatus.RETRYING: answered(503),
         DeliveryStatus.DELIVERED: answered(200),
         DeliveryStatus.FAILED: answered(410),
@@ -90,7 +90,7 @@ async def test_one_delivery_has_the_fields_of_the_list_and_what_was_sent(api: Fa
 
 async def test_every_attempt_of_every_run_is_told_oldest_first(api: FakeApi) -> None:
     entry = await owed(api)
-    refused = Outcome(None, "", DeliveryError.CONNECTION_REFUSED, "nobody there", 2_000)
+    refused = AttemptOutcome(None, "", DeliveryError.CONNECTION_REFUSED, "nobody there", 2_000)
     await attempt(api, refused, answered(410))
     await again(api.live, entry["id"])
     await attempt(api, answered(200))

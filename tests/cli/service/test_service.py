@@ -91,14 +91,14 @@ def run(*words: str) -> str:
     return done.stdout + done.stderr
 
 
-def system_shop() -> unit_files.Shop:
-    return unit_files.Shop(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
+def system_shop() -> unit_files.UnitValues:
+    return unit_files.UnitValues(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
 
 
 @analyze
 def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
     odd = '/var/ama b/50% "off"/$shop'
-    user = unit_files.Shop(odd, {"MOMO_HOME": odd}, "momo-odd")
+    user = unit_files.UnitValues(odd, {"MOMO_HOME": odd}, "momo-odd")
     files = [
         unit_files.user_service(user, ""),
         *unit_files.timers(user, "", system=False),
@@ -112,7 +112,7 @@ def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
 @analyze
 def test_units_are_as_confined_as_they_can_be(tmp_path: Path) -> None:
     system = unit_files.system_files(system_shop())[0]
-    user = unit_files.user_service(unit_files.Shop("/var/ama", {}, "momo-ama"), "")
+    user = unit_files.user_service(unit_files.UnitValues("/var/ama", {}, "momo-ama"), "")
     for file, most in ((system, EXPOSURE_MAX), (user, USER_EXPOSURE_MAX)):
         unit = written(tmp_path, [file])[0]
         threshold = f"--threshold={most * 10:.0f}"
@@ -123,14 +123,14 @@ def test_the_system_service_starts_with_and_without_the_key_among_its_credential
     unit = unit_files.system_files(system_shop())[0].text.splitlines()
     # By its name alone: a path that is not there would keep the service from starting (systemd.exec(5)).
     assert "LoadCredentialEncrypted=momo-master-key" in unit
-    user = unit_files.user_service(unit_files.Shop("/var/ama", {}), "").text
+    user = unit_files.user_service(unit_files.UnitValues("/var/ama", {}), "").text
     assert "LoadCredential" not in user  # the user's systemd cannot open sealed ones
 
 
 def test_both_services_may_open_as_many_files_as_the_limit_of_connections_needs() -> None:
     for file in (
         unit_files.system_files(system_shop())[0],
-        unit_files.user_service(unit_files.Shop("/var/ama", {}), ""),
+        unit_files.user_service(unit_files.UnitValues("/var/ama", {}), ""),
     ):
         assert "LimitNOFILE=8192" in file.text.splitlines()
 

@@ -13,7 +13,7 @@ from momo_cli.watch.keyboard import keys_of
 from momo_cli.watch.model import (
     Action,
     Approve,
-    Connection,
+    DaemonConnection,
     DayData,
     Leave,
     Lookup,
@@ -189,7 +189,7 @@ def test_the_bell_rings_for_what_is_new_and_never_twice() -> None:
     assert apply_result(model, DayData(more, ()), 5.0) == [Ring(1)]
     assert model.flash_until > 5.0
     assert (
-        apply_result(model, Connection(up=False), 6.0)
+        apply_result(model, DaemonConnection(up=False), 6.0)
         == apply_result(model, DayData(more, ()), 7.0)
         == []
     )
@@ -316,7 +316,7 @@ def test_the_name_gives_way_to_what_kind_of_screen_it_is() -> None:
         60: "Ama Provisions · 09:18 · SANDBOX · read-only · silent ● live",
         80: "Ama Provisions · Fri 20 Nov 09:18 · SANDBOX · read-only · silent          ● live",
     }
-    apply_result(model, Connection(up=False), 0.0)
+    apply_result(model, DaemonConnection(up=False), 0.0)
     assert "SANDBOX" in shown(model, UPRIGHT)[0]
 
 
@@ -400,7 +400,7 @@ def test_what_was_typed_stands_where_it_is_looked_for_and_its_answer_beside_it()
         " Code ______  7KQ2MX ✓ PAID  asked GHS 1,012.50, received 1,012.50 · Kofi",
         " 18m ago",
     ]
-    apply_result(model, Connection(up=False), 0.0)
+    apply_result(model, DaemonConnection(up=False), 0.0)
     assert shown(model)[0].endswith("○ daemon unreachable, trying again")
 
 

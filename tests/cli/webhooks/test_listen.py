@@ -13,7 +13,7 @@ from daemon import wire
 from momo_cli.commands.webhooks.deliveries import curl_command
 from momo_cli.commands.webhooks.listen import Responder
 from momo_cli.errors import Failure
-from momo_cli.listener import PostResult, Receiver, Webhook, parse_receiver
+from momo_cli.listener import LocalReceiver, PostResult, Webhook, parse_receiver
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.fake_api import Asked, FakeApi, Says, ok, refusal
@@ -27,7 +27,7 @@ EVENT = Says(stream=f"event: webhook\ndata: {json.dumps(ATTEMPT)}\n\n")
 NASTY = 'it\'s "$(exit 3)" `x` \\ $HOME @file\nline; & | ɛ'
 
 
-class Answers(Receiver):
+class Answers(LocalReceiver):
     """A receiver that needs no network."""
 
     posts: int = 0
@@ -74,10 +74,10 @@ def test_only_this_machine_is_forwarded_to(url: str) -> None:
 
 
 def test_an_address_of_this_machine_keeps_path_and_query() -> None:
-    assert parse_receiver("http://127.0.0.1:3000/hook?a=1") == Receiver(
+    assert parse_receiver("http://127.0.0.1:3000/hook?a=1") == LocalReceiver(
         "127.0.0.1", 3000, "/hook?a=1"
     )
-    assert parse_receiver("http://localhost") == Receiver("localhost", 80, "/")
+    assert parse_receiver("http://localhost") == LocalReceiver("localhost", 80, "/")
 
 
 @pytest.mark.parametrize(

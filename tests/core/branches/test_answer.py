@@ -4,13 +4,22 @@ import json
 
 import pytest
 
-from daemon.core.branches.answer import Answer, AnswerError, Joined, Sums, read, read_page
+from daemon.core.branches.answer import (
+    AnswerError,
+    DaySums,
+    ExchangeAnswer,
+    Joined,
+    read,
+    read_page,
+)
 
 
 def test_members_that_an_older_or_newer_hub_has_are_no_fault() -> None:
-    assert read({"acked": 3}, Answer).acked == 3
+    assert read({"acked": 3}, ExchangeAnswer).acked == 3
     command = {"id": "c", "kind": "new_in_99", "subject": "", "body": {}, "more": 1}
-    found = read({"acked": 3, "commands": [command], "want": {"from_seq": 2}, "more": 1}, Answer)
+    found = read(
+        {"acked": 3, "commands": [command], "want": {"from_seq": 2}, "more": 1}, ExchangeAnswer
+    )
     assert [one["kind"] for one in found.commands] == ["new_in_99"]
     assert found.want is not None
 
@@ -36,7 +45,7 @@ def test_members_that_an_older_or_newer_hub_has_are_no_fault() -> None:
 )
 def test_an_answer_with_an_odd_member_is_not_understood(data: str) -> None:
     with pytest.raises(AnswerError, match=r"^the hub's answer is not understood: "):
-        read(json.loads(data), Answer)
+        read(json.loads(data), ExchangeAnswer)
 
 
 def test_an_answer_too_deep_to_be_written_again_is_not_understood() -> None:
@@ -44,12 +53,12 @@ def test_an_answer_too_deep_to_be_written_again_is_not_understood() -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(AnswerError):
-        read({"acked": 0, "more": deep}, Answer)
+        read({"acked": 0, "more": deep}, ExchangeAnswer)
 
 
 def test_a_pause_lasts_five_minutes_at_most() -> None:
-    assert read({"acked": 0, "pause_ms": 1500}, Answer).pause_s == 1.5
-    assert read({"acked": 0, "pause_ms": 1e300}, Answer).pause_s == 300.0
+    assert read({"acked": 0, "pause_ms": 1500}, ExchangeAnswer).pause_s == 1.5
+    assert read({"acked": 0, "pause_ms": 1e300}, ExchangeAnswer).pause_s == 300.0
 
 
 JOINED = {
@@ -63,7 +72,7 @@ def test_the_answers_to_join_restore_and_compare_are_understood() -> None:
     assert read({**JOINED, "more": 1}, Joined).known == {"epoch": 1, "acked": 9}
     older = {name: JOINED[name] for name in JOINED if name not in ("known", "key")}
     assert read(older, Joined).known is None
-    assert read({"rows": [{**SUM, "more": 1}], "next": None}, Sums).rows[0]["count"] == 1
+    assert read({"rows": [{**SUM, "more": 1}], "next": None}, DaySums).rows[0]["count"] == 1
     page = {"rows": [{"id": "x", "version": 1, "more": 1}], "next": 7, "epoch": 1}
     assert read_page(page, "payment").next == 7
 
@@ -102,4 +111,4 @@ def test_a_row_that_this_version_cannot_read_is_named() -> None:
 @pytest.mark.parametrize("changed", [{"day": "x"}, {"day": 1 << 40}, {"count": None}, {"mode": 5}])
 def test_an_odd_sum_is_not_understood(changed: dict[str, object]) -> None:
     with pytest.raises(AnswerError):
-        read({"rows": [SUM | changed]}, Sums)
+        read({"rows": [SUM | changed]}, DaySums)

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.branches.public_key import CertificateError, spki_of, spki_of_pem
+from daemon.core.branches.public_key import PublicKeyError, spki_of, spki_of_pem
 
 DAY: Final = dt.datetime(2026, 11, 23, tzinfo=dt.UTC)
 KEYS: Final[dict[str, Callable[[], Any]]] = {
@@ -95,7 +95,7 @@ def test_a_certificate_of_version_1_does_not_state_its_version() -> None:
     ],
 )
 def test_what_is_not_a_certificate_is_refused_with_the_reason(octets: bytes, why: str) -> None:
-    with pytest.raises(CertificateError, match=f"^the certificate is not readable: .*{why}"):
+    with pytest.raises(PublicKeyError, match=f"^the certificate is not readable: .*{why}"):
         spki_of(octets)
 
 
@@ -111,13 +111,13 @@ def test_what_is_not_a_certificate_is_refused_with_the_reason(octets: bytes, why
 def test_a_file_without_a_readable_certificate_is_refused_with_the_reason(
     text: bytes, why: str
 ) -> None:
-    with pytest.raises(CertificateError, match=f"^the certificate is not readable: .*{why}"):
+    with pytest.raises(PublicKeyError, match=f"^the certificate is not readable: .*{why}"):
         spki_of_pem(text)
 
 
 @given(st.binary() | st.binary().map(lambda octets: b"\x30\x84\0\0" + octets))
 def test_garbage_is_refused(octets: bytes) -> None:
-    with pytest.raises(CertificateError):
+    with pytest.raises(PublicKeyError):
         spki_of(octets)
 
 
@@ -131,6 +131,6 @@ def test_a_damaged_certificate_gives_a_hash_or_is_refused(kind: str, data: st.Da
     for damaged in (bytes(octets), cut):
         try:
             found = spki_of(damaged)
-        except CertificateError:
+        except PublicKeyError:
             continue
         assert len(found) == 64

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from daemon.core.json_values import dump
 from daemon.core.limits import MINUTE_US
 from daemon.core.lines import modem_health
-from daemon.core.lines.modem_health import Level, ModemHealth, Problem
+from daemon.core.lines.modem_health import Level, ModemHealth, ModemProblem
 from tests.fakes.each import each
 from tests.fakes.rows import AT, DEVICE_ID
 
@@ -59,7 +59,7 @@ def test_what_passes_by_itself_is_no_trouble(state: str) -> None:
 def test_each_state_has_its_trouble(state: str, found: tuple[str, str]) -> None:
     phone = ModemHealth("/dev/ttyUSB0", state, "because", "do this")
     assert modem_health.find_problems(phone, AT) == [
-        Problem(found[0], Level(found[1]), "because", "do this")
+        ModemProblem(found[0], Level(found[1]), "because", "do this")
     ]
 
 

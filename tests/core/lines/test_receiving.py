@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from daemon.core.limits import DAY_US
 from daemon.core.lines import receiving
 from daemon.core.lines.modem_health import TRANSIENT, ModemHealth
-from daemon.core.lines.receiving import Line
+from daemon.core.lines.receiving import ReceivingSim
 from tests.fakes import rows
 from tests.fakes.each import each
 from tests.fakes.rows import AT, DEVICE_ID
@@ -20,7 +20,7 @@ WELL = ModemHealth(
 OTHER = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
 
 
-def judged(*phones: ModemHealth, **changes: Any) -> Line:
+def judged(*phones: ModemHealth, **changes: Any) -> ReceivingSim:
     given: dict[str, Any] = {
         "devices": [rows.device()], "sims": [rows.sim()], "methods": [rows.method()],
     }  # fmt: skip
@@ -28,7 +28,7 @@ def judged(*phones: ModemHealth, **changes: Any) -> Line:
     return line
 
 
-def reason(line: Line) -> str | None:
+def reason(line: ReceivingSim) -> str | None:
     return None if line.problem is None else str(line.problem.text)
 
 

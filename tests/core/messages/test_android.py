@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from daemon.core.messages.android import (
     AppMessage,
     AppPost,
-    Fault,
     NotAPost,
+    PostFault,
     PostKind,
     fault_of,
     read_post,
@@ -54,7 +54,7 @@ def test_post_signed_now_is_taken(by_s: int) -> None:
 @pytest.mark.parametrize("by_s", [601, -601, 86_400])
 def test_old_post_is_stale_unless_our_clock_is_doubted(by_s: int) -> None:
     signature = sign(KEY, BODY, STAMP)
-    assert fault_of(KEY, BODY, STAMP, signature, NOW_US + by_s * 1_000_000) is Fault.STALE
+    assert fault_of(KEY, BODY, STAMP, signature, NOW_US + by_s * 1_000_000) is PostFault.STALE
     assert fault_of(KEY, BODY, STAMP, signature, None) is None
 
 
@@ -73,19 +73,19 @@ def test_old_post_is_stale_unless_our_clock_is_doubted(by_s: int) -> None:
     ],
 )
 def test_any_change_is_a_forgery(body: bytes, stamp: str, signature: str) -> None:
-    assert fault_of(KEY, body, stamp, signature, NOW_US) is Fault.FORGED
+    assert fault_of(KEY, body, stamp, signature, NOW_US) is PostFault.FORGED
 
 
 def test_time_and_body_cannot_be_shifted_into_each_other() -> None:
     signature = sign(KEY, BODY, STAMP)
     assert fault_of(KEY, BODY + STAMP[:1].encode(), STAMP[1:], signature, None) is None
     # The scheme of the app allows it, but the body is then no JSON, and the time is far away.
-    assert fault_of(KEY, BODY + STAMP[:1].encode(), STAMP[1:], signature, NOW_US) is Fault.STALE
+    assert fault_of(KEY, BODY + STAMP[:1].encode(), STAMP[1:], signature, NOW_US) is PostFault.STALE
 
 
 @pytest.mark.parametrize(("stamp", "signature"), [(None, "ab"), ("1", None), ("", "ab"), ("1", "")])
 def test_post_without_the_headers_is_unsigned(stamp: str | None, signature: str | None) -> None:
-    assert fault_of(KEY, BODY, stamp, signature, NOW_US) is Fault.UNSIGNED
+    assert fault_of(KEY, BODY, stamp, signature, NOW_US) is PostFault.UNSIGNED
 
 
 def read(event: Any, payload: Any) -> AppPost:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US
-from daemon.core.messages.balance import Line
-from daemon.core.messages.balance_chain import Absence, Entry, Standing, Why
+from daemon.core.messages.balance import LineMessages
+from daemon.core.messages.balance_chain import Absence, ChainEntry, Standing, Why
 from daemon.core.messages.foreign_path import SEARCH_MAX
 from daemon.core.messages.line_history import usual_receipts
 from daemon.core.messages.trust import Doubt
@@ -180,7 +180,7 @@ def test_a_late_message_without_a_gap_at_its_time_is_refuted() -> None:
     ],
     ids=["foreign", "ID ahead", "ID taken", "no balance", "balance below its amount"],
 )
-def test_what_is_held_changes_nothing_for_the_messages_after_it(new: Entry) -> None:
+def test_what_is_held_changes_nothing_for_the_messages_after_it(new: ChainEntry) -> None:
     wallet = Wallet()
     assert wallet.tell(new) is HELD
     assert wallet.tell(entry(3, 700, 10_700)) is ACCEPTED
@@ -357,7 +357,7 @@ def test_held_messages_are_judged_again_when_their_smsc_is_home() -> None:
     wallet.tell(*(entry(n, 500, 10_000 + n * 500, home=False) for n in (1, 2)))
     wallet.tell(entry(4, 500, 30_000, home=False))
 
-    def decide(line: Line) -> None:
+    def decide(line: LineMessages) -> None:
         line.approve("m1")
         line.trust(lambda smsc: smsc == "+447000000001")
 
@@ -431,7 +431,7 @@ def test_genuine_home_messages_in_any_order_are_all_accepted_in_the_end(
     moves: list[tuple[int, int]], random: Random
 ) -> None:
     """Messages of a few minutes in a random order: the last one closes every gap."""
-    balance, told = 10_000, list[Entry]()
+    balance, told = 10_000, list[ChainEntry]()
     for seq, (move, _) in enumerate(moves):
         balance += move
         new = entry(1, move, balance, key=f"k{seq}", pays=move > 0)

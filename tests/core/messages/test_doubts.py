@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from daemon.core.limits import DAY_US, HOUR_US, MINUTE_US, SECOND_US
-from daemon.core.messages.balance_chain import Entry, Standing
+from daemon.core.messages.balance_chain import ChainEntry, Standing
 from daemon.core.messages.trust import (
     PRINTED_APART_US_MAX,
     REFERENCE_CHARACTERS_MAX,
-    Claim,
     Doubt,
-    Facts,
     IdReuse,
+    TransactionClaim,
+    TrustFacts,
     classify_id_reuse,
     doubts_about,
     fee_doubt,
@@ -37,9 +37,9 @@ CORPUS = Path(__file__).parents[2] / "corpus" / "sms_corpus.jsonl"
 NOW_ID = 93_000_000_000
 
 
-def seen(days_ago: int, telco_id: int | str, **changes: object) -> Entry:
+def seen(days_ago: int, telco_id: int | str, **changes: object) -> ChainEntry:
     at = AT - days_ago * DAY_US
-    plain = Entry(
+    plain = ChainEntry(
         key=f"{telco_id}", seq=1, at=at, stored_at=at, telco_id=f"{telco_id}", pays=True,
         effects=(500,), after=10_000, standing=Standing.ACCEPTED,
     )  # fmt: skip
@@ -47,7 +47,7 @@ def seen(days_ago: int, telco_id: int | str, **changes: object) -> Entry:
 
 
 WEEK = [seen(days, NOW_ID - 67_000_000 * days) for days in range(1, 8)]
-PLAIN = Facts(
+PLAIN = TrustFacts(
     provider="momo_mtn",
     telco_id=f"{NOW_ID}",
     sent_at=AT,
@@ -225,7 +225,7 @@ def test_any_text_gets_an_answer(text: str) -> None:
     assert id_doubt("momo_mtn", text, AT, WEEK) in {None, *Doubt}
 
 
-FIRST = Claim(pays=True, amount_minor=500, currency="GHS", line="a")
+FIRST = TransactionClaim(pays=True, amount_minor=500, currency="GHS", line="a")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,9 @@ FIRST = Claim(pays=True, amount_minor=500, currency="GHS", line="a")
         (FIRST, replace(FIRST, pays=False, amount_minor=1), IdReuse.DUPLICATE),
     ],
 )
-def test_a_second_message_with_one_id(first: Claim, second: Claim, expected: IdReuse) -> None:
+def test_a_second_message_with_one_id(
+    first: TransactionClaim, second: TransactionClaim, expected: IdReuse
+) -> None:
     assert classify_id_reuse(first, second) is expected
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.core.messages import message_journal as journal
-from daemon.core.messages.message_journal import Erased, Header, Record
+from daemon.core.messages.message_journal import Erased, JournalHeader, Record
 from tests.fakes.seed import seed
 
 KEY = journal.journal_key(b"k" * 32)
@@ -33,7 +33,7 @@ def part(number: int, *, received_at: int | None = None) -> Record:
 
 
 def file_of(entries: list[Record]) -> bytes:
-    lines: list[journal.Entry] = [Header(1, journal.shop_mark(KEY)), *entries]
+    lines: list[journal.Entry] = [JournalHeader(1, journal.shop_mark(KEY)), *entries]
     return b"".join(journal.encode(one, KEY) for one in lines)
 
 

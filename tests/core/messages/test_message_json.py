@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from daemon.core.messages.balance_chain import Entry, Standing, Why
+from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
 from daemon.core.messages.message_json import (
     ChainPosition,
     all_fields,
@@ -17,8 +17,8 @@ from parsers.reading import FIELD_WORDS, fields
 from tests.fakes.rows import AT
 
 
-def entry(number: int, effect: int, after: int | None, **changes: object) -> Entry:
-    plain = Entry(
+def entry(number: int, effect: int, after: int | None, **changes: object) -> ChainEntry:
+    plain = ChainEntry(
         key=f"m{number}", seq=number, at=AT, stored_at=AT, telco_id=f"{number}", pays=True, effects=(effect,),
         after=after, standing=Standing.ACCEPTED, gap_minor=0,
     )  # fmt: skip

@@ -10,10 +10,10 @@ from daemon.core.limits import LINES_AWAY_US, RECEIPT_SHOWN_US
 from daemon.core.names import group_digits, mask_number, short_name
 from daemon.core.payments.checkout import (
     MENUS,
-    Facts,
-    Screen,
+    CheckoutFacts,
+    CheckoutScreen,
+    CheckoutView,
     ShownLine,
-    View,
     is_shown,
     no_line_receives,
     return_address,
@@ -34,7 +34,7 @@ TELECEL = ShownLine(
 )
 
 
-def facts(**changes: Any) -> Facts:
+def facts(**changes: Any) -> CheckoutFacts:
     given: dict[str, Any] = {
         "request": rows.transaction(),
         "payment": None,
@@ -43,10 +43,10 @@ def facts(**changes: Any) -> Facts:
         "in_review": False,
         "lines": (LINE,),
     }
-    return Facts(**(given | changes))
+    return CheckoutFacts(**(given | changes))
 
 
-def shown(chosen: str = "", now: int = AT, **changes: Any) -> View:
+def shown(chosen: str = "", now: int = AT, **changes: Any) -> CheckoutView:
     return view(facts(**changes), STEPS, MENUS, chosen, now)
 
 
@@ -65,23 +65,23 @@ def test_every_request_has_one_screen(
     status: TransactionStatus, in_review: bool, past: bool, is_reversed: bool
 ) -> None:
     paid = {
-        TransactionStatus.SUCCESS: Screen.PAID,
-        TransactionStatus.PARTIAL: Screen.SHORT,
-        TransactionStatus.OVERPAID: Screen.OVER,
+        TransactionStatus.SUCCESS: CheckoutScreen.PAID,
+        TransactionStatus.PARTIAL: CheckoutScreen.SHORT,
+        TransactionStatus.OVERPAID: CheckoutScreen.OVER,
     }
     request = rows.transaction(status=status, reversed_at=AT if is_reversed else None)
     found = screen_of(facts(request=request, in_review=in_review), AT + (DAY if past else 0))
     if is_reversed:
-        assert found is Screen.REVERSED
+        assert found is CheckoutScreen.REVERSED
     elif status in paid:
         assert found is paid[status]
     elif in_review or status is TransactionStatus.MANUAL_REVIEW:
-        assert found is Screen.CHECKING
+        assert found is CheckoutScreen.CHECKING
     elif status is TransactionStatus.CANCELLED:
-        assert found is Screen.CANCELLED
+        assert found is CheckoutScreen.CANCELLED
     else:
         open_still = status is TransactionStatus.PENDING and not past
-        assert found is (Screen.WAITING if open_still else Screen.EXPIRED)
+        assert found is (CheckoutScreen.WAITING if open_still else CheckoutScreen.EXPIRED)
 
 
 def test_the_way_is_that_of_the_customers_own_network_unless_another_is_chosen() -> None:

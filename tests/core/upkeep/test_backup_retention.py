@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from daemon.core.upkeep.backup_retention import (
     DEFAULT,
-    Retention,
+    BackupRetention,
     RetentionInvalid,
     copies_to_keep,
     parse_retention,
@@ -37,15 +37,15 @@ def test_what_keeps_nothing_is_refused(text: str) -> None:
 
 
 def test_the_default_is_readable() -> None:
-    assert parse_retention(DEFAULT) == Retention(7, 4, 12)
+    assert parse_retention(DEFAULT) == BackupRetention(7, 4, 12)
 
 
 @given(
     st.lists(st.integers(0, 24 * 365 * 3), max_size=50, unique=True),
-    st.builds(Retention, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
+    st.builds(BackupRetention, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)),
 )
 def test_the_copy_made_last_always_stays_and_never_more_than_asked(
-    hours_ago: list[int], keep: Retention
+    hours_ago: list[int], keep: BackupRetention
 ) -> None:
     copies = [NOW - timedelta(hours=hours) for hours in hours_ago]
     found = copies_to_keep(copies, keep)

@@ -16,10 +16,10 @@ from daemon.core.upkeep.clock_check import (
 )
 from daemon.core.webhooks.delivery import (
     CLOCK_WAITS_MAX,
+    AttemptOutcome,
     DeadLetterReason,
     DeliveryEvent,
     DeliveryFacts,
-    Outcome,
     RetryPolicy,
     decide,
 )
@@ -88,8 +88,8 @@ def test_the_difference_is_told_in_words() -> None:
     )
 
 
-def refused(status: int = 400, wait_us: int | None = RETRY_US) -> Outcome:
-    return Outcome(status, "", None, None, 1000, connected=True, clock_wait_us=wait_us)
+def refused(status: int = 400, wait_us: int | None = RETRY_US) -> AttemptOutcome:
+    return AttemptOutcome(status, "", None, None, 1000, connected=True, clock_wait_us=wait_us)
 
 
 @pytest.mark.parametrize("status", [PENDING, RETRYING])

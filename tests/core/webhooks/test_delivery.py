@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import (
     SCHEDULE_S,
+    AttemptOutcome,
     AttemptResult,
     DeadLetterReason,
     Decision,
     DeliveryError,
     DeliveryEvent,
     DeliveryFacts,
-    Link,
-    Outcome,
+    LinkState,
     RetryPolicy,
     TransitionError,
     decide,
@@ -28,12 +28,14 @@ NOW = 1_767_225_600_000_000
 SECOND, HOUR = 1_000_000, 3_600_000_000
 
 
-def answered(status: int | None, retry_after_s: int | None = None) -> Outcome:
-    return Outcome(status, "", None, None, 1000, retry_after_s, connected=True)
+def answered(status: int | None, retry_after_s: int | None = None) -> AttemptOutcome:
+    return AttemptOutcome(status, "", None, None, 1000, retry_after_s, connected=True)
 
 
-def broke(code: DeliveryError, *, connected: bool = False, status: int | None = None) -> Outcome:
-    return Outcome(status, "", code, "why", 1000, None, connected=connected)
+def broke(
+    code: DeliveryError, *, connected: bool = False, status: int | None = None
+) -> AttemptOutcome:
+    return AttemptOutcome(status, "", code, "why", 1000, None, connected=connected)
 
 
 def facts(
@@ -174,7 +176,7 @@ def test_a_schedule_made_shorter_meanwhile_ends_the_run() -> None:
 
 @pytest.mark.parametrize("status", [DELIVERED, FAILED])
 @pytest.mark.parametrize("outcome", [answered(200), answered(404), answered(500)])
-def test_what_is_over_takes_no_outcome(status: DeliveryStatus, outcome: Outcome) -> None:
+def test_what_is_over_takes_no_outcome(status: DeliveryStatus, outcome: AttemptOutcome) -> None:
     with pytest.raises(TransitionError):
         decide(facts(status), outcome, now_us=NOW, unit=0.5)
 
@@ -184,7 +186,7 @@ def test_what_is_over_takes_no_outcome(status: DeliveryStatus, outcome: Outcome)
     attempts=st.integers(0, 20),
     failures=st.integers(0, 30),
     outcome=st.sampled_from([*OWN_LINK, *THEIRS, answered(200), answered(404)]),
-    link=st.builds(Link, st.booleans(), st.booleans()),
+    link=st.builds(LinkState, st.booleans(), st.booleans()),
     extra=st.booleans(),
     unit=st.floats(0, 1, exclude_max=True),
 )
@@ -192,8 +194,8 @@ def test_what_is_not_over_is_always_due_again(
     status: DeliveryStatus,
     attempts: int,
     failures: int,
-    outcome: Outcome,
-    link: Link,
+    outcome: AttemptOutcome,
+    link: LinkState,
     extra: bool,
     unit: float,
 ) -> None:

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.webhooks.delivery import (
+    AttemptOutcome,
     Decision,
     DeliveryEvent,
-    Link,
-    Outcome,
+    LinkState,
     classify,
     decide,
     is_own_link,
@@ -34,11 +34,11 @@ def test_failures_of_our_own_link_flush_too() -> None:
 @each("outcome", OWN_LINK)
 @each("status", [PENDING, RETRYING])
 def test_with_our_link_down_nothing_counts_and_no_step_is_used(
-    outcome: Outcome, status: DeliveryStatus
+    outcome: AttemptOutcome, status: DeliveryStatus
 ) -> None:
     before = facts(status, 3, 5)
     for unit, seconds in ((0.0, 10), (0.5, 35)):
-        decision = decide(before, outcome, now_us=NOW, unit=unit, link=Link(False, True))
+        decision = decide(before, outcome, now_us=NOW, unit=unit, link=LinkState(False, True))
         assert decision == Decision(
             event=DeliveryEvent.NOT_COUNTED,
             status=status,
@@ -54,8 +54,12 @@ def test_with_our_link_down_nothing_counts_and_no_step_is_used(
 
 
 @pytest.mark.parametrize("outcome", OWN_LINK)
-def test_with_no_other_host_known_a_step_is_used_but_nothing_counts(outcome: Outcome) -> None:
-    decision = decide(facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=Link(False, False))
+def test_with_no_other_host_known_a_step_is_used_but_nothing_counts(
+    outcome: AttemptOutcome,
+) -> None:
+    decision = decide(
+        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(False, False)
+    )
     assert (decision.status, decision.attempt_count, decision.consecutive_failures) == (
         RETRYING,
         2,
@@ -66,13 +70,17 @@ def test_with_no_other_host_known_a_step_is_used_but_nothing_counts(outcome: Out
 
 
 @pytest.mark.parametrize("outcome", OWN_LINK)
-def test_when_another_host_answered_it_is_the_receivers_failure(outcome: Outcome) -> None:
-    decision = decide(facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=Link(True, True))
+def test_when_another_host_answered_it_is_the_receivers_failure(outcome: AttemptOutcome) -> None:
+    decision = decide(
+        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(True, True)
+    )
     assert (decision.attempt_count, decision.consecutive_failures, decision.counts) == (2, 6, True)
 
 
 @pytest.mark.parametrize("outcome", THEIRS)
-def test_what_the_receiver_did_counts_whatever_our_link(outcome: Outcome) -> None:
+def test_what_the_receiver_did_counts_whatever_our_link(outcome: AttemptOutcome) -> None:
     assert not is_own_link(classify(outcome), outcome)
-    decision = decide(facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=Link(False, True))
+    decision = decide(
+        facts(RETRYING, 1, 5), outcome, now_us=NOW, unit=0.5, link=LinkState(False, True)
+    )
     assert (decision.attempt_count, decision.consecutive_failures, decision.counts) == (2, 6, True)

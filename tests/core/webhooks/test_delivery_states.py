@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from daemon.core.webhooks.delivery import (
     SCHEDULE_S,
     TRANSITIONS,
+    AttemptOutcome,
     AttemptResult,
     DeliveryError,
     DeliveryEvent,
-    Outcome,
     TransitionError,
     classify,
     error_code,
@@ -106,7 +106,7 @@ def test_the_table_has_a_row_for_every_status() -> None:
     ],
 )
 def test_each_outcome_has_its_result_and_its_code(
-    outcome: Outcome, result: AttemptResult, code: DeliveryError | None
+    outcome: AttemptOutcome, result: AttemptResult, code: DeliveryError | None
 ) -> None:
     assert classify(outcome) is result
     assert error_code(result) is code

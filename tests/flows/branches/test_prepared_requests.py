@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from daemon import wire
-from daemon.core.branches.answer import Answer, read
+from daemon.core.branches.answer import ExchangeAnswer, read
 from daemon.flows.branches import outbound
-from daemon.flows.branches.outbound import Outgoing, Requests
+from daemon.flows.branches.outbound import HubRequest, Requests
 from daemon.store.branches import link
 from daemon.wire import TransactionStatus
 from tests.fakes.branches import Chain, FakeBranch, Lost, body_of
@@ -27,18 +27,18 @@ async def behind(chain: Chain) -> FakeBranch:
     return branch
 
 
-async def request(requests: Requests) -> Outgoing:
+async def request(requests: Requests) -> HubRequest:
     made = await requests.next({}, stale=None, size_max=SMALL)
     assert made is not None
     return made
 
 
-async def send(branch: FakeBranch, outgoing: Outgoing) -> None:
+async def send(branch: FakeBranch, outgoing: HubRequest) -> None:
     answer = await branch.wire.call(wire.Path.BRANCH_SYNC, body_of(outgoing))
-    await outbound.take_answer(branch.shop.env, outgoing, read(answer, Answer))
+    await outbound.take_answer(branch.shop.env, outgoing, read(answer, ExchangeAnswer))
 
 
-async def begun(branch: FakeBranch) -> tuple[Requests, Outgoing]:
+async def begun(branch: FakeBranch) -> tuple[Requests, HubRequest]:
     """Send the first request; the next one is prepared."""
     requests = Requests(branch.shop.env)
     first = await request(requests)

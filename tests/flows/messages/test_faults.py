@@ -8,7 +8,7 @@ import pytest
 from daemon.flows.messages import ingest, settle_lines
 from daemon.runtime.config import Config
 from daemon.steps import judge
-from daemon.steps.context import Context, Outcome, StoredMessage
+from daemon.steps.context import Context, MessageOutcome, StoredMessage
 from daemon.steps.intake import Ingested
 from daemon.store.books.day_sheet import Period
 from daemon.store.books.day_sheet import wallet as wallet_of
@@ -60,7 +60,7 @@ async def test_a_row_that_the_database_refuses_stops_no_other_message(
     real = judge.judge_message
 
     def refused(
-        context: Context, arrived: StoredMessage, outcome: Outcome, reading: Reading
+        context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Reading
     ) -> None:
         if "bad" in arrived.body:
             context.tx.run("UPDATE line_balances SET home = 7")
@@ -81,7 +81,7 @@ def break_reading(
     real = judge.judge_message
 
     def broken(
-        context: Context, arrived: StoredMessage, outcome: Outcome, reading: Reading
+        context: Context, arrived: StoredMessage, outcome: MessageOutcome, reading: Reading
     ) -> None:
         if text in arrived.body:
             raise bug("a bug")

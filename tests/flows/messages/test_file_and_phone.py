@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from daemon.core.limits import SECOND_US
 from daemon.core.model import Review
 from daemon.flows.messages import import_file as flow
-from daemon.flows.messages.import_file import Entry, ImportResult
+from daemon.flows.messages.import_file import FileMessage, ImportResult
 from daemon.flows.payments import review
 from daemon.flows.webhooks import replay
 from daemon.wire import MessageState, TransactionStatus
@@ -38,14 +38,14 @@ def receipt(shop: FakeShop, typed: str, telco_id: str = ID, minor: int = 2500) -
 
 async def as_text(shop: FakeShop, *made: Receipt) -> Sequence[ImportResult]:
     """Import them as texts, as from a phone's backup."""
-    entries = [Entry(one.sender, one.text, NOW) for one in made]
+    entries = [FileMessage(one.sender, one.text, NOW) for one in made]
     taken = await flow.import_messages(shop.env, OWNER, LINE, entries, dry_run=False)
     return [one.fate for one in taken]
 
 
 async def as_pdus(shop: FakeShop, *made: Receipt) -> Sequence[ImportResult]:
     """Import them as PDUs, byte for byte as on the SIM."""
-    entries = [Entry(pdu=pdu) for one in made for pdu in one.pdus]
+    entries = [FileMessage(pdu=pdu) for one in made for pdu in one.pdus]
     taken = await flow.import_messages(shop.env, OWNER, LINE, entries, dry_run=False)
     return [one.fate for one in taken]
 
@@ -267,7 +267,9 @@ async def test_one_that_its_balance_holds_pays_when_a_person_approves_it(shop: F
 async def test_a_part_from_a_file_does_not_complete_what_a_phone_reads(shop: FakeShop) -> None:
     request = await shop.request()
     made = receipt(shop, request.svc_code or "")
-    await flow.import_messages(shop.env, OWNER, LINE, [Entry(pdu=made.pdus[1])], dry_run=False)
+    await flow.import_messages(
+        shop.env, OWNER, LINE, [FileMessage(pdu=made.pdus[1])], dry_run=False
+    )
     await shop.read_pdus(made.pdus[:1])
     assert await states(shop) == ["incomplete", "incomplete"]
     assert {*await as_pdus(shop, made)} == {ImportResult.NEW, ImportResult.KNOWN}
@@ -341,7 +343,7 @@ async def step(shop: FakeShop, made: Receipt, way: str) -> None:
         if way.endswith("read"):
             await shop.read_pdus([pdu])
         else:
-            await flow.import_messages(shop.env, OWNER, LINE, [Entry(pdu=pdu)], dry_run=False)
+            await flow.import_messages(shop.env, OWNER, LINE, [FileMessage(pdu=pdu)], dry_run=False)
 
 
 STEPS: Final = st.lists(st.tuples(st.integers(0, 2), st.sampled_from(WAYS)), max_size=8)

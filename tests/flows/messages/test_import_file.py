@@ -7,7 +7,7 @@ import pytest
 from daemon.core.errors import Refusal
 from daemon.flows.messages import import_file as flow
 from daemon.flows.messages import ingest
-from daemon.flows.messages.import_file import Entry, ImportedEntry, ImportResult
+from daemon.flows.messages.import_file import FileMessage, ImportedEntry, ImportResult
 from daemon.steps import imported_message
 from daemon.store.upkeep import inspect
 from daemon.wire import ErrorCode, MessageState, TransactionStatus
@@ -23,13 +23,15 @@ REVERSED = (
 NOW = int(STARTED.timestamp()) * 1_000_000
 
 
-def receipt(typed: str, telco_id: str = ID, minor: int = 2500, balance: int = 90_000) -> Entry:
+def receipt(
+    typed: str, telco_id: str = ID, minor: int = 2500, balance: int = 90_000
+) -> FileMessage:
     text = mtn(minor, NAME, balance, typed, telco_id).text
-    return Entry(MTN_SENDER, text, NOW, MTN_SMSC)
+    return FileMessage(MTN_SENDER, text, NOW, MTN_SMSC)
 
 
 async def take(
-    shop: FakeShop, *entries: Entry, line: str = LINE, dry_run: bool = False
+    shop: FakeShop, *entries: FileMessage, line: str = LINE, dry_run: bool = False
 ) -> Sequence[ImportedEntry]:
     return await flow.import_messages(shop.env, OWNER, line, entries, dry_run=dry_run)
 
@@ -83,7 +85,7 @@ async def test_another_amount_under_a_known_id_is_kept_and_counts_for_nothing(
 
 
 async def test_a_dry_run_says_the_same_and_stores_nothing(shop: FakeShop) -> None:
-    entries = (receipt("food"), receipt("food"), Entry("+233241234567", "Hi Ama", NOW))
+    entries = (receipt("food"), receipt("food"), FileMessage("+233241234567", "Hi Ama", NOW))
     first = await take(shop, *entries, dry_run=True)
     assert await shop.values("SELECT COUNT(*) FROM messages") == [0]
     assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'messages.imported'") == [0]
@@ -98,14 +100,16 @@ async def test_a_dry_run_says_the_same_and_stores_nothing(shop: FakeShop) -> Non
 
 async def test_nobodys_private_messages_are_stored(shop: FakeShop) -> None:
     text = mtn(2500, NAME, 90_000, "food", ID).text
-    strangers = [Entry(sender, text, NOW) for sender in ("+233241234567", "MobiIeMoney", "T-CASH")]
+    strangers = [
+        FileMessage(sender, text, NOW) for sender in ("+233241234567", "MobiIeMoney", "T-CASH")
+    ]
     assert {one.fate for one in await take(shop, *strangers)} == {ImportResult.OTHER_SENDER}
     assert await shop.values("SELECT COUNT(*) FROM messages") == [0]
 
 
 async def test_what_no_sms_can_be_is_told_and_stops_nothing(shop: FakeShop) -> None:
-    long_name = Entry("MobileMoneyGhana", "x", NOW)
-    taken = await take(shop, long_name, Entry(pdu="FFFF"), receipt("food"))
+    long_name = FileMessage("MobileMoneyGhana", "x", NOW)
+    taken = await take(shop, long_name, FileMessage(pdu="FFFF"), receipt("food"))
     assert [one.fate for one in taken] == [
         ImportResult.UNREADABLE,
         ImportResult.UNREADABLE,
@@ -116,7 +120,7 @@ async def test_what_no_sms_can_be_is_told_and_stops_nothing(shop: FakeShop) -> N
 
 async def test_the_pdus_of_a_long_message_come_one_by_one(shop: FakeShop) -> None:
     pdus = mtn(2500, NAME, 90_000, "food", ID).pdus
-    taken = await take(shop, *(Entry(pdu=pdu) for pdu in pdus))
+    taken = await take(shop, *(FileMessage(pdu=pdu) for pdu in pdus))
     assert [one.state for one in taken] == [MessageState.INCOMPLETE, MessageState.HISTORICAL]
     assert [one.historical for one in await shop.payments()] == [True]
 
@@ -125,7 +129,7 @@ async def test_the_pdus_of_a_long_message_come_one_by_one(shop: FakeShop) -> Non
 async def test_a_reversal_of_a_file_takes_back_what_the_file_told(
     shop: FakeShop, *, reversal_first: bool
 ) -> None:
-    back = Entry(MTN_SENDER, REVERSED, NOW + 60_000_000)
+    back = FileMessage(MTN_SENDER, REVERSED, NOW + 60_000_000)
     entries = (back, receipt("food")) if reversal_first else (receipt("food"), back)
     await take(shop, *entries)
     (payment,) = await shop.payments()
@@ -137,7 +141,7 @@ async def test_a_reversal_of_a_file_takes_back_what_the_file_told(
 
 async def test_a_reversal_of_a_live_payment_waits_for_a_person(shop: FakeShop) -> None:
     await shop.read(mtn(2500, NAME, shop.wallet(2500), "food", ID))
-    (taken,) = await take(shop, Entry(MTN_SENDER, REVERSED, NOW + 60_000_000))
+    (taken,) = await take(shop, FileMessage(MTN_SENDER, REVERSED, NOW + 60_000_000))
     assert taken.state is MessageState.HELD
     assert [one.reversed_at for one in await shop.payments()] == [None]
     assert await shop.values("SELECT reason, state FROM reviews") == [("doubtful_message", "open")]
@@ -145,7 +149,7 @@ async def test_a_reversal_of_a_live_payment_waits_for_a_person(shop: FakeShop) -
 
 async def test_an_imported_message_stays_history_when_it_is_read_again(shop: FakeShop) -> None:
     request = await shop.request()
-    await take(shop, Entry(MTN_SENDER, "Something new altogether.", NOW))
+    await take(shop, FileMessage(MTN_SENDER, "Something new altogether.", NOW))
     # A wording that is known by now.
     text = receipt(request.svc_code or "").text
     await shop.env.store.write(
@@ -157,7 +161,7 @@ async def test_an_imported_message_stays_history_when_it_is_read_again(shop: Fak
 
 
 async def test_phones_are_not_judged_by_a_file(shop: FakeShop) -> None:
-    await take(shop, receipt("food"), Entry(MTN_SENDER, "Something new altogether.", NOW))
+    await take(shop, receipt("food"), FileMessage(MTN_SENDER, "Something new altogether.", NOW))
     assert await shop.values("SELECT state FROM messages ORDER BY seq") == [
         "historical",
         "unparsed",
@@ -192,7 +196,7 @@ async def test_an_unknown_number_and_one_without_a_sim_are_refused(shop: FakeSho
 
 
 async def paste(shop: FakeShop, text: str) -> ImportedEntry:
-    entry = Entry("", text, NOW)
+    entry = FileMessage("", text, NOW)
     (taken,) = await flow.import_messages(
         shop.env, OWNER, LINE, [entry], dry_run=False, pasted=True
     )

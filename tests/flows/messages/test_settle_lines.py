@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from daemon.core.limits import DAY_US, HOUR_US
-from daemon.core.messages.balance_chain import Entry
+from daemon.core.messages.balance_chain import ChainEntry
 from daemon.flows.messages.settle_lines import settle_lines
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.config import Config
@@ -59,7 +59,7 @@ async def test_a_foreign_message_of_long_ago_loads_no_old_part_of_the_chain(
     loaded = list[tuple[int, int]]()
     real = balances.between
 
-    def between(reader: Reader, chain: Chain, since: int, until: int) -> list[Entry]:
+    def between(reader: Reader, chain: Chain, since: int, until: int) -> list[ChainEntry]:
         loaded.append((since, until))
         return real(reader, chain, since, until)
 

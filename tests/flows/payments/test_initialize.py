@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency, InitializeRequest
+from daemon.core.inputs import HttpAnswer, Idempotency, InitializeRequest
 from daemon.flows.payments import cancel_expire, initialize
 from daemon.wire import ErrorCode, TransactionStatus
 from parsers import svc_code
@@ -17,7 +17,7 @@ from tests.fakes.shop import OWNER, FakeShop
 ID = "93214500001"
 
 
-async def make(shop: FakeShop, claim: Idempotency | None = None, **changes: Any) -> Answer:
+async def make(shop: FakeShop, claim: Idempotency | None = None, **changes: Any) -> HttpAnswer:
     values = {"amount_minor": 2500, "currency": "GHS", "phone_number": "+233241234567", **changes}
     asked = InitializeRequest(**values)
     return await answered(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.model import Transaction
 from daemon.core.upkeep.clock_check import AGREES_US, ClockCheck
@@ -90,11 +90,11 @@ class Day:
         self.shop.clock.advance(600)
         self.right_us += 600 * SECOND_US
 
-    async def answer(self, claim: Idempotency) -> Answer:
+    async def answer(self, claim: Idempotency) -> HttpAnswer:
         """Make a call, or repeat the same call."""
         now = self.shop.clock.now_us()
         return await self.shop.env.store.write(
-            lambda tx: idempotency.once(tx, claim, now, lambda: Answer(200, b"{}"))
+            lambda tx: idempotency.once(tx, claim, now, lambda: HttpAnswer(200, b"{}"))
         )
 
     async def hear(self) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency, ReconcileRequest
+from daemon.core.inputs import HttpAnswer, Idempotency, ReconcileRequest
 from daemon.core.payments import transaction_json
 from daemon.flows.payments import reconcile
 from daemon.runtime.config import Trust
@@ -269,7 +269,7 @@ async def test_a_repeat_with_the_same_key_gets_the_same_bytes(shop: FakeShop) ->
     await pay(shop)
     claim = Idempotency("scope", "key", "fingerprint")
 
-    async def call(claim: Idempotency) -> Answer:
+    async def call(claim: Idempotency) -> HttpAnswer:
         asked = ReconcileRequest(ID)
         return await answered(
             claim,
@@ -390,7 +390,9 @@ async def test_history_is_reconciled_only_by_a_person_with_the_password(
     asked = ReconcileRequest(ID)
     needs = await reconcile.needs_password(with_history.env, caller, reference, asked, None)
     asks = caller is not KEY and outcome != "SUCCESS"
-    assert (None if needs is None else needs[0]) == (reconcile.Doubt.HISTORY if asks else None)
+    assert (None if needs is None else needs[0]) == (
+        reconcile.UnprovedSource.HISTORY if asks else None
+    )
 
 
 async def test_history_that_the_chain_believes_still_needs_the_password(

@@ -7,7 +7,7 @@ import pytest
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.model import Event
 from daemon.flows.payments import cancel_expire, review
 from daemon.wire import ErrorCode, Mode, TransactionStatus
@@ -174,7 +174,7 @@ async def test_a_repeat_with_the_same_key_gets_the_same_bytes_and_needs_no_passw
     waiting = await only(shop)
     claim = Idempotency("scope", "key", "fingerprint")
 
-    async def call(*, confirmed: bool) -> Answer:
+    async def call(*, confirmed: bool) -> HttpAnswer:
         said = review.Approval(confirmed=confirmed)
         return await answers.answered(
             claim,

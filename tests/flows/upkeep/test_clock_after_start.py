@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.upkeep.clock_check import ClockCheck
 from daemon.flows.payments import cancel_expire
@@ -223,7 +223,7 @@ async def test_a_repeated_call_runs_once_though_the_clock_says_that_its_day_is_o
     async def call() -> bool:
         now = shop.clock.now_us()
         done = await shop.env.store.write(
-            lambda tx: idempotency.once(tx, claim, now, lambda: Answer(201, b"{}"))
+            lambda tx: idempotency.once(tx, claim, now, lambda: HttpAnswer(201, b"{}"))
         )
         return not done.replayed
 
@@ -255,7 +255,7 @@ async def test_an_answer_of_a_clock_that_was_years_behind_is_kept_for_a_day_of_t
     await clock.watch(shop.env)
     now = shop.clock.now_us()
     await shop.env.store.write(
-        lambda tx: idempotency.once(tx, claim, now, lambda: Answer(201, b"{}"))
+        lambda tx: idempotency.once(tx, claim, now, lambda: HttpAnswer(201, b"{}"))
     )
     shop.clock.jump(400 * DAY_S)
     await clock.watch(shop.env)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import Refusal, Unavailable
-from daemon.core.inputs import Answer, Idempotency
+from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.limits import LATE_WINDOW_US, SECOND_US
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Event, Transaction
@@ -226,7 +226,7 @@ async def test_kept_answers_about_the_payer_are_deleted_and_no_others(shop: Fake
         for key, text in answers.items():
             claim = Idempotency("live k POST /x", key, "f")
             assert idempotency.reserve(tx, claim, 1) is None
-            idempotency.settle(tx, claim, Answer(201, text.encode()))
+            idempotency.settle(tx, claim, HttpAnswer(201, text.encode()))
 
     await shop.env.store.write(keep)
     await erasure.forget(shop.env, OWNER, NUMBER)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from daemon.core.limits import DAY_US
 from daemon.core.model import Delivery, Message
 from daemon.core.upkeep.clock_check import ClockCheck
-from daemon.core.webhooks.delivery import Link, Outcome, RetryPolicy
+from daemon.core.webhooks.delivery import AttemptOutcome, LinkState, RetryPolicy
 from daemon.env import Env
 from daemon.flows.messages import ingest
 from daemon.flows.payments.payer_claim import ClaimResult, claim_payment
@@ -23,7 +23,7 @@ from tests.fakes.shop import OWNER, FakeShop
 from tests.flows.payments.test_texts import send
 
 DAY_S = 24 * 3600.0
-LINK = Link(other_host_answered=True, other_host_known=True)
+LINK = LinkState(other_host_answered=True, other_host_known=True)
 KEPT = ("payments", "transactions", "events", "messages", "sms_parts", "line_balances", "reviews")
 
 
@@ -44,7 +44,7 @@ async def pay(shop: FakeShop, number: int, reference: str = "food") -> None:
 async def answer(shop: FakeShop, status: int) -> None:
     """Record this answer for every due delivery."""
     for leased in (await delivering.lease(shop.env, limit=50, per_endpoint=50, running={})).leased:
-        outcome = Outcome(status, "their answer", None, None, 1000, connected=True)
+        outcome = AttemptOutcome(status, "their answer", None, None, 1000, connected=True)
         await delivering.record_outcome(shop.env, leased, outcome, link=LINK, policy=RetryPolicy())
 
 

@@ -273,7 +273,7 @@ class Answers(Reader):
     ],
 )
 def test_a_page_that_the_disk_does_not_give_is_no_damage(finding: str) -> None:
-    with pytest.raises(inspect.Unreadable) as raised:
+    with pytest.raises(inspect.UnreadableShop) as raised:
         inspect.damage(Answers(finding))
     assert not raised.value.is_damage
 

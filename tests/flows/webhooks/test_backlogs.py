@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from daemon.core.webhooks.delivery import DeliveryError, Link
+from daemon.core.webhooks.delivery import DeliveryError, LinkState
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as flows_endpoints
@@ -75,7 +75,7 @@ async def test_a_backlog_is_not_said_to_be_a_replay(shop: FakeShop) -> None:
 
 
 async def test_what_our_own_link_held_up_is_no_backlog(shop: FakeShop) -> None:
-    down = Link(other_host_answered=False, other_host_known=True)
+    down = LinkState(other_host_answered=False, other_host_known=True)
     unreached = replace(outcome(None, DeliveryError.NETWORK_UNREACHABLE), connected=False)
     await add_endpoint(shop)
     for number in range(4):

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.model import Delivery
 from daemon.core.upkeep.clock_check import RETRY_US, ClockCheck, Witness
-from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, Outcome
+from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, AttemptOutcome
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.flows.upkeep import clock
 from daemon.flows.webhooks import deliver
@@ -29,7 +29,7 @@ async def send(shop: FakeShop, status: int, date_us: int | None) -> None:
     leased = await lease_one(shop)
     sender = FakeSender(lambda _url: outcome(status, date_us=date_us), [])
     ended = await deliver.attempt(shop.env, sender, leased)
-    assert isinstance(ended, Outcome)
+    assert isinstance(ended, AttemptOutcome)
     await delivering.record_outcome(shop.env, leased, ended, link=LINK, policy=POLICY)
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from daemon.core.model import Delivery, Event
 from daemon.core.upkeep.notice_rules import notice_for
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import leasing
-from daemon.store.webhooks.leasing import Due
+from daemon.store.webhooks.leasing import DueDeliveries
 from daemon.wire import DeliveryStatus, TransactionStatus
 from tests.fakes import delivering
 from tests.fakes.outbox import (
@@ -121,7 +121,7 @@ async def test_a_lease_says_when_the_next_delivery_is_due(shop: FakeShop) -> Non
         shop.env, await lease_one(shop), outcome(503), link=LINK, policy=POLICY
     )
     due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
-    assert due == Due((), (), (await only(shop)).next_attempt_at)
+    assert due == DueDeliveries((), (), (await only(shop)).next_attempt_at)
 
 
 async def test_an_endpoint_gets_no_more_attempts_at_a_time_than_it_may_have(shop: FakeShop) -> None:
@@ -221,7 +221,9 @@ async def test_a_failed_one_does_not_block_the_next(shop: FakeShop) -> None:
 async def test_an_address_that_may_not_be_called_is_told_to_the_owner_once(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    blocked = Outcome(None, "", DeliveryError.BLOCKED_ADDRESS, "shop.example: it is private", 1000)
+    blocked = AttemptOutcome(
+        None, "", DeliveryError.BLOCKED_ADDRESS, "shop.example: it is private", 1000
+    )
     for _ in range(2):
         await delivering.record_outcome(
             shop.env, await lease_one(shop), blocked, link=LINK, policy=POLICY

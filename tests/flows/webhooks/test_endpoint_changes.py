@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from daemon.core.model import Delivery
-from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError, LinkState
 from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
 from daemon.flows.webhooks.endpoints import PROBE_US
@@ -29,7 +29,7 @@ async def owed(shop: FakeShop) -> list[Delivery]:
     return [row for row in await shop.rows(Delivery, "deliveries") if isinstance(row, Delivery)]
 
 
-async def finish(shop: FakeShop, leased: Leased, answer: Outcome) -> None:
+async def finish(shop: FakeShop, leased: Leased, answer: AttemptOutcome) -> None:
     await delivering.record_outcome(shop.env, leased, answer, link=LINK, policy=POLICY)
 
 
@@ -40,7 +40,9 @@ async def change(shop: FakeShop, **changes: Any) -> endpoints.Changed:
 @pytest.mark.parametrize(
     "answer", [outcome(500), outcome(400), outcome(None, DeliveryError.TIMEOUT)]
 )
-async def test_the_twentieth_failure_in_a_row_pauses(shop: FakeShop, answer: Outcome) -> None:
+async def test_the_twentieth_failure_in_a_row_pauses(
+    shop: FakeShop, answer: AttemptOutcome
+) -> None:
     await add_endpoint(shop, consecutive_failures=19)
     await owe(shop)
     await finish(shop, await lease_one(shop), answer)
@@ -77,8 +79,8 @@ async def test_an_implicit_endpoint_is_never_paused(shop: FakeShop) -> None:
 async def test_a_failure_of_our_own_link_does_not_pause(shop: FakeShop) -> None:
     await add_endpoint(shop, consecutive_failures=19)
     await owe(shop)
-    unreached = Outcome(None, "", DeliveryError.DNS_ERROR, "no such name", 1000)
-    link = Link(other_host_answered=False, other_host_known=True)
+    unreached = AttemptOutcome(None, "", DeliveryError.DNS_ERROR, "no such name", 1000)
+    link = LinkState(other_host_answered=False, other_host_known=True)
     await delivering.record_outcome(
         shop.env, await lease_one(shop), unreached, link=link, policy=POLICY
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.core.webhooks.delivery import DeliveryError, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
 from daemon.store.webhooks.attempts import EndedAttempt
@@ -116,7 +116,7 @@ async def test_the_address_of_orders_is_never_said_to_be_paused_and_is_shown_whe
     assert body.endswith("\n\nmomo deliveries list --kind all --endpoint e1")
 
 
-BLOCKED = Outcome(None, "", DeliveryError.BLOCKED_ADDRESS, "its address is not public", 1000)
+BLOCKED = AttemptOutcome(None, "", DeliveryError.BLOCKED_ADDRESS, "its address is not public", 1000)
 
 
 async def is_blocked(shop: FakeShop) -> None:
@@ -137,7 +137,7 @@ async def open_notices(shop: FakeShop) -> list[str]:
 
 @pytest.mark.parametrize("answer", [outcome(200), outcome(503), outcome(410)])
 async def test_a_blocked_address_that_may_be_called_again_is_told_once(
-    shop: FakeShop, answer: Outcome
+    shop: FakeShop, answer: AttemptOutcome
 ) -> None:
     await is_blocked(shop)
     assert await open_notices(shop) == ["endpoint.blocked"]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from daemon.core.model import Delivery
-from daemon.core.webhooks.delivery import DeliveryError, Link, Outcome
+from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError, LinkState
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import backlog
-from daemon.store.webhooks.leasing import Due
+from daemon.store.webhooks.leasing import DueDeliveries
 from daemon.wire import DeliveryStatus
 from tests.fakes import delivering
 from tests.fakes.outbox import (
@@ -91,7 +91,7 @@ async def test_a_payment_that_comes_in_an_outage_is_the_next_probe(shop: FakeSho
 async def test_an_endpoint_that_is_out_says_when_it_is_tried_next(shop: FakeShop) -> None:
     await in_outage(shop)
     due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
-    assert due == Due((), (), shop.clock.now_us() + 5_000_000)
+    assert due == DueDeliveries((), (), shop.clock.now_us() + 5_000_000)
 
 
 async def test_probes_take_half_of_the_workers_at_most(shop: FakeShop) -> None:
@@ -210,8 +210,8 @@ def _make_due(tx: Any) -> None:
 async def test_our_own_link_down_counts_for_nothing(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
-    down = Outcome(None, "", DeliveryError.DNS_ERROR, "no DNS", 1000, connected=False)
-    link = Link(other_host_answered=False, other_host_known=True)
+    down = AttemptOutcome(None, "", DeliveryError.DNS_ERROR, "no DNS", 1000, connected=False)
+    link = LinkState(other_host_answered=False, other_host_known=True)
     await delivering.record_outcome(shop.env, await lease_one(shop), down, link=link, policy=POLICY)
     row = await only(shop)
     assert (row.status, row.attempt_count) == (DeliveryStatus.PENDING, 0)
@@ -224,8 +224,10 @@ async def test_when_our_link_is_back_all_that_it_held_up_is_due_oldest_first(
     await add_endpoint(shop)
     for telco_id in IDS:
         await owe(shop, telco_id)
-    down = Outcome(None, "", DeliveryError.NETWORK_UNREACHABLE, "no route", 1000, connected=False)
-    link = Link(other_host_answered=False, other_host_known=True)
+    down = AttemptOutcome(
+        None, "", DeliveryError.NETWORK_UNREACHABLE, "no route", 1000, connected=False
+    )
+    link = LinkState(other_host_answered=False, other_host_known=True)
     for leased in await lease(shop):
         await delivering.record_outcome(shop.env, leased, down, link=link, policy=POLICY)
     shop.clock.advance(1)

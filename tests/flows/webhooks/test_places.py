@@ -11,7 +11,7 @@ from daemon.core.webhooks.fair_queue import QueueKey
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import leasing
 from daemon.store.webhooks.attempts import Leased
-from daemon.store.webhooks.leasing import Due, Workers
+from daemon.store.webhooks.leasing import DueDeliveries, Workers
 from tests.fakes import delivering
 from tests.fakes.outbox import add_endpoint, lease, owe
 from tests.fakes.shop import FakeShop
@@ -112,7 +112,7 @@ async def test_from_three_failures_of_either_kind_on_a_probe_waits_longer_with_e
     if wait_s:
         shop.clock.advance(wait_s - 0.1)
         due = await delivering.lease(shop.env, limit=5, per_endpoint=5, running={})
-        assert due == Due((), (), now + wait_s * S)
+        assert due == DueDeliveries((), (), now + wait_s * S)
         shop.clock.advance(0.1)
     assert len(await lease(shop)) == 1
 

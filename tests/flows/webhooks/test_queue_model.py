@@ -12,7 +12,7 @@ from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
 from daemon.store.webhooks import backlog, leasing
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import Due
+from daemon.store.webhooks.leasing import DueDeliveries
 from tests.fakes import delivering
 from tests.fakes.invariants import check_invariants
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, outcome, owe
@@ -84,7 +84,7 @@ class Machine:
                     await self.record(self.flying)
                 self.shop.clock.advance(number)
 
-    async def turn(self, *, limit: int, ahead: int) -> Due:
+    async def turn(self, *, limit: int, ahead: int) -> DueDeliveries:
         """Lease as the loop does, and check the rules of a lease."""
         busy: dict[tuple[str, bool], int] = {}
         for one in self.flying:

@@ -3,7 +3,14 @@
 import pytest
 
 from daemon.modem.codec.pdu import decode
-from daemon.modem.codec.pdu_fields import Concat, Deliver, Element, Outcome, Ports, StatusReport
+from daemon.modem.codec.pdu_fields import (
+    ApplicationPorts,
+    Concat,
+    Deliver,
+    Element,
+    SendOutcome,
+    StatusReport,
+)
 from tests.fakes.each import each
 from tests.modem.codec.test_pdu import READABLE
 
@@ -21,7 +28,7 @@ def test_elements_ports_and_concat_are_found_among_others() -> None:
     value = next(v for v in READABLE if v["id"] == "syn-concat-ports-16")
     read = decode(value["pdu"])
     assert isinstance(read, Deliver)
-    assert read.ports == Ports(destination=2948, source=9200)
+    assert read.ports == ApplicationPorts(destination=2948, source=9200)
     assert read.concat == Concat(reference=0x0A0B, width=16, total=2, position=1)
     assert read.elements == (
         Element(0x05, bytes.fromhex("0B8423F0")),
@@ -47,7 +54,7 @@ def test_a_language_of_a_wrong_length_is_the_default() -> None:
 def test_eight_bit_ports_are_read() -> None:
     value = decode("004004812143000462204190507000060404020102" + "41")
     assert isinstance(value, Deliver)
-    assert value.ports == Ports(destination=1, source=2)
+    assert value.ports == ApplicationPorts(destination=1, source=2)
 
 
 @each("dcs", range(256))
@@ -70,16 +77,16 @@ def test_every_coding_scheme_is_read_by_the_standard(dcs: int) -> None:
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        (0x00, Outcome.DELIVERED),
-        (0x1F, Outcome.DELIVERED),
-        (0x20, Outcome.TRYING),
-        (0x3F, Outcome.TRYING),
-        (0x40, Outcome.FAILED),
-        (0x60, Outcome.FAILED),
-        (0xFF, Outcome.FAILED),
+        (0x00, SendOutcome.DELIVERED),
+        (0x1F, SendOutcome.DELIVERED),
+        (0x20, SendOutcome.TRYING),
+        (0x3F, SendOutcome.TRYING),
+        (0x40, SendOutcome.FAILED),
+        (0x60, SendOutcome.FAILED),
+        (0xFF, SendOutcome.FAILED),
     ],
 )
-def test_status_says_what_became_of_a_message(status: int, outcome: Outcome) -> None:
+def test_status_says_what_became_of_a_message(status: int, outcome: SendOutcome) -> None:
     pdu = f"079132030000500006070C913203000000106220419050700062204190502100{status:02X}"
     value = decode(pdu)
     assert isinstance(value, StatusReport)

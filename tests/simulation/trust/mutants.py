@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from daemon.core.messages import balance
-from daemon.core.messages.balance_chain import Entry, Standing, Why
+from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
 from daemon.core.messages.foreign_path import PathSearch
 from tests.simulation.trust.game import Setting
 from tests.simulation.trust.traffic import Size
@@ -77,21 +77,21 @@ def _never(*_: Any) -> bool:
     return False
 
 
-def _any_centre_stays_in(new: Entry) -> Why | None:
+def _any_centre_stays_in(new: ChainEntry) -> Why | None:
     return Why.NO_BALANCE if new.after is None or not new.effects else None
 
 
-def _any_path(search: PathSearch, left: int) -> tuple[Entry, ...] | None:
+def _any_path(search: PathSearch, left: int) -> tuple[ChainEntry, ...] | None:
     search._walk(left, ())
     return search._found[0][0] if search._found else None
 
 
-def _approve_alone(line: balance.Line, key: str) -> bool:
+def _approve_alone(line: balance.LineMessages, key: str) -> bool:
     line._put(line[key], standing=Standing.ACCEPTED, why=Why.PERSON, row=None)
     return True
 
 
-def _reject_alone(line: balance.Line, key: str) -> None:
+def _reject_alone(line: balance.LineMessages, key: str) -> None:
     line._refute(line[key], Why.PERSON)
 
 

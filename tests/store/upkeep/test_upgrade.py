@@ -73,7 +73,7 @@ def test_damaged_database_is_told_and_left_alone(places: wire.Places) -> None:
 def test_database_that_cannot_be_read_now_is_not_called_damaged(places: wire.Places) -> None:
     in_the_way = Path(f"{places.database}-wal")
     in_the_way.mkdir()  # SQLite cannot open its log, as without a free descriptor
-    with pytest.raises(inspect.Unreadable, match="cannot be read now"):
+    with pytest.raises(inspect.UnreadableShop, match="cannot be read now"):
         inspect.check_upgrade(places, NOW)
     in_the_way.rmdir()
     assert inspect.check_upgrade(places, NOW)["state"] == "current"

@@ -25,7 +25,7 @@ from daemon.store.books.statement import UnlistedPayment
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
 from parsers.phone import read_phone
-from parsers.statement import Entry, Statement, read_statement, rows_of
+from parsers.statement import Statement, StatementEntry, read_statement, rows_of
 
 BATCH: Final = 400
 CHARACTERS_MAX: Final = 1_000_000
@@ -35,7 +35,7 @@ SHOWN_MAX: Final = 500
 _PAYMENTS: Final = "/dash/payments"
 
 
-class Difference(Struct, frozen=True):
+class StatementDifference(Struct, frozen=True):
     """One difference: an entry that the messages do not tell alike, or a payment that is not on the statement.
 
     `at` is the time as text; `listed` and `told` are the amounts of the statement and of the message; `href` is where
@@ -58,7 +58,7 @@ class Result(Struct, frozen=True):
     agree: int
     left: int
     unread: Sequence[int]
-    differences: Sequence[Difference]
+    differences: Sequence[StatementDifference]
     dated: bool
     noted: bool
 
@@ -138,7 +138,7 @@ def _read(visit: Visit, text: str) -> Statement | None:
     return statement
 
 
-def _entry(visit: Visit, entry: Entry, said: Json) -> Difference:
+def _entry(visit: Visit, entry: StatementEntry, said: Json) -> StatementDifference:
     told = said["told_amount"]
     if said["review_id"]:
         href = f"/dash/review/{said['review_id']}"
@@ -152,7 +152,7 @@ def _entry(visit: Visit, entry: Entry, said: Json) -> Difference:
         href = "/dash/messages"
     else:
         href = f"{_PAYMENTS}?search={entry.id}"
-    return Difference(
+    return StatementDifference(
         str(said["finding"]),
         entry.id,
         "" if entry.at is None else f"{entry.at:%Y-%m-%d %H:%M}",
@@ -163,11 +163,11 @@ def _entry(visit: Visit, entry: Entry, said: Json) -> Difference:
     )
 
 
-def _unlisted(visit: Visit, one: UnlistedPayment) -> Difference:
+def _unlisted(visit: Visit, one: UnlistedPayment) -> StatementDifference:
     at = f"{visit.words.local(one.at):%Y-%m-%d %H:%M}"
     told = visit.money(one.amount_minor, one.currency)
     href = f"{_PAYMENTS}/{one.payment_id}"
-    return Difference("not_on_statement", one.telco_id, at, "", told, href, None)
+    return StatementDifference("not_on_statement", one.telco_id, at, "", told, href, None)
 
 
 def _us(at: datetime, zone: tzinfo) -> int:

@@ -11,7 +11,7 @@ from daemon.core.errors import FieldError, Refusal
 from daemon.core.limits import ACCOUNT_NAME_CHARACTERS_MAX, NOTES_CHARACTERS_MAX
 from daemon.core.lines import modem_health, silence
 from daemon.core.lines.line_json import MethodChanges, NewMethod, Slot
-from daemon.core.messages.balance_chain import Entry
+from daemon.core.messages.balance_chain import ChainEntry
 from daemon.core.model import Payment
 from daemon.core.names import currency_of, network_name, provider_name
 from daemon.core.payments.payer_texts import TextKind
@@ -48,10 +48,10 @@ _AGAIN: Final = frozenset(
 )
 
 
-class Facts(Struct, frozen=True):
+class SimPageData(Struct, frozen=True):
     """Data of the page of one SIM besides its view."""
 
-    chain: Sequence[Entry]
+    chain: Sequence[ChainEntry]
     last: Payment | None
     text: PayerText | None
     asked: TestPayment | None
@@ -110,8 +110,8 @@ def _view(visit: Visit, rows: sim_view.Rows) -> SimView:
     raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
 
 
-def _facts(visit: Visit, reader: Reader, view: SimView) -> Facts:
-    chain: list[Entry] = []
+def _facts(visit: Visit, reader: Reader, view: SimView) -> SimPageData:
+    chain: list[ChainEntry] = []
     last, asked = None, None
     if view.sim is not None:
         asked = smscs.expected(reader, view.sim, visit.now)
@@ -122,7 +122,7 @@ def _facts(visit: Visit, reader: Reader, view: SimView) -> Facts:
         )
         last = payments.last_of_line(reader, view.method.id)
     sent = texts.find(reader, visit.query.get("text", ""))
-    return Facts(
+    return SimPageData(
         chain, last, sent if sent is not None and sent.kind is TextKind.TEST else None, asked
     )
 

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from daemon.core.lines import modem_health, receiving, silence
-from daemon.core.lines.modem_health import ModemHealth, Problem
+from daemon.core.lines.modem_health import ModemHealth, ModemProblem
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US, UNPLACED_WINDOW_US
 from daemon.core.lines.silence import Rhythm, Silence
-from daemon.core.messages.balance_chain import Entry
+from daemon.core.messages.balance_chain import ChainEntry
 from daemon.core.messages.line_history import Unaccounted, unaccounted
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.dash.web.visit import Visit
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods, sim_pins, sms_rhythms
-from daemon.store.lines.sim_pins import Locked
+from daemon.store.lines.sim_pins import PinnedSim
 from daemon.store.messages import balances
 from daemon.wire import Mode
 
@@ -42,13 +42,13 @@ class SimView(Struct, frozen=True):
     sim: Sim | None
     method: PaymentMethod | None
     health: ModemHealth | None
-    problem: Problem | None
-    problems: Sequence[Problem]
+    problem: ModemProblem | None
+    problems: Sequence[ModemProblem]
     rhythm: Rhythm | None
     silence: Silence | None
     missing: Unaccounted
     unplaced: int
-    locked: Locked | None
+    locked: PinnedSim | None
 
     @property
     def id(self) -> str:
@@ -78,9 +78,9 @@ class Rows(Struct, frozen=True):
     sims: Sequence[Sim]
     methods: Sequence[PaymentMethod]
     rhythms: dict[str, Rhythm]
-    gaps: dict[str, list[Entry]]
+    gaps: dict[str, list[ChainEntry]]
     unplaced: dict[str, int]
-    locked: dict[str, Locked]
+    locked: dict[str, PinnedSim]
 
 
 def read(reader: Reader, now: int) -> Rows:
@@ -120,7 +120,7 @@ def views(visit: Visit, rows: Rows) -> list[SimView]:
         for slot, sim in slots or [(0, None)]:
             rhythm = None if sim is None else rows.rhythms.get(sim.sim_key)
             quiet = None if rhythm is None else _silence(visit, rhythm)
-            problem: Problem | None = None
+            problem: ModemProblem | None = None
             if sim is None:
                 problem = receiving.AWAY if health is None else next(iter(troubles), None)
             else:

@@ -22,7 +22,7 @@ from daemon.store.payments.payments import UnplacedSum
 from daemon.wire import ErrorCode, Mode
 
 
-class Group(Struct, frozen=True):
+class UnplacedGroup(Struct, frozen=True):
     """Payments of one SIM and network.
 
     Attributes:
@@ -54,14 +54,14 @@ async def show_list(visit: Visit) -> Shown:
     )
 
 
-def _groups(reader: Reader, now: int) -> Sequence[Group]:
+def _groups(reader: Reader, now: int) -> Sequence[UnplacedGroup]:
     found = []
     for one in payments.unplaced_sums(reader, now - UNPLACED_WINDOW_US):
         sim = devices.sim_by_key(reader, one.sim_key)
         device = None if sim is None else devices.get(reader, sim.device_id)
         method = None if sim is None else payment_methods.on_sim(reader, sim.seq)
         mine = method if method is not None and method.provider == one.provider else None
-        found.append(Group(one, sim, device, mine))
+        found.append(UnplacedGroup(one, sim, device, mine))
     return found
 
 

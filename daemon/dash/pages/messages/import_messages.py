@@ -8,7 +8,7 @@ from daemon.core.access.callers import Operation, require
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.names import national_format, provider_name
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
-from daemon.flows.messages.import_file import BATCH, Entry, ImportResult, import_messages
+from daemon.flows.messages.import_file import BATCH, FileMessage, ImportResult, import_messages
 from daemon.store.lines import payment_methods
 from daemon.wire import ErrorCode
 from parsers.phone_backup import BackupError, BackupMessage, messages_of
@@ -43,7 +43,7 @@ async def paste(visit: Visit) -> Outcome:
     if not text or len(text) > TEXT_MAX:
         visit.fail(FieldError("text", "invalid", visit.words("paste_missing")))
         return await _page(visit, 422)
-    entry = Entry(form.get("sender", "").strip(), text, visit.now)
+    entry = FileMessage(form.get("sender", "").strip(), text, visit.now)
     try:
         (taken,) = await import_messages(
             visit.env, visit.caller, form.get("line", ""), [entry], dry_run=False, pasted=True
@@ -99,13 +99,13 @@ def _messages(visit: Visit) -> Sequence[BackupMessage]:
     return list(messages_of([text], None, visit.words.zone)) if text.strip() else []
 
 
-def _entry(message: BackupMessage) -> Entry:
+def _entry(message: BackupMessage) -> FileMessage:
     body = message.body
     if "pdu" in body:
-        return Entry(pdu=body["pdu"])
+        return FileMessage(pdu=body["pdu"])
     at = read_iso(body["sent_at"])
     assert at is not None, "the reader wrote it"
-    return Entry(body["sender"], body["text"], at, body.get("smsc"))
+    return FileMessage(body["sender"], body["text"], at, body.get("smsc"))
 
 
 async def _refused(visit: Visit, refusal: Refusal, field: str) -> Outcome:

@@ -44,7 +44,7 @@ _FIELDS: Final = (
 )
 
 
-class Found(Struct, frozen=True):
+class MessageRows(Struct, frozen=True):
     """One message and its related rows.
 
     Attributes:
@@ -130,7 +130,7 @@ async def _page(visit: Visit, status: int = 200) -> Shown:
     )
 
 
-def _read(visit: Visit, reader: Reader) -> Found | None:
+def _read(visit: Visit, reader: Reader) -> MessageRows | None:
     known = messages.with_line(reader, visit.places["id"])
     if known is None:
         return None
@@ -142,7 +142,7 @@ def _read(visit: Visit, reader: Reader) -> Found | None:
         beside = [entry for entry in near if entry.key != record.entry.key]
         place = ChainPosition(record.entry, beside, PROVIDERS[record.chain.provider].currency)
     readable = not isinstance(confirmed_wordings.unverified_reading(visit.env, message), str)
-    return Found(
+    return MessageRows(
         message,
         line,
         record,

@@ -47,7 +47,7 @@ class Need(Struct, frozen=True):
     action: str
 
 
-class Facts(Struct, frozen=True):
+class NowData(Struct, frozen=True):
     """Data of the page, from one snapshot."""
 
     sheets: Sequence[Json]
@@ -95,13 +95,13 @@ async def show(visit: Visit) -> Shown:
 
 def _read(
     reader: Reader, period: Period, zone: tzinfo, now: int, phones: Sequence[ModemHealth]
-) -> Facts:
+) -> NowData:
     found, total = reviews.page(
         reader, state=reviews.OPEN, mode=Mode.LIVE, limit=REVIEWS_READ, offset=0
     )
     latest, _more = payment_list.listed(reader, PaymentFilter(), limit=LATEST)
     sheets, hours = read_totals(reader, period, zone)
-    return Facts(
+    return NowData(
         sheets=sheets,
         hours=hours,
         transactions_waiting=waiting(reader, now),
@@ -128,7 +128,7 @@ def _amount(reader: Reader, review: Review) -> tuple[int, str]:
     return read_api_amount(str(fields.get("amount") or ""), currency) or 0, currency
 
 
-def _needs(visit: Visit, facts: Facts) -> list[Need]:
+def _needs(visit: Visit, facts: NowData) -> list[Need]:
     """Return the open tasks for an operator, most money first."""
     t = visit.words
     found = [
@@ -175,7 +175,7 @@ def _reading(visit: Visit, href: str) -> str:
     return href if visit.role in READERS else ""
 
 
-def _webhook_needs(t: Words, facts: Facts) -> list[Need]:
+def _webhook_needs(t: Words, facts: NowData) -> list[Need]:
     found = [
         Need(
             t("need_paused", url=receiver_of(one.url)),

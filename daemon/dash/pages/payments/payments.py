@@ -10,7 +10,7 @@ from daemon.core.errors import FieldError, Refusal
 from daemon.core.ids import split_reference
 from daemon.core.inputs import ReconcileRequest
 from daemon.core.json_values import Json, timestamp
-from daemon.core.messages.balance_chain import Entry
+from daemon.core.messages.balance_chain import ChainEntry
 from daemon.core.messages.message_json import reasons_of
 from daemon.core.model import Delivery, Event, Message, Payment, Review
 from daemon.core.names import provider_name
@@ -50,14 +50,14 @@ class Evidence(Struct, frozen=True):
 
     about: Listed
     message: Message | None
-    entry: Entry | None
+    entry: ChainEntry | None
     review: Review | None
     journal: Sequence[Json]
     deliveries: Sequence[tuple[Delivery, Endpoint]]
     maybe: Sequence[Suggestion]
     decision: Mapping[str, Any] | None
     """Of the hub about a payment that was handed up; None if it was not, or the hub has not said."""
-    doubt: reconcile_flow.Doubt | None
+    doubt: reconcile_flow.UnprovedSource | None
 
 
 async def show_list(visit: Visit) -> Shown | Download:

@@ -10,8 +10,8 @@ from daemon.core.errors import FieldError, Refusal
 from daemon.core.inputs import InitializeRequest
 from daemon.core.limits import DESCRIPTION_CHARACTERS_MAX, HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.model import PaymentMethod
-from daemon.core.payments.checkout import MONEY, Facts, Screen
-from daemon.dash.parts.order import TONES, Order, facts_of, order_of, state_of
+from daemon.core.payments.checkout import MONEY, CheckoutFacts, CheckoutScreen
+from daemon.dash.parts.order import TONES, CustomerOrder, facts_of, order_of, state_of
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.payments import cancel_expire, initialize
 from daemon.store.engine import Reader
@@ -111,7 +111,7 @@ def _is_text(text: str) -> bool:
 async def show_order(visit: Visit) -> Shown:
     """Show one transaction, big, until it is paid."""
 
-    def read(reader: Reader) -> tuple[Facts, Sequence[Found]]:
+    def read(reader: Reader) -> tuple[CheckoutFacts, Sequence[Found]]:
         return facts_of(reader, visit.places["id"]), _recent(reader, visit)
 
     facts, recent = await visit.env.store.read(read)
@@ -154,7 +154,7 @@ async def show_receipt(visit: Visit) -> Shown:
             "order": order,
             "paper": paper if paper in PAPERS else PAPERS[0],
             "papers": PAPERS,
-            "has_receipt": order.view.screen in {*MONEY, Screen.REVERSED},
+            "has_receipt": order.view.screen in {*MONEY, CheckoutScreen.REVERSED},
         },
     )
 
@@ -164,7 +164,7 @@ async def show_screen(visit: Visit) -> Shown:
     of = visit.query.get("of", "")[:100]
     actor = f"user:{of}" if of else None
 
-    def read(reader: Reader) -> tuple[list[Facts], list[PaymentMethod]]:
+    def read(reader: Reader) -> tuple[list[CheckoutFacts], list[PaymentMethod]]:
         since = visit.now - SCREEN_US
         found = counter.made_by(reader, actor, since=since, limit=RECENT)
         orders = [facts_of(reader, transaction.reference) for transaction, _ in found]
@@ -177,10 +177,10 @@ async def show_screen(visit: Visit) -> Shown:
     return Shown("till/screen.html", values)
 
 
-def _is_on_screen(order: Order, now: int) -> bool:
+def _is_on_screen(order: CustomerOrder, now: int) -> bool:
     if order.view.screen in MONEY:
         return now - (order.transaction.completed_at or 0) < SCREEN_PAID_US
-    return order.view.screen in {Screen.WAITING, Screen.CHECKING}
+    return order.view.screen in {CheckoutScreen.WAITING, CheckoutScreen.CHECKING}
 
 
 def _recent(reader: Reader, visit: Visit) -> Sequence[Found]:

@@ -13,7 +13,7 @@ from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Transaction
 from daemon.core.payments import timeline
-from daemon.core.payments.checkout import Facts
+from daemon.core.payments.checkout import CheckoutFacts
 from daemon.core.payments.replacement import replacement_of
 from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.confirming import vouched
@@ -44,7 +44,7 @@ OPEN_SHOWN: Final = 20
 JOURNAL_MAX: Final = 100
 
 
-class Row(Struct, frozen=True):
+class TransactionRow(Struct, frozen=True):
     """One row of the list: the transaction, its state, and for an open one the time left in words."""
 
     transaction: Transaction
@@ -55,7 +55,7 @@ class Row(Struct, frozen=True):
 class _About(Struct, frozen=True):
     """Everything about one transaction."""
 
-    facts: Facts
+    facts: CheckoutFacts
     held: str | None
     texts: Sequence[PayerText]
     journal: Sequence[Json]
@@ -112,10 +112,10 @@ async def show_list(visit: Visit) -> Shown | Download:
     )
 
 
-def _row(visit: Visit, transaction: Transaction) -> Row:
+def _row(visit: Visit, transaction: Transaction) -> TransactionRow:
     state = state_of(transaction, visit.env.times().lower_bound_us)
     left = time_left(visit, transaction.expires_at or 0) if state == "open" else ""
-    return Row(transaction, state, left)
+    return TransactionRow(transaction, state, left)
 
 
 async def show_one(visit: Visit) -> Shown:

@@ -28,7 +28,7 @@ HERE: Final = "/dash/first"
 STEPS: Final = ("shop", "modem", "number", "payment", "endpoint", "poster")
 
 
-class Facts(Struct, frozen=True):
+class FirstRunData(Struct, frozen=True):
     """The rows of the page, read in one snapshot."""
 
     rows: sim_view.Rows
@@ -63,11 +63,11 @@ async def begin(visit: Visit) -> Outcome:
 
 
 async def _page(visit: Visit, status: int) -> Shown:
-    def read(reader: Reader) -> Facts:
+    def read(reader: Reader) -> FirstRunData:
         latest, _more = payment_list.listed(reader, PaymentFilter(), limit=1)
         rows = sim_view.read(reader, visit.now)
         _, waiting = reviews.page(reader, state=reviews.OPEN, mode=Mode.LIVE, limit=1, offset=0)
-        return Facts(
+        return FirstRunData(
             rows,
             latest,
             waiting,
@@ -111,7 +111,7 @@ async def _page(visit: Visit, status: int) -> Shown:
     )
 
 
-def _done(visit: Visit, facts: Facts, sims: Sequence[SimView]) -> dict[str, bool]:
+def _done(visit: Visit, facts: FirstRunData, sims: Sequence[SimView]) -> dict[str, bool]:
     assert visit.who is not None
     return {
         "shop": visit.who.user.has_password,

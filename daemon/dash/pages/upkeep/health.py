@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from daemon.core.lines.modem_health import find_problems
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
-from daemon.doctor.checks import Check, Phone, Running, Status, System
+from daemon.doctor.checks import Check, ReportedModem, Running, Status, System
 from daemon.doctor.run import run_checks, this_user
 from daemon.flows.upkeep import backups as flow
 from daemon.store.upkeep import backup, inspect
@@ -27,7 +27,7 @@ _ORDER: Final = (Status.FAIL, Status.WARN, Status.SKIP, Status.OK)
 class Backups(Struct, frozen=True):
     """The newest backups of the shop, and how many there are."""
 
-    newest: list[backup.Entry]
+    newest: list[backup.BackupFile]
     count: int
 
 
@@ -41,7 +41,7 @@ async def show_checks(visit: Visit) -> Shown:
     env, machine = visit.env, visit.machine
     times = env.times()
     phones = tuple(
-        Phone(one.port, one.port, one.state, tuple(find_problems(one, times.wall_us)))
+        ReportedModem(one.port, one.port, one.state, tuple(find_problems(one, times.wall_us)))
         for one in machine.phone_states()
         if not one.simulated
     )

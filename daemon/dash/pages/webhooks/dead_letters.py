@@ -16,7 +16,7 @@ from daemon.flows.webhooks import dismiss as dismiss_flow
 from daemon.flows.webhooks import redeliver as flow
 from daemon.store.engine import Reader
 from daemon.store.webhooks import dead_letters
-from daemon.store.webhooks.dead_letters import Found, Group, Kind
+from daemon.store.webhooks.dead_letters import DeadLetterCause, DeadLetterGroup, Found
 from daemon.wire import ErrorCode, Mode
 
 HERE: Final = "/dash/dead-letters"
@@ -40,7 +40,7 @@ async def show_list(visit: Visit) -> Shown:
     return Shown("webhooks/dead_letters.html", values)
 
 
-def _card(visit: Visit, group: Group) -> dict[str, Any]:
+def _card(visit: Visit, group: DeadLetterGroup) -> dict[str, Any]:
     found = diagnose(group.newest, group.endpoint)
     status = group.newest.last_status_code
     return {
@@ -55,17 +55,17 @@ def _card(visit: Visit, group: Group) -> dict[str, Any]:
     }
 
 
-def address_of(kind: Kind) -> str:
+def address_of(kind: DeadLetterCause) -> str:
     """Return the address of the page of one fault."""
     text = f"{kind.reason}~{kind.error_code}~{kind.status_code}~{int(kind.clock)}"
     return f"{HERE}/of/{kind.endpoint_id}/{text}"
 
 
-def _kind_of(visit: Visit) -> Kind:
+def _kind_of(visit: Visit) -> DeadLetterCause:
     match = _KIND.fullmatch(visit.places["kind"])
     if match is None:
         raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
-    return Kind(visit.places["id"], match[1], match[2], int(match[3]), match[4] == "1")
+    return DeadLetterCause(visit.places["id"], match[1], match[2], int(match[3]), match[4] == "1")
 
 
 async def show_kind(visit: Visit) -> Shown:
@@ -127,7 +127,7 @@ async def replay_kind(visit: Visit) -> Goto:
     return Goto(HERE, "said_letters_sent" if sent else "said_no_letters_sent")
 
 
-def _next(reader: Reader, kind: Kind, after: int) -> list[Found]:
+def _next(reader: Reader, kind: DeadLetterCause, after: int) -> list[Found]:
     return dead_letters.of_kind(reader, kind, after=after, limit=DEAD_LETTERS_AT_ONCE)[0]
 
 

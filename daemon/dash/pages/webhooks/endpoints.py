@@ -65,7 +65,7 @@ async def show_list(visit: Visit) -> Shown:
     )
 
 
-class Line(Struct, frozen=True):
+class FormLine(Struct, frozen=True):
     """A line of text in the form of an endpoint. Its words are `words`, and `words` with `_hint`.
 
     Attributes:
@@ -96,7 +96,7 @@ class Line(Struct, frozen=True):
         return None
 
 
-class Switch(Line, frozen=True):
+class Switch(FormLine, frozen=True):
     """A box to tick."""
 
     shape: str = "switch"
@@ -110,7 +110,7 @@ class Switch(Line, frozen=True):
         return visit.words("is_on" if self.value_of(endpoint) else "is_off")
 
 
-class Kinds(Line, frozen=True):
+class Kinds(FormLine, frozen=True):
     """The kinds of events, a box for each."""
 
     shape: str = "kinds"
@@ -132,7 +132,7 @@ class Kinds(Line, frozen=True):
         return ", ".join(visit.words(f"event_{kind.split('.')[1]}") for kind in kinds)
 
 
-class Headers(Line, frozen=True):
+class Headers(FormLine, frozen=True):
     """The headers of an endpoint, one on each line."""
 
     shape: str = "lines"
@@ -152,8 +152,8 @@ class Headers(Line, frozen=True):
 
 
 INPUTS: Final = (
-    Line("url", "hook_url", "https://", URL_CHARACTERS_MAX, required=True),
-    Line("description", "hook_name"),
+    FormLine("url", "hook_url", "https://", URL_CHARACTERS_MAX, required=True),
+    FormLine("description", "hook_name"),
     Kinds("events", "hook_events", [EventKind.FORWARDED]),
     Switch("catch_all", "catch_all", True),
     Switch("include_raw", "include_raw", False),
@@ -163,7 +163,7 @@ INPUTS: Final = (
 """The fields of an endpoint in the form, in their order; those with a fact stand on its page too."""
 
 
-class State(Struct, frozen=True):
+class EndpointState(Struct, frozen=True):
     """Everything about one endpoint."""
 
     waiting: int
@@ -176,10 +176,10 @@ async def show_one(visit: Visit) -> Shown:
     """Show one endpoint."""
     endpoint = await endpoint_of(visit)
 
-    def read(reader: Reader) -> State:
+    def read(reader: Reader) -> EndpointState:
         wanted = DeliveryFilter(endpoint_id=endpoint.id)
         found, _ = delivery_log.listed(reader, wanted, limit=DELIVERIES_MAX, offset=0)
-        return State(
+        return EndpointState(
             backlog.count(reader, endpoint.id),
             routing.rules_of_endpoint(reader, endpoint.id),
             delivery_log.last_failure(reader, endpoint),
