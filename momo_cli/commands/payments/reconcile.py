@@ -154,7 +154,7 @@ def _telco_id(text: str) -> str:
     if not found:
         raise usage("TXID is empty")
     if not _DIGIT.search(found):
-        raise usage(f"{found!r} has no digit: a transaction ID is the digits in the customer's SMS")
+        raise usage(f"{text!r} has no digit: a transaction ID is the digits in the customer's SMS")
     return found
 
 
