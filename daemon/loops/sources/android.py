@@ -88,6 +88,7 @@ class AndroidSource:
         self._unreadable_us: int | None = None
         self._news: list[tuple[str, dict[str, Any]]] = []
         """What is to be noticed, until it is stored."""
+        self._looking = asyncio.Lock()
         self._others = set[int]()
         """The slots that are not in the settings and have sent something."""
         self._failing = set[AppMessage]()
@@ -292,12 +293,13 @@ class AndroidSource:
         """Store the news, and request missed messages."""
         self._show()
         try:
-            while self._news:
-                await android_sources.note(self._env, *self._news[0])
-                del self._news[0]
-            await self._write()
-            if self._gap_us is not None:
-                await self._close_gap(self._gap_us)
+            async with self._looking:
+                while self._news:
+                    await android_sources.note(self._env, *self._news[0])
+                    del self._news[0]
+                await self._write()
+                if self._gap_us is not None:
+                    await self._close_gap(self._gap_us)
         except Unavailable as error:
             self._log.warning("source.unavailable", source=self.name, why=error.why)
 
