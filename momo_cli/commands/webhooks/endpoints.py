@@ -529,7 +529,10 @@ def _headers(
     for text in given:
         name, colon, value = (part.strip() for part in text.partition(":"))
         if not colon or not name:
-            raise usage(f"--send-header: {text!r} is not NAME: VALUE")
+            # The text may be a secret whose name was forgotten, and stderr may be logged.
+            raise usage(
+                "--send-header: a value is not of the form NAME: VALUE, such as 'X-Shop: ama'"
+            )
         found = {each: kept for each, kept in found.items() if each.lower() != name.lower()}
         if value:
             found[name] = read_text(terminal, value[1:]).strip() if value[0] == "@" else value
