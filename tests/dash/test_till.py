@@ -258,7 +258,7 @@ async def test_the_poster_is_one_page_of_its_paper_in_each_language(
     person = await log_in(api, Role.CASHIER)
     async with visiting(browser, api.base_url) as visit:
         await as_user(visit, person)
-        for language, dial in (("en", "Dial *170#"), ("fr", "Composez *170#")):
+        for language, dial in (("en", "Dial *170#"), ("fr", "Composez le *170#")):
             await visit.page.goto(f"/dash/poster?paper={path}&language={language}")
             sheet = await visit.page.locator(".sheet").inner_text()
             for shown in ("Ama Provisions", "024\xa0412\xa04567", dial):
