@@ -12,6 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # A stamp marks the requirements as installed; it is older than its requirements file if they changed since.
 RUNTIME := $(VENV)/.runtime
+EXTRAS := $(VENV)/.extras
 DEV := $(VENV)/.dev
 NODE := $(VENV)/.node
 
@@ -25,16 +26,23 @@ $(BIN)/python:
 	@echo "making a virtual environment in $(VENV)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "momo needs Python 3.11 or newer; try: make PYTHON=python3.12" >&2; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null \
+	  || { echo "$(PYTHON) has no venv module; type: sudo apt install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }  # half an environment would look like a whole one
 
 $(RUNTIME): requirements/runtime.txt pyproject.toml | $(BIN)/python
-	@echo "installing the packages that momo needs (about 55 packages, with pinned versions and hashes)"
+	@echo "installing the packages that momo needs (about 55 packages, 100 MB on disk)"
 	@$(INSTALL) -r requirements/runtime.txt
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --no-build-isolation --editable .  # setuptools warns of folders here
 	@touch $@
 
+$(EXTRAS): requirements/extras.txt $(RUNTIME)
+	@echo "installing the packages for PostgreSQL and HiLink sticks (about 10 packages, 25 MB on disk)"
+	@$(INSTALL) -r requirements/extras.txt
+	@touch $@
+
 $(DEV): requirements/dev.txt $(RUNTIME)
-	@echo "installing the packages for tests and checks"
+	@echo "installing the packages for tests and checks (about 180 packages, 700 MB on disk)"
 	@$(INSTALL) -r requirements/dev.txt
 	@touch $@
 
@@ -51,7 +59,7 @@ demo: $(RUNTIME) ## Show a payment in a throw-away shop with an emulated phone
 	@$(BIN)/momo demo
 
 # The hub is on a throw-away PostgreSQL server where one is installed; make demo-hub STORE=postgresql:///momo names another.
-demo-hub: $(DEV) ## Show head office and two branches, with a connection that is cut and comes back
+demo-hub: $(EXTRAS) ## Show head office and two branches, with a connection that is cut and comes back
 	@$(BIN)/python -m daemon demo-hub $(if $(STORE),--store $(STORE))
 
 check: $(DEV) ## Check format, lint, types, layers and dependencies
@@ -98,7 +106,7 @@ checksums: $(DEV) ## Accept the schema steps as they are; only for steps that no
 	$(BIN)/python -m tests.house.schema_checksums
 
 # One package for each release and architecture; make deb RELEASE=12 ARCH=amd64 builds one of them.
-deb: $(DEV) ## Build the Debian packages in dist/ (make deb RELEASE=12 ARCH=amd64)
+deb: $(EXTRAS) ## Build the Debian packages in dist/ (make deb RELEASE=12 ARCH=amd64)
 	@$(BIN)/python packaging/deb/build.py $(addprefix --release=,$(RELEASE)) $(addprefix --arch=,$(ARCH))
 
 man: $(RUNTIME) ## Write the man pages into build/man

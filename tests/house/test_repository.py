@@ -1,7 +1,9 @@
 """The repository names no private machine, and every installed package is pinned."""
 
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -157,3 +159,42 @@ def test_make_says_what_each_target_is_for() -> None:
 def test_the_program_names_the_version_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert project["project"]["version"] == VERSION
+
+
+@pytest.mark.parametrize(
+    ("fails", "leaves", "says"),
+    [
+        pytest.param("import ensurepip", "", "apt install python3-venv", id="no venv module"),
+        pytest.param(
+            "-m venv",
+            "mkdir -p .venv/bin; touch .venv/bin/python;",
+            "no space left",
+            id="the disk is full",
+        ),
+    ],
+)
+def test_a_virtual_environment_that_cannot_be_made_leaves_nothing_behind(
+    tmp_path: Path, fails: str, leaves: str, says: str
+) -> None:
+    """Half an environment would be taken for a whole one after the reader has mended the cause."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *"{fails}"*) {leaves} echo no space left >&2; exit 1 ;; esac\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o755)
+    (tmp_path / "requirements").mkdir()
+    for name in ("requirements/runtime.txt", "pyproject.toml"):
+        (tmp_path / name).touch()
+    done = subprocess.run(
+        ["make", "demo", f"PYTHON={python}"],
+        check=False,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != 0
+    assert says in done.stderr
+    assert not (tmp_path / ".venv").exists()
