@@ -89,7 +89,7 @@ PAYMENTS ?= 20000
 soak: $(DEV) ## Send PAYMENTS to a real daemon and check that its resources do not grow (make soak PAYMENTS=100000)
 	@$(BIN)/python -m tests.acceptance.soak --payments $(PAYMENTS)
 
-bench: $(DEV) ## Run the benchmarks of docs/performance.md
+bench: $(DEV) ## Run the benchmarks of docs/operators/performance.md
 	@set -e; for script in bench/*.py; do \
 	  case $$script in */_*) continue ;; esac; \
 	  echo "== $$script"; $(BIN)/python $$script; \

@@ -1,6 +1,6 @@
 """The table of errors: code -> HTTP status, message and hint.
 
-The API answers with it, `docs/errors.md` lists it, the OpenAPI document shows it and `momo help errors` reads it, so a
+The API answers with it, `docs/developers/errors.md` lists it, the OpenAPI document shows it and `momo help errors` reads it, so a
 change is made in one place. It imports only the codes, because the command line may see it too.
 """
 

@@ -191,7 +191,7 @@ class DeliveryStatus(StrEnum):
 
 
 class ShopRole(StrEnum):
-    """The role of a shop (docs/hub.md)."""
+    """The role of a shop (docs/operators/hub.md)."""
 
     ALONE = "alone"
     BRANCH = "branch"
@@ -224,7 +224,7 @@ class SourceKind(StrEnum):
 
 
 class TrustLevel(StrEnum):
-    """How far the messages of a source are trusted (docs/sources.md)."""
+    """How far the messages of a source are trusted (docs/shop/sources.md)."""
 
     FULL = "full"
     """PDUs as the network sent them, with the SMSC."""

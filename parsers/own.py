@@ -76,7 +76,9 @@ def load_wordings(text: str) -> LoadedFile:
         at = _AT_LINE.search(str(error))
         line = int(at[1]) if at and at[1] else max(1, len(text.splitlines()))
         why = _AT_LINE.sub("", str(error)).strip() or "not TOML"
-        return LoadedFile(problems=(Problem(line, why, "see docs/templates.md for an example"),))
+        return LoadedFile(
+            problems=(Problem(line, why, "see docs/operators/templates.md for an example"),)
+        )
     entries = document.get("wording")
     strange = [key for key in document if key != "wording"]
     if strange or not isinstance(entries, list) or not entries:

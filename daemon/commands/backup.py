@@ -32,7 +32,7 @@ from parsers.times import from_us
 def backup_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the command, for `momo backup` and `momo restore`."""
     refuse_on_server(
-        places, os.environ, "use pg_dump and point-in-time recovery (docs/postgresql.md)"
+        places, os.environ, "use pg_dump and point-in-time recovery (docs/operators/postgresql.md)"
     )
     if options.what == "create" and not Path(places.database).is_file():
         raise StartError(

@@ -209,7 +209,7 @@ def checks(system: System) -> Iterator[Check]:
         yield Check(
             "backup.recent", Status.SKIP,
             f"{IN_POSTGRESQL}: its server's own backups are not checked here",
-            "pg_dump, or point-in-time recovery (docs/postgresql.md)",
+            "pg_dump, or point-in-time recovery (docs/operators/postgresql.md)",
         )  # fmt: skip
         return
     if not Path(system.shop.database).is_file():

@@ -119,7 +119,7 @@ def _hilink(name: str, sticks: list[str]) -> Check:
         "modem.hilink",
         Status.FAIL,
         f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
-        "(docs/sources.md; a modem with a serial port is trusted further)",
+        "(docs/shop/sources.md; a modem with a serial port is trusted further)",
         "momo setup --hilink http://192.168.8.1",
     )
 

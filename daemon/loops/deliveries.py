@@ -1,4 +1,4 @@
-"""Worker pool over the outbox: sends due deliveries, and new ones at once (docs/deliveries.md).
+"""Worker pool over the outbox: sends due deliveries, and new ones at once (docs/contributing/deliveries.md).
 
 The loop works in turns. A turn records the attempts that ended since the last turn and leases the next due deliveries,
 in one commit; then the new attempts start, and only then the results are logged. A worker sends the leased deliveries of

@@ -1,6 +1,6 @@
 """Every setting, one row each: its name, type, default, meaning, rule, who may change it, and whether it acts at once.
 
-From the rows come the reading and checking of `config.toml`, `momo config`, docs/configuration.md, the dashboard's
+From the rows come the reading and checking of `config.toml`, `momo config`, docs/operators/configuration.md, the dashboard's
 settings, the rights of users and of the hub, and what the running daemon takes over. A row grants nothing that it does not
 name: a setting is the owner's, not the hub's, and waits for the next start.
 """
@@ -310,7 +310,7 @@ class Http(Struct, frozen=True):
         "allow an unencrypted `bind` that other machines reach; `momo status` warns. For `--http` use "
         "`--insecure-http`", by=MANAGER)] = False
     cors_origins: Annotated[tuple[str, ...], Setting(
-        '`"https://shop.example"`: its [pages](api.md#web-pages) may initialize; `http://localhost:*`: test keys '
+        '`"https://shop.example"`: its [pages](../developers/api.md#web-pages) may initialize; `http://localhost:*`: test keys '
         "only", _origin, MANAGER)] = ()
 
 
@@ -438,7 +438,7 @@ class Sms(Struct, frozen=True):
 
 
 class Pages(Struct, frozen=True):
-    """The checkout page (docs/checkout.md)."""
+    """The checkout page (docs/shop/checkout.md)."""
 
     languages: Annotated[tuple[str, ...], Setting(
         "languages of the page: `en`, `fr`; the first is the default, and that of SMS",
@@ -472,7 +472,7 @@ class Trust(Struct, frozen=True):
     """Strictness of the checks of messages."""
 
     balance_check: Annotated[str, Setting(
-        "messages that the [trust rules](concepts.md#trust) hold: `review` (they wait), `warn` (they pay, with a "
+        "messages that the [trust rules](../shop/concepts.md#trust) hold: `review` (they wait), `warn` (they pay, with a "
         "notice), `off` (they pay)", _one_of("review", "warn", "off"), MANAGER, live=True)] = "review"
     unconfirmed_limit: Annotated[str | int, Setting(
         'cedis that a line may take in a day through receipts whose balance is not confirmed yet: `"auto"` is half '
@@ -681,7 +681,7 @@ SOURCES: Final = "sources"
 
 
 def sections() -> dict[str, type[Any]]:
-    """Return the sections with plain keys, without `[[sources]]`, in the order of docs/configuration.md."""
+    """Return the sections with plain keys, without `[[sources]]`, in the order of docs/operators/configuration.md."""
     hints = get_type_hints(Config)
     return {name: hints[name] for name in Config.__struct_fields__ if name != SOURCES}
 

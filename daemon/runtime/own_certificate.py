@@ -237,7 +237,7 @@ def _checked(name: str) -> str:
     if address is not None:
         if not _is_private(address):
             raise NameRefused(
-                f"{name} is a public address: use a certificate of a public authority for it (docs/https.md)"
+                f"{name} is a public address: use a certificate of a public authority for it (docs/operators/https.md)"
             )
         return str(address)
     if not _DNS.fullmatch(text):

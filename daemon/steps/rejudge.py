@@ -1,4 +1,4 @@
-"""Judge held messages again after a genuine message has confirmed their wording (docs/templates.md).
+"""Judge held messages again after a genuine message has confirmed their wording (docs/operators/templates.md).
 
 A message without a chain entry had an untrusted sender then. It is processed as if it came in now, by all rules. A message
 with a chain entry had a known sender: only the doubt about its wording is removed, and it is accepted if no doubt is left.

@@ -1,7 +1,7 @@
 """Store each part of a message as the phone gave it, and find the parts that form one message.
 
 Any sender can send a part under the network's name. So parts join only when their SMSC is the same or both are home, every part
-that claims a position is kept, and an assembly with rivals waits for a minute (docs/concepts.md).
+that claims a position is kept, and an assembly with rivals waits for a minute (docs/shop/concepts.md).
 
 Encode a text from a source without PDUs as the parts that the network would have sent, marked as synthesised.
 

@@ -119,7 +119,7 @@ def run_call(terminal: Terminal, call: Call) -> int:
         render.check_fields(terminal, view)
     chosen = flags.output or flags.get or flags.fields
     if answer.faults is not None and flags.quiet and not chosen:
-        # Print nothing, or the faults: cron mails them (docs/cron.md).
+        # Print nothing, or the faults: cron mails them (docs/operators/cron.md).
         if answer.exit_code != exit_codes.OK:
             terminal.complain(f"error: {'; '.join(answer.faults)}")
             terminal.complain(f"next:  {next(iter(answer.next), 'momo doctor')}")

@@ -1,4 +1,4 @@
-"""The command reference, generated from the command table and the flags, for man pages and docs/cli.md."""
+"""The command reference, generated from the command table and the flags, for man pages and docs/developers/cli.md."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple

@@ -1,7 +1,7 @@
 """Make ModemManager release a modem, through its own program `mmcli`.
 
 ModemManager releases it only while the requesting program runs (its InhibitDevice), so `mmcli` is left running in the
-background. The permanent way is udev's ID_MM_DEVICE_IGNORE, which only root can set (docs/modems.md).
+background. The permanent way is udev's ID_MM_DEVICE_IGNORE, which only root can set (docs/shop/modems.md).
 """
 
 import json

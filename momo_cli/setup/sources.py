@@ -1,4 +1,4 @@
-"""Sources besides AT modems in `momo setup`: those of the flags, and the offer when no modem is found (docs/sources.md)."""
+"""Sources besides AT modems in `momo setup`: those of the flags, and the offer when no modem is found (docs/shop/sources.md)."""
 
 import json
 from typing import Any, Final
@@ -14,7 +14,7 @@ from momo_cli.text import clean
 
 _STICK: Final = "http://192.168.8.1"
 _RESTART_S: Final = 30.0
-_DOCUMENT: Final = "docs/sources.md shows what to press"
+_DOCUMENT: Final = "docs/shop/sources.md shows what to press"
 
 
 def keep_given(setup: Setup) -> tuple[str, str]:

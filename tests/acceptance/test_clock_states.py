@@ -1,7 +1,7 @@
 """A wrong clock loses no webhook: years off at the start, days ahead without a memory, and corrected while it runs.
 
 The receiver has the right time. It refuses a signature that is over five minutes old or new with 400 and its own `Date`,
-as the receivers of `docs/webhooks.md` do.
+as the receivers of `docs/developers/webhooks.md` do.
 """
 
 import random

@@ -67,7 +67,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 def test_every_recipe_does_its_work(place: Place, installed: str) -> None:
     path = f"{place.packaged}:/usr/bin:/bin"
     if installed == "pipx":
-        # Without its line at the head of the crontab cron does not find momo, as docs/cron.md says.
+        # Without its line at the head of the crontab cron does not find momo, as docs/operators/cron.md says.
         assert place.cron("momo --version", "/usr/bin:/bin").returncode == 127
         line = documented_path_line(place)
         path = line.removeprefix("PATH=")
@@ -87,8 +87,8 @@ def test_every_recipe_does_its_work(place: Place, installed: str) -> None:
 
 
 def documented_path_line(place: Place) -> str:
-    """Run the command that docs/cron.md gives, in a shell that finds momo as its user's does."""
-    text = (ROOT / "docs" / "cron.md").read_text()
+    """Run the command that docs/operators/cron.md gives, in a shell that finds momo as its user's does."""
+    text = (ROOT / "docs" / "operators" / "cron.md").read_text()
     command = text.partition("what `")[2].partition("` prints")[0]
     assert command.startswith("echo ")
     done = subprocess.run(

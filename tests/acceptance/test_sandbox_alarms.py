@@ -1,4 +1,4 @@
-"""Failed deliveries of tests in the sandbox raise no alarm: the hourly recipes of docs/cron.md stay quiet, and one command closes them."""
+"""Failed deliveries of tests in the sandbox raise no alarm: the hourly recipes of docs/operators/cron.md stay quiet, and one command closes them."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The pictures of docs/dashboard.md show the dashboard as it is."""
+"""The pictures of docs/shop/dashboard.md show the dashboard as it is."""
 
 import json
 from pathlib import Path
@@ -15,8 +15,8 @@ from tests.house.markdown import ROOT
 def test_each_picture_is_there_once_and_is_shown() -> None:
     names = [f"{name}.png" for name, *_ in PICTURES]
     assert sorted(path.name for path in FOLDER.iterdir()) == sorted([*names, MADE_WITH])
-    document = (ROOT / "docs/dashboard.md").read_text("utf-8")
-    assert [name for name in names if f"(img/dash/{name})" not in document] == []
+    document = (ROOT / "docs/shop/dashboard.md").read_text("utf-8")
+    assert [name for name in names if f"(../img/dash/{name})" not in document] == []
 
 
 @needs_browser

@@ -586,8 +586,8 @@ def test_every_check_is_explained() -> None:
         for path in (root / "daemon" / "doctor").glob("*.py")
         for name in re.findall(rf'"((?:{areas})\.[a-z_]+)"', path.read_text())
     }
-    told = (root / "docs" / "troubleshooting.md").read_text() + (
-        root / "docs" / "modems.md"
+    told = (root / "docs" / "shop" / "troubleshooting.md").read_text() + (
+        root / "docs" / "shop" / "modems.md"
     ).read_text()
     assert len(made) > 30
     assert sorted(name for name in made if f"`{name}`" not in told) == []

@@ -277,6 +277,8 @@ def test_every_id_is_explained_and_every_explained_id_is_there() -> None:
         for source in sources
         for name in re.findall(r'"(modem\.[a-z_]+)"', (root / source).read_text())
     }
-    rows = re.findall(r"^\| (`modem\..+?) \|", (root / "docs/modems.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| (`modem\..+?) \|", (root / "docs/shop/modems.md").read_text(), re.MULTILINE
+    )
     told = {name for row in rows for name in re.findall(r"`(modem\.[a-z_]+)`", row)}
     assert made - {"modem.state"} == told

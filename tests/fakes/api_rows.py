@@ -1,4 +1,4 @@
-"""The rows of the tables of the API and of delivery, each with the test that covers it; `docs/rows.md` shows them."""
+"""The rows of the tables of the API and of delivery, each with the test that covers it; `docs/contributing/rows.md` shows them."""
 
 import ast
 import functools

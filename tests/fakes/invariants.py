@@ -1,4 +1,4 @@
-"""The invariants of a shop's database (docs/architecture.md), checked on the rows themselves.
+"""The invariants of a shop's database (docs/contributing/architecture.md), checked on the rows themselves.
 
 They are the product's own checks (`daemon/store/upkeep/ledger_check.py`) and some for tests only.
 `check_invariants(path)` may be called at any moment, on a running or a killed shop: each check is one SELECT for the

@@ -27,7 +27,7 @@ class ServerPair:
         while not self.is_synchronous():
             assert time.monotonic_ns() < until, "the standby does not follow"
             pause(0.05)
-        # A list of hosts: the first one that can be written is taken (docs/postgresql.md).
+        # A list of hosts: the first one that can be written is taken (docs/operators/postgresql.md).
         self.url = self.url.replace(
             f"host={self.primary.folder}", f"host={self.primary.folder},{self.standby.folder}"
         )

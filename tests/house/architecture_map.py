@@ -1,4 +1,4 @@
-"""The map of the packages in docs/architecture.md: floors from top to bottom, subjects as columns.
+"""The map of the packages in docs/contributing/architecture.md: floors from top to bottom, subjects as columns.
 
 `python -m tests.house.architecture_map` (part of `make picture`) writes docs/img/map.svg from the package tree and the
 import-linter layers of pyproject.toml.

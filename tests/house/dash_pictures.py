@@ -1,4 +1,4 @@
-"""The pictures of docs/dashboard.md: `make dash-pictures` takes them in Chromium, from the real dashboard of a shop's day.
+"""The pictures of docs/shop/dashboard.md: `make dash-pictures` takes them in Chromium, from the real dashboard of a shop's day.
 
 The clock, the ids and the sales are always the same, so a test takes them again and compares them with the ones in the folder.
 That needs the same browser and the same fonts, which `made-with.json` records.

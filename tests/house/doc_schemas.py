@@ -1,4 +1,4 @@
-"""The JSON Schemas in docs/schema, one per command: the output of `momo COMMAND --json` on success.
+"""The JSON Schemas in docs/developers/schema, one per command: the output of `momo COMMAND --json` on success.
 
 A command prints the API's body unchanged, so its schema is that of the operation which it calls (listed in the matrix
 of `tests/cli/cases.py`). Shared parts are in `shared.json`. Operations of the Unix socket alone are not described, and

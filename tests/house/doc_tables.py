@@ -243,7 +243,7 @@ def write() -> None:
         text = path.read_text()
         if filled(text) != text:
             path.write_text(filled(text))
-    folder = DOCS / "schema"
+    folder = DOCS / "developers" / "schema"
     made = schemas()
     for name, text in made.items():
         (folder / name).write_text(text)

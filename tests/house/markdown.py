@@ -7,7 +7,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-GUIDES: Final = (ROOT / "README.md", ROOT / "docs/getting-started.md")
+GUIDES: Final = (ROOT / "README.md", ROOT / "docs/shop/getting-started.md")
 """Documents with commands that a test runs unchanged."""
 
 _FENCE: Final = re.compile(

@@ -31,7 +31,7 @@ def test_every_table_stands_in_a_document() -> None:
 
 
 def test_every_error_code_is_explained() -> None:
-    text = (DOCS / "errors.md").read_text()
+    text = (DOCS / "developers" / "errors.md").read_text()
     assert [code for code in ErrorCode if f"| `{code}` |" not in text] == []
     assert set(ERRORS) <= set(ErrorCode)
 
@@ -51,10 +51,10 @@ def settings() -> dict[str, Any]:
 
 
 def documented() -> dict[str, Any]:
-    """Return the same from `docs/configuration.md`."""
+    """Return the same from `docs/operators/configuration.md`."""
     found: dict[str, Any] = {}
     section = ""
-    for line in (DOCS / "configuration.md").read_text().splitlines():
+    for line in (DOCS / "operators" / "configuration.md").read_text().splitlines():
         if header := re.fullmatch(r"## \[(\w+)\]", line):
             section = header.group(1)
         elif row := re.fullmatch(r"\| `(\w+)` \| `(.+?)` \| .+ \|", line):
@@ -96,7 +96,9 @@ def test_documents_stay_short_enough_to_be_read() -> None:
 
 def test_diagram_of_a_delivery_shows_its_transitions() -> None:
     drawn = re.findall(
-        r"^    (\w+) --> (\w+): (\w+)$", (DOCS / "architecture.md").read_text(), re.MULTILINE
+        r"^    (\w+) --> (\w+): (\w+)$",
+        (DOCS / "contributing" / "architecture.md").read_text(),
+        re.MULTILINE,
     )
     assert sorted(drawn) == sorted(
         (str(before), str(after), str(event))
@@ -110,7 +112,7 @@ def test_map_shows_the_packages_as_they_are() -> None:
 
 
 def test_places_to_look_exist() -> None:
-    text = (DOCS / "architecture.md").read_text().partition("## Where to look")[2]
+    text = (DOCS / "contributing" / "architecture.md").read_text().partition("## Where to look")[2]
     places = re.findall(r"`((?:\w+/)+[\w.<>]*)`", text)
     assert len(places) > 15
     for place in places:
@@ -119,7 +121,9 @@ def test_places_to_look_exist() -> None:
 
 def test_receiver_of_the_guide_accepts_our_signatures_and_nothing_else() -> None:
     # The test vector of the signature schemes.
-    code = re.findall(r"```python\n(.*?)```", (DOCS / "webhooks.md").read_text(), re.DOTALL)
+    code = re.findall(
+        r"```python\n(.*?)```", (DOCS / "developers" / "webhooks.md").read_text(), re.DOTALL
+    )
     code = [block for block in code if "def verified" in block]
     assert len(code) == 1
     names: dict[str, Any] = {}

@@ -10,7 +10,7 @@ from tests.cli import samples
 from tests.fakes.each import each
 from tests.house.doc_schemas import SHARED, schemas
 
-FOLDER = Path(__file__).parents[2] / "docs" / "schema"
+FOLDER = Path(__file__).parents[2] / "docs" / "developers" / "schema"
 MADE = schemas()
 
 

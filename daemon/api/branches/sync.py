@@ -1,6 +1,6 @@
 """The calls of branches at their hub: join, exchange, take rows back, leave.
 
-Not in the OpenAPI document: both sides are momo. docs/hub.md describes it.
+Not in the OpenAPI document: both sides are momo. docs/operators/hub.md describes it.
 """
 
 import asyncio

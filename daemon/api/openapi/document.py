@@ -27,7 +27,7 @@ DESCRIBED: Final = "/v1/"
 NOT_DESCRIBED: Final = frozenset(
     {
         Path.OPENAPI,
-        # Both sides are momo: docs/hub.md describes them.
+        # Both sides are momo: docs/operators/hub.md describes them.
         Path.BRANCH_JOIN, Path.BRANCH_SYNC, Path.BRANCH_ROWS, Path.BRANCH_LEAVE,
     }
 )  # fmt: skip

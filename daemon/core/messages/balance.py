@@ -1,4 +1,4 @@
-"""The rules of the balance chain of a line (docs/concepts.md). Pure.
+"""The rules of the balance chain of a line (docs/shop/concepts.md). Pure.
 
 A message *joins* when the balance before it is the balance at the end of the chain. Only messages by a home SMSC that
 join continue the chain. Any other home message opens a row beside the chain, and later home messages go to whichever end

@@ -341,7 +341,7 @@ def span(apart_us: int) -> Text:
 
 
 TOLERANCE_US: Final = 5 * MINUTE_US
-"""Receivers refuse a signature that is older or newer than this (`docs/webhooks.md`)."""
+"""Receivers refuse a signature that is older or newer than this (`docs/developers/webhooks.md`)."""
 RETRY_US: Final = 10 * MINUTE_US
 """Between two attempts, if there is no new knowledge about the time; `delivery.CLOCK_WAITS_MAX` of them are 24 hours."""
 

@@ -1,4 +1,4 @@
-"""Numbers of the fair queue (docs/deliveries.md), and the priority of live work. Pure."""
+"""Numbers of the fair queue (docs/contributing/deliveries.md), and the priority of live work. Pure."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -64,7 +64,7 @@ class Shown(Struct, frozen=True):
 
     Attributes:
         template: File below `daemon/dash/look/`.
-        values: Values for the template, besides those of every template (docs/dashboard.md).
+        values: Values for the template, besides those of every template (docs/shop/dashboard.md).
         title: Replaces the title of the table; text that is shown as it is.
         status: HTTP status.
         cookie: The token to store in the cookie; "" removes it; None leaves it.

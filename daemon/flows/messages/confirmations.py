@@ -1,4 +1,4 @@
-"""Confirm an unverified wording or revoke it (docs/templates.md); revoke the approval of a payer's name for a number."""
+"""Confirm an unverified wording or revoke it (docs/operators/templates.md); revoke the approval of a payer's name for a number."""
 
 from functools import partial
 

@@ -53,7 +53,7 @@ MARGIN_US: Final = 10 * MINUTE_US
 """Before a gap: an SMS that came just before the last ping may not have been posted."""
 GAP_US_MAX: Final = 31 * DAY_US
 RETRY_US: Final = MINUTE_US
-SETUP: Final = "momo phones sources; docs/sources.md shows each setting of the app"
+SETUP: Final = "momo phones sources; docs/shop/sources.md shows each setting of the app"
 REFUSED_US: Final = DAY_US
 """How long refused posts are a warning."""
 

@@ -1,4 +1,4 @@
-"""Copy the database of a shop from its file to a PostgreSQL server, all or nothing (docs/postgresql.md)."""
+"""Copy the database of a shop from its file to a PostgreSQL server, all or nothing (docs/operators/postgresql.md)."""
 
 import contextlib
 import sqlite3

@@ -1,7 +1,7 @@
 """A hub's database on a PostgreSQL server (`daemon.store.database.Database`).
 
 One daemon writes: it holds an advisory lock on the very connection that writes, so a second daemon on the same database waits
-(docs/postgresql.md). The lock ends with the connection, even if the daemon was killed.
+(docs/operators/postgresql.md). The lock ends with the connection, even if the daemon was killed.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Invariants (docs/architecture.md), checked in the rows by backups and `momo doctor ledger`.
+"""Invariants (docs/contributing/architecture.md), checked in the rows by backups and `momo doctor ledger`.
 
 Each question is one SELECT of the rows that violate it. An invariant must hold in every shop, after any pruning
 with any addresses of endpoints, and at any moment between two transactions.

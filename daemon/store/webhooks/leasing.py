@@ -1,4 +1,4 @@
-"""Lease the deliveries that are sent next (docs/deliveries.md): one statement chooses them, in the turn's transaction."""
+"""Lease the deliveries that are sent next (docs/contributing/deliveries.md): one statement chooses them, in the turn's transaction."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final

@@ -88,7 +88,7 @@ def export(
     """Export the CA for phones to trust.
 
     The file is the certificate of the shop's CA, without its key. It is no secret. Send it to the phone, open it there,
-    and compare the fingerprint. The manual shows each step on the phone: docs/https.md.
+    and compare the fingerprint. The manual shows each step on the phone: docs/operators/https.md.
 
     Examples:
         momo daemon certificate export momo-ca.crt

@@ -42,7 +42,7 @@ _TRUST: Final = (
     "  Android: Settings, search for CA certificate, Install anyway, choose the file.",
     "  iPhone: open the file; Settings, Profile downloaded, Install; then General, About,",
     "  Certificate Trust Settings: switch it on.",
-    "Compare the SHA-256 above with the one that the phone shows. Each step: docs/https.md.",
+    "Compare the SHA-256 above with the one that the phone shows. Each step: docs/operators/https.md.",
 )
 
 
@@ -77,7 +77,7 @@ def open_(
     --share is for phones. The first call makes the shop's own certificate and writes [http] in the settings, after a
     question. After a restart of the daemon the next call shows a QR code with a one-time login: it works once, for 60
     seconds, on any phone that trusts the shop's CA. The other ways need no CA on the phone: `tailscale serve` or a reverse
-    proxy with a public name, which need `http.public_base_url` (docs/https.md).
+    proxy with a public name, which need `http.public_base_url` (docs/operators/https.md).
 
     Examples:
         momo open

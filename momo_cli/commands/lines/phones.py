@@ -386,7 +386,7 @@ def add(
     """Add a source of messages.
 
     It is written to config.toml; the daemon reads it after a restart. An Android phone then needs a signing key: momo
-    phones rotate-key. Without --may-pay its messages are history and pay nothing. docs/sources.md shows what to press.
+    phones rotate-key. Without --may-pay its messages are history and pay nothing. docs/shop/sources.md shows what to press.
 
     Examples:
         momo phones add android phone1 --network mtn --may-pay
@@ -492,7 +492,7 @@ def _instructions(row: Row, terminal: Terminal, file: str | None) -> list[str]:
         f"{terminal.tick} The signing key of {clean(row['name'])} is made. It is shown only now.",
         f"  key  {key}",
         f"  url  {clean(row['url'])}",
-        "In the app SMS Gateway for Android (docs/sources.md has pictures):",
+        "In the app SMS Gateway for Android (docs/shop/sources.md has pictures):",
         "  1. Settings, Webhooks: Signing key = the key; Require internet connection = off",
         f"  2. Settings, Ping: {round(row['ping_s'])} seconds",
         "  3. Home: Local server = on; press Offline until it says Online",

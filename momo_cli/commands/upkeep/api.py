@@ -32,7 +32,7 @@ def api(
 ) -> Answer:
     """Make any call of the API.
 
-    The call is made as the shop's owner. PATH is a path of docs/api.md, with its query. -d sends a JSON body: as it is,
+    The call is made as the shop's owner. PATH is a path of docs/developers/api.md, with its query. -d sends a JSON body: as it is,
     from a file after @, or from stdin with @-. --include shows the status and the headers of a successful response
     first. The response is printed unchanged; an error exits as for any other command.
 

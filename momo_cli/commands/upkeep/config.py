@@ -21,7 +21,7 @@ from momo_cli.text import at, clean
 
 _SETTING: Final = "key value default origin meaning changed_by live"
 
-_EMPTY: Final = "# The settings of this shop: docs/configuration.md, momo config show.\n"
+_EMPTY: Final = "# The settings of this shop: docs/operators/configuration.md, momo config show.\n"
 
 _Key = Annotated[str, argument("KEY", "Such as http.bind.")]
 

@@ -252,7 +252,7 @@ def query(
 
     Only one SELECT of SQLite, of at most 10 seconds, which changes nothing; the shop works on meanwhile. Secrets cannot
     be read. Phone numbers are masked, also inside texts, and different numbers stay different: 024 *** 4567 #2.
-    --show-phones shows them, and needs the daemon, which notes it in the journal. docs/scripts.md has useful queries.
+    --show-phones shows them, and needs the daemon, which notes it in the journal. docs/developers/scripts.md has useful queries.
 
     Examples:
         momo data query 'SELECT status, COUNT(*) AS n FROM transactions GROUP BY status'

@@ -1,4 +1,4 @@
-"""The trust rules: held messages, the events that settle them, and notices (docs/concepts.md)."""
+"""The trust rules: held messages, the events that settle them, and notices (docs/shop/concepts.md)."""
 
 import json
 from collections.abc import AsyncIterator, Sequence

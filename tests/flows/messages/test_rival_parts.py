@@ -1,4 +1,4 @@
-"""Parts of long messages among parts that strangers send under the network's name (docs/concepts.md)."""
+"""Parts of long messages among parts that strangers send under the network's name (docs/shop/concepts.md)."""
 
 from datetime import datetime, timedelta
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Payments from a source without an SMSC: levels `partial` and `reported` (docs/sources.md)."""
+"""Payments from a source without an SMSC: levels `partial` and `reported` (docs/shop/sources.md)."""
 
 import json
 from collections.abc import AsyncIterator

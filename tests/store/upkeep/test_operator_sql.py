@@ -20,7 +20,7 @@ from tests.fakes import new_database
 from tests.fakes.each import each
 
 TOKEN = "0f" * 8
-SCRIPTS = Path(__file__).parents[3] / "docs/scripts.md"
+SCRIPTS = Path(__file__).parents[3] / "docs/developers/scripts.md"
 
 
 @pytest.fixture
