@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure
+from momo_cli.inputs.parameters import Given
 from momo_cli.show import render
 from momo_cli.show.answer import NOTHING, Answer, Call, View
 from momo_cli.show.terminal import Terminal
@@ -84,7 +85,14 @@ def parser_of(marked: Marked) -> Callable[..., Call]:
         view = marked.view(**flags) if callable(marked.view) else marked.view
         return Call(run, view)
 
-    flags = [each for name, each in parameters.items() if name not in _GIVEN]
+    flags = []
+    for name, each in parameters.items():
+        if name not in _GIVEN:
+            given: Given = each.default
+            default = each.empty if given.default is ... else given.default
+            annotation = given.declared(name, each.annotation)
+            kept = each.replace(kind=each.KEYWORD_ONLY, annotation=annotation, default=default)
+            flags.append(kept)
     parse.__signature__ = signature.replace(parameters=flags)  # type: ignore[attr-defined]  # inspect reads it
     parse.__annotations__ = {}  # Typer takes the annotations of the signature
     return parse

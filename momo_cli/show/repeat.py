@@ -6,9 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from daemon.wire import ErrorCode
 from momo_cli import exit_codes
@@ -20,9 +18,6 @@ from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.times import duration_s, stamp
 
-WatchFlag = Annotated[
-    str | None, typer.Option("--watch", metavar="[=2s]", help="Repeat until Ctrl-C.")
-]
 _OPEN: Final = "\x1b[?1049h\x1b[?25l"
 _CLOSE: Final = "\x1b[?25h\x1b[?1049l"
 """Switch to the alternate screen without a cursor, and back (xterm control sequences)."""

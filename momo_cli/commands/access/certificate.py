@@ -1,12 +1,12 @@
 """The commands about the shop's own certificate, with which phones of the shop's network reach momo by HTTPS."""
 
 import os
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import file_errors
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, made, view_of
 from momo_cli.show.terminal import Terminal
@@ -22,13 +22,10 @@ _EVERYWHERE: Final = "0.0.0.0:8420"
 def create(
     client: Client,
     terminal: Terminal,
-    name: Annotated[
-        list[str] | None,
-        argument("[NAME|ADDRESS]...", "More names than the machine's own, such as shop.lan."),
-    ] = None,
-    new_ca: Annotated[
-        bool, option("--new-ca", "Make a new CA; every phone must trust it again.")
-    ] = False,
+    name: list[str] | None = argument(
+        "[NAME|ADDRESS]...", "More names than the machine's own, such as shop.lan.", default=None
+    ),
+    new_ca: bool = flag("Make a new CA; every phone must trust it again."),
 ) -> Answer:
     """Make a certificate for the shop's network.
 
@@ -82,8 +79,8 @@ def show(terminal: Terminal) -> Answer:
 @command("daemon certificate export", view=view_of("file ca_fingerprint", id="file"))
 def export(
     terminal: Terminal,
-    file: Annotated[str, argument("FILE", "The new file; - = stdout.")],
-    der: Annotated[bool, option("--der", "Write DER, which old Androids need, not PEM.")] = False,
+    file: str = argument("FILE", "The new file; - = stdout."),
+    der: bool = flag("Write DER, which old Androids need, not PEM."),
 ) -> Answer:
     """Export the CA for phones to trust.
 

@@ -1,13 +1,13 @@
 """The commands about API keys."""
 
-from typing import Annotated, Final
+from typing import Final
 
 from daemon.wire import Path, Scope
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import secret_file
 from momo_cli.inputs.ids import KEYS, id_of
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, unchanged, view_of, with_status
 from momo_cli.show.terminal import Terminal
@@ -39,26 +39,20 @@ _NEW_VIEW: Final = view_of(*_FIELDS, "key")
 _DAY_S: Final = 86_400
 _HOUR_S: Final = 3600
 
-_Key = Annotated[str, argument("ID", "The key: its id or name.")]
-_KeyFile = Annotated[str | None, option("FILE", "Write the key to this file, not to the output.")]
+_KEY = argument("ID", "The key: its id or name.")
+_KEY_FILE = option("FILE", "Write the key to this file, not to the output.")
 
 
 @command("keys create", view=_NEW_VIEW)
 def create(
     client: Client,
     terminal: Terminal,
-    name: Annotated[str, option("A name for the list, such as its program.")],
-    scope: Annotated[
-        list[str] | None, option("SCOPE", "A permission of the key; repeat for each.")
-    ] = None,
-    test: Annotated[bool, option("--test", "A key of the sandbox.")] = False,
-    publishable: Annotated[
-        bool, option("--publishable", "For a web page: it may only create transactions.")
-    ] = False,
-    expires: Annotated[
-        str | None, option("DAYS", "Days until it ends by itself, such as 90d.")
-    ] = None,
-    key_file: _KeyFile = None,
+    name: str = option("A name for the list, such as its program.", default=...),
+    scope: list[str] | None = option("SCOPE", "A permission of the key; repeat for each."),
+    test: bool = flag("A key of the sandbox."),
+    publishable: bool = flag("For a web page: it may only create transactions."),
+    expires: str | None = option("DAYS", "Days until it ends by itself, such as 90d."),
+    key_file: str | None = _KEY_FILE,
 ) -> Answer:
     """Create an API key.
 
@@ -108,7 +102,7 @@ def list_(client: Client) -> Answer:
 
 
 @command("keys show", view=view_of(*_FIELDS))
-def show(client: Client, terminal: Terminal, key: _Key) -> Answer:
+def show(client: Client, terminal: Terminal, key: str = _KEY) -> Answer:
     """Show one API key.
 
     It shows the permissions, the end and the last use of the key.
@@ -124,11 +118,9 @@ def show(client: Client, terminal: Terminal, key: _Key) -> Answer:
 def rotate(
     client: Client,
     terminal: Terminal,
-    key: Annotated[str, argument("ID", "The old key: its id or name.")],
-    overlap: Annotated[
-        str, option("TIME", "How long the old key stays valid; whole hours.")
-    ] = "24h",
-    key_file: _KeyFile = None,
+    key: str = argument("ID", "The old key: its id or name."),
+    overlap: str = option("TIME", "How long the old key stays valid; whole hours.", default="24h"),
+    key_file: str | None = _KEY_FILE,
 ) -> Answer:
     """Replace an API key by a new one.
 
@@ -161,7 +153,7 @@ def rotate(
 
 
 @command("keys revoke", view=view_of(*_FIELDS, "status"))
-def revoke(client: Client, terminal: Terminal, key: _Key) -> Answer:
+def revoke(client: Client, terminal: Terminal, key: str = _KEY) -> Answer:
     """End an API key at once.
 
     Programs with this key are refused from the next call on. Exit 10: not confirmed.

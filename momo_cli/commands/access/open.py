@@ -4,14 +4,14 @@ import shlex
 import sys
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Annotated, Any, Final
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from daemon.wire import ErrorCode, Path
 from momo_cli.errors import Failure, usage
 from momo_cli.exit_codes import CANCELLED
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import is_this_machine, only_given
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import start_daemon
@@ -54,17 +54,13 @@ def _view(*, share: bool = False, **_: object) -> View:
 def open_(
     client: Client,
     terminal: Terminal,
-    words: Annotated[
-        list[str] | None, argument("[checkout|tx] REF|CODE", "The transaction's reference or code.")
-    ] = None,
-    only_print: Annotated[bool, option("--print", "Print the address only.")] = False,
-    user: Annotated[str | None, option("NAME", "Log in as this user, not as the owner.")] = None,
-    page: Annotated[
-        str | None, option("NAME", "A page of the dashboard: till, poster, review, day.")
-    ] = None,
-    share: Annotated[
-        bool, option("--share", "Open the dashboard to the phones of the shop's network.")
-    ] = False,
+    words: list[str] | None = argument(
+        "[checkout|tx] REF|CODE", "The transaction's reference or code.", default=None
+    ),
+    only_print: bool = flag("--print", "Print the address only."),
+    user: str | None = option("NAME", "Log in as this user, not as the owner."),
+    page: str | None = option("NAME", "A page of the dashboard: till, poster, review, day."),
+    share: bool = flag("Open the dashboard to the phones of the shop's network."),
 ) -> Answer:
     """Open the dashboard, or the checkout page of a transaction.
 

@@ -1,11 +1,11 @@
 """Commands about the users of the dashboard, and the owner's password."""
 
-from typing import Annotated, Final
+from typing import Final
 
 from daemon.wire import Path, Role
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import NewPasswordFile, argument, option
+from momo_cli.inputs.parameters import NEW_PASSWORD_FILE, argument, flag
 from momo_cli.inputs.passwords import new_password
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
@@ -27,8 +27,8 @@ _LIST_VIEW: Final = view_of(
 )
 _ROLES: Final = tuple(str(role) for role in Role if role is not Role.OWNER)
 
-_Name = Annotated[str, argument("NAME", "The name of the user.")]
-_RoleName = Annotated[str, argument("ROLE", "manager, cashier or viewer.")]
+_NAME = argument("NAME", "The name of the user.")
+_ROLE_NAME = argument("ROLE", "manager, cashier or viewer.")
 
 
 @command("users list", view=_LIST_VIEW)
@@ -48,9 +48,9 @@ def list_(client: Client) -> Answer:
 def add(
     client: Client,
     terminal: Terminal,
-    name: _Name,
-    role: _RoleName,
-    password_file: NewPasswordFile = None,
+    name: str = _NAME,
+    role: str = _ROLE_NAME,
+    password_file: str | None = NEW_PASSWORD_FILE,
 ) -> Answer:
     """Add a user of the dashboard.
 
@@ -71,7 +71,7 @@ def add(
 
 
 @command("users role", view=view_of(_FIELDS, id="name"))
-def role_(client: Client, terminal: Terminal, name: _Name, role: _RoleName) -> Answer:
+def role_(client: Client, terminal: Terminal, name: str = _NAME, role: str = _ROLE_NAME) -> Answer:
     """Give a user another role.
 
     It ends the sessions of the user.
@@ -89,8 +89,8 @@ def role_(client: Client, terminal: Terminal, name: _Name, role: _RoleName) -> A
 def disable(
     client: Client,
     terminal: Terminal,
-    name: _Name,
-    enable: Annotated[bool, option("--enable", "Let the user log in again.")] = False,
+    name: str = _NAME,
+    enable: bool = flag("Let the user log in again."),
 ) -> Answer:
     """Disable a user, or enable the user again.
 
@@ -110,11 +110,9 @@ def disable(
 def reset(
     client: Client,
     terminal: Terminal,
-    name: _Name,
-    second_factor: Annotated[
-        bool, option("--second-factor", "Switch the second factor off, and keep the password.")
-    ] = False,
-    password_file: NewPasswordFile = None,
+    name: str = _NAME,
+    second_factor: bool = flag("Switch the second factor off, and keep the password."),
+    password_file: str | None = NEW_PASSWORD_FILE,
 ) -> Answer:
     """Set a new password of a user, or switch the second factor off.
 
@@ -149,7 +147,9 @@ def _state(row: Row) -> Cell:
 
 
 @command("users password")
-def set_(client: Client, terminal: Terminal, password_file: NewPasswordFile = None) -> Answer:
+def set_(
+    client: Client, terminal: Terminal, password_file: str | None = NEW_PASSWORD_FILE
+) -> Answer:
     """Set a new owner's password.
 
     Every dashboard session ends. The user that runs momo, or root, needs no old password. It works with and without a

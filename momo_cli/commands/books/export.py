@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Mode, Path
 from momo_cli import exit_codes
@@ -19,7 +19,7 @@ from momo_cli.errors import usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import file_errors
-from momo_cli.inputs.parameters import DryRun, ShowBody, argument, option
+from momo_cli.inputs.parameters import DRY_RUN, SHOW_BODY, argument, flag, option
 from momo_cli.inputs.typed_values import check_choice, period
 from momo_cli.show.answer import (
     Answer,
@@ -118,16 +118,6 @@ class _Writer:
         yield dumps({"type": "summary", "items": rows.number}) + "\n"
 
 
-_What = Annotated[str | None, argument("[TABLE]", ", ".join(COLUMNS) + ".")]
-_Since = Annotated[str | None, option("--from", "First time: 7d, today, 2026-01-31.")]
-_Until = Annotated[str | None, option("--to", "Last day, or the time of the end.")]
-_Form = Annotated[str | None, option("--format", "csv, ndjson or xlsx-csv; default: csv.")]
-_File = Annotated[str, option("-O", "--file", "FILE", "The file to write; - is stdout.")]
-_Bom = Annotated[bool, option("--bom", "Begin csv with a byte order mark, for Excel.")]
-_Force = Annotated[bool, option("--force", "Replace an existing file.")]
-_Payer = Annotated[str | None, option("NUMBER", "Everything about one payer, instead of a TABLE.")]
-
-
 def _view(*, what: str | None, **_: object) -> View:
     if what is None:
         return _PAYER_VIEW
@@ -141,15 +131,15 @@ def _view(*, what: str | None, **_: object) -> View:
 def export(
     client: Client,
     terminal: Terminal,
-    what: _What = None,
-    since: _Since = None,
-    until: _Until = None,
-    form: _Form = None,
-    file: _File = _STDOUT,
-    bom: _Bom = False,
-    force: _Force = False,
-    show_body: ShowBody = False,
-    payer: _Payer = None,
+    what: str | None = argument("[TABLE]", ", ".join(COLUMNS) + ".", default=None),
+    since: str | None = option("--from", "First time: 7d, today, 2026-01-31."),
+    until: str | None = option("--to", "Last day, or the time of the end."),
+    form: str | None = option("--format", "csv, ndjson or xlsx-csv; default: csv."),
+    file: str = option("-O", "--file", "FILE", "The file to write; - is stdout.", default=_STDOUT),
+    bom: bool = flag("Begin csv with a byte order mark, for Excel."),
+    force: bool = flag("Replace an existing file."),
+    show_body: bool = SHOW_BODY,
+    payer: str | None = option("NUMBER", "Everything about one payer, instead of a TABLE."),
 ) -> Answer:
     r"""Export a whole table.
 
@@ -322,12 +312,10 @@ _VIEW: Final = view_of(
 def import_(
     client: Client,
     terminal: Terminal,
-    file: Annotated[str, argument("FILE.csv", "The statement, as CSV.")],
-    line: Annotated[str | None, option("NUMBER", "The merchant number of the statement.")] = None,
-    columns: Annotated[
-        list[str] | None, option("--column", "FIELD=NAME", f"A column: {', '.join(FIELDS)}.")
-    ] = None,
-    dry_run: DryRun = False,
+    file: str = argument("FILE.csv", "The statement, as CSV."),
+    line: str | None = option("NUMBER", "The merchant number of the statement."),
+    columns: list[str] | None = option("--column", "FIELD=NAME", f"A column: {', '.join(FIELDS)}."),
+    dry_run: bool = DRY_RUN,
 ) -> Answer:
     """Compare a network's statement with the messages.
 

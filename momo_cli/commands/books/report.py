@@ -3,13 +3,13 @@
 import shlex
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Mode, Path
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import check_branch
-from momo_cli.inputs.parameters import OfBranch, option
+from momo_cli.inputs.parameters import OF_BRANCH, flag, option
 from momo_cli.inputs.typed_values import check_choice, day_of, period
 from momo_cli.show.answer import Answer, values_of
 from momo_cli.show.spreadsheet import csv_lines
@@ -37,11 +37,11 @@ _MAIL_COLUMNS: Final = 100
 def today(
     client: Client,
     terminal: Terminal,
-    day: Annotated[
-        str, option("--date", "The day: yesterday, 2026-01-31.", show_default=True)
-    ] = "today",
-    by: Annotated[str, option("line, hour or payer.", show_default=True)] = "line",
-    branch: OfBranch = None,
+    day: str = option(
+        "--date", "The day: yesterday, 2026-01-31.", default="today", show_default=True
+    ),
+    by: str = option("line, hour or payer.", default="line", show_default=True),
+    branch: str | None = OF_BRANCH,
 ) -> Answer:
     """Show the day sheet, compared with the wallet.
 
@@ -75,15 +75,13 @@ def today(
 def report(
     client: Client,
     terminal: Terminal,
-    since: Annotated[str | None, option("--from", "First time: 7d, 2026-01-31.")] = None,
-    until: Annotated[
-        str | None, option("--to", "Last day, or the time of the end; default: now.")
-    ] = None,
-    yesterday: Annotated[bool, option("--yesterday", "The whole of yesterday.")] = False,
-    by: Annotated[str, option("line, day, hour or payer.", show_default=True)] = "line",
-    form: Annotated[str | None, option("--format", "table, csv, json or html.")] = None,
-    mail: Annotated[str | None, option("ADDRESS", "Mail it to the owner's address.")] = None,
-    branch: OfBranch = None,
+    since: str | None = option("--from", "First time: 7d, 2026-01-31."),
+    until: str | None = option("--to", "Last day, or the time of the end; default: now."),
+    yesterday: bool = flag("The whole of yesterday."),
+    by: str = option("line, day, hour or payer.", default="line", show_default=True),
+    form: str | None = option("--format", "table, csv, json or html."),
+    mail: str | None = option("ADDRESS", "Mail it to the owner's address."),
+    branch: str | None = OF_BRANCH,
 ) -> Answer:
     """Show or mail the sheet of any period.
 

@@ -1,14 +1,14 @@
 """The commands about a hub and its branches: at the hub, and at a branch."""
 
 import shlex
-from typing import Annotated, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from daemon.wire import ErrorCode, Path
 from momo_cli.errors import Failure, usage
 from momo_cli.exit_codes import CANCELLED, DAEMON
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import is_this_machine
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.service.start_stop import stop_daemon
@@ -67,10 +67,8 @@ _MINUTE_US: Final = 60_000_000
 def init(
     client: Client,
     terminal: Terminal,
-    database: Annotated[
-        str | None, option("URL", "First copy the shop to this empty PostgreSQL database.")
-    ] = None,
-    stop: Annotated[bool, option("--stop", "Stop the daemon first, with --database.")] = False,
+    database: str | None = option("URL", "First copy the shop to this empty PostgreSQL database."),
+    stop: bool = flag("Stop the daemon first, with --database."),
 ) -> Answer:
     """Make this shop the hub of branches.
 
@@ -142,10 +140,10 @@ def _move(client: Client, terminal: Terminal, database: str, *, stop: bool) -> A
 def invite(
     client: Client,
     terminal: Terminal,
-    name: Annotated[str, argument("NAME", "The branch, such as kumasi.")],
-    decides: Annotated[
-        str, option("all|nothing", "nothing: it only receives payments; orders are made here.")
-    ] = "all",
+    name: str = argument("NAME", "The branch, such as kumasi."),
+    decides: str = option(
+        "all|nothing", "nothing: it only receives payments; orders are made here.", default="all"
+    ),
 ) -> Answer:
     """Invite a branch.
 
@@ -186,9 +184,7 @@ def _is_inside(client: Client, url: str) -> bool:
 def status(
     client: Client,
     terminal: Terminal,
-    wait: Annotated[
-        bool, option("--wait", "At a branch: wait until all is sent; then compare every day.")
-    ] = False,
+    wait: bool = flag("At a branch: wait until all is sent; then compare every day."),
 ) -> Answer:
     """List the branches; at a branch, show how far it has sent.
 
@@ -223,7 +219,7 @@ def status(
 def release(
     client: Client,
     terminal: Terminal,
-    payment: Annotated[str, argument("PAYMENT", "The payment's id.")],
+    payment: str = argument("PAYMENT", "The payment's id."),
 ) -> Answer:
     """Give a payment back to its branch.
 
@@ -238,17 +234,17 @@ def release(
     return Answer(*reply.parts, lines=[said], next=["momo hub status"])
 
 
-_Branch = Annotated[str, argument("BRANCH", "The branch, such as kumasi.")]
-_Number = Annotated[str, argument("NUMBER", "The payer's phone number.")]
+_BRANCH = argument("BRANCH", "The branch, such as kumasi.")
+_NUMBER = argument("NUMBER", "The payer's phone number.")
 
 
 @command("hub send-sms", view=_ASKED_VIEW)
 def send_sms(
     client: Client,
     terminal: Terminal,
-    branch: _Branch,
-    number: _Number,
-    text: Annotated[str, argument("TEXT", "The text.")],
+    branch: str = _BRANCH,
+    number: str = _NUMBER,
+    text: str = argument("TEXT", "The text."),
 ) -> Answer:
     """Let a branch send an SMS to a payer.
 
@@ -264,8 +260,8 @@ def send_sms(
 def forget(
     client: Client,
     terminal: Terminal,
-    branch: _Branch,
-    number: _Number,
+    branch: str = _BRANCH,
+    number: str = _NUMBER,
 ) -> Answer:
     """Let a branch erase the data of a payer, as `momo data forget` does there.
 
@@ -288,9 +284,9 @@ def forget(
 def set_(
     client: Client,
     terminal: Terminal,
-    branch: _Branch,
-    key: Annotated[str, argument("KEY", "The setting.")],
-    value: Annotated[str, argument("VALUE", "The new value.")],
+    branch: str = _BRANCH,
+    key: str = argument("KEY", "The setting."),
+    value: str = argument("VALUE", "The new value."),
 ) -> Answer:
     """Change a setting of a branch.
 
@@ -321,11 +317,9 @@ def _clock(row: Row) -> str:
 def join(
     client: Client,
     terminal: Terminal,
-    url: Annotated[str, argument("URL", "The hub's address.")],
-    word: Annotated[str, argument("WORD", "The word of the invitation.")],
-    dry_run: Annotated[
-        bool, option("-n", "--dry-run", "Try the invitation and count what would be sent.")
-    ] = False,
+    url: str = argument("URL", "The hub's address."),
+    word: str = argument("WORD", "The word of the invitation."),
+    dry_run: bool = flag("-n", "--dry-run", "Try the invitation and count what would be sent."),
 ) -> Answer:
     """Make this shop a branch of a hub.
 
@@ -437,9 +431,7 @@ def _compared(found: Row) -> str:
 def leave(
     client: Client,
     terminal: Terminal,
-    force: Annotated[
-        bool, option("--force", "Forget the hub now; what it may have used stays handed up.")
-    ] = False,
+    force: bool = flag("Forget the hub now; what it may have used stays handed up."),
 ) -> Answer:
     """Leave the hub.
 
@@ -470,7 +462,7 @@ def leave(
 def restore(
     client: Client,
     terminal: Terminal,
-    from_hub: Annotated[bool, option("--from-hub", "Take the rows from the hub.")] = False,
+    from_hub: bool = flag("Take the rows from the hub."),
 ) -> Answer:
     """Take this branch's rows back from the hub.
 

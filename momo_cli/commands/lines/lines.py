@@ -3,15 +3,15 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.errors import in_sandbox
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import option
+from momo_cli.inputs.parameters import WATCH, flag
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
-from momo_cli.show.repeat import WatchFlag, parse_interval, repeat_answer
+from momo_cli.show.repeat import parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import phone, unaccounted_text
 from momo_cli.socket.client import Client
@@ -41,14 +41,10 @@ _VIEW: Final = view_of(
 def lines(
     client: Client,
     terminal: Terminal,
-    fail_if_unready: Annotated[
-        bool,
-        option(
-            "--fail-if-unready",
-            "Exit 6 if a SIM has no number, a line cannot receive, or payments are unplaced.",
-        ),
-    ] = False,
-    watch: WatchFlag = None,
+    fail_if_unready: bool = flag(
+        "Exit 6 if a SIM has no number, a line cannot receive, or payments are unplaced."
+    ),
+    watch: str | None = WATCH,
 ) -> Answer:
     """Show the phones, their SIMs and numbers.
 

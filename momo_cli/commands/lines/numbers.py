@@ -1,14 +1,14 @@
 """The commands about payment methods, and claim."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_name, method_id, sim_object, split_sim
-from momo_cli.inputs.parameters import DryRun, Method, argument, option
+from momo_cli.inputs.parameters import DRY_RUN, METHOD, argument, flag, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, Row, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
@@ -25,13 +25,11 @@ _HINTS_MAX: Final = 3
 def add(
     client: Client,
     terminal: Terminal,
-    phone: Annotated[str, argument("NUMBER", "The number, local or +233...")],
-    name: Annotated[str, option("The account's name, as customers see it.")],
-    provider: Annotated[
-        str | None, option("momo_mtn, momo_telecel or momo_at; or mtn, telecel, at.")
-    ] = None,
-    sim: Annotated[str | None, option("DEVICE:SLOT", "The SIM of the number.")] = None,
-    merchant_code: Annotated[str | None, option("The merchant code, if any.")] = None,
+    phone: str = argument("NUMBER", "The number, local or +233..."),
+    name: str = option("The account's name, as customers see it.", default=...),
+    provider: str | None = option("momo_mtn, momo_telecel or momo_at; or mtn, telecel, at."),
+    sim: str | None = option("DEVICE:SLOT", "The SIM of the number."),
+    merchant_code: str | None = option("The merchant code, if any."),
 ) -> Answer:
     """Register a number that receives payments.
 
@@ -121,7 +119,7 @@ def list_(client: Client) -> Answer:
 
 
 @command("lines show", view=METHODS_VIEW)
-def show(client: Client, method: Method) -> Answer:
+def show(client: Client, method: str = METHOD) -> Answer:
     """Show one number.
 
     It shows the SIM of the number and the time of its last payment.
@@ -138,13 +136,11 @@ def show(client: Client, method: Method) -> Answer:
 def update(
     client: Client,
     terminal: Terminal,
-    method: Method,
-    sim: Annotated[str | None, option("DEVICE:SLOT|none", "The new SIM of the number.")] = None,
-    name: Annotated[str | None, option("The account's name, as customers see it.")] = None,
-    phone: Annotated[str | None, option("The right number, if a wrong one was registered.")] = None,
-    move: Annotated[
-        bool, option("--move", "With --sim: remove the number that is on the SIM now.")
-    ] = False,
+    method: str = METHOD,
+    sim: str | None = option("DEVICE:SLOT|none", "The new SIM of the number."),
+    name: str | None = option("The account's name, as customers see it."),
+    phone: str | None = option("The right number, if a wrong one was registered."),
+    move: bool = flag("With --sim: remove the number that is on the SIM now."),
 ) -> Answer:
     """Change a number, the name of its account, or its SIM.
 
@@ -198,7 +194,7 @@ def update(
 
 
 @command("lines remove", view=METHODS_VIEW)
-def remove(client: Client, terminal: Terminal, method: Method) -> Answer:
+def remove(client: Client, terminal: Terminal, method: str = METHOD) -> Answer:
     """Remove a number.
 
     Its payments are kept. New payments to its SIM match no number. Exit 10: not confirmed.
@@ -223,11 +219,11 @@ def remove(client: Client, terminal: Terminal, method: Method) -> Answer:
 def claim(
     client: Client,
     terminal: Terminal,
-    method: Method,
-    dry_run: DryRun = False,
-    replay_to: Annotated[
-        str | None, option("ENDPOINT", "Then send them to this endpoint: its label, host or id.")
-    ] = None,
+    method: str = METHOD,
+    dry_run: bool = DRY_RUN,
+    replay_to: str | None = option(
+        "ENDPOINT", "Then send them to this endpoint: its label, host or id."
+    ),
 ) -> Answer:
     """Claim the unplaced payments of a number.
 

@@ -3,14 +3,14 @@
 import json
 import shlex
 from collections.abc import Iterator
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path, SourceKind
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import secret_file as keep_in
-from momo_cli.inputs.parameters import SecretFile, argument, option
+from momo_cli.inputs.parameters import SECRET_FILE, argument, flag, option
 from momo_cli.inputs.passwords import owners_password
 from momo_cli.service import modem_manager, unit_files
 from momo_cli.service.daemon_program import run_verb
@@ -47,7 +47,7 @@ _ENDS: Final = {
 _WAITS: Final = (Cell("…", "dim"), "the SMS to {number} is still under way")
 _PERMANENT: Final = "To make it permanent: momo phones udev-rule"
 
-_Modem = Annotated[str, argument("MODEM", "Its name, id or port: momo phones status.")]
+_MODEM = argument("MODEM", "Its name, id or port: momo phones status.")
 
 
 @command("phones status", view=MODEMS_VIEW)
@@ -76,7 +76,7 @@ def _typed(row: dict[str, Any]) -> str:
 
 
 @command("phones show", view=MODEMS_VIEW)
-def show(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
+def show(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
     """Show one modem and its troubles.
 
     It shows signal (now and over 24 hours), network, SIM and storage, and the troubles with their remedies.
@@ -99,10 +99,10 @@ def show(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
 def check(
     client: Client,
     terminal: Terminal,
-    modem: _Modem,
-    send_to: Annotated[
-        str | None, option("--send-to", "Send an SMS from it to this number, and show the result.")
-    ] = None,
+    modem: str = _MODEM,
+    send_to: str | None = option(
+        "--send-to", "Send an SMS from it to this number, and show the result."
+    ),
 ) -> Answer:
     """Check a modem now.
 
@@ -218,7 +218,7 @@ def _result_lines(row: Row, terminal: Terminal) -> Iterator[str]:
 
 
 @command("phones release", view=view_of("port device_id state manager uid pid", id="device_id"))
-def release(client: Client, terminal: Terminal, modem: _Modem) -> Answer:
+def release(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
     """Make ModemManager release a modem.
 
     If ModemManager has taken the modem, momo cannot read it. This runs ModemManager's mmcli in the background. The
@@ -278,8 +278,8 @@ def udev_rule() -> Answer:
 def rename(
     client: Client,
     terminal: Terminal,
-    modem: _Modem,
-    name: Annotated[str, argument("NAME", "Up to 40 characters, no : or /.")],
+    modem: str = _MODEM,
+    name: str = argument("NAME", "Up to 40 characters, no : or /."),
 ) -> Answer:
     """Give a modem a name.
 
@@ -304,10 +304,10 @@ def rename(
 def password(
     client: Client,
     terminal: Terminal,
-    name: Annotated[str, argument("NAME", "The name of a HiLink source in config.toml.")],
+    name: str = argument("NAME", "The name of a HiLink source in config.toml."),
     *,
-    password_file: Annotated[str | None, option("FILE", "The password; - = stdin.")] = None,
-    forget: Annotated[bool, option("--forget", "Delete the stored password.")] = False,
+    password_file: str | None = option("FILE", "The password; - = stdin."),
+    forget: bool = flag("Delete the stored password."),
 ) -> Answer:
     """Store the password of a HiLink stick's page.
 
@@ -342,7 +342,7 @@ _ADDED_VIEW: Final = view_of("name path changed restart", id="name")
 _KEY_VIEW: Final = view_of("name key url", id="key")
 _ADDABLE: Final = (SourceKind.ANDROID.value, SourceKind.HILINK.value)
 
-_Name = Annotated[str, argument("NAME", "The source: its name in config.toml.")]
+_NAME = argument("NAME", "The source: its name in config.toml.")
 
 
 @command("phones sources", view=_LIST_VIEW)
@@ -368,20 +368,15 @@ def list_sources(client: Client) -> Answer:
 def add(
     client: Client,
     terminal: Terminal,
-    kind: Annotated[str, argument("KIND", f"One of {', '.join(_ADDABLE)}.")],
-    name: Annotated[str, argument("NAME", "A name: small letters, digits, dashes.")],
-    network: Annotated[
-        list[str] | None,
-        option("NETWORK", "Android: mtn, telecel, at or none; repeat for SIM 2."),
-    ] = None,
-    may_pay: Annotated[
-        bool, option("--may-pay", "Android: its messages may pay, as you accept its risk.")
-    ] = False,
-    phone: Annotated[
-        str | None, option("URL", "Android: the app's local server, to ask for missed SMS.")
-    ] = None,
-    user: Annotated[str | None, option("NAME", "The user of that server, or of the stick.")] = None,
-    url: Annotated[str | None, option("URL", "HiLink: the stick's address.")] = None,
+    kind: str = argument("KIND", f"One of {', '.join(_ADDABLE)}."),
+    name: str = argument("NAME", "A name: small letters, digits, dashes."),
+    network: list[str] | None = option(
+        "NETWORK", "Android: mtn, telecel, at or none; repeat for SIM 2."
+    ),
+    may_pay: bool = flag("Android: its messages may pay, as you accept its risk."),
+    phone: str | None = option("URL", "Android: the app's local server, to ask for missed SMS."),
+    user: str | None = option("NAME", "The user of that server, or of the stick."),
+    url: str | None = option("URL", "HiLink: the stick's address."),
 ) -> Answer:
     """Add a source of messages.
 
@@ -426,7 +421,7 @@ def add(
 
 
 @command("phones remove", view=_ADDED_VIEW)
-def remove(client: Client, terminal: Terminal, name: _Name) -> Answer:
+def remove(client: Client, terminal: Terminal, name: str = _NAME) -> Answer:
     """Remove a source.
 
     Its entry is removed from config.toml, and its key and password are deleted. Its messages and payments stay.
@@ -451,9 +446,9 @@ def remove(client: Client, terminal: Terminal, name: _Name) -> Answer:
 def rotate_key(
     client: Client,
     terminal: Terminal,
-    name: _Name,
-    secret_file: SecretFile = None,
-    qr: Annotated[bool, option("--qr", "Also show the key as a QR code for the phone.")] = False,
+    name: str = _NAME,
+    secret_file: str | None = SECRET_FILE,
+    qr: bool = flag("Also show the key as a QR code for the phone."),
 ) -> Answer:
     """Make a signing key for an Android phone.
 

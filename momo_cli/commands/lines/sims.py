@@ -1,14 +1,14 @@
 """The commands about SIMs."""
 
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes, system
 from momo_cli.frame.command import command
 from momo_cli.inputs import passwords
 from momo_cli.inputs.ids import MESSAGES, id_of, sim_object, split_sim
-from momo_cli.inputs.parameters import PasswordFile, Reason, argument, option
+from momo_cli.inputs.parameters import PASSWORD_FILE, REASON, argument, flag, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
@@ -68,14 +68,14 @@ _NEIGHBOURS: Final = (
 _NO_CHAIN: Final = "A test payment makes its balance known."
 _LOOK_S: Final = 1.0
 
-_Sim = Annotated[str, argument("DEVICE:SLOT", "The SIM: momo phones list shows them.")]
+_SIM = argument("DEVICE:SLOT", "The SIM: momo phones list shows them.")
 
 
 @command("phones list", view=_LIST_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
-    wait: Annotated[str | None, option("[=30s]", "Wait until a SIM is there.")] = None,
+    wait: str | None = option("[=30s]", "Wait until a SIM is there."),
 ) -> Answer:
     """List the phones and their SIMs.
 
@@ -120,7 +120,7 @@ def _rows(reply: Reply) -> Iterator[Row]:
 
 
 @command("lines centres", view=SMSCS_VIEW)
-def show(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
+def show(client: Client, terminal: Terminal, sim: str = _SIM) -> Answer:
     """Show which service centres are home, and why.
 
     A receipt pays at once only through a home service centre (SMSC), and if its balance follows from the one before.
@@ -154,9 +154,9 @@ def show(client: Client, terminal: Terminal, sim: _Sim) -> Answer:
 def trust(
     client: Client,
     terminal: Terminal,
-    sim: _Sim,
-    message: Annotated[str, option("ID", "The held message.")],
-    password_file: PasswordFile = None,
+    sim: str = _SIM,
+    message: str = option("ID", "The held message.", default=...),
+    password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
     """Accept a held message, and all that waits for it.
 
@@ -180,8 +180,8 @@ def trust(
 def expect_test_payment(
     client: Client,
     terminal: Terminal,
-    sim: _Sim,
-    wait: Annotated[str | None, option("[=1h]", "Wait until it has come.")] = None,
+    sim: str = _SIM,
+    wait: str | None = option("[=1h]", "Wait until it has come."),
 ) -> Answer:
     """Name an odd amount for you to pay to a SIM.
 
@@ -214,8 +214,8 @@ def expect_test_payment(
 def set_pin(
     client: Client,
     terminal: Terminal,
-    sim: _Sim,
-    pin_file: Annotated[str | None, option("FILE", "The PIN, 4 to 8 digits; - = stdin.")] = None,
+    sim: str = _SIM,
+    pin_file: str | None = option("FILE", "The PIN, 4 to 8 digits; - = stdin."),
 ) -> Answer:
     """Store the PIN of a SIM, encrypted.
 
@@ -245,7 +245,9 @@ def set_pin(
 
 
 @command("lines acknowledge", view=_UNACCOUNTED_VIEW)
-def acknowledge(client: Client, terminal: Terminal, sim: _Sim, notes: Reason = None) -> Answer:
+def acknowledge(
+    client: Client, terminal: Terminal, sim: str = _SIM, notes: str | None = REASON
+) -> Answer:
     """Acknowledge money that no message explains.
 
     It is then no longer shown or counted as a fault. If the balance of a SIM changes by more than the messages explain,
@@ -275,8 +277,8 @@ def acknowledge(client: Client, terminal: Terminal, sim: _Sim, notes: Reason = N
 def ignore(
     client: Client,
     terminal: Terminal,
-    sim: _Sim,
-    undo: Annotated[bool, option("--undo", "The SIM is for payments again.")] = False,
+    sim: str = _SIM,
+    undo: bool = flag("The SIM is for payments again."),
 ) -> Answer:
     """Set aside a SIM that is not for payments.
 

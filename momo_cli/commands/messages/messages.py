@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import tzinfo
-from typing import IO, Annotated, Any, Final
+from typing import IO, Any, Final
 
 from daemon.wire import MessageState, Path, TrustLevel
 from momo_cli import system
@@ -13,7 +13,7 @@ from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import STDIN, file_errors, read_text
 from momo_cli.inputs.ids import MESSAGES, id_of, ids_of
-from momo_cli.inputs.parameters import DryRun, Offset, ShowBody, argument, option
+from momo_cli.inputs.parameters import DRY_RUN, OFFSET, SHOW_BODY, argument, flag, option
 from momo_cli.inputs.typed_values import check_choice, only_given, time_of
 from momo_cli.show.answer import Answer, Head, Row, document_of, made, view_of
 from momo_cli.show.batch import Batch, run_batch
@@ -44,24 +44,20 @@ _AT_ONCE: Final = 50
 _CHARACTERS_AT_ONCE: Final = 12_000
 """Keeps a batch well below the daemon's limit for a body, with any characters."""
 
-_Message = Annotated[str, argument("ID", "The message.")]
+_MESSAGE = argument("ID", "The message.")
 
 
 @command("messages list", view=lambda *, show_body, **_: _BODY_VIEW if show_body else _LIST_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
-    state: Annotated[
-        str | None, option("payment, not_payment, unparsed, held, historical ...")
-    ] = None,
-    line: Annotated[str | None, option("Only messages of this number or line.")] = None,
-    sender: Annotated[
-        str | None, option("Only from this name or number, such as MobileMoney.")
-    ] = None,
-    since: Annotated[str | None, option("1h, 24h, today, 2026-01-31.")] = None,
-    limit: Annotated[int, option("Most messages to list.", min=1)] = 50,
-    offset: Offset = 0,
-    show_body: ShowBody = False,
+    state: str | None = option("payment, not_payment, unparsed, held, historical ..."),
+    line: str | None = option("Only messages of this number or line."),
+    sender: str | None = option("Only from this name or number, such as MobileMoney."),
+    since: str | None = option("1h, 24h, today, 2026-01-31."),
+    limit: int = option("Most messages to list.", default=50, min=1),
+    offset: int = OFFSET,
+    show_body: bool = SHOW_BODY,
 ) -> Answer:
     """List the received SMS.
 
@@ -95,7 +91,7 @@ def list_(
 
 @command("messages show", view=view_of(*_BODY_VIEW.fields))
 def show(
-    client: Client, terminal: Terminal, message: _Message, show_body: ShowBody = False
+    client: Client, terminal: Terminal, message: str = _MESSAGE, show_body: bool = SHOW_BODY
 ) -> Answer:
     """Show one SMS and the values read from it.
 
@@ -115,11 +111,9 @@ def show(
 def reparse(
     client: Client,
     terminal: Terminal,
-    messages: Annotated[list[str] | None, argument("ID...", "Only these messages.")] = None,
-    every: Annotated[
-        bool, option("--all-unparsed", "All messages that no wording could read.")
-    ] = False,
-    dry_run: DryRun = False,
+    messages: list[str] | None = argument("ID...", "Only these messages.", default=None),
+    every: bool = flag("--all-unparsed", "All messages that no wording could read."),
+    dry_run: bool = DRY_RUN,
 ) -> Answer:
     """Read unparsed messages again.
 
@@ -173,18 +167,12 @@ def _reparsed(found: dict[str, Any], terminal: Terminal) -> list[str]:
 def import_(
     client: Client,
     terminal: Terminal,
-    line: Annotated[str, option("NUMBER", "Your number that received the messages.")],
-    file: Annotated[str | None, argument("[FILE|-]", "The backup; - reads stdin.")] = None,
-    paste: Annotated[
-        bool, option("--paste", "The text of one message, from stdin or FILE.")
-    ] = False,
-    sender: Annotated[
-        str | None, option("NAME", "With --paste: its sender; default: the network's.")
-    ] = None,
-    form: Annotated[
-        str | None, option("--format", "|".join(FORMS), "The format of the file.")
-    ] = None,
-    dry_run: DryRun = False,
+    line: str = option("NUMBER", "Your number that received the messages.", default=...),
+    file: str | None = argument("[FILE|-]", "The backup; - reads stdin.", default=None),
+    paste: bool = flag("The text of one message, from stdin or FILE."),
+    sender: str | None = option("NAME", "With --paste: its sender; default: the network's."),
+    form: str | None = option("--format", "|".join(FORMS), "The format of the file."),
+    dry_run: bool = DRY_RUN,
 ) -> Answer:
     """Import the SMS of an old phone.
 
@@ -326,10 +314,8 @@ def _send(
 def sample(
     client: Client,
     terminal: Terminal,
-    message: _Message,
-    redacted: Annotated[
-        bool, option("--redact", "Replace names, numbers, IDs and amounts.")
-    ] = False,
+    message: str = _MESSAGE,
+    redacted: bool = flag("--redact", "Replace names, numbers, IDs and amounts."),
 ) -> Answer:
     """Make a sample for the maintainers.
 

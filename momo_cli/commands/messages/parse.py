@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs import pasted
 from momo_cli.inputs.files import read_text
-from momo_cli.inputs.parameters import MessagesFile, option
+from momo_cli.inputs.parameters import MESSAGES_FILE, flag, option
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Field, Row, document_of, dumps, view_of
 from momo_cli.show.terminal import Terminal
@@ -30,15 +30,11 @@ _VALUES: Final = (
 )
 def parse(
     terminal: Terminal,
-    file: MessagesFile,
-    sender: Annotated[
-        str | None, option("The sender of the messages, such as MobileMoney.")
-    ] = None,
-    network: Annotated[str | None, option("Only this network's wordings: mtn, telecel ...")] = None,
-    pdu: Annotated[bool, option("--pdu", "Each line is a PDU, as a modem prints it.")] = False,
-    jsonl: Annotated[
-        bool, option("--jsonl", "Each line is a JSON object, and each answer too.")
-    ] = False,
+    file: str = MESSAGES_FILE,
+    sender: str | None = option("The sender of the messages, such as MobileMoney."),
+    network: str | None = option("Only this network's wordings: mtn, telecel ..."),
+    pdu: bool = flag("Each line is a PDU, as a modem prints it."),
+    jsonl: bool = flag("Each line is a JSON object, and each answer too."),
 ) -> Answer:
     """Show the values in a pasted message.
 

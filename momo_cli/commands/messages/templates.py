@@ -1,6 +1,6 @@
 """The commands about the shop's own wordings."""
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
@@ -8,7 +8,7 @@ from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import file_errors, read_text
 from momo_cli.inputs.ids import MESSAGES, id_of
-from momo_cli.inputs.parameters import MessagesFile, PasswordFile, argument, option
+from momo_cli.inputs.parameters import MESSAGES_FILE, PASSWORD_FILE, argument, flag, option
 from momo_cli.inputs.passwords import owners_password
 from momo_cli.show.answer import Answer, dumps, made, view_of
 from momo_cli.show.terminal import Terminal
@@ -67,7 +67,7 @@ def _line(row: dict[str, Any], terminal: Terminal) -> str:
 
 @command("messages templates check", view=view_of("file line why todo", id="file"))
 def check(
-    terminal: Terminal, files: Annotated[list[str], argument("FILE...", "The files; - is stdin.")]
+    terminal: Terminal, files: list[str] = argument("FILE...", "The files; - is stdin.")
 ) -> Answer:
     """Check a file of wordings.
 
@@ -115,14 +115,14 @@ def check(
 @command("messages templates learn", view=view_of("name network kind toml", id="toml"))
 def learn(
     terminal: Terminal,
-    file: MessagesFile,
-    name: Annotated[str, option("The name of the wording, such as receipt_2027.")],
-    network: Annotated[str, option("mtn, telecel, at ...")],
-    kind: Annotated[str, option("payment_received, sent, cash_out ...")] = "payment_received",
-    values: Annotated[
-        list[str] | None, option("--set", "FIELD=TEXT", "A field, as it stands in the message.")
-    ] = None,
-    out: Annotated[str | None, option("FILE", "Write the wording to this file.")] = None,
+    file: str = MESSAGES_FILE,
+    name: str = option("The name of the wording, such as receipt_2027.", default=...),
+    network: str = option("mtn, telecel, at ...", default=...),
+    kind: str = option("payment_received, sent, cash_out ...", default="payment_received"),
+    values: list[str] | None = option(
+        "--set", "FIELD=TEXT", "A field, as it stands in the message."
+    ),
+    out: str | None = option("FILE", "Write the wording to this file."),
 ) -> Answer:
     r"""Propose a wording from messages.
 
@@ -187,9 +187,9 @@ def _asked(terminal: Terminal, sample: str) -> dict[str, str]:
 def confirm(
     client: Client,
     terminal: Terminal,
-    message: Annotated[str, argument("ID", "The genuine message.")],
-    undo: Annotated[bool, option("--undo", "Revoke the confirmation.")] = False,
-    password_file: PasswordFile = None,
+    message: str = argument("ID", "The genuine message."),
+    undo: bool = flag("Revoke the confirmation."),
+    password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
     """Confirm a wording by a genuine message.
 

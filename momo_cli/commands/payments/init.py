@@ -2,14 +2,14 @@
 
 import json
 import os
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import Failure
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import amount_of, json_object, only_given
 from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.qr import drawn
@@ -35,49 +35,33 @@ _VIEW: Final = view_of(
     "payer_sms_sent created_at",
     id="reference",
 )
-_RedirectUrl = Annotated[str | None, option("The page for the customer after paying.")]
-_Meta = Annotated[str | None, option("JSON|@FILE", "A JSON object to store with the transaction.")]
-_ExpectTxid = Annotated[
-    str | None, option("Accept the payment with this network ID; no code is needed.")
-]
-_ExpectPayer = Annotated[str | None, option("Payments from other numbers are held for review.")]
+
+
 _NAMES: Final = ("--expect-payer-name", "--expected-payer-name")
-_ExpectPayerName = Annotated[
-    str | None, option(*_NAMES, "The name to compare if a receipt has no number.")
-]
-_NoSms = Annotated[bool, option("--no-sms", "Do not send the code to the customer.")]
-_IdempotencyKey = Annotated[str | None, option("Makes a repeated call safe; default: a new key.")]
-_Wait = Annotated[str | None, option("[=10m]", "Wait until it is paid.")]
-_Qr = Annotated[bool, option("--qr", "Show the checkout page as a QR code.")]
-_Amount = Annotated[str, argument("AMOUNT", '12, 12.50 or "GHS 12.50".')]
-_PhoneNumber = Annotated[str, option("--phone", "The customer's number.")]
-_Name = Annotated[str | None, option("The customer's name.")]
-_Purpose = Annotated[str | None, option("--for", "A description of the goods or service.")]
-_ClientRef = Annotated[str | None, option("Your own order number.")]
-_Expires = Annotated[str | None, option("1h to 24h; default: 24h.")]
-_WebhookUrl = Annotated[str | None, option("Send a webhook to this address when paid.")]
 
 
 @command("init", view=lambda *, wait, **_: _VIEW if wait is None else SHOW_VIEW)
 def init(
     client: Client,
     terminal: Terminal,
-    amount: _Amount,
-    phone_number: _PhoneNumber,
-    name: _Name = None,
-    purpose: _Purpose = None,
-    client_ref: _ClientRef = None,
-    expires: _Expires = None,
-    webhook_url: _WebhookUrl = None,
-    redirect_url: _RedirectUrl = None,
-    meta: _Meta = None,
-    expect_txid: _ExpectTxid = None,
-    expect_payer: _ExpectPayer = None,
-    expect_payer_name: _ExpectPayerName = None,
-    no_sms: _NoSms = False,
-    idempotency_key: _IdempotencyKey = None,
-    wait: _Wait = None,
-    qr: _Qr = False,
+    amount: str = argument("AMOUNT", '12, 12.50 or "GHS 12.50".'),
+    phone_number: str = option("--phone", "The customer's number.", default=...),
+    name: str | None = option("The customer's name."),
+    purpose: str | None = option("--for", "A description of the goods or service."),
+    client_ref: str | None = option("Your own order number."),
+    expires: str | None = option("1h to 24h; default: 24h."),
+    webhook_url: str | None = option("Send a webhook to this address when paid."),
+    redirect_url: str | None = option("The page for the customer after paying."),
+    meta: str | None = option("JSON|@FILE", "A JSON object to store with the transaction."),
+    expect_txid: str | None = option("Accept the payment with this network ID; no code is needed."),
+    expect_payer: str | None = option("Payments from other numbers are held for review."),
+    expect_payer_name: str | None = option(
+        *_NAMES, "The name to compare if a receipt has no number."
+    ),
+    no_sms: bool = flag("Do not send the code to the customer."),
+    idempotency_key: str | None = option("Makes a repeated call safe; default: a new key."),
+    wait: str | None = option("[=10m]", "Wait until it is paid."),
+    qr: bool = flag("Show the checkout page as a QR code."),
 ) -> Answer:
     """Create a transaction for a customer to pay.
 

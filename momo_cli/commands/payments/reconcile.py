@@ -6,14 +6,14 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path, TransactionStatus
 from momo_cli import exit_codes
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import read_text
-from momo_cli.inputs.parameters import Notes, PasswordFile, argument, option
+from momo_cli.inputs.parameters import NOTES, PASSWORD_FILE, argument, flag, option
 from momo_cli.inputs.passwords import owners_password
 from momo_cli.inputs.typed_values import amount_of, check_choice, only_given
 from momo_cli.show.answer import Answer, Row, view_of
@@ -63,35 +63,27 @@ class FileLine:
     problem: str = ""
 
 
-_Transaction = Annotated[str | None, argument("[REF|CODE]", "The transaction.", show_default=False)]
-_TransactionId = Annotated[
-    str | None, argument("[TXID]", "The network ID in the customer's message.")
-]
-_Amount = Annotated[str | None, option("Refuse, and change nothing, unless this amount was paid.")]
-_Provider = Annotated[str | None, option("The network, if two have that ID: momo_mtn ...")]
-_ClientRef = Annotated[
-    str | None, option("The transaction of this order number of yours; then only TXID.")
-]
-_StopOnError = Annotated[
-    bool, option("--stop-on-error", "With --from-file: stop at the first failure.")
-]
-
-
 @command("reconcile", view=lambda *, from_file, **_: _FILE_VIEW if from_file else _VIEW)
 def reconcile(
     client: Client,
     terminal: Terminal,
-    transaction: _Transaction = None,
-    transaction_id: _TransactionId = None,
-    amount: _Amount = None,
-    notes: Notes = None,
-    provider: _Provider = None,
-    client_ref: _ClientRef = None,
-    exact: Annotated[bool, option("--exact", "Exit 6 if the amount is not exact.")] = False,
-    from_file: Annotated[str | None, option("FILE|-", "Match many, from a file or stdin.")] = None,
-    form: Annotated[str | None, option("--format", "csv|ndjson", "The format of the file.")] = None,
-    stop_on_error: _StopOnError = False,
-    password_file: PasswordFile = None,
+    transaction: str | None = argument(
+        "[REF|CODE]", "The transaction.", default=None, show_default=False
+    ),
+    transaction_id: str | None = argument(
+        "[TXID]", "The network ID in the customer's message.", default=None
+    ),
+    amount: str | None = option("Refuse, and change nothing, unless this amount was paid."),
+    notes: str | None = NOTES,
+    provider: str | None = option("The network, if two have that ID: momo_mtn ..."),
+    client_ref: str | None = option(
+        "The transaction of this order number of yours; then only TXID."
+    ),
+    exact: bool = flag("Exit 6 if the amount is not exact."),
+    from_file: str | None = option("FILE|-", "Match many, from a file or stdin."),
+    form: str | None = option("--format", "csv|ndjson", "The format of the file."),
+    stop_on_error: bool = flag("With --from-file: stop at the first failure."),
+    password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
     """Match a payment to a transaction by its network ID.
 

@@ -1,6 +1,6 @@
 """Commands about reviews, and the payers that reviews have approved."""
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Mode, Path
 from momo_cli import exit_codes
@@ -8,13 +8,14 @@ from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import PAYERS, REVIEWS, check_branch, id_of
 from momo_cli.inputs.parameters import (
-    FailIfAny,
-    Limit,
-    Notes,
-    OfBranch,
-    Offset,
-    PasswordFile,
+    FAIL_IF_ANY,
+    LIMIT,
+    NOTES,
+    OF_BRANCH,
+    OFFSET,
+    PASSWORD_FILE,
     argument,
+    flag,
     option,
 )
 from momo_cli.inputs.passwords import owners_password
@@ -36,19 +37,17 @@ from momo_cli.views.reviews import (
 )
 from momo_cli.views.transactions import reference_of
 
-_Review = Annotated[str, argument("ID", "The review.")]
+_REVIEW = argument("ID", "The review.")
 
 
 @command("review list", view=REVIEW_VIEW)
 def list_(
     client: Client,
-    every: Annotated[
-        bool, option("--all/--open", "Decided reviews too; default: only open ones.")
-    ] = False,
-    branch: OfBranch = None,
-    limit: Limit = 50,
-    offset: Offset = 0,
-    fail_if_any: FailIfAny = False,
+    every: bool = flag("--all/--open", "Decided reviews too; default: only open ones."),
+    branch: str | None = OF_BRANCH,
+    limit: int = LIMIT,
+    offset: int = OFFSET,
+    fail_if_any: bool = FAIL_IF_ANY,
 ) -> Answer:
     """List the payments held for review.
 
@@ -80,7 +79,7 @@ def list_(
 
 
 @command("review show", view=REVIEW_VIEW)
-def show(client: Client, terminal: Terminal, review: _Review) -> Answer:
+def show(client: Client, terminal: Terminal, review: str = _REVIEW) -> Answer:
     """Show one review with its evidence.
 
     It shows the message, the payment and the transaction side by side, the reason for the review, and what to do.
@@ -99,13 +98,11 @@ def show(client: Client, terminal: Terminal, review: _Review) -> Answer:
 def approve(
     client: Client,
     terminal: Terminal,
-    review: _Review,
-    order: Annotated[str | None, option("REF|CODE", "The transaction that it pays.")] = None,
-    suggested: Annotated[
-        int | None, option("[=N]", "The suggested transaction; default: the first.")
-    ] = None,
-    notes: Notes = None,
-    password_file: PasswordFile = None,
+    review: str = _REVIEW,
+    order: str | None = option("REF|CODE", "The transaction that it pays."),
+    suggested: int | None = option("[=N]", "The suggested transaction; default: the first."),
+    notes: str | None = NOTES,
+    password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
     """Approve a held payment.
 
@@ -188,8 +185,8 @@ def _line(reply: Reply, terminal: Terminal) -> str:
 def reject(
     client: Client,
     terminal: Terminal,
-    review: _Review,
-    notes: Annotated[str, option("--notes", "--reason", "The reason, for the journal.")],
+    review: str = _REVIEW,
+    notes: str = option("--notes", "--reason", "The reason, for the journal.", default=...),
 ) -> Answer:
     """Reject a held payment.
 
@@ -238,10 +235,10 @@ _LIST_VIEW: Final = view_of(
 @command("review payers list", view=_LIST_VIEW)
 def list_payers(
     client: Client,
-    phone: Annotated[str | None, option("Only names for this number.")] = None,
-    every: Annotated[bool, option("--all", "List the revoked names too.")] = False,
-    limit: Limit = 50,
-    offset: Offset = 0,
+    phone: str | None = option("Only names for this number."),
+    every: bool = flag("--all", "List the revoked names too."),
+    limit: int = LIMIT,
+    offset: int = OFFSET,
 ) -> Answer:
     """List the payer names approved for a number.
 
@@ -273,7 +270,7 @@ def list_payers(
 def revoke(
     client: Client,
     terminal: Terminal,
-    payer: Annotated[str, argument("ID", "The approved payer: its id, number or name.")],
+    payer: str = argument("ID", "The approved payer: its id, number or name."),
 ) -> Answer:
     """Revoke the approval of a payer name.
 

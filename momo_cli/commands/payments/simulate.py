@@ -1,7 +1,7 @@
 """The commands that simulate payments, SMS and endpoints in the sandbox, and demo."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Path
 from momo_cli import system
@@ -9,7 +9,7 @@ from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import read_text
 from momo_cli.inputs.ids import METHODS, find_match
-from momo_cli.inputs.parameters import option
+from momo_cli.inputs.parameters import flag, option
 from momo_cli.inputs.typed_values import amount_of, only_given
 from momo_cli.listener import VIEW as WEBHOOKS_VIEW
 from momo_cli.listener import PostResult, Webhook, listen
@@ -33,20 +33,16 @@ _PAYMENT: Final = {"amount": "1.00"}
 def payment(
     client: Client,
     terminal: Terminal,
-    order: Annotated[str | None, option("REF|CODE", "The sandbox transaction to pay.")] = None,
-    amount: Annotated[str | None, option("The amount paid; default: the expected amount.")] = None,
-    payer: Annotated[str | None, option("The payer's number.")] = None,
-    name: Annotated[str | None, option("The payer's name.")] = None,
-    network: Annotated[str, option("mtn|telecel", "The network of the receipt.")] = "mtn",
-    wrong_code: Annotated[
-        bool, option("--wrong-code", "The payer mistypes one character of the code.")
-    ] = False,
-    late: Annotated[bool, option("--late", "Expire the transaction first.")] = False,
-    fake: Annotated[
-        bool, option("--fake", "Send the receipt from an ordinary number, as a forger does.")
-    ] = False,
-    count: Annotated[int, option("Payments to simulate.", min=1, max=10_000)] = 1,
-    rate: Annotated[str, option("N/s", "With --count: payments per second.")] = "2/s",
+    order: str | None = option("REF|CODE", "The sandbox transaction to pay."),
+    amount: str | None = option("The amount paid; default: the expected amount."),
+    payer: str | None = option("The payer's number."),
+    name: str | None = option("The payer's name."),
+    network: str = option("mtn|telecel", "The network of the receipt.", default="mtn"),
+    wrong_code: bool = flag("The payer mistypes one character of the code."),
+    late: bool = flag("Expire the transaction first."),
+    fake: bool = flag("Send the receipt from an ordinary number, as a forger does."),
+    count: int = option("Payments to simulate.", default=1, min=1, max=10_000),
+    rate: str = option("N/s", "With --count: payments per second.", default="2/s"),
 ) -> Answer:
     """Simulate a payment in the sandbox.
 
@@ -115,8 +111,8 @@ def _pause(rate: str) -> float:
 def endpoint(
     client: Client,
     terminal: Terminal,
-    fail: Annotated[str, option("500|410|timeout|drop", "The answer to each webhook.")],
-    count: Annotated[int, option("Attempts until it ends.", min=1, max=_COUNT_MAX)] = 20,
+    fail: str = option("500|410|timeout|drop", "The answer to each webhook.", default=...),
+    count: int = option("Attempts until it ends.", default=20, min=1, max=_COUNT_MAX),
 ) -> Answer:
     """Simulate an endpoint that fails.
 
@@ -177,14 +173,10 @@ def _heard(fail: str) -> PostResult:
 def sms(
     client: Client,
     terminal: Terminal,
-    file: Annotated[str, option("FILE", "The text of the SMS; - = stdin.")],
-    network: Annotated[
-        str | None, option("mtn|telecel", "The network of the SIM; default: mtn.")
-    ] = None,
-    line: Annotated[
-        str | None, option("NUMBER", "The merchant number; its SIM gets the SMS.")
-    ] = None,
-    sender: Annotated[str | None, option("The sender name; default: the network's own.")] = None,
+    file: str = option("FILE", "The text of the SMS; - = stdin.", default=...),
+    network: str | None = option("mtn|telecel", "The network of the SIM; default: mtn."),
+    line: str | None = option("NUMBER", "The merchant number; its SIM gets the SMS."),
+    sender: str | None = option("The sender name; default: the network's own."),
 ) -> Answer:
     """Simulate an SMS in the sandbox.
 
@@ -211,7 +203,7 @@ def sms(
 @command("demo")
 def demo(
     terminal: Terminal,
-    keep: Annotated[bool, option("--keep", "Leave the shop running.")] = False,
+    keep: bool = flag("Leave the shop running."),
 ) -> Answer:
     """Show a payment from SMS to webhook, on a simulated phone.
 

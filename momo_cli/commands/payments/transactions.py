@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Mode, Path, TransactionStatus
 from momo_cli import exit_codes
@@ -12,12 +12,13 @@ from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import check_branch
 from momo_cli.inputs.parameters import (
-    AllRows,
-    OfBranch,
-    Reason,
-    SinceEvent,
-    Transaction,
+    ALL_ROWS,
+    OF_BRANCH,
+    REASON,
+    SINCE_EVENT,
+    TRANSACTION,
     argument,
+    flag,
     option,
 )
 from momo_cli.inputs.typed_values import check_choice, period
@@ -59,30 +60,6 @@ _WATCH_VIEW: Final = view_of(
 )
 _LIMIT_S: Final = 600.0
 _NOT_EXACT: Final = (TransactionStatus.PARTIAL, TransactionStatus.OVERPAID)
-_Status = Annotated[
-    str | None, option("Only this status: waiting, paid, short, over, review, or the API's word.")
-]
-_Since = Annotated[
-    str | None, option("--from", "--since", "Created at or after: 24h, today, 2026-01-31.")
-]
-_Until = Annotated[str | None, option("--to", "--until", "Last day, or created before this time.")]
-_Phone = Annotated[str | None, option("Only this payer's number.")]
-_Page = Annotated[int, option("The page.", min=1)]
-_PerPage = Annotated[
-    int,
-    option(
-        "--per-page",
-        "--limit",
-        "Transactions per page.",
-        min=1,
-        max=_PER_PAGE_MAX,
-        show_default=True,
-    ),
-]
-_Search = Annotated[
-    str | None, option("TEXT", "Part of a code, network ID, name, number or reference.")
-]
-_Sort = Annotated[str, option("|".join(_SORTS), "The order of the list.", show_default=True)]
 
 
 class _Origin(StrEnum):
@@ -93,31 +70,38 @@ class _Origin(StrEnum):
     ALL = "all"
 
 
-_OfOrigin = Annotated[
-    _Origin,
-    option(
-        "ORIGIN",
-        "request: asked for; open: made for a payment without one; all.",
-        show_default=True,
-    ),
-]
-
-
 @command("tx list", view=LIST_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
-    status: _Status = None,
-    origin: _OfOrigin = _Origin.REQUEST,
-    since: _Since = None,
-    until: _Until = None,
-    phone: _Phone = None,
-    page: _Page = 1,
-    per_page: _PerPage = _PER_PAGE,
-    every: AllRows = False,
-    search: _Search = None,
-    sort: _Sort = _SORTS[0],
-    branch: OfBranch = None,
+    status: str | None = option(
+        "Only this status: waiting, paid, short, over, review, or the API's word."
+    ),
+    origin: _Origin = option(
+        "ORIGIN",
+        "request: asked for; open: made for a payment without one; all.",
+        default=_Origin.REQUEST,
+        show_default=True,
+    ),
+    since: str | None = option("--from", "--since", "Created at or after: 24h, today, 2026-01-31."),
+    until: str | None = option("--to", "--until", "Last day, or created before this time."),
+    phone: str | None = option("Only this payer's number."),
+    page: int = option("The page.", default=1, min=1),
+    per_page: int = option(
+        "--per-page",
+        "--limit",
+        "Transactions per page.",
+        default=_PER_PAGE,
+        min=1,
+        max=_PER_PAGE_MAX,
+        show_default=True,
+    ),
+    every: bool = ALL_ROWS,
+    search: str | None = option("TEXT", "Part of a code, network ID, name, number or reference."),
+    sort: str = option(
+        "|".join(_SORTS), "The order of the list.", default=_SORTS[0], show_default=True
+    ),
+    branch: str | None = OF_BRANCH,
 ) -> Answer:
     """List transactions.
 
@@ -218,13 +202,11 @@ def _kind(status: str | None, origin: _Origin) -> str:
 def show(
     client: Client,
     terminal: Terminal,
-    transaction: Annotated[
-        str | None, argument("REF|CODE", "The transaction's reference or code.")
-    ] = None,
-    client_ref: Annotated[
-        str | None, option("--client-ref", "Find it by your own order number.")
-    ] = None,
-    events: Annotated[bool, option("--events", "Its events too.")] = False,
+    transaction: str | None = argument(
+        "REF|CODE", "The transaction's reference or code.", default=None
+    ),
+    client_ref: str | None = option("--client-ref", "Find it by your own order number."),
+    events: bool = flag("Its events too."),
 ) -> Answer:
     """Show one transaction.
 
@@ -294,15 +276,12 @@ def _when(event: Row, terminal: Terminal) -> str:
 def watch(
     client: Client,
     terminal: Terminal,
-    transaction: Annotated[str | None, argument("[REF|CODE]", "Only this transaction.")] = None,
-    since: SinceEvent = None,
-    status: Annotated[
-        list[str] | None,
-        option("Only transactions with this status, such as paid; repeat for each."),
-    ] = None,
-    notify: Annotated[
-        bool, option("--notify", "Ring the bell and show a desktop notification for each.")
-    ] = False,
+    transaction: str | None = argument("[REF|CODE]", "Only this transaction.", default=None),
+    since: str | None = SINCE_EVENT,
+    status: list[str] | None = option(
+        "Only transactions with this status, such as paid; repeat for each."
+    ),
+    notify: bool = flag("Ring the bell and show a desktop notification for each."),
 ) -> Answer:
     """Show changes of transactions as they happen.
 
@@ -362,11 +341,9 @@ def _noticed(rows: Iterator[Row], terminal: Terminal) -> Iterator[Row]:
 def wait(
     client: Client,
     terminal: Terminal,
-    transaction: Transaction,
-    goal: Annotated[Goal, option("--for", "The goal of the wait.", show_default=True)] = Goal.PAID,
-    exact: Annotated[
-        bool, option("--exact", "Exit 6 if more or less than asked was paid.")
-    ] = False,
+    transaction: str = TRANSACTION,
+    goal: Goal = option("--for", "The goal of the wait.", default=Goal.PAID, show_default=True),
+    exact: bool = flag("Exit 6 if more or less than asked was paid."),
 ) -> Answer:
     """Wait until a transaction is paid.
 
@@ -390,7 +367,7 @@ def wait(
 
 @command("tx cancel", view=SHOW_VIEW)
 def cancel(
-    client: Client, terminal: Terminal, transaction: Transaction, reason: Reason = None
+    client: Client, terminal: Terminal, transaction: str = TRANSACTION, reason: str | None = REASON
 ) -> Answer:
     """Cancel an unpaid transaction.
 
@@ -424,7 +401,7 @@ _RESULTS: Final = {
 
 
 @command("tx replace", view=view_of("reference svc_code amount expires_at", id="reference"))
-def renew(client: Client, terminal: Terminal, transaction: Transaction) -> Answer:
+def renew(client: Client, terminal: Terminal, transaction: str = TRANSACTION) -> Answer:
     """Replace an unpaid transaction by a new one.
 
     The old one is cancelled and a new one with the same amount and customer is made, in one step, so only the new code
@@ -454,7 +431,7 @@ def renew(client: Client, terminal: Terminal, transaction: Transaction) -> Answe
 
 
 @command("tx send-code", view=view_of("reference result", id="reference"))
-def send_code(client: Client, terminal: Terminal, transaction: Transaction) -> Answer:
+def send_code(client: Client, terminal: Terminal, transaction: str = TRANSACTION) -> Answer:
     """Send the customer the SMS with the code again.
 
     For one transaction it is done once. Exit 6: it is not sent; the answer says why.

@@ -1,12 +1,11 @@
 """The command watch: payments live on the whole screen."""
 
 import os
-from typing import Annotated
 
 from momo_cli import system
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import option
+from momo_cli.inputs.parameters import flag
 from momo_cli.show.answer import Answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
@@ -16,10 +15,8 @@ from momo_cli.socket.client import Client
 def watch(
     client: Client,
     terminal: Terminal,
-    read_only: Annotated[
-        bool, option("--read-only", "Show only; nothing can be approved.")
-    ] = False,
-    no_sound: Annotated[bool, option("--no-sound", "Never ring the bell.")] = False,
+    read_only: bool = flag("Show only; nothing can be approved."),
+    no_sound: bool = flag("Never ring the bell."),
 ) -> Answer:
     """Show payments live on the whole screen.
 

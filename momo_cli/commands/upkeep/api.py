@@ -1,11 +1,11 @@
 """The command api: make any call of the API."""
 
 import json
-from typing import Annotated, Final
+from typing import Final
 
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import read_json
 from momo_cli.show.answer import Answer, document_of, dumps
 from momo_cli.show.terminal import Terminal
@@ -20,15 +20,11 @@ _OURS: Final = ("host", "content-length", "connection", "transfer-encoding")
 def api(
     client: Client,
     terminal: Terminal,
-    method: Annotated[str, argument("METHOD", "GET, POST, PUT, PATCH, DELETE.")],
-    path: Annotated[str, argument("PATH", "/v1/... with its query.")],
-    data: Annotated[str | None, option("-d", "--data", "JSON|@FILE", "The body.")] = None,
-    header: Annotated[
-        list[str] | None, option("-H", "--header-line", "NAME:VALUE", "A header.")
-    ] = None,
-    include: Annotated[
-        bool, option("-i", "--include", "Show the status and the headers too.")
-    ] = False,
+    method: str = argument("METHOD", "GET, POST, PUT, PATCH, DELETE."),
+    path: str = argument("PATH", "/v1/... with its query."),
+    data: str | None = option("-d", "--data", "JSON|@FILE", "The body."),
+    header: list[str] | None = option("-H", "--header-line", "NAME:VALUE", "A header."),
+    include: bool = flag("-i", "--include", "Show the status and the headers too."),
 ) -> Answer:
     """Make any call of the API.
 

@@ -3,12 +3,12 @@
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import DryRun, argument, option
+from momo_cli.inputs.parameters import DRY_RUN, argument, flag, option
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.service.daemon_program import VerbResult, run_verb
 from momo_cli.service.start_stop import stop_daemon
@@ -29,16 +29,14 @@ _LIST_VIEW: Final = view_of(
 _RESTORE_VIEW: Final = view_of(_BACKUP, "kept dry_run to payments_since webhooks_repeated")
 _STOP_S: Final = 30.0
 
-_Named = Annotated[str | None, argument("[ID|FILE]", "The backup.")]
+_NAMED = argument("[ID|FILE]", "The backup.", default=None)
 
 
 @command("backup create", view=view_of(_BACKUP, "also=also.status"))
 def create(
     terminal: Terminal,
-    to: Annotated[
-        str | None, option("FOLDER|FILE", "The place; default: the shop's backup folder.")
-    ] = None,
-    keep: Annotated[str | None, option("7d,4w,12m", "Remove old backups afterwards.")] = None,
+    to: str | None = option("FOLDER|FILE", "The place; default: the shop's backup folder."),
+    keep: str | None = option("7d,4w,12m", "Remove old backups afterwards."),
 ) -> Answer:
     """Back up the database into one file.
 
@@ -76,11 +74,9 @@ def list_(terminal: Terminal) -> Answer:
 @command("backup verify", view=view_of(_BACKUP))
 def verify(
     terminal: Terminal,
-    name: _Named = None,
-    latest: Annotated[bool, option("--latest", "The newest backup, as without a name.")] = False,
-    drill: Annotated[
-        bool, option("--drill", "Also restore it into a temporary folder and open it.")
-    ] = False,
+    name: str | None = _NAMED,
+    latest: bool = flag("The newest backup, as without a name."),
+    drill: bool = flag("Also restore it into a temporary folder and open it."),
 ) -> Answer:
     """Check a backup.
 
@@ -104,8 +100,8 @@ def verify(
 @command("backup prune", view=view_of("id kept"))
 def prune(
     terminal: Terminal,
-    keep: Annotated[str, option("7d,4w,12m", "The backups to keep.")] = "7d,4w,12m",
-    dry_run: DryRun = False,
+    keep: str = option("7d,4w,12m", "The backups to keep.", default="7d,4w,12m"),
+    dry_run: bool = DRY_RUN,
 ) -> Answer:
     """Remove old backups.
 
@@ -131,11 +127,11 @@ def prune(
 def restore(
     client: Client,
     terminal: Terminal,
-    name: _Named = None,
-    dry_run: DryRun = False,
-    confirm: Annotated[str | None, option("SHOP", "The shop's name.")] = None,
-    to: Annotated[str | None, option("FILE", "Write a checked copy to this file instead.")] = None,
-    stop: Annotated[bool, option("--stop", "Stop the daemon first.")] = False,
+    name: str | None = _NAMED,
+    dry_run: bool = DRY_RUN,
+    confirm: str | None = option("SHOP", "The shop's name."),
+    to: str | None = option("FILE", "Write a checked copy to this file instead."),
+    stop: bool = flag("Stop the daemon first."),
 ) -> Answer:
     """Restore a backup.
 

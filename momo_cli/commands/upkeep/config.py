@@ -6,13 +6,13 @@ import shlex
 import shutil
 import subprocess
 import tomllib
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Cell, Head, View, made, view_of
 from momo_cli.show.terminal import Terminal
@@ -23,7 +23,7 @@ _SETTING: Final = "key value default origin meaning changed_by live"
 
 _EMPTY: Final = "# The settings of this shop: docs/operators/configuration.md, momo config show.\n"
 
-_Key = Annotated[str, argument("KEY", "Such as http.bind.")]
+_KEY = argument("KEY", "Such as http.bind.")
 
 
 def _table(*, origin: bool, **_: object) -> View:
@@ -43,10 +43,8 @@ def _table(*, origin: bool, **_: object) -> View:
 def show(
     client: Client,
     terminal: Terminal,
-    origin: Annotated[  # noqa: ARG001  # the view uses it
-        bool, option("--origin", "Show the origin of each value.")
-    ] = False,
-    changed: Annotated[bool, option("--changed", "Only settings set in a file.")] = False,
+    origin: bool = flag("Show the origin of each value."),  # noqa: ARG001  # the view uses it
+    changed: bool = flag("Only settings set in a file."),
 ) -> Answer:
     """Show the settings.
 
@@ -81,7 +79,7 @@ def _readable(value: object) -> str:
 
 
 @command("config get", view=view_of(_SETTING, id="value"))
-def get(terminal: Terminal, key: _Key) -> Answer:
+def get(terminal: Terminal, key: str = _KEY) -> Answer:
     """Show one setting, with its meaning.
 
     In a pipe only its value is printed.
@@ -102,9 +100,9 @@ def get(terminal: Terminal, key: _Key) -> Answer:
 def set_(
     client: Client,
     terminal: Terminal,
-    key: _Key,
-    value: Annotated[str | None, argument("VALUE", "The new value.")] = None,
-    default: Annotated[bool, option("--default", "Set the default, instead of a VALUE.")] = False,
+    key: str = _KEY,
+    value: str | None = argument("VALUE", "The new value.", default=None),
+    default: bool = flag("Set the default, instead of a VALUE."),
 ) -> Answer:
     """Change one setting.
 
@@ -237,7 +235,7 @@ def _answer(terminal: Terminal, path: str, status: str, *, restart: bool) -> Ans
 @command("config validate", view=view_of("path valid", id="path"))
 def validate(
     terminal: Terminal,
-    file: Annotated[str | None, argument("[FILE]", "A file; default: the shop's.")] = None,
+    file: str | None = argument("[FILE]", "A file; default: the shop's.", default=None),
 ) -> Answer:
     """Check the settings.
 

@@ -3,14 +3,14 @@
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import DryRun, Follow, HttpAddress, option
+from momo_cli.inputs.parameters import DRY_RUN, FOLLOW, HTTP_ADDRESS, flag, option
 from momo_cli.inputs.typed_values import check_choice, http_address, only_given, time_of
 from momo_cli.service import manager
 from momo_cli.service.daemon_program import exec_daemon, run_verb
@@ -45,30 +45,22 @@ _LOG_VIEW: Final = view_of(
     Head("FACTS", lambda row, _: _facts(row)),
     id="ts",
 )
-_InsecureHttp = Annotated[
-    bool, option("--insecure-http", "Allow other machines to use --http, without encryption.")
-]
-_Modems = Annotated[list[str] | None, option("PATH", "The tty of a modem; repeat for each.")]
-_NoModem = Annotated[bool, option("--no-modem", "Use no modem, for example for a copy of a shop.")]
-_SimulatedPhone = Annotated[
-    bool,
-    option("--simulated-phone", "Attach a simulated phone, for momo simulate: test mode only."),
-]
-_Wait = Annotated[str, option("TIME", "The longest wait.")]
+_INSECURE_HTTP = flag("Allow other machines to use --http, without encryption.")
+_MODEMS = option("PATH", "The tty of a modem; repeat for each.")
+_NO_MODEM = flag("Use no modem, for example for a copy of a shop.")
+_SIMULATED_PHONE = flag("Attach a simulated phone, for momo simulate: test mode only.")
 
 
 @command("daemon run")
 def run(
     terminal: Terminal,
-    http: HttpAddress = None,
-    insecure_http: _InsecureHttp = False,
-    modem: _Modems = None,
-    no_modem: _NoModem = False,
-    simulated_phone: _SimulatedPhone = False,
-    log_json: Annotated[bool, option("--log-json", "Write the log as JSON lines.")] = False,
-    supervised: Annotated[
-        bool, option("--supervised", "Report readiness and the watchdog to systemd.")
-    ] = False,
+    http: str | None = HTTP_ADDRESS,
+    insecure_http: bool = _INSECURE_HTTP,
+    modem: list[str] | None = _MODEMS,
+    no_modem: bool = _NO_MODEM,
+    simulated_phone: bool = _SIMULATED_PHONE,
+    log_json: bool = flag("Write the log as JSON lines."),
+    supervised: bool = flag("Report readiness and the watchdog to systemd."),
 ) -> Answer:
     """Run the daemon in the foreground.
 
@@ -111,12 +103,12 @@ def _run_flags(
 def start(
     client: Client,
     terminal: Terminal,
-    wait: _Wait = "20s",
-    http: HttpAddress = None,
-    insecure_http: _InsecureHttp = False,
-    modem: _Modems = None,
-    no_modem: _NoModem = False,
-    simulated_phone: _SimulatedPhone = False,
+    wait: str = option("TIME", "The longest wait.", default="20s"),
+    http: str | None = HTTP_ADDRESS,
+    insecure_http: bool = _INSECURE_HTTP,
+    modem: list[str] | None = _MODEMS,
+    no_modem: bool = _NO_MODEM,
+    simulated_phone: bool = _SIMULATED_PHONE,
 ) -> Answer:
     """Start the daemon in the background.
 
@@ -133,7 +125,11 @@ def start(
 
 
 @command("daemon stop", view=view_of("status", id="status"))
-def stop(client: Client, terminal: Terminal, wait: _Wait = "30s") -> Answer:
+def stop(
+    client: Client,
+    terminal: Terminal,
+    wait: str = option("TIME", "The longest wait.", default="30s"),
+) -> Answer:
     """Stop the daemon.
 
     The command waits until it has ended; exit 8 when it has not ended in time. Messages stay on the SIM meanwhile.
@@ -162,14 +158,12 @@ def stop(client: Client, terminal: Terminal, wait: _Wait = "30s") -> Answer:
 def restart(
     client: Client,
     terminal: Terminal,
-    wait: Annotated[
-        str, option("TIME", "The longest wait for the stop, and for the start.")
-    ] = "30s",
-    http: HttpAddress = None,
-    insecure_http: _InsecureHttp = False,
-    modem: _Modems = None,
-    no_modem: _NoModem = False,
-    simulated_phone: _SimulatedPhone = False,
+    wait: str = option("TIME", "The longest wait for the stop, and for the start.", default="30s"),
+    http: str | None = HTTP_ADDRESS,
+    insecure_http: bool = _INSECURE_HTTP,
+    modem: list[str] | None = _MODEMS,
+    no_modem: bool = _NO_MODEM,
+    simulated_phone: bool = _SIMULATED_PHONE,
 ) -> Answer:
     """Stop the daemon and start it again.
 
@@ -232,14 +226,12 @@ def _service(terminal: Terminal) -> tuple[list[str], list[str]]:
 def logs(
     client: Client,
     terminal: Terminal,
-    follow: Follow = False,
-    since: Annotated[str | None, option("TIME", "From this time: 1h, today.")] = None,
-    level: Annotated[str, option("info|warning|error", "This level and worse.")] = "info",
-    component: Annotated[str | None, option("NAME", "modem, deliver, ingest, daemon ...")] = None,
-    lines: Annotated[int, option("The last N lines.", min=1, max=10_000)] = 200,
-    journal: Annotated[
-        bool, option("--journal", "The service's lines in the machine's journal instead.")
-    ] = False,
+    follow: bool = FOLLOW,
+    since: str | None = option("TIME", "From this time: 1h, today."),
+    level: str = option("info|warning|error", "This level and worse.", default="info"),
+    component: str | None = option("NAME", "modem, deliver, ingest, daemon ..."),
+    lines: int = option("The last N lines.", default=200, min=1, max=10_000),
+    journal: bool = flag("The service's lines in the machine's journal instead."),
 ) -> Answer:
     """Show the log of the daemon.
 
@@ -333,22 +325,15 @@ def _shown(terminal: Terminal, rows: Iterable[Row]) -> Iterator[Row]:
         yield {**first, **row} if whole else {**row, "facts": _facts(row)}
 
 
-_System = Annotated[bool, option("--system/--user", "The machine's service, or your own.")]
-
-
 @command("daemon install", view=view_of("status supervisor path", id="path"))
 def install(
     client: Client,
     terminal: Terminal,
-    system: Annotated[
-        bool, option("--system/--user", "For the machine, as user momo; or for yourself.")
-    ] = False,
-    linger: Annotated[
-        bool, option("--linger", "Run while you are not logged in (loginctl).")
-    ] = False,
-    timers: Annotated[bool, option("--timers", "Scheduled backups, erasure and checks.")] = False,
-    show: Annotated[bool, option("--print", "Print the files to stdout; write nothing.")] = False,
-    dry_run: DryRun = False,
+    system: bool = flag("--system/--user", "For the machine, as user momo; or for yourself."),
+    linger: bool = flag("Run while you are not logged in (loginctl)."),
+    timers: bool = flag("Scheduled backups, erasure and checks."),
+    show: bool = flag("--print", "Print the files to stdout; write nothing."),
+    dry_run: bool = DRY_RUN,
 ) -> Answer:
     """Install momo as a service.
 
@@ -427,7 +412,10 @@ def _next(service: Service, status: str, problems: list[str]) -> list[str]:
 
 
 @command("daemon uninstall", view=view_of("status path", id="path"))
-def uninstall(terminal: Terminal, system: _System = False) -> Answer:
+def uninstall(
+    terminal: Terminal,
+    system: bool = flag("--system/--user", "The machine's service, or your own."),
+) -> Answer:
     """Remove the service.
 
     The service is stopped and its files are removed. The shop, its database and its log stay. Exit 0 if there was no

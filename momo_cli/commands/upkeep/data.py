@@ -2,14 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import STDIN, read_text
-from momo_cli.inputs.parameters import DryRun, argument, option
+from momo_cli.inputs.parameters import DRY_RUN, argument, flag, option
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import BY_RESULT, Answer, Field, Head, Row, View, dumps, view_of
 from momo_cli.show.terminal import Terminal
@@ -58,8 +58,8 @@ _PRUNED: Final = {
 def forget(
     client: Client,
     terminal: Terminal,
-    payer: Annotated[str, option("NUMBER", "The payer's number.")],
-    dry_run: DryRun = False,
+    payer: str = option("NUMBER", "The payer's number.", default=...),
+    dry_run: bool = DRY_RUN,
 ) -> Answer:
     """Erase the data of a payer.
 
@@ -141,7 +141,7 @@ def _shows(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 @command("data prune", view=view_of(*_PRUNED, "total", id="total"))
-def prune(client: Client, terminal: Terminal, dry_run: DryRun = False) -> Answer:
+def prune(client: Client, terminal: Terminal, dry_run: bool = DRY_RUN) -> Answer:
     """Erase old data.
 
     These are attempts and responses, deliveries and the texts of SMS; payments and the journal stay. The daemon does
@@ -186,9 +186,7 @@ def _prune_answer(document: str, data: Row, what: str, code: int = exit_codes.OK
 
 
 _ROWS_MAX: Final = 100_000
-_ShowPhones = Annotated[
-    bool, option("--show-phones", "Whole phone numbers; noted in the journal by the daemon.")
-]
+_SHOW_PHONES = flag("Whole phone numbers; noted in the journal by the daemon.")
 _TABLES_VIEW: Final = view_of(
     "table rows columns",
     Head("TABLE", lambda row, _: clean(row.get("table"))),
@@ -222,7 +220,7 @@ def tables(terminal: Terminal) -> Answer:
 @command("data schema", view=_SCHEMA_VIEW)
 def schema(
     terminal: Terminal,
-    table: Annotated[str | None, argument("[TABLE]", "A table; default: all.")] = None,
+    table: str | None = argument("[TABLE]", "A table; default: all.", default=None),
 ) -> Answer:
     """List the columns of a table.
 
@@ -240,13 +238,12 @@ def schema(
 def query(
     client: Client,
     terminal: Terminal,
-    sql: Annotated[str, argument("SQL|-", "One SELECT; - reads it from stdin.")],
-    value: Annotated[
-        list[str] | None,
-        option("-p", "--value", "NAME=VALUE", "The value of :NAME in the SQL; a text."),
-    ] = None,
-    limit: Annotated[int, option("At most N rows.", min=1, max=_ROWS_MAX)] = 1_000,
-    show_phones: _ShowPhones = False,
+    sql: str = argument("SQL|-", "One SELECT; - reads it from stdin."),
+    value: list[str] | None = option(
+        "-p", "--value", "NAME=VALUE", "The value of :NAME in the SQL; a text."
+    ),
+    limit: int = option("At most N rows.", default=1_000, min=1, max=_ROWS_MAX),
+    show_phones: bool = _SHOW_PHONES,
 ) -> Answer:
     """Read the shop's database with SQL.
 
@@ -282,8 +279,8 @@ def query(
 def export(
     client: Client,
     terminal: Terminal,
-    file: Annotated[str, argument("FILE.db", "The new SQLite file.")],
-    show_phones: _ShowPhones = False,
+    file: str = argument("FILE.db", "The new SQLite file."),
+    show_phones: bool = _SHOW_PHONES,
 ) -> Answer:
     """Copy the tables into an SQLite file for other programs.
 

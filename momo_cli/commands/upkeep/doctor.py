@@ -1,13 +1,13 @@
 """The commands doctor and upgrade-check: checks of the machine, the shop and the installed version."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Cell, Row, dumps, made, view_of
 from momo_cli.show.terminal import Terminal
@@ -42,16 +42,14 @@ _STATES: Final = {
 def doctor(
     client: Client,
     terminal: Terminal,
-    area: Annotated[
-        list[str] | None, argument("[AREA]...", f"One of {', '.join(AREAS)}; default: all.")
-    ] = None,
-    strict: Annotated[bool, option("--strict", "Exit 6 for warnings too.")] = False,
-    fix: Annotated[bool, option("--fix", "Apply the safe fixes, and list them.")] = False,
-    deep: Annotated[
-        bool, option("--deep", "Area ledger: read each payment's SMS again and compare.")
-    ] = False,
-    bundle: Annotated[str | None, option("FILE", "Write a .tar.gz for support.")] = None,
-    verbose: Annotated[bool, option("--verbose", "Show skipped checks and durations too.")] = False,
+    area: list[str] | None = argument(
+        "[AREA]...", f"One of {', '.join(AREAS)}; default: all.", default=None
+    ),
+    strict: bool = flag("Exit 6 for warnings too."),
+    fix: bool = flag("Apply the safe fixes, and list them."),
+    deep: bool = flag("Area ledger: read each payment's SMS again and compare."),
+    bundle: str | None = option("FILE", "Write a .tar.gz for support."),
+    verbose: bool = flag("Show skipped checks and durations too."),
 ) -> Answer:
     """Check this machine and this shop.
 

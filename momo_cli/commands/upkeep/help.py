@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import PROTOCOL, VERSION, Path
 from momo_cli.errors import usage
@@ -12,7 +12,7 @@ from momo_cli.frame.command import command
 from momo_cli.frame.command_table import GROUPS, PANELS, words_after
 from momo_cli.frame.completion import SCRIPT_PATHS, SCRIPTS
 from momo_cli.inputs.files import file_errors
-from momo_cli.inputs.parameters import argument, option
+from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import check_choice
 from momo_cli.show.answer import Answer, View, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
@@ -27,8 +27,8 @@ _VERSION: Final = "version"
 @command("completion", view=view_of("shell path script", id="path"))
 def completion(
     terminal: Terminal,
-    shell: Annotated[str, argument("bash|zsh|fish", "Your shell.")],
-    install: Annotated[bool, option("--install", "Write it to the shell's folder.")] = False,
+    shell: str = argument("bash|zsh|fish", "Your shell."),
+    install: bool = flag("Write it to the shell's folder."),
 ) -> Answer:
     """Print or install the shell completion.
 
@@ -85,13 +85,9 @@ def _view(topic: str | None = None, **_: object) -> View:
 def help_(
     client: Client,
     terminal: Terminal,
-    topic: Annotated[str | None, argument("[TOPIC]", "A topic or a command.")] = None,
-    man: Annotated[
-        str | None, option("--man", "FOLDER", "Write man pages into this folder.")
-    ] = None,
-    markdown: Annotated[
-        bool, option("--markdown", "With `all`: the reference of all commands, in Markdown.")
-    ] = False,
+    topic: str | None = argument("[TOPIC]", "A topic or a command.", default=None),
+    man: str | None = option("--man", "FOLDER", "Write man pages into this folder."),
+    markdown: bool = flag("With `all`: the reference of all commands, in Markdown."),
 ) -> Answer:
     """Explain a command or a topic.
 

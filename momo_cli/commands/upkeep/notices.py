@@ -1,13 +1,13 @@
 """The commands about notices to the owner."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final
+from typing import Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import NOTICES, id_of
-from momo_cli.inputs.parameters import LongLimit, argument, option
+from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.passwords import owners_password
 from momo_cli.show.answer import Answer, Cell, Row, view_of
 from momo_cli.show.terminal import Terminal
@@ -31,8 +31,8 @@ _LIST_VIEW: Final = view_of("id kind urgent text next count first_at last_at see
 def list_(
     client: Client,
     terminal: Terminal,
-    every: Annotated[bool, option("--all", "Seen notices too.")] = False,
-    limit: LongLimit = 50,
+    every: bool = flag("--all", "Seen notices too."),
+    limit: int = option("At most N.", default=50, min=1, max=500),
 ) -> Answer:
     """List the notices.
 
@@ -102,7 +102,7 @@ def _when(row: Row, terminal: Terminal) -> str:
 def seen(
     client: Client,
     terminal: Terminal,
-    notice: Annotated[str | None, argument("[ID]", "One notice: its id, or a part of it.")] = None,
+    notice: str | None = argument("[ID]", "One notice: its id, or a part of it.", default=None),
 ) -> Answer:
     """Mark notices as seen.
 
@@ -149,8 +149,8 @@ def send_test(client: Client, terminal: Terminal) -> Answer:
 def password(
     client: Client,
     terminal: Terminal,
-    password_file: Annotated[str | None, option("FILE", "The password; - = stdin.")] = None,
-    forget: Annotated[bool, option("--forget", "Delete the stored password.")] = False,
+    password_file: str | None = option("FILE", "The password; - = stdin."),
+    forget: bool = flag("Delete the stored password."),
 ) -> Answer:
     """Store the password of the mail account.
 

@@ -4,13 +4,13 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import HttpAddress, NewPasswordFile, option
+from momo_cli.inputs.parameters import HTTP_ADDRESS, NEW_PASSWORD_FILE, flag, option
 from momo_cli.inputs.passwords import STDIN, new_password, read_password_file
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.service.daemon_program import VerbResult, machine_user, run_verb
@@ -30,66 +30,46 @@ _WELCOME: Final = """\
 Welcome to momo. A few questions, about five minutes.
 Ctrl-C stops at any time; momo setup continues from there.
 """
-_Tz = Annotated[str | None, option("ZONE", "The shop's time zone; default: Africa/Accra.")]
-_OwnerEmail = Annotated[str | None, option("ADDRESS", "The owner's address for notices.")]
-_Sim = Annotated[
-    list[str] | None, option("DEVICE:SLOT=PHONE", "The SIM of a merchant number; repeat for each.")
-]
-_PublicUrl = Annotated[str | None, option("URL", "The public address of the checkout page.")]
-_KeepAwake = Annotated[str | None, option("off|plugged|always", "When to prevent sleep.")]
-_Practice = Annotated[bool | None, option("--practice/--no-practice", "Make a practice payment.")]
-_BackupTo = Annotated[str | None, option("FOLDER", "A second place for backups, such as a stick.")]
-_HiLink = Annotated[
-    str | None,
-    option("URL", "Read the HiLink stick at this address, usually http://192.168.8.1."),
-]
-_Android = Annotated[
-    list[str] | None,
-    option("NETWORK", "Add an Android phone: mtn, telecel, at or none; repeat for SIM 2."),
-]
-_AndroidMayPay = Annotated[
-    bool | None,
-    option("--android-may-pay/--android-history", "Its messages may pay, or are history."),
-]
-_Check = Annotated[bool, option("--check", "Change nothing; show the missing steps (exit 6).")]
 
 
 @command("setup", view=view_of("id status detail fix"))
 def setup(
     client: Client,
     terminal: Terminal,
-    shop: Annotated[str | None, option("NAME", "The shop's name.")] = None,
-    tz: _Tz = None,
-    owner_email: _OwnerEmail = None,
-    password_file: NewPasswordFile = None,
-    method: Annotated[
-        list[str] | None, option("NET:PHONE:NAME", "A merchant number; repeat for each.")
-    ] = None,
-    sim: _Sim = None,
-    http: HttpAddress = None,
-    public_url: _PublicUrl = None,
-    endpoint: Annotated[str | None, option("URL", "An endpoint for payments.")] = None,
-    service: Annotated[str | None, option("user|system|none", "Start with the machine.")] = None,
-    keep_awake: _KeepAwake = None,
-    practice: _Practice = None,
-    first_payment: Annotated[
-        bool | None,
-        option("--first-payment/--no-first-payment", "Wait for a test payment of real money."),
-    ] = None,
-    pin_file: Annotated[str | None, option("FILE", "The PIN of the SIM that asks for it.")] = None,
-    backup_to: _BackupTo = None,
-    modem: Annotated[
-        list[str] | None,
-        option("PATH", "The tty of a modem that is not found; stored in [modems] ports."),
-    ] = None,
-    hilink: _HiLink = None,
-    android: _Android = None,
-    android_may_pay: _AndroidMayPay = None,
-    source: Annotated[
-        str | None, option("--from", "FILE.toml", "A file with these flags; flags win.")
-    ] = None,
-    check: _Check = False,
-    again: Annotated[bool, option("--again", "Ask about postponed steps again.")] = False,
+    shop: str | None = option("NAME", "The shop's name."),
+    tz: str | None = option("ZONE", "The shop's time zone; default: Africa/Accra."),
+    owner_email: str | None = option("ADDRESS", "The owner's address for notices."),
+    password_file: str | None = NEW_PASSWORD_FILE,
+    method: list[str] | None = option("NET:PHONE:NAME", "A merchant number; repeat for each."),
+    sim: list[str] | None = option(
+        "DEVICE:SLOT=PHONE", "The SIM of a merchant number; repeat for each."
+    ),
+    http: str | None = HTTP_ADDRESS,
+    public_url: str | None = option("URL", "The public address of the checkout page."),
+    endpoint: str | None = option("URL", "An endpoint for payments."),
+    service: str | None = option("user|system|none", "Start with the machine."),
+    keep_awake: str | None = option("off|plugged|always", "When to prevent sleep."),
+    practice: bool | None = option("--practice/--no-practice", "Make a practice payment."),
+    first_payment: bool | None = option(
+        "--first-payment/--no-first-payment", "Wait for a test payment of real money."
+    ),
+    pin_file: str | None = option("FILE", "The PIN of the SIM that asks for it."),
+    backup_to: str | None = option("FOLDER", "A second place for backups, such as a stick."),
+    modem: list[str] | None = option(
+        "PATH", "The tty of a modem that is not found; stored in [modems] ports."
+    ),
+    hilink: str | None = option(
+        "URL", "Read the HiLink stick at this address, usually http://192.168.8.1."
+    ),
+    android: list[str] | None = option(
+        "NETWORK", "Add an Android phone: mtn, telecel, at or none; repeat for SIM 2."
+    ),
+    android_may_pay: bool | None = option(
+        "--android-may-pay/--android-history", "Its messages may pay, or are history."
+    ),
+    source: str | None = option("--from", "FILE.toml", "A file with these flags; flags win."),
+    check: bool = flag("Change nothing; show the missing steps (exit 6)."),
+    again: bool = flag("Ask about postponed steps again."),
 ) -> Answer:
     """Set up this machine.
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.frame.command import command
-from momo_cli.inputs.parameters import option
+from momo_cli.inputs.parameters import WATCH, flag
 from momo_cli.show.answer import Answer, Cell, Row, view_of
-from momo_cli.show.repeat import WatchFlag, parse_interval, repeat_answer
+from momo_cli.show.repeat import parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, counted, money, phone, size, styled, unaccounted_text, uptime
 from momo_cli.socket.client import Client
@@ -48,10 +48,8 @@ _DISK: Final = {
 def status(
     client: Client,
     terminal: Terminal,
-    fail_if_unhealthy: Annotated[
-        bool, option("--fail-if-unhealthy", "Exit 6 when something needs attention.")
-    ] = False,
-    watch: WatchFlag = None,
+    fail_if_unhealthy: bool = flag("Exit 6 when something needs attention."),
+    watch: str | None = WATCH,
 ) -> Answer:
     """Show the state of the shop.
 

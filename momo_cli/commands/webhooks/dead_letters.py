@@ -1,7 +1,7 @@
 """The commands about dead letters: deliveries that failed for good."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Mode, Path, receiver_of
 from momo_cli import exit_codes
@@ -9,14 +9,14 @@ from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import DEAD_LETTERS, endpoint_id, id_of, ids_of
 from momo_cli.inputs.parameters import (
-    DryRun,
-    FailIfAny,
-    Ids,
-    LongLimit,
-    OfEndpoint,
-    Offset,
-    Payload,
+    DRY_RUN,
+    FAIL_IF_ANY,
+    IDS,
+    OF_ENDPOINT,
+    OFFSET,
+    PAYLOAD,
     argument,
+    flag,
     option,
 )
 from momo_cli.show.answer import Answer, Row, View, dumps, unchanged, view_of
@@ -37,20 +37,16 @@ _SHOWN_MAX: Final = 5
 _BATCH: Final = 100
 _PAGE: Final = 500
 
-_DeadLetter = Annotated[str, argument("ID", "The dead letter.")]
-
 
 @command("dead-letters list", view=_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
-    endpoint: OfEndpoint = None,
-    include_replayed: Annotated[
-        bool, option("--include-replayed", "Also those sent again or dismissed.")
-    ] = False,
-    limit: LongLimit = 100,
-    offset: Offset = 0,
-    fail_if_any: FailIfAny = False,
+    endpoint: str | None = OF_ENDPOINT,
+    include_replayed: bool = flag("Also those sent again or dismissed."),
+    limit: int = option("At most N.", default=100, min=1, max=500),
+    offset: int = OFFSET,
+    fail_if_any: bool = FAIL_IF_ANY,
 ) -> Answer:
     """List the dead letters, grouped by cause.
 
@@ -86,7 +82,10 @@ def list_(
 
 @command("dead-letters show", view=_VIEW)
 def show(
-    client: Client, terminal: Terminal, letter: _DeadLetter, payload: Payload = False
+    client: Client,
+    terminal: Terminal,
+    letter: str = argument("ID", "The dead letter."),
+    payload: bool = PAYLOAD,
 ) -> Answer:
     """Show one dead letter.
 
@@ -109,8 +108,8 @@ def show(
 def dismiss(
     client: Client,
     terminal: Terminal,
-    ids: Ids = None,
-    notes: Annotated[str | None, option("Why nobody needs them; kept with each.")] = None,
+    ids: list[str] | None = IDS,
+    notes: str | None = option("Why nobody needs them; kept with each."),
 ) -> Answer:
     """Close dead letters without sending them again.
 
@@ -151,11 +150,11 @@ def _replay_view(ids: Sequence[str] | None = None, **_: object) -> View:
 def replay(
     client: Client,
     terminal: Terminal,
-    ids: Ids = None,
-    every: Annotated[bool, option("--all", "All that were not sent again yet.")] = False,
-    endpoint: Annotated[str | None, option("ID", "With --all.")] = None,
-    reason: Annotated[str | None, option("WHY", "With --all: 4xx, timeout, gone...")] = None,
-    dry_run: DryRun = False,
+    ids: list[str] | None = IDS,
+    every: bool = flag("--all", "All that were not sent again yet."),
+    endpoint: str | None = option("ID", "With --all."),
+    reason: str | None = option("WHY", "With --all: 4xx, timeout, gone..."),
+    dry_run: bool = DRY_RUN,
 ) -> Answer:
     """Send dead letters again.
 

@@ -3,7 +3,7 @@
 import base64
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import DeliveryStatus, EventKind, Mode, Path
 from momo_cli import exit_codes
@@ -12,16 +12,17 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.files import file_errors
 from momo_cli.inputs.ids import DELIVERIES, endpoint_id, id_of, ids_of
 from momo_cli.inputs.parameters import (
-    AllRows,
-    DryRun,
-    FailIfAny,
-    Ids,
-    Limit,
-    OfEndpoint,
-    Offset,
-    Payload,
-    SinceEvent,
+    ALL_ROWS,
+    DRY_RUN,
+    FAIL_IF_ANY,
+    IDS,
+    LIMIT,
+    OF_ENDPOINT,
+    OFFSET,
+    PAYLOAD,
+    SINCE_EVENT,
     argument,
+    flag,
     option,
 )
 from momo_cli.inputs.typed_values import period
@@ -75,26 +76,22 @@ _ATTEMPT_VIEW: Final = view_of(
 _PAGE: Final = 200
 _HTTP: Final = ("http://", "https://")
 
-_Delivery = Annotated[str, argument("ID", "The delivery.")]
-_Status = Annotated[str | None, option("pending, retrying, delivered or failed.")]
+_DELIVERY = argument("ID", "The delivery.")
+_STATUS = option("pending, retrying, delivered or failed.")
 
 
 @command("deliveries list", view=_LIST_VIEW)
 def list_(
     client: Client,
     terminal: Terminal,
-    endpoint: OfEndpoint = None,
-    status: _Status = None,
-    event: Annotated[
-        str | None, option("NAME", "Only of this event: forwarded, completed, expired ...")
-    ] = None,
-    limit: Limit = 50,
-    offset: Offset = 0,
-    kind: Annotated[
-        str | None, option("all", "all: also deliveries to webhook URLs of transactions.")
-    ] = None,
-    every: AllRows = False,
-    fail_if_any: FailIfAny = False,
+    endpoint: str | None = OF_ENDPOINT,
+    status: str | None = _STATUS,
+    event: str | None = option("NAME", "Only of this event: forwarded, completed, expired ..."),
+    limit: int = LIMIT,
+    offset: int = OFFSET,
+    kind: str | None = option("all", "all: also deliveries to webhook URLs of transactions."),
+    every: bool = ALL_ROWS,
+    fail_if_any: bool = FAIL_IF_ANY,
 ) -> Answer:
     """List the deliveries.
 
@@ -158,9 +155,9 @@ def _checked(status: str | None) -> str | None:
 def watch(
     client: Client,
     terminal: Terminal,
-    endpoint: OfEndpoint = None,
-    status: _Status = None,
-    since: SinceEvent = None,
+    endpoint: str | None = OF_ENDPOINT,
+    status: str | None = _STATUS,
+    since: str | None = SINCE_EVENT,
 ) -> Answer:
     """Show deliveries as they end.
 
@@ -241,9 +238,9 @@ def _delivery(client: Client, event: Row) -> Row:
 def show(
     client: Client,
     terminal: Terminal,
-    delivery: _Delivery,
-    payload: Payload = False,
-    attempts: Annotated[bool, option("--attempts", "Also each attempt.")] = False,
+    delivery: str = _DELIVERY,
+    payload: bool = PAYLOAD,
+    attempts: bool = flag("Also each attempt."),
 ) -> Answer:
     """Show one delivery.
 
@@ -269,7 +266,11 @@ def show(
 
 @command("deliveries attempts", view=_ATTEMPT_VIEW)
 def attempts(
-    client: Client, terminal: Terminal, delivery: _Delivery, limit: Limit = 50, offset: Offset = 0
+    client: Client,
+    terminal: Terminal,
+    delivery: str = _DELIVERY,
+    limit: int = LIMIT,
+    offset: int = OFFSET,
 ) -> Answer:
     """List the attempts of one delivery.
 
@@ -297,14 +298,12 @@ def _redeliver_view(*, ids: list[str] | None, dry_run: bool, **_: object) -> Vie
 def redeliver(
     client: Client,
     terminal: Terminal,
-    ids: Ids = None,
-    failed: Annotated[bool, option("--failed", "All failed deliveries of --endpoint.")] = False,
-    endpoint: Annotated[str | None, option("ID", "With --failed.")] = None,
-    since: Annotated[str | None, option("--from", "With --failed: from this time.")] = None,
-    until: Annotated[
-        str | None, option("--to", "With --failed: last day, or the time of the end.")
-    ] = None,
-    dry_run: DryRun = False,
+    ids: list[str] | None = IDS,
+    failed: bool = flag("All failed deliveries of --endpoint."),
+    endpoint: str | None = option("ID", "With --failed."),
+    since: str | None = option("--from", "With --failed: from this time."),
+    until: str | None = option("--to", "With --failed: last day, or the time of the end."),
+    dry_run: bool = DRY_RUN,
 ) -> Answer:
     """Send deliveries again.
 
@@ -371,10 +370,8 @@ def _one(client: Client, terminal: Terminal, delivery: str) -> Answer:
 @command("deliveries curl", view=view_of("url headers body", id="url"))
 def curl(
     client: Client,
-    delivery: _Delivery,
-    url: Annotated[
-        str | None, option("The address; default: the endpoint's, if it is an https address.")
-    ] = None,
+    delivery: str = _DELIVERY,
+    url: str | None = option("The address; default: the endpoint's, if it is an https address."),
 ) -> Answer:
     """Print a curl command for one delivery.
 
@@ -414,12 +411,10 @@ _SECRETS_MAX: Final = 20
 @command("deliveries verify", view=view_of("valid timestamp age_s fresh problems", id="valid"))
 def verify(
     terminal: Terminal,
-    request: Annotated[str, argument("FILE|-", "The request, or with --headers only its body.")],
-    secret_file: Annotated[str, option("FILE", "The signing secret; several: one per line.")],
-    headers: Annotated[str | None, option("FILE", "The header lines, `Name: value`.")] = None,
-    at: Annotated[
-        int | None, option("SECONDS", "When it was received, in Unix seconds; default: now.")
-    ] = None,
+    request: str = argument("FILE|-", "The request, or with --headers only its body."),
+    secret_file: str = option("FILE", "The signing secret; several: one per line.", default=...),
+    headers: str | None = option("FILE", "The header lines, `Name: value`."),
+    at: int | None = option("SECONDS", "When it was received, in Unix seconds; default: now."),
 ) -> Answer:
     """Check whether a webhook is genuine.
 

@@ -4,7 +4,7 @@ import contextlib
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from daemon.wire import EventKind, Path
@@ -14,7 +14,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.files import read_text
 from momo_cli.inputs.files import secret_file as keep_in
 from momo_cli.inputs.ids import endpoint_id, endpoint_name, endpoint_word
-from momo_cli.inputs.parameters import Label, PasswordFile, SecretFile, argument, option
+from momo_cli.inputs.parameters import LABEL, PASSWORD_FILE, SECRET_FILE, argument, flag, option
 from momo_cli.inputs.passwords import owners_password
 from momo_cli.inputs.typed_values import only_given
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of, with_status
@@ -57,23 +57,18 @@ _MISSPELT: Final = (
 """The reasons in a refusal of an address that no setting can allow."""
 _SIZE: Final = re.compile(r"([0-9]{1,6})(k?)", re.ASCII)
 
-_Endpoint = Annotated[str, argument("ID", "The endpoint: its id, label or host.")]
-_EndpointOrAccount = Annotated[str | None, argument("[ID]", "The endpoint: its id, label or host.")]
-_Account = Annotated[
-    bool, option("--account", "The account's secret, for webhook URLs of transactions.")
-]
-_CatchAll = Annotated[bool | None, option("Take every payment that no rule matches.")]
-_IncludeRaw = Annotated[bool | None, option("Send the text of the SMS too.")]
+_ENDPOINT = argument("ID", "The endpoint: its id, label or host.")
+_ENDPOINT_OR_ACCOUNT = argument("[ID]", "The endpoint: its id, label or host.", default=None)
+_ACCOUNT = flag("The account's secret, for webhook URLs of transactions.")
+_CATCH_ALL = option("Take every payment that no rule matches.")
+_INCLUDE_RAW = option("Send the text of the SMS too.")
 _EVENT: Final = f"A kind of event to send, instead of {EventKind.FORWARDED} alone; repeat for each."
-_Headers = Annotated[
-    list[str] | None,
-    option(
-        "--send-header",
-        "HEADER",
-        "A header to send too: 'NAME: VALUE' or 'NAME: @FILE'; repeat for each.",
-    ),
-]
-_Events = Annotated[list[str] | None, option("--event", "KIND", _EVENT)]
+_HEADERS = option(
+    "--send-header",
+    "HEADER",
+    "A header to send too: 'NAME: VALUE' or 'NAME: @FILE'; repeat for each.",
+)
+_EVENTS = option("--event", "KIND", _EVENT)
 
 
 class _Asked(NamedTuple):
@@ -90,20 +85,17 @@ class _Asked(NamedTuple):
 def add(
     client: Client,
     terminal: Terminal,
-    url: Annotated[str, argument("URL", "An https address, exec:/path/command or spool:/folder.")],
-    description: Label = None,
-    rule: Annotated[
-        list[str] | None,
-        option(
-            "EXPR",
-            "A rule for the payments to send: 'FIELD OP VALUE...', JSON or @FILE; repeat for each.",
-        ),
-    ] = None,
-    catch_all: _CatchAll = None,
-    event: _Events = None,
-    include_raw: _IncludeRaw = None,
-    header: _Headers = None,
-    secret_file: SecretFile = None,
+    url: str = argument("URL", "An https address, exec:/path/command or spool:/folder."),
+    description: str | None = LABEL,
+    rule: list[str] | None = option(
+        "EXPR",
+        "A rule for the payments to send: 'FIELD OP VALUE...', JSON or @FILE; repeat for each.",
+    ),
+    catch_all: bool | None = _CATCH_ALL,
+    event: list[str] | None = _EVENTS,
+    include_raw: bool | None = _INCLUDE_RAW,
+    header: list[str] | None = _HEADERS,
+    secret_file: str | None = SECRET_FILE,
 ) -> Answer:
     """Add an endpoint.
 
@@ -273,7 +265,7 @@ def list_(client: Client, terminal: Terminal) -> Answer:
 
 
 @command("endpoints show", view=_SHOW_VIEW)
-def show(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
+def show(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answer:
     """Show an endpoint and its state.
 
     Examples:
@@ -286,13 +278,13 @@ def show(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
 def update(
     client: Client,
     terminal: Terminal,
-    endpoint: _Endpoint,
-    url: Annotated[str | None, option("The new https address.")] = None,
-    description: Label = None,
-    catch_all: _CatchAll = None,
-    include_raw: _IncludeRaw = None,
-    event: _Events = None,
-    header: _Headers = None,
+    endpoint: str = _ENDPOINT,
+    url: str | None = option("The new https address."),
+    description: str | None = LABEL,
+    catch_all: bool | None = _CATCH_ALL,
+    include_raw: bool | None = _INCLUDE_RAW,
+    event: list[str] | None = _EVENTS,
+    header: list[str] | None = _HEADERS,
 ) -> Answer:
     """Change an endpoint.
 
@@ -321,7 +313,7 @@ def update(
 
 
 @command("endpoints pause", view=_STATE_VIEW)
-def pause(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
+def pause(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answer:
     """Pause an endpoint.
 
     Its deliveries wait until it is resumed; none is lost.
@@ -339,7 +331,7 @@ def pause(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
 
 
 @command("endpoints resume", view=_STATE_VIEW)
-def resume(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
+def resume(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answer:
     """Resume an endpoint.
 
     One waiting delivery is sent as a probe; then the others follow.
@@ -360,8 +352,8 @@ def resume(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
 def delete(
     client: Client,
     terminal: Terminal,
-    endpoint: _Endpoint,
-    confirm: Annotated[str | None, option("HOST", "The host of its address.")] = None,
+    endpoint: str = _ENDPOINT,
+    confirm: str | None = option("HOST", "The host of its address."),
 ) -> Answer:
     """Delete an endpoint for good.
 
@@ -412,8 +404,8 @@ def delete(
 def send_test(
     client: Client,
     terminal: Terminal,
-    endpoint: _Endpoint,
-    body_max: Annotated[str, option("N", "Characters of the response to show: 200, 2k.")] = "2k",
+    endpoint: str = _ENDPOINT,
+    body_max: str = option("N", "Characters of the response to show: 200, 2k.", default="2k"),
 ) -> Answer:
     """Send a test webhook to an endpoint.
 
@@ -447,10 +439,10 @@ def send_test(
 def reveal(
     client: Client,
     terminal: Terminal,
-    endpoint: _EndpointOrAccount = None,
-    account: _Account = False,
-    password_file: PasswordFile = None,
-    secret_file: SecretFile = None,
+    endpoint: str | None = _ENDPOINT_OR_ACCOUNT,
+    account: bool = _ACCOUNT,
+    password_file: str | None = PASSWORD_FILE,
+    secret_file: str | None = SECRET_FILE,
 ) -> Answer:
     """Show the signing secret.
 
@@ -471,13 +463,11 @@ def reveal(
 def rotate(
     client: Client,
     terminal: Terminal,
-    endpoint: _EndpointOrAccount = None,
-    account: _Account = False,
-    expire_previous: Annotated[
-        bool, option("--expire-previous", "End the old secrets now.")
-    ] = False,
-    password_file: PasswordFile = None,
-    secret_file: SecretFile = None,
+    endpoint: str | None = _ENDPOINT_OR_ACCOUNT,
+    account: bool = _ACCOUNT,
+    expire_previous: bool = flag("End the old secrets now."),
+    password_file: str | None = PASSWORD_FILE,
+    secret_file: str | None = SECRET_FILE,
 ) -> Answer:
     """Change the signing secret.
 

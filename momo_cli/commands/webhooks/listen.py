@@ -5,14 +5,14 @@ import shlex
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Final
 
 from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.files import secret_file as keep_in
-from momo_cli.inputs.parameters import SecretFile, option
+from momo_cli.inputs.parameters import SECRET_FILE, flag, option
 from momo_cli.listener import VIEW, LocalReceiver, PostResult, Webhook, parse_receiver
 from momo_cli.listener import listen as deliver
 from momo_cli.show.answer import Answer, Row, dumps
@@ -62,16 +62,14 @@ class Responder:
 def listen(
     client: Client,
     terminal: Terminal,
-    forward_to: Annotated[str | None, option("URL", "Your receiver, on this machine.")] = None,
-    fail: Annotated[
-        str | None, option("CODES", "Answer momo with these codes, attempt by attempt.")
-    ] = None,
-    dup: Annotated[bool, option("--dup", "Forward each webhook twice.")] = False,
-    slow: Annotated[float, option("SECONDS", "Delay each answer.", min=0, max=_SLOW_S_MAX)] = 0.0,
-    print_: Annotated[bool, option("--print", "Show the webhooks.")] = False,
-    secret_file: SecretFile = None,
-    endpoint: Annotated[str | None, option("ID", "Continue with a kept endpoint.")] = None,
-    keep: Annotated[bool, option("--keep", "Keep the endpoint, paused.")] = False,
+    forward_to: str | None = option("URL", "Your receiver, on this machine."),
+    fail: str | None = option("CODES", "Answer momo with these codes, attempt by attempt."),
+    dup: bool = flag("Forward each webhook twice."),
+    slow: float = option("SECONDS", "Delay each answer.", default=0.0, min=0, max=_SLOW_S_MAX),
+    print_: bool = flag("--print", "Show the webhooks."),
+    secret_file: str | None = SECRET_FILE,
+    endpoint: str | None = option("ID", "Continue with a kept endpoint."),
+    keep: bool = flag("Keep the endpoint, paused."),
 ) -> Answer:
     """Send test webhooks to a program on this machine.
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_word
-from momo_cli.inputs.parameters import DryRun, option
+from momo_cli.inputs.parameters import DRY_RUN, flag, option
 from momo_cli.inputs.typed_values import period
 from momo_cli.show.answer import Answer, Head, View, dumps, unchanged, view_of
 from momo_cli.show.terminal import Terminal
@@ -45,7 +45,6 @@ _SKIPPED: Final = {
 _REPLAY_VIEW: Final = view_of(
     "enqueued", *_SKIPPED, "already_delivered_elsewhere has_more dry_run", id="enqueued"
 )
-_Until = Annotated[str, option("--to", "Last day, or the time of the end.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +105,20 @@ def _view(*, gap: bool = False, **_: object) -> View:
 def replay(
     client: Client,
     terminal: Terminal,
-    endpoint: Annotated[str, option("ENDPOINT", "The endpoint: its label, host or id.")],
-    since: Annotated[
-        str | None,
-        option("--from", "From this time: 25h, today, 2026-11-20; with --gap 24h if not given."),
-    ] = None,
-    until: _Until = "now",
-    dry_run: DryRun = False,
-    gap: Annotated[
-        bool, option("--gap", "Send nothing: list the payments that it has not got.")
-    ] = False,
-    every: Annotated[bool, option("--all", "With --gap: all, not only the first 1000.")] = False,
-    without_failed: Annotated[bool, option("--without-failed", "Leave out dead letters.")] = False,
-    historical: Annotated[
-        bool, option("--include-historical", "Also old and imported payments that were reconciled.")
-    ] = False,
-    chunk: Annotated[
-        bool, option("--chunk", "As many calls as needed; --json writes one line per call.")
-    ] = False,
-    wait: Annotated[
-        bool, option("--wait", "Wait until each is delivered or failed for good.")
-    ] = False,
+    endpoint: str = option("ENDPOINT", "The endpoint: its label, host or id.", default=...),
+    since: str | None = option(
+        "--from", "From this time: 25h, today, 2026-11-20; with --gap 24h if not given."
+    ),
+    until: str = option("--to", "Last day, or the time of the end.", default="now"),
+    dry_run: bool = DRY_RUN,
+    gap: bool = flag("Send nothing: list the payments that it has not got."),
+    every: bool = flag("--all", "With --gap: all, not only the first 1000."),
+    without_failed: bool = flag("Leave out dead letters."),
+    historical: bool = flag(
+        "--include-historical", "Also old and imported payments that were reconciled."
+    ),
+    chunk: bool = flag("As many calls as needed; --json writes one line per call."),
+    wait: bool = flag("Wait until each is delivered or failed for good."),
 ) -> Answer:
     """Send an endpoint the payments of a time window.
 

@@ -1,13 +1,13 @@
 """The commands about rules, and routes explain."""
 
 from dataclasses import replace
-from typing import Annotated, Final
+from typing import Final
 
 from daemon.wire import Path
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import endpoint_id, endpoint_word, rule_id
-from momo_cli.inputs.parameters import Label, argument, option
+from momo_cli.inputs.parameters import LABEL, argument, flag, option
 from momo_cli.inputs.typed_values import only_given, read_json
 from momo_cli.show.answer import Answer, Head, dumps, view_of
 from momo_cli.show.terminal import Terminal
@@ -35,16 +35,14 @@ _LIST_VIEW: Final = view_of(
 _NONE: Final = "No endpoint gets it: it is stored, and can be replayed."
 _TAKES_ALL: Final = "still takes every payment"
 """In the daemon's warning about an endpoint whose rules do not narrow what it gets."""
-_Endpoint = Annotated[str, argument("ENDPOINT", "Its id, label or host.")]
-_Rule = Annotated[str, argument("RULE", "Its id, name or number.")]
-_Conditions = Annotated[
-    list[str] | None, argument("[FIELD OP VALUE]...", "The payments that match.")
-]
-_Filter = Annotated[str | None, option("--filter", "JSON|@FILE", "The same in JSON.")]
+_ENDPOINT = argument("ENDPOINT", "Its id, label or host.")
+_RULE = argument("RULE", "Its id, name or number.")
+_CONDITIONS = argument("[FIELD OP VALUE]...", "The payments that match.", default=None)
+_FILTER = option("--filter", "JSON|@FILE", "The same in JSON.")
 
 
 @command("endpoints rules list", view=_LIST_VIEW)
-def list_(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
+def list_(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answer:
     """List the rules of an endpoint.
 
     They are tried in this order; the first rule that matches takes a payment.
@@ -69,12 +67,12 @@ def list_(client: Client, terminal: Terminal, endpoint: _Endpoint) -> Answer:
 def add(
     client: Client,
     terminal: Terminal,
-    endpoint: _Endpoint,
-    conditions: _Conditions = None,
-    filter_: _Filter = None,
-    name: Annotated[str, option("A label.")] = "",
-    position: Annotated[int | None, option("Its place; default: the last.", min=0)] = None,
-    off: Annotated[bool, option("--off", "Add it switched off.")] = False,
+    endpoint: str = _ENDPOINT,
+    conditions: list[str] | None = _CONDITIONS,
+    filter_: str | None = _FILTER,
+    name: str = option("A label.", default=""),
+    position: int | None = option("Its place; default: the last.", min=0),
+    off: bool = flag("Add it switched off."),
 ) -> Answer:
     """Add a rule to an endpoint.
 
@@ -102,13 +100,13 @@ def add(
 def update(
     client: Client,
     terminal: Terminal,
-    endpoint: _Endpoint,
-    rule: _Rule,
-    conditions: _Conditions = None,
-    filter_: _Filter = None,
-    name: Label = None,
-    position: Annotated[int | None, option("Its place.", min=0)] = None,
-    enabled: Annotated[bool | None, option("Switch it on or off.")] = None,
+    endpoint: str = _ENDPOINT,
+    rule: str = _RULE,
+    conditions: list[str] | None = _CONDITIONS,
+    filter_: str | None = _FILTER,
+    name: str | None = LABEL,
+    position: int | None = option("Its place.", min=0),
+    enabled: bool | None = option("Switch it on or off."),
 ) -> Answer:
     """Change a rule.
 
@@ -130,7 +128,9 @@ def update(
 
 
 @command("endpoints rules remove", view=view_of("id deleted"))
-def remove(client: Client, terminal: Terminal, endpoint: _Endpoint, rule: _Rule) -> Answer:
+def remove(
+    client: Client, terminal: Terminal, endpoint: str = _ENDPOINT, rule: str = _RULE
+) -> Answer:
     """Remove a rule.
 
     Payments that were sent by the rule stay where they are.
@@ -161,11 +161,11 @@ def _changed(
 def try_(
     client: Client,
     terminal: Terminal,
-    sample: Annotated[str, option("JSON|@FILE", "The payment, as in a webhook.")],
-    conditions: Annotated[
-        list[str] | None, argument("[FIELD OP VALUE]...", "Also test these.")
-    ] = None,
-    filter_: _Filter = None,
+    sample: str = option("JSON|@FILE", "The payment, as in a webhook.", default=...),
+    conditions: list[str] | None = argument(
+        "[FIELD OP VALUE]...", "Also test these.", default=None
+    ),
+    filter_: str | None = _FILTER,
 ) -> Answer:
     """Show which endpoints would get a payment.
 
@@ -201,10 +201,8 @@ def try_(
 def explain(
     client: Client,
     terminal: Terminal,
-    transaction: Annotated[
-        str, argument("REF", "Its reference, or the transaction_id of a webhook.")
-    ],
-    today: Annotated[bool, option("--today", "Use the rules of today.")] = False,
+    transaction: str = argument("REF", "Its reference, or the transaction_id of a webhook."),
+    today: bool = flag("Use the rules of today."),
 ) -> Answer:
     """Show which endpoints got a payment, and why.
 
