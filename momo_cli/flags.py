@@ -129,18 +129,6 @@ def lift(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[Flags, list[s
     so that the error can still be written in the requested form.
     """
     words = _Words()
-    _environment(words, environ)
-    queue = list(argv)
-    while queue:
-        word = queue.pop(0)
-        if word == "--":
-            words.rest += [word, *queue]
-            break
-        _take(words, _SAME.get(word, word), queue)
-    return Flags(**words.found, problem=words.problem), words.rest  # type: ignore[arg-type]  # keys and values come from the tables above
-
-
-def _environment(words: _Words, environ: Mapping[str, str]) -> None:
     valued = {"MOMO_OUTPUT": "output", "MOMO_TIMEOUT": "timeout_s", "MOMO_TZ": "tz"}
     for variable, name in valued.items():
         if environ.get(variable):
@@ -153,6 +141,14 @@ def _environment(words: _Words, environ: Mapping[str, str]) -> None:
         variable = f"MOMO_{name.upper()}"
         if environ.get(variable, "") not in ("", "0"):
             words.found[name] = True
+    queue = list(argv)
+    while queue:
+        word = queue.pop(0)
+        if word == "--":
+            words.rest += [word, *queue]
+            break
+        _take(words, _SAME.get(word, word), queue)
+    return Flags(**words.found, problem=words.problem), words.rest  # type: ignore[arg-type]  # keys and values come from the tables above
 
 
 def _take(words: _Words, word: str, queue: list[str]) -> None:

@@ -70,14 +70,10 @@ def backup_command(options: argparse.Namespace, places: wire.Places) -> int:
     print_json({"success": True, "data": data})
     return (
         EXIT_FINDINGS
-        if options.what in {"create", "verify"} and _needs_attention(data)
+        if options.what in {"create", "verify"}
+        and (bool(data.get("findings")) or (data.get("also") or {}).get("status") == "failed")
         else EXIT_OK
     )
-
-
-def _needs_attention(data: dict[str, Any]) -> bool:
-    """Return whether the result needs attention: ledger findings, or a failed copy to the second place."""
-    return bool(data.get("findings")) or (data.get("also") or {}).get("status") == "failed"
 
 
 def _second_places(places: wire.Places) -> tuple[str, str, str]:

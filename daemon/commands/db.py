@@ -51,19 +51,16 @@ def _do(options: argparse.Namespace, sql: OperatorSql) -> dict[str, Any]:
         case "schema":
             return {"data": sql.columns(options.name)}
         case "export":
-            return {"data": _export(options.name, sql)}
+            os.close(os.open(options.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            try:
+                copied = sql.export(options.name)
+            except BaseException:
+                Path(options.name).unlink(missing_ok=True)
+                raise
+            return {
+                "data": {"file": options.name, "tables": len(copied), "rows": sum(copied.values())}
+            }
         case _:
             values = dict(each.split("=", 1) for each in options.value)
             found = sql.query(sys.stdin.read(), values, options.limit)
             return {"data": found.rows, "meta": {"columns": found.columns, "more": found.more}}
-
-
-def _export(path: str, sql: OperatorSql) -> dict[str, Any]:
-    """Write the file completely or not at all. It must not exist; only its owner may read it."""
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    try:
-        copied = sql.export(path)
-    except BaseException:
-        Path(path).unlink(missing_ok=True)
-        raise
-    return {"file": path, "tables": len(copied), "rows": sum(copied.values())}

@@ -136,7 +136,10 @@ def _found(words: Sequence[str], current: str, environ: Mapping[str, str]) -> It
         return
     wanted = next((p for p in params if before in p.opts and not getattr(p, "is_flag", True)), None)
     if wanted is None:
-        wanted = _argument(params, len(arguments) - _taken(params, rest))
+        valued = [param.opts for param in params if not getattr(param, "is_flag", True)]
+        wanted = _argument(
+            params, len(arguments) - sum(word in names for word in rest[:-1] for names in valued)
+        )
     if wanted is not None:
         yield from _values(command, wanted, before, current, environ)
     elif command == "help":
@@ -177,12 +180,6 @@ def _argument(params: Iterable[Any], number: int) -> Any:
     if number < len(wanted):
         return wanted[number]
     return wanted[-1] if wanted and wanted[-1].nargs == -1 else None
-
-
-def _taken(params: Iterable[Any], rest: Sequence[str]) -> int:
-    """Count the positional-looking words that are values of options."""
-    valued = [param.opts for param in params if not getattr(param, "is_flag", True)]
-    return sum(word in names for word in rest[:-1] for names in valued)
 
 
 def _values(

@@ -96,7 +96,21 @@ def man_pages() -> Iterator[tuple[str, str]]:
     yield "momo.1", _overview()
     for name in COMMANDS:
         title = f"momo-{name.replace(' ', '-')}"
-        yield f"{title}.1", _man(title, page(name))
+        found = page(name)
+        lines = [_title(title), ".SH NAME", _roff(f"{title} - {found.summary}")]
+        lines += [".SH SYNOPSIS", _roff(found.usage)]
+        if found.about:
+            lines.append(".SH DESCRIPTION")
+            for i, part in enumerate(found.about):
+                lines += [*([".PP"] if i else []), _roff(part)]
+        for heading, rows in (("ARGUMENTS", found.arguments), ("FLAGS", found.options)):
+            if rows:
+                lines.append(f".SH {heading}")
+                for words, said in rows:
+                    lines += _tagged(words, said)
+        lines += [".SH EXAMPLES", *_verbatim(found.examples)]
+        lines += [".SH SEE ALSO", ".BR momo (1)"]
+        yield f"{title}.1", ("\n".join(lines) + "\n")
 
 
 def _overview() -> str:
@@ -115,23 +129,6 @@ def _overview() -> str:
         lines += _tagged(str(row.code), f"{row.name}: {row.meaning}.")
     for topic, heading in (("files", "FILES"), ("cron", "CRON")):
         lines += [f".SH {heading}", *_verbatim(TOPICS[topic].text().splitlines())]
-    return "\n".join(lines) + "\n"
-
-
-def _man(title: str, found: CommandPage) -> str:
-    lines = [_title(title), ".SH NAME", _roff(f"{title} - {found.summary}")]
-    lines += [".SH SYNOPSIS", _roff(found.usage)]
-    if found.about:
-        lines.append(".SH DESCRIPTION")
-        for i, part in enumerate(found.about):
-            lines += [*([".PP"] if i else []), _roff(part)]
-    for heading, rows in (("ARGUMENTS", found.arguments), ("FLAGS", found.options)):
-        if rows:
-            lines.append(f".SH {heading}")
-            for words, said in rows:
-                lines += _tagged(words, said)
-    lines += [".SH EXAMPLES", *_verbatim(found.examples)]
-    lines += [".SH SEE ALSO", ".BR momo (1)"]
     return "\n".join(lines) + "\n"
 
 

@@ -41,7 +41,15 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         # With cron's LANG=C a name with the letter ɔ would raise an error.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]  # a stream of text has it
     if len(argv) == 3 and argv[0] == COMPLETE_WORD:
-        return _completed(argv[1], argv[2], environ)
+        from momo_cli.frame.completion import completions  # noqa: PLC0415  # only TAB asks
+
+        try:
+            for each in completions(argv[2], environ, bash=argv[1] == "bash"):
+                sys.stdout.write(each + "\n")
+            sys.stdout.flush()
+        except Exception:  # noqa: BLE001  # a message would appear inside the line being typed
+            return exit_codes.FAILED
+        return exit_codes.OK
     flags, words = lift(argv, environ)
     terminal = open_terminal(flags, environ, RUNNABLE)
     try:
@@ -62,19 +70,6 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 
 def _discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _completed(shell: str, line: str, environ: Mapping[str, str]) -> int:
-    """Print the completions for a shell; print nothing if anything fails."""
-    from momo_cli.frame.completion import completions  # noqa: PLC0415  # only TAB asks
-
-    try:
-        for each in completions(line, environ, bash=shell == "bash"):
-            sys.stdout.write(each + "\n")
-        sys.stdout.flush()
-    except Exception:  # noqa: BLE001  # a message would appear inside the line being typed
-        return exit_codes.FAILED
-    return exit_codes.OK
 
 
 def _pinged(terminal: Terminal, flags: Flags, words: list[str]) -> int:

@@ -101,7 +101,16 @@ class Service:
     def control(self, verb: str, *units: str) -> list[str]:
         """Return the command line for a verb of the control program."""
         if self.kind is Kind.LAUNCHD:
-            return _launchctl(verb, self.path)
+            domain = f"gui/{os.getuid()}"
+            target = f"{domain}/{_LABEL}"
+            return {
+                "enable": ["launchctl", "bootstrap", domain, self.path],
+                "disable": ["launchctl", "bootout", target],
+                "start": ["launchctl", "kickstart", target],
+                "stop": ["launchctl", "kill", "SIGTERM", target],
+                "restart": ["launchctl", "kickstart", "-k", target],
+                "show": ["launchctl", "print", target],
+            }[verb]
         return ["systemctl", *self.scope, verb, *(units or (self.unit,))]
 
     def journal(self, *flags: str) -> list[str]:
@@ -246,19 +255,6 @@ def _refused(words: Sequence[str], why: str) -> Failure:
     return Failure(ErrorCode.INTERNAL_ERROR, f"{typed}: {why}", next=(typed, "momo daemon start"))
 
 
-def _launchctl(verb: str, path: str) -> list[str]:
-    domain = f"gui/{os.getuid()}"
-    target = f"{domain}/{_LABEL}"
-    return {
-        "enable": ["launchctl", "bootstrap", domain, path],
-        "disable": ["launchctl", "bootout", target],
-        "start": ["launchctl", "kickstart", target],
-        "stop": ["launchctl", "kill", "SIGTERM", target],
-        "restart": ["launchctl", "kickstart", "-k", target],
-        "show": ["launchctl", "print", target],
-    }[verb]
-
-
 def confirm_files(terminal: Terminal, files: list[UnitFile]) -> bool:
     """Show a summary of the files, in three lines, and ask for consent."""
     if terminal.flags.yes:
@@ -266,13 +262,6 @@ def confirm_files(terminal: Terminal, files: list[UnitFile]) -> bool:
     if not terminal.can_ask():
         why = "--yes is missing, and there is no terminal to ask on"
         raise usage(why, "momo daemon install --print")
-    for line in _summary(files):
-        terminal.complain(line)
-    return terminal.confirm("  Write these files and start the service?")
-
-
-def _summary(files: Sequence[UnitFile]) -> list[str]:
-    """Return three lines: the service, its timers, and the command that prints every file."""
     jobs = [file for file in files if file.what]
     first, *others = [file.path for file in files if not file.what] or [files[0].path]
     name = first.rpartition("/")[2]
@@ -281,11 +270,13 @@ def _summary(files: Sequence[UnitFile]) -> list[str]:
     stem = name.removesuffix(".service")
     names = [path.rpartition("/")[2].removeprefix(f"{stem}-")[:-6].rstrip("@") for path in timers]
     show = "momo daemon install --print" + (" --timers" if jobs else "")
-    return [
+    for line in [
         f"  {name} starts momo with this machine{more}",
         f"  {len(names)} timers: {', '.join(names)}" if names else "  no timers",
         f"  To read the files first: {show}",
-    ]
+    ]:
+        terminal.complain(line)
+    return terminal.confirm("  Write these files and start the service?")
 
 
 def enable_service(

@@ -126,7 +126,9 @@ def timers(shop: UnitValues, folder: str, *, system: bool) -> list[UnitFile]:
             "shop": shop.home,
             "what": job.what,
             "when": job.when,
-            "commands": "\n".join(_command(words) for words in job.commands),
+            "commands": "\n".join(
+                " ".join([f"ExecStart={_program('momo_cli')}", *words]) for words in job.commands
+            ),
             "environment": _environment(shop),
             "identity": "User=momo\nGroup=momo" if system else "",
             "database": _plain(f"{shop.home}/{DATABASE_NAME}"),
@@ -181,13 +183,8 @@ def _service(template: str, shop: UnitValues) -> str:
     return _template(template).substitute(shop=shop.home, daemon=daemon, environment=environment)
 
 
-def _command(words: Sequence[str]) -> str:
-    # systemd replaces `%i`, so these words are not escaped; the path of the program is.
-    return " ".join([f"ExecStart={_program('momo_cli')}", *words])
-
-
 def _program(module: str) -> str:
-    return " ".join(_word(word) for word in system.python_argv(module))
+    return " ".join(_quoted(word).replace("$", "$$") for word in system.python_argv(module))
 
 
 def _environment(shop: UnitValues) -> str:
@@ -195,11 +192,6 @@ def _environment(shop: UnitValues) -> str:
     given = {"MALLOC_ARENA_MAX": "1", "PYTHONUNBUFFERED": "1", **shop.environment}
     pairs = sorted(f"{name}={value}" for name, value in given.items())
     return "\n".join(f"Environment={_quoted(pair)}" for pair in pairs)
-
-
-def _word(text: str) -> str:
-    """Quote a word of a command line, in which `$` is special too."""
-    return _quoted(text).replace("$", "$$")
 
 
 def _quoted(text: str) -> str:

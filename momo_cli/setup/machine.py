@@ -45,7 +45,13 @@ def http(setup: Setup) -> Row:
             return outcome("needs_action", detail, f"momo config set http.bind {free}")
         bind = free
     if not setup.looks:
-        public = _public(setup, public)
+        url = setup.answers.public_url
+        if url is None and not public and setup.may_ask("public"):
+            page = "a checkout page for each payment"
+            setup.say(f"  Customers can see {page}, if momo has a public address.")
+            url = setup.ask("Its public https address (Enter: none yet) ", "--public-url URL")
+            setup.note("public", later=not url)
+        public = setup.set("http.public_base_url", url) if url else public
     if bind == "off":
         return outcome("done", "HTTP is off; momo itself uses the socket")
     detail = f"This machine, at http://{bind}" if bind.startswith("127.") else bind
@@ -75,16 +81,6 @@ def _takes_other_port(setup: Setup, bind: str, free: str) -> bool:
         return False
     setup.set("http.bind", free)
     return True
-
-
-def _public(setup: Setup, public: str) -> str:
-    url = setup.answers.public_url
-    if url is None and not public and setup.may_ask("public"):
-        page = "a checkout page for each payment"
-        setup.say(f"  Customers can see {page}, if momo has a public address.")
-        url = setup.ask("Its public https address (Enter: none yet) ", "--public-url URL")
-        setup.note("public", later=not url)
-    return setup.set("http.public_base_url", url) if url else public
 
 
 def service(setup: Setup) -> Row:

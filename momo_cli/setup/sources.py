@@ -50,21 +50,17 @@ def offer(setup: Setup) -> Row | None:
             return None
         try:
             if kind == SourceKind.HILINK:
-                return _offer_stick(setup)
+                setup.say(f"  Its page must open in a browser on this computer; {_DOCUMENT}.")
+                url = setup.ask(f"Its address (Enter: {_STICK}) ", "--hilink URL") or _STICK
+                _add_stick(setup, url)
+                _restart(setup)
+                return outcome("done", f"The stick at {clean(url)} is read")
             if kind == SourceKind.ANDROID:
                 return _offer_phone(setup)
         except Failure as failure:
             setup.warn_of(failure)
         else:
             setup.warn("Type hilink or android, or only Enter.")
-
-
-def _offer_stick(setup: Setup) -> Row:
-    setup.say(f"  Its page must open in a browser on this computer; {_DOCUMENT}.")
-    url = setup.ask(f"Its address (Enter: {_STICK}) ", "--hilink URL") or _STICK
-    _add_stick(setup, url)
-    _restart(setup)
-    return outcome("done", f"The stick at {clean(url)} is read")
 
 
 def _offer_phone(setup: Setup) -> Row:

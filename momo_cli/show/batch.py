@@ -157,15 +157,11 @@ def _rows(terminal: Terminal, work: Batch, tally: _Tally) -> Iterator[dict[str, 
         if structured:
             yield {"type": "error", **errors.document(tally.lost)}
     if structured:
-        yield _summary(work, tally)
-
-
-def _summary(work: Batch, tally: _Tally) -> dict[str, Any]:
-    counts = {name: tally.counts[name] for name in work.counted}
-    seen = tally.good + tally.bad
-    left = {"left": work.total - seen} if seen < work.total else {}
-    done = {work.done: tally.good, **counts, "failed": tally.bad}
-    return {"type": "summary", "requested": work.total, **done, **left}
+        counts = {name: tally.counts[name] for name in work.counted}
+        seen = tally.good + tally.bad
+        left = {"left": work.total - seen} if seen < work.total else {}
+        done = {work.done: tally.good, **counts, "failed": tally.bad}
+        yield {"type": "summary", "requested": work.total, **done, **left}
 
 
 def _sentence(work: Batch, tally: _Tally) -> str:

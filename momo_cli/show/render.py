@@ -68,7 +68,13 @@ def _write_rows(terminal: Terminal, view: View, answer: Answer) -> None:
     elif terminal.output is Output.PLAIN:
         _write_plain(terminal, view, answer.rows)
     elif terminal.output is Output.CSV:
-        _write_csv(terminal, view, answer.rows)
+        from momo_cli.show.spreadsheet import csv_lines  # noqa: PLC0415  # only this form needs it
+
+        fields = _fields(terminal, view)
+        names = [field.name for field in fields]
+        records = (dict(zip(names, values_of(fields, row), strict=True)) for row in answer.rows)
+        for piece in csv_lines(names, records, header=terminal.flags.header is not False):
+            terminal.stdout.write(piece)
     else:
         _write_table(terminal, view, answer)
 
@@ -133,16 +139,6 @@ def _write_plain(terminal: Terminal, view: View, rows: Iterable[Row]) -> None:
         _put(terminal, "\t".join(field.name for field in fields))
     for row in rows:
         _put(terminal, "\t".join(clean(raw(value)) for value in values_of(fields, row)))
-
-
-def _write_csv(terminal: Terminal, view: View, rows: Iterable[Row]) -> None:
-    from momo_cli.show.spreadsheet import csv_lines  # noqa: PLC0415  # only this form needs it
-
-    fields = _fields(terminal, view)
-    names = [field.name for field in fields]
-    records = (dict(zip(names, values_of(fields, row), strict=True)) for row in rows)
-    for piece in csv_lines(names, records, header=terminal.flags.header is not False):
-        terminal.stdout.write(piece)
 
 
 def _write_table(terminal: Terminal, view: View, answer: Answer) -> None:

@@ -50,7 +50,17 @@ def repeat_answer(
         return look(terminal)
     if terminal.human and terminal.on_screen:
         # The screen's size is read again each time, because the window may have been resized.
-        _on_screen(_answers(lambda: look(_sized(terminal)), client, pause_s), terminal, view)
+        terminal.stdout.write(_OPEN)
+        try:
+            for answer in _answers(lambda: look(_sized(terminal)), client, pause_s):
+                lines = _drawn(answer, _sized(terminal), view)
+                size = os.get_terminal_size(terminal.stdout.fileno())
+                shown = "\x1b[K\n".join(_fitting(lines, *size))
+                terminal.stdout.write(f"\x1b[H{shown}\x1b[K\x1b[J")
+                terminal.stdout.flush()
+        finally:
+            terminal.stdout.write(_CLOSE)
+            terminal.stdout.flush()
         return Answer(exit_code=exit_codes.INTERRUPTED)
     answers = _answers(lambda: look(terminal), client, pause_s)
     return Answer(rows=_rows(answers, client, terminal), stream=True)
@@ -83,20 +93,6 @@ def _rows(answers: Iterable[Answer | None], client: Client, terminal: Terminal) 
             yield {"at": stamp(terminal.now()), **json.loads(answer.document)["data"]}
         else:
             yield from answer.rows
-
-
-def _on_screen(answers: Iterable[Answer | None], terminal: Terminal, view: View) -> None:
-    terminal.stdout.write(_OPEN)
-    try:
-        for answer in answers:
-            lines = _drawn(answer, _sized(terminal), view)
-            size = os.get_terminal_size(terminal.stdout.fileno())
-            shown = "\x1b[K\n".join(_fitting(lines, *size))
-            terminal.stdout.write(f"\x1b[H{shown}\x1b[K\x1b[J")
-            terminal.stdout.flush()
-    finally:
-        terminal.stdout.write(_CLOSE)
-        terminal.stdout.flush()
 
 
 def _fitting(lines: list[str], width: int, height: int) -> list[str]:

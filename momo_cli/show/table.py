@@ -41,7 +41,11 @@ def table_lines(
     """
     rows = iter(answer.rows)
     block = list(islice(rows, _BLOCK))
-    heads = _used_heads(terminal, view.heads, block)
+    heads = [
+        head
+        for head in view.heads
+        if not head.optional or any(_cells(terminal, [head], (), row)[0].text for row in block)
+    ]
     columns = (
         [_Column(field.name.upper()) for field in fields]
         if fields
@@ -68,19 +72,15 @@ def table_lines(
             yield from _records(terminal, columns, cells, first=first)
         else:
             if first:
-                yield from _head(terminal, columns, widths)
+                titles = [
+                    column.title.rjust(room) if column.right else column.title.ljust(room)
+                    for column, room in zip(columns, widths, strict=True)
+                ]
+                yield terminal.style(_GAP.join(titles).rstrip(), "bold")
+                yield terminal.plain("─") * (sum(widths) + len(_GAP) * (len(widths) - 1))
             for row in cells:
                 yield from _row(terminal, columns, widths, row)
         first, block = False, list(islice(rows, _BLOCK))
-
-
-def _used_heads(terminal: Terminal, heads: Sequence[Head], rows: Sequence[Row]) -> list[Head]:
-    """Return the heads without optional ones that are empty in these rows."""
-    return [
-        head
-        for head in heads
-        if not head.optional or any(_cells(terminal, [head], (), row)[0].text for row in rows)
-    ]
 
 
 def stream_lines(terminal: Terminal, view: View, rows: Iterable[Row]) -> Iterator[str]:
@@ -137,15 +137,6 @@ def _fitted(
         widths[max(left)[1]] -= 1
         over -= 1
     return widths, True
-
-
-def _head(terminal: Terminal, columns: Sequence[_Column], widths: Sequence[int]) -> Iterator[str]:
-    titles = [
-        column.title.rjust(room) if column.right else column.title.ljust(room)
-        for column, room in zip(columns, widths, strict=True)
-    ]
-    yield terminal.style(_GAP.join(titles).rstrip(), "bold")
-    yield terminal.plain("─") * (sum(widths) + len(_GAP) * (len(widths) - 1))
 
 
 def _row(

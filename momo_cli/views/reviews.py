@@ -194,6 +194,12 @@ def _message(message: Row, line: object, terminal: Terminal) -> list[tuple[str, 
     sender, trusted = clean(message.get("sender")) or "—", message.get("trusted")
     if isinstance(senders, list) and senders and message.get("sender") not in senders:
         sender += f"  (the network sends from {', '.join(map(clean, senders))})"
+    read = at(message, "fields")
+    parts = (
+        money(at(read, "amount"), at(read, "currency")),
+        payer_text(at(read, "payer_name"), None),
+        phone(at(read, "payer_phone")),
+    )
     return [
         ("from", sender),
         ("centre", clean(message.get("smsc"))),
@@ -202,21 +208,12 @@ def _message(message: Row, line: object, terminal: Terminal) -> list[tuple[str, 
         ("to line", phone(at(line, "phone_number"))),
         ("trusted", "" if trusted is None else "yes" if trusted else "no"),
         ("doubts", ", ".join(map(clean, reasons)) if isinstance(reasons, list) else ""),
-        ("says", _says(at(message, "fields"))),
+        ("says", " · ".join(part for part in parts if part)),
         ("reference", clean(at(message, "fields.reference"))),
         ("balance", clean(at(message, "fields.balance"))),
         ("its ID", clean(at(message, "fields.transaction_id"))),
         ("id", clean(message.get("id"))),
     ]
-
-
-def _says(read: object) -> str:
-    parts = (
-        money(at(read, "amount"), at(read, "currency")),
-        payer_text(at(read, "payer_name"), None),
-        phone(at(read, "payer_phone")),
-    )
-    return " · ".join(part for part in parts if part)
 
 
 def _chain(row: Row, terminal: Terminal) -> list[tuple[str, str]]:

@@ -25,32 +25,27 @@ def simulate_sms(client: Client, body: dict[str, Any]) -> Reply:
 def simulated_answer(client: Client, terminal: Terminal, body: dict[str, Any]) -> Answer:
     """Let the sandbox receive one simulated SMS, and return the answer with the result."""
     reply = simulate_sms(client, body)
-    lines, following = _lines(reply.data, terminal), _next(reply.data)
-    return Answer(*reply.parts, lines=lines, next=following)
-
-
-def _lines(row: Row, terminal: Terminal) -> list[str]:
-    """Return the lines of the result."""
-    message = row.get("message") or {}
+    message = reply.data.get("message") or {}
     status, sender = styled(state(message.get("state")), terminal), clean(message.get("sender"))
     found = [
         f"{status}  from {sender}  {terminal.style('(simulated: no real money)', 'dim')}",
         *(f"  {clean(line)}" for line in str(message.get("body") or "").splitlines()),
     ]
-    paid = row.get("transaction")
+    paid = reply.data.get("transaction")
     if paid:
         amount = money(paid.get("actual_amount"), paid.get("currency"))
         kind = "transaction" if paid.get("origin") == "request" else "new transaction"
         target = f"→ {kind} {clean(paid.get('reference'))}"
         found.append(f"{target}  {styled(state(paid.get('status')), terminal)}  {amount}".rstrip())
-    named = row.get("request")
-    if named and at(row, "transaction.reference") != named.get("reference"):
+    named = reply.data.get("request")
+    if named and at(reply.data, "transaction.reference") != named.get("reference"):
         status = styled(state(named.get("status")), terminal)
         found.append(f"→ transaction {clean(named.get('reference'))}  {status}, not paid by it")
-    if row.get("review"):
-        why = at(row, "review.why") or at(row, "review.reason")
+    if reply.data.get("review"):
+        why = at(reply.data, "review.why") or at(reply.data, "review.reason")
         found.append(f"→ held for review: {clean(why)}")
-    return found
+    lines, following = found, _next(reply.data)
+    return Answer(*reply.parts, lines=lines, next=following)
 
 
 def _next(row: Row) -> list[str]:

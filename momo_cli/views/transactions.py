@@ -146,12 +146,14 @@ def transaction_lines(row: Row, terminal: Terminal) -> list[str]:
     head = f"{styled(with_test_mark(transaction_state(row), row), terminal)}  {money(row.get('expected_amount'), currency)}"
     payer = payer_of(row, full=True)
     head += f" · {payer}" if payer else ""
+    telco = clean(at(row, "telco.transaction_id"))
+    network = clean(at(row, "telco.provider"))
     facts = (
         ("CODE", terminal.style(clean(row.get("svc_code")), "bold")),
         ("ref", clean(row.get("reference"))),
         ("order", clean(row.get("client_reference"))),
         ("received", _received(row)),
-        ("payment", _payment(row)),
+        ("payment", f"{network.upper()} {telco}" if telco else ""),
         ("created", clock(at(row, "timeline.created_at"), terminal)),
         ("paid", clock(at(row, "timeline.completed_at"), terminal)),
         ("late", "paid after it expired" if row.get("late") else ""),
@@ -173,12 +175,6 @@ def _received(row: Row) -> str:
     difference = row.get("difference")
     kind = clean(row.get("difference_type")).lower()
     return f"{amount}  ({kind} {money(difference)})" if amount and difference else amount
-
-
-def _payment(row: Row) -> str:
-    telco = clean(at(row, "telco.transaction_id"))
-    network = clean(at(row, "telco.provider"))
-    return f"{network.upper()} {telco}" if telco else ""
 
 
 def _next(row: Row) -> list[str]:

@@ -143,7 +143,25 @@ class Model:
 def apply_result(model: Model, result: Result, now: float) -> list[Action]:
     """Update the model with a result; return the actions."""
     if isinstance(result, DayData):
-        return _apply_day(model, result, now)
+        before = {row.get("id") for row in model.recent}
+        waited = {row.get("id") for row in model.reviews}
+        first = not model.loaded
+        model.report, model.reviews, model.loaded = result.report, result.reviews, True
+        model.up = True
+        if model.review is None:
+            _choose(model, clean(at(list(result.reviews), "0.id")), now)
+            # The question was about a review that was decided elsewhere.
+            if model.ask is not None:
+                model.ask = None
+                model.say("That review was decided elsewhere.", now)
+        if first:
+            return []
+        rings = 0
+        if any(row.get("id") not in before for row in model.recent):
+            model.flash_until, rings = now + FLASH_S, 1
+        if any(row.get("id") not in waited for row in model.reviews):
+            rings = 2
+        return [Ring(rings)] if rings and model.sound else []
     if isinstance(result, DaemonConnection):
         model.up = result.up
     elif isinstance(result, LookupResult):
@@ -153,28 +171,6 @@ def apply_result(model: Model, result: Result, now: float) -> list[Action]:
     else:
         model.say(result.text, now, result.style)
     return []
-
-
-def _apply_day(model: Model, day: DayData, now: float) -> list[Action]:
-    before = {row.get("id") for row in model.recent}
-    waited = {row.get("id") for row in model.reviews}
-    first = not model.loaded
-    model.report, model.reviews, model.loaded = day.report, day.reviews, True
-    model.up = True
-    if model.review is None:
-        _choose(model, clean(at(list(day.reviews), "0.id")), now)
-        # The question was about a review that was decided elsewhere.
-        if model.ask is not None:
-            model.ask = None
-            model.say("That review was decided elsewhere.", now)
-    if first:
-        return []
-    rings = 0
-    if any(row.get("id") not in before for row in model.recent):
-        model.flash_until, rings = now + FLASH_S, 1
-    if any(row.get("id") not in waited for row in model.reviews):
-        rings = 2
-    return [Ring(rings)] if rings and model.sound else []
 
 
 def _choose(model: Model, review: str, now: float) -> None:

@@ -60,20 +60,16 @@ def screen_lines(model: Model, screen: Screen) -> list[Text]:
         right = [*_day(model, _SIDE), *_waiting(model, screen, _SIDE)]
         body = _beside(left, right, screen, room)
     else:
-        body = _below(model, screen, room)
+        day, waiting = _day(model, screen.width), _waiting(model, screen, screen.width)
+        top = _newest(model, screen, tall=room >= _LOW)
+        if len(top) + len(day) + len(waiting) > room:
+            day = _day(model, screen.width, brief=True)
+        if len(top) + len(day) + len(waiting) > room:
+            day = []
+        used = len(top) + len(day) + len(waiting)
+        body = [*top, *day, *_older(model, screen, screen.width, room - used), *waiting]
     body = [*body[:room], *[Text()] * (room - len(body))]
     return [_cut(line, screen) for line in (*head, *body, *foot)][-screen.height :]
-
-
-def _below(model: Model, screen: Screen, room: int) -> list[Text]:
-    day, waiting = _day(model, screen.width), _waiting(model, screen, screen.width)
-    top = _newest(model, screen, tall=room >= _LOW)
-    if len(top) + len(day) + len(waiting) > room:
-        day = _day(model, screen.width, brief=True)
-    if len(top) + len(day) + len(waiting) > room:
-        day = []
-    used = len(top) + len(day) + len(waiting)
-    return [*top, *day, *_older(model, screen, screen.width, room - used), *waiting]
 
 
 def _left(model: Model, screen: Screen, room: int) -> list[Text]:

@@ -201,7 +201,34 @@ def _share(client: Client, terminal: Terminal, user: str | None) -> Answer:
     """Show the link for phones; before that, make the certificate and open the daemon to the network."""
     certificate, bind = _setting(terminal, "tls_cert"), _setting(terminal, "bind")
     if not certificate or _is_inside(bind):
-        return _open_up(client, terminal, certificate, bind)
+        port = bind.rpartition(":")[2] if ":" in bind else str(_PORT)
+        wanted = f"0.0.0.0:{port}"
+        terminal.note(
+            "Phones and computers of the shop's network will reach the dashboard, the API and the checkout page by HTTPS."
+        )
+        if not terminal.confirm(f"Make the certificate and listen on {wanted}?"):
+            return Answer(
+                *made({"shared": False, "changed": []}),
+                lines=["Nothing was changed."],
+                exit_code=CANCELLED,
+            )
+        changed = {}
+        facts: dict[str, Any] = {}
+        if not certificate:
+            facts = run_verb(terminal, "certificate", "--json", "create").data
+            changed["http.tls_cert"] = str(facts["path"])
+        if _is_inside(bind):
+            changed["http.bind"] = wanted
+        for key, value in changed.items():
+            run_verb(terminal, "config", "--json", "set", "--", key, value)
+        row: dict[str, Any] = {
+            "shared": False,
+            "ca_fingerprint": facts.get("ca_fingerprint"),
+            "changed": [f"{key} = {value}" for key, value in changed.items()],
+        }
+        said = [f"{terminal.tick} {clean(each)}" for each in row["changed"]]
+        following = list(_AGAIN) if client.alive() else [_AGAIN[1]]
+        return Answer(*made(row), lines=said, next=following)
     facts = _own_certificate(terminal, certificate)
     body = only_given({"user": user}) | {"anywhere": True}
     reply = client.call("POST", Path.LOCAL_DASHBOARD_LINK, body=body)
@@ -234,38 +261,6 @@ def _share(client: Client, terminal: Terminal, user: str | None) -> Answer:
         ],
         next=[_EXPORT] if facts else [],
     )
-
-
-def _open_up(client: Client, terminal: Terminal, certificate: str, bind: str) -> Answer:
-    """Make the certificate and write the settings, after a question."""
-    port = bind.rpartition(":")[2] if ":" in bind else str(_PORT)
-    wanted = f"0.0.0.0:{port}"
-    terminal.note(
-        "Phones and computers of the shop's network will reach the dashboard, the API and the checkout page by HTTPS."
-    )
-    if not terminal.confirm(f"Make the certificate and listen on {wanted}?"):
-        return Answer(
-            *made({"shared": False, "changed": []}),
-            lines=["Nothing was changed."],
-            exit_code=CANCELLED,
-        )
-    changed = {}
-    facts: dict[str, Any] = {}
-    if not certificate:
-        facts = run_verb(terminal, "certificate", "--json", "create").data
-        changed["http.tls_cert"] = str(facts["path"])
-    if _is_inside(bind):
-        changed["http.bind"] = wanted
-    for key, value in changed.items():
-        run_verb(terminal, "config", "--json", "set", "--", key, value)
-    row: dict[str, Any] = {
-        "shared": False,
-        "ca_fingerprint": facts.get("ca_fingerprint"),
-        "changed": [f"{key} = {value}" for key, value in changed.items()],
-    }
-    said = [f"{terminal.tick} {clean(each)}" for each in row["changed"]]
-    following = list(_AGAIN) if client.alive() else [_AGAIN[1]]
-    return Answer(*made(row), lines=said, next=following)
 
 
 def _own_certificate(terminal: Terminal, certificate: str) -> dict[str, Any]:

@@ -163,7 +163,18 @@ def export(
     if payer is not None:
         if what is not None or any((since, until, form, bom, show_body)):
             raise usage("--payer writes everything as JSON; only -O and --force go with it")
-        return _payer(client, terminal, payer, file, force=force)
+        if file != _STDOUT:
+            _check_file(terminal, file, force=force)
+        reply = client.call("POST", Path.LOCAL_PAYER, body={"number": payer})
+        data: dict[str, Any] = reply.data
+        pretty = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+        row = {name: len(data[name]) for name in _HELD}
+        notes = ["There is more than fits into one export."] if data["cut_off"] else []
+        if file == _STDOUT:
+            return Answer(reply.text, [row], text=[pretty], notes=notes)
+        _write(file, pretty, (), replace=force)
+        said = f"Everything that the shop stores about the payer is in {file}."
+        return Answer(reply.text, [row], lines=[said], text=(), notes=[*notes, said])
     if what is None:
         raise usage(f"name a table: {', '.join(COLUMNS)}; or --payer NUMBER")
     check_choice(form, "--format", _FORMATS)
@@ -175,7 +186,7 @@ def export(
         "mode": Mode.TEST if client.sandbox else None,
     }
     rows = _Counted(_rows(client, what, query))
-    chosen = form or _usual(terminal)
+    chosen = form or ("ndjson" if terminal.output in (Output.JSON, Output.NDJSON) else "csv")
     pieces = _Writer(
         chosen,
         columns=terminal.flags.fields or COLUMNS[what],
@@ -190,18 +201,9 @@ def export(
     size = _write(file, first, pieces, replace=force)
     data = {"table": what, "rows": rows.number, "file": file, "bytes": size}
     said = f"{rows.number:,} rows of {what} are in {file}."
-    notes = [said, *_line_ends(file, chosen)]
-    return Answer(*made(data), lines=[said], text=(), notes=notes)
-
-
-def _line_ends(file: str, form: str) -> list[str]:
     plain = f"Its lines end with CR LF; plain ones: tr -d '\\r' < {shlex.quote(file)}"
-    return [plain] if form == "csv" else []
-
-
-def _usual(terminal: Terminal) -> str:
-    """Return the format without --format: --json and -o ndjson mean ndjson."""
-    return "ndjson" if terminal.output in (Output.JSON, Output.NDJSON) else "csv"
+    notes = [said, *([plain] if chosen == "csv" else [])]
+    return Answer(*made(data), lines=[said], text=(), notes=notes)
 
 
 def _rows(client: Client, what: str, query: dict[str, Any]) -> Iterator[Row]:
@@ -211,22 +213,6 @@ def _rows(client: Client, what: str, query: dict[str, Any]) -> Iterator[Row]:
         reply = client.get(path_of(Path.LOCAL_EXPORT, what=what), after=after, limit=_PAGE, **query)
         yield from reply.data or ()
         after = at(reply.body, "meta.next")
-
-
-def _payer(client: Client, terminal: Terminal, number: str, file: str, *, force: bool) -> Answer:
-    """Write everything about one payer; only the owner of the file may read it."""
-    if file != _STDOUT:
-        _check_file(terminal, file, force=force)
-    reply = client.call("POST", Path.LOCAL_PAYER, body={"number": number})
-    data: dict[str, Any] = reply.data
-    pretty = json.dumps(data, ensure_ascii=False, indent=2) + "\n"
-    row = {name: len(data[name]) for name in _HELD}
-    notes = ["There is more than fits into one export."] if data["cut_off"] else []
-    if file == _STDOUT:
-        return Answer(reply.text, [row], text=[pretty], notes=notes)
-    _write(file, pretty, (), replace=force)
-    said = f"Everything that the shop stores about the payer is in {file}."
-    return Answer(reply.text, [row], lines=[said], text=(), notes=[*notes, said])
 
 
 def _check_file(terminal: Terminal, file: str, *, force: bool) -> None:
@@ -255,29 +241,24 @@ def _leave_room(folder: pathlib.Path, terminal: Terminal) -> None:
 def _write(path: str, first: str, pieces: Iterable[str], *, replace: bool) -> int:
     """Write a file that only its owner may read, completely or not at all; return its size in bytes."""
     with file_errors(f"-O: {path}"):
-        return _written(path, first, pieces, replace=replace)
-
-
-def _written(path: str, first: str, pieces: Iterable[str], *, replace: bool) -> int:
-    """Write a temporary file in the same folder, and rename it when it is complete."""
-    folder = pathlib.Path(path).absolute().parent
-    descriptor, beside = tempfile.mkstemp(dir=folder, prefix=".momo-export-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(first)
-            file.writelines(pieces)
-            file.flush()
-            os.fsync(file.fileno())
-            size = file.tell()
-        if replace:
-            pathlib.Path(beside).replace(path)
-        else:
-            pathlib.Path(path).hardlink_to(beside)  # fails if the file was created meanwhile
-            pathlib.Path(beside).unlink()
-    except BaseException:
-        pathlib.Path(beside).unlink(missing_ok=True)
-        raise
-    return size
+        folder = pathlib.Path(path).absolute().parent
+        descriptor, beside = tempfile.mkstemp(dir=folder, prefix=".momo-export-")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+                file.write(first)
+                file.writelines(pieces)
+                file.flush()
+                os.fsync(file.fileno())
+                size = file.tell()
+            if replace:
+                pathlib.Path(beside).replace(path)
+            else:
+                pathlib.Path(path).hardlink_to(beside)  # fails if the file was created meanwhile
+                pathlib.Path(beside).unlink()
+        except BaseException:
+            pathlib.Path(beside).unlink(missing_ok=True)
+            raise
+        return size
 
 
 _BATCH: Final = 400
@@ -337,7 +318,8 @@ def import_(
     statement = _read(data, file, columns or ())
     found = list(_compared(client, statement, number))
     known = {entry.id for entry in statement.entries}
-    span = _span(statement, terminal)
+    times = [entry.at.replace(tzinfo=terminal.zone) for entry in statement.entries if entry.at]
+    span = (min(times).astimezone(UTC), max(times).astimezone(UTC)) if times else None
     if span is not None:
         found += _missing(client, known, number, span)
     counts = Counter(row["finding"] for row in found)
@@ -357,17 +339,13 @@ def import_(
         reply = client.call("POST", Path.LOCAL_STATEMENT, body={"line": number, "note": note})
         noted = bool(reply.data.get("noted"))
     document = document_of({**summary, "noted": noted, "findings": found})
-    return _answer(document, summary, found, dated=span is not None)
-
-
-def _answer(document: str, summary: Row, found: Sequence[Row], *, dated: bool) -> Answer:
     said = f"{summary['agrees']} of {summary['entries']} payments on the statement agree"
-    unread = summary["unread_lines"]
+    unread = statement.unread
     notes = []
     if unread:
         shown = ", ".join(map(str, unread[:5])) + (" ..." if len(unread) > 5 else "")
         notes.append(f"{counted(len(unread), 'line')} could not be read: {shown}.")
-    if not dated:
+    if span is None:
         why = "No line has a readable time"
         notes.append(f"{why}, so payments missing on the statement were not searched.")
     steps = list(dict.fromkeys(row["next"] for row in found))
@@ -448,12 +426,6 @@ def _next(said: Row) -> str:
     return f"momo tx show {said['reference']}" if said["reference"] else "momo review list"
 
 
-def _span(statement: Statement, terminal: Terminal) -> tuple[datetime, datetime] | None:
-    """Return the first and the last time on the statement; it names no zone, so the shop's is used."""
-    times = [entry.at.replace(tzinfo=terminal.zone) for entry in statement.entries if entry.at]
-    return (min(times).astimezone(UTC), max(times).astimezone(UTC)) if times else None
-
-
 def _missing(
     client: Client, known: set[str], line: str | None, span: tuple[datetime, datetime]
 ) -> Iterator[dict[str, Any]]:
@@ -468,18 +440,14 @@ def _missing(
             mine = line is None or row["line"] == line
             new = row["telco_transaction_id"].upper() not in known
             if there and mine and new and not row["test"]:
-                yield _not_on_statement(row)
+                following = f"momo messages show {row['message_id']} --show-body"
+                yield {
+                    **{field.name: None for field in _FIELDS},
+                    "finding": "not_on_statement",
+                    "id": row["telco_transaction_id"],
+                    "at": row["timestamp"],
+                    "told_amount": row["amount"],
+                    "reference": row["reference"],
+                    "next": f"momo tx show {row['reference']}" if row["reference"] else following,
+                }
         after = at(reply.body, "meta.next")
-
-
-def _not_on_statement(row: Row) -> dict[str, Any]:
-    following = f"momo messages show {row['message_id']} --show-body"
-    return {
-        **{field.name: None for field in _FIELDS},
-        "finding": "not_on_statement",
-        "id": row["telco_transaction_id"],
-        "at": row["timestamp"],
-        "told_amount": row["amount"],
-        "reference": row["reference"],
-        "next": f"momo tx show {row['reference']}" if row["reference"] else following,
-    }

@@ -86,7 +86,15 @@ def init(
         momo hub init --database postgresql:///momo --stop
     """
     if database is not None:
-        return _move(client, terminal, database, stop=stop)
+        if stop and client.alive():
+            stop_daemon(client, terminal, _STOP_S)
+        done = run_verb(terminal, "move", database, "--json")
+        row = done.data
+        lines = [
+            f"{terminal.tick} Copied {row['rows']} rows with {counted(row['payments'], 'payment')}; the sums agree.",
+            f"  The file stays: {clean(row['kept'])}",
+        ]
+        return Answer(*done.parts, lines=lines, next=["momo daemon start", "momo hub init"])
     if stop:
         raise usage("--stop goes with --database")
     if not terminal.flags.yes and client.find(Path.LOCAL_HUB) is None:
@@ -122,18 +130,6 @@ def end(client: Client, terminal: Terminal) -> Answer:
     withdrawn = reply.data["withdrawn"]
     notes = [f"{counted(withdrawn, 'invitation')} withdrawn."] if withdrawn else []
     return Answer(*reply.parts, lines=[f"{terminal.tick} {said}"], notes=notes)
-
-
-def _move(client: Client, terminal: Terminal, database: str, *, stop: bool) -> Answer:
-    if stop and client.alive():
-        stop_daemon(client, terminal, _STOP_S)
-    done = run_verb(terminal, "move", database, "--json")
-    row = done.data
-    lines = [
-        f"{terminal.tick} Copied {row['rows']} rows with {counted(row['payments'], 'payment')}; the sums agree.",
-        f"  The file stays: {clean(row['kept'])}",
-    ]
-    return Answer(*done.parts, lines=lines, next=["momo daemon start", "momo hub init"])
 
 
 @command("hub invite", view=_INVITE_VIEW)
@@ -206,7 +202,27 @@ def status(
     except Failure as failure:
         if failure.code != ErrorCode.NOT_A_HUB:
             raise
-        return _branch_status(client, terminal, wait=wait)
+        try:
+            if wait:
+                _wait_until_sent(client, terminal)
+            reply = client.get(Path.LOCAL_BRANCH, compare="all" if wait else "recent")
+        except Failure as failure:
+            if failure.code == ErrorCode.NOT_A_BRANCH:
+                failure.message = "This shop is neither a hub nor a branch."
+                failure.next = ("momo hub join --help", "momo hub init")
+            raise
+        row = reply.data
+        facts = [
+            ("branch", clean(row["name"])),
+            ("hub", clean(row["url"])),
+            ("heard", ago(row.get("heard_at"), terminal) or "never"),
+            ("to send", str(row["behind"])),
+            ("same as the hub", _compared(row.get("compared") or {})),
+            ("handed up", f"{row['handed_up']}, of which {row['undecided']} not decided"),
+        ]
+        if row.get("problem"):
+            facts.append(("problem", clean(row["problem"])))
+        return Answer(*reply.parts, lines=fact_lines(facts, _LABELS), view=_BRANCH_VIEW)
     return Answer(
         *reply.parts,
         empty="No branch was invited yet.",
@@ -337,7 +353,15 @@ def join(
             "POST", Path.LOCAL_BRANCH, body={"url": url, "word": word, "dry_run": dry_run}
         )
     except Failure as failure:
-        _explain(failure, url, word, dry_run=dry_run)
+        if failure.code == ErrorCode.HUB_REFUSED and at(failure.body, "error.answered") is False:
+            failure.exit_code = DAEMON
+            look = f"curl -I {shlex.quote(url.strip().rstrip('/') + '/healthz')}"
+            again = f"momo hub join {shlex.quote(url)} {shlex.quote(word)}"
+            failure.next = (look, f"{again} --dry-run" if dry_run else again)
+        elif failure.code == ErrorCode.HUB_REFUSED:
+            failure.next = ("momo hub join --help",)
+        elif failure.code == ErrorCode.INVITATION_INVALID:
+            failure.next = ("at the hub: momo hub invite NAME",)
         raise
     row = reply.data
     sent = f"{row['payments']} payments and {row['transactions']} transactions"
@@ -365,44 +389,6 @@ def join(
     return Answer(
         *reply.parts, lines=lines, notes=notes, next=[f"{_HOW_FAR} --wait"] if row["joined"] else []
     )
-
-
-def _explain(failure: Failure, url: str, word: str, *, dry_run: bool) -> None:
-    """Set the exit code and the next steps of a hub that did not answer, or does not know the word."""
-    if failure.code == ErrorCode.HUB_REFUSED and at(failure.body, "error.answered") is False:
-        failure.exit_code = DAEMON
-        look = f"curl -I {shlex.quote(url.strip().rstrip('/') + '/healthz')}"
-        again = f"momo hub join {shlex.quote(url)} {shlex.quote(word)}"
-        failure.next = (look, f"{again} --dry-run" if dry_run else again)
-    elif failure.code == ErrorCode.HUB_REFUSED:
-        failure.next = ("momo hub join --help",)
-    elif failure.code == ErrorCode.INVITATION_INVALID:
-        failure.next = ("at the hub: momo hub invite NAME",)
-
-
-def _branch_status(client: Client, terminal: Terminal, *, wait: bool) -> Answer:
-    """Return how far this branch has sent, and whether the hub has the same."""
-    try:
-        if wait:
-            _wait_until_sent(client, terminal)
-        reply = client.get(Path.LOCAL_BRANCH, compare="all" if wait else "recent")
-    except Failure as failure:
-        if failure.code == ErrorCode.NOT_A_BRANCH:
-            failure.message = "This shop is neither a hub nor a branch."
-            failure.next = ("momo hub join --help", "momo hub init")
-        raise
-    row = reply.data
-    facts = [
-        ("branch", clean(row["name"])),
-        ("hub", clean(row["url"])),
-        ("heard", ago(row.get("heard_at"), terminal) or "never"),
-        ("to send", str(row["behind"])),
-        ("same as the hub", _compared(row.get("compared") or {})),
-        ("handed up", f"{row['handed_up']}, of which {row['undecided']} not decided"),
-    ]
-    if row.get("problem"):
-        facts.append(("problem", clean(row["problem"])))
-    return Answer(*reply.parts, lines=fact_lines(facts, _LABELS), view=_BRANCH_VIEW)
 
 
 def _wait_until_sent(client: Client, terminal: Terminal) -> None:

@@ -109,12 +109,8 @@ def _faults(data: dict[str, Any], rows: list[Row], missing: list[Row], unplaced:
     matched = "payment matches" if unplaced == 1 else "payments match"
     found = [] if data.get("ready") and not missing else [_unready(rows, missing)]
     if data.get("receiving") is False:
-        found.append(_not_receiving(data))
+        found.append(f"payments are not seen: {clean(data.get('receiving_reason'))}")
     return [*found, f"{unplaced} {matched} none of your numbers"] if unplaced else found
-
-
-def _not_receiving(data: dict[str, Any]) -> str:
-    return f"payments are not seen: {clean(data.get('receiving_reason'))}"
 
 
 def _unready(rows: list[Row], missing: list[Row]) -> str:

@@ -260,7 +260,24 @@ def claim(
     if target is None:
         line += " They were NOT sent to any webhook yet."
         return _answer(reply, [line], next_=_replays(client, terminal, reply))
-    return _sent_on(client, terminal, reply, line, target)
+    again = _replay(target, reply)
+    window = {name: reply.body[name] for name in ("from", "to")}
+    try:
+        sent = client.post_once(Path.REPLAY, {"endpoint_id": target, **window}).body
+    except Failure as failure:
+        terminal.complain(line)
+        failure.next = (again,)
+        raise
+    number = int(sent.get("enqueued") or 0)
+    queued = f"{terminal.tick} {_payments(number)} queued for {target}."
+    more = bool(sent.get("has_more"))
+    return _answer(
+        reply,
+        [line, queued],
+        document=dumps({**reply.body, "replay": sent}),
+        notes=["There are more payments than one call sends: repeat the replay."] if more else [],
+        next_=[again] if more else [f"momo deliveries list --endpoint {target}"],
+    )
 
 
 def _claim(client: Client, path: str, method: str, **how: Any) -> Reply:
@@ -305,30 +322,6 @@ def _replays(client: Client, terminal: Terminal, claimed: Reply) -> list[str]:
 def _replay(endpoint: str, claimed: Reply) -> str:
     return (
         f"momo replay --endpoint {endpoint} --from {claimed.body['from']} --to {claimed.body['to']}"
-    )
-
-
-def _sent_on(
-    client: Client, terminal: Terminal, claimed: Reply, line: str, endpoint: str
-) -> Answer:
-    """Queue the claimed payments for an endpoint; if that is refused, the hint is to repeat the replay alone."""
-    again = _replay(endpoint, claimed)
-    window = {name: claimed.body[name] for name in ("from", "to")}
-    try:
-        sent = client.post_once(Path.REPLAY, {"endpoint_id": endpoint, **window}).body
-    except Failure as failure:
-        terminal.complain(line)
-        failure.next = (again,)
-        raise
-    number = int(sent.get("enqueued") or 0)
-    queued = f"{terminal.tick} {_payments(number)} queued for {endpoint}."
-    more = bool(sent.get("has_more"))
-    return _answer(
-        claimed,
-        [line, queued],
-        document=dumps({**claimed.body, "replay": sent}),
-        notes=["There are more payments than one call sends: repeat the replay."] if more else [],
-        next_=[again] if more else [f"momo deliveries list --endpoint {endpoint}"],
     )
 
 

@@ -140,34 +140,18 @@ def check(
             next=() if well else ["momo doctor modem"],
             exit_code=exit_codes.OK if well else exit_codes.FINDINGS,
         )
-    return _send(client, terminal, row, lines, send_to)
-
-
-def _check_sending(terminal: Terminal, number: str) -> None:
-    """Reject an SMS that could not be sent, before the modem is queried (exit 2)."""
-    from parsers.phone import read_phone  # noqa: PLC0415  # only --send-to needs the number plans
-
-    if read_phone(number.strip()) is None:
-        form = "write for example 0244124567"
-        raise usage(f"--send-to: {clean(number)!r} is no phone number; {form}")
-    if not terminal.flags.yes and not terminal.can_ask():
-        raise usage("an SMS costs money: give --yes, or use a terminal on which momo can ask")
-
-
-def _send(client: Client, terminal: Terminal, row: Row, lines: list[str], number: str) -> Answer:
-    """Send one SMS from a working phone, and return the answer with its result."""
     if terminal.human and not terminal.flags.yes:
         # The operator sees the modem's answer before the question.
         for line in lines:
             terminal.note(line)
         lines = []
-    asked = f"Send an SMS from {modem_name(row)} to {clean(number)}? The network charges for it."
+    asked = f"Send an SMS from {modem_name(row)} to {clean(send_to)}? The network charges for it."
     if not terminal.confirm(asked):
         document, code = document_of({**row, "sms": None}), exit_codes.CANCELLED
         return Answer(document, [row], lines=["No SMS was sent."], exit_code=code)
     device_id = row["device_id"]
     path = path_of(Path.LOCAL_MODEM_TEXTS, id=device_id)
-    sms = client.call("POST", path, body={"number": number}).data
+    sms = client.call("POST", path, body={"number": send_to}).data
     terminal.note("Sending; a network may take a minute…")
     path = path_of(Path.LOCAL_MODEM_TEXT, id=device_id, text_id=sms["id"])
     sms = _wait(client, path, sms, terminal.flags.timeout_s)
@@ -185,6 +169,17 @@ def _send(client: Client, terminal: Terminal, row: Row, lines: list[str], number
         next=["momo doctor modem"] if status == "failed" else (),
         exit_code=codes.get(status, exit_codes.FINDINGS),
     )
+
+
+def _check_sending(terminal: Terminal, number: str) -> None:
+    """Reject an SMS that could not be sent, before the modem is queried (exit 2)."""
+    from parsers.phone import read_phone  # noqa: PLC0415  # only --send-to needs the number plans
+
+    if read_phone(number.strip()) is None:
+        form = "write for example 0244124567"
+        raise usage(f"--send-to: {clean(number)!r} is no phone number; {form}")
+    if not terminal.flags.yes and not terminal.can_ask():
+        raise usage("an SMS costs money: give --yes, or use a terminal on which momo can ask")
 
 
 def _wait(client: Client, path: str, sms: Any, limit_s: float | None) -> Any:
@@ -471,32 +466,6 @@ def rotate_key(
     notes = []
     if not str(row["url"]).startswith("https:"):
         notes.append("The app posts over HTTPS only: momo daemon certificate create")
-    return Answer(
-        document,
-        [row],
-        lines=_instructions(row, terminal, secret_file),
-        verbatim=[*_commands(row), *(_code(row, terminal) if qr else [])],
-        notes=notes,
-        next=["momo phones sources"],
-    )
-
-
-def _instructions(row: Row, terminal: Terminal, file: str | None) -> list[str]:
-    key = f"in {file}" if row["key"] is None else terminal.style(clean(row["key"]), "bold")
-    return [
-        f"{terminal.tick} The signing key of {clean(row['name'])} is made. It is shown only now.",
-        f"  key  {key}",
-        f"  url  {clean(row['url'])}",
-        "In the app SMS Gateway for Android (docs/shop/sources.md has pictures):",
-        "  1. Settings, Webhooks: Signing key = the key; Require internet connection = off",
-        f"  2. Settings, Ping: {round(row['ping_s'])} seconds",
-        "  3. Home: Local server = on; press Offline until it says Online",
-        "  4. On this computer, with the address, user and password that Home shows:",
-    ]
-
-
-def _commands(row: Row) -> list[str]:
-    """Return the commands that set the app's webhook addresses; it has no screen for that."""
     phone = clean(row["phone_url"]) or "http://PHONE:8080"
     user = clean(row["user"])
     lines = []
@@ -504,7 +473,24 @@ def _commands(row: Row) -> list[str]:
         body = dumps({"url": row["url"], "event": event})
         kind = "Content-Type: application/json"
         lines.append(shlex.join(["curl", "-u", user, "-H", kind, "-d", body, f"{phone}/webhooks"]))
-    return lines
+    key = f"in {secret_file}" if row["key"] is None else terminal.style(clean(row["key"]), "bold")
+    return Answer(
+        document,
+        [row],
+        lines=[
+            f"{terminal.tick} The signing key of {clean(row['name'])} is made. It is shown only now.",
+            f"  key  {key}",
+            f"  url  {clean(row['url'])}",
+            "In the app SMS Gateway for Android (docs/shop/sources.md has pictures):",
+            "  1. Settings, Webhooks: Signing key = the key; Require internet connection = off",
+            f"  2. Settings, Ping: {round(row['ping_s'])} seconds",
+            "  3. Home: Local server = on; press Offline until it says Online",
+            "  4. On this computer, with the address, user and password that Home shows:",
+        ],
+        verbatim=[*lines, *(_code(row, terminal) if qr else [])],
+        notes=notes,
+        next=["momo phones sources"],
+    )
 
 
 def _code(row: Row, terminal: Terminal) -> list[str]:

@@ -104,7 +104,30 @@ def show(
     message = id_of(client, MESSAGES, message)
     path = path_of(Path.LOCAL_MESSAGE, id=message)
     reply = client.get(path, show_body="1" if show_body else None)
-    return Answer(*reply.parts, lines=_shown(reply.data, terminal))
+    found = [
+        f"{styled(with_test_mark(state_cell(reply.data.get('state')), reply.data), terminal)}  from {clean(reply.data.get('sender')) or '—'}"
+    ]
+    trusted = reply.data.get("trusted")
+    facts = [
+        ("kind", clean(reply.data.get("kind"))),
+        ("network", clean(reply.data.get("provider"))),
+        ("trusted", "" if trusted is None else "yes" if trusted else "no"),
+        ("why", _why(reply.data)),
+        ("line", clean(reply.data.get("line"))),
+        ("sent", clock(reply.data.get("smsc_ts"), terminal)),
+        ("stored", clock(reply.data.get("received_at"), terminal)),
+        ("source", _source(reply.data)),
+        ("recovered", "from the message journal" if reply.data.get("recovered") else ""),
+        ("id", clean(reply.data.get("id"))),
+    ]
+    values = reply.data.get("fields")
+    if isinstance(values, dict):
+        facts += [(clean(name), clean(value)) for name, value in values.items()]
+    known = [(name, value) for name, value in facts if value]
+    found += fact_lines(known, max((len(name) for name, _ in known), default=0), gap="  ")
+    if reply.data.get("body") is not None:
+        found += ["", *(f"  | {clean(line)}" for line in str(reply.data["body"]).splitlines())]
+    return Answer(*reply.parts, lines=found)
 
 
 @command("messages reparse", view=view_of("id wording kind state"))
@@ -377,30 +400,3 @@ def _source(row: Row) -> str:
         return ""
     made = "; momo made its PDU from the text" if row.get("synthesised") else ""
     return f"{clean(row.get('source'))} (trust level {clean(row.get('trust_level'))}{made})"
-
-
-def _shown(row: Row, terminal: Terminal) -> list[str]:
-    found = [
-        f"{styled(with_test_mark(state_cell(row.get('state')), row), terminal)}  from {clean(row.get('sender')) or '—'}"
-    ]
-    trusted = row.get("trusted")
-    facts = [
-        ("kind", clean(row.get("kind"))),
-        ("network", clean(row.get("provider"))),
-        ("trusted", "" if trusted is None else "yes" if trusted else "no"),
-        ("why", _why(row)),
-        ("line", clean(row.get("line"))),
-        ("sent", clock(row.get("smsc_ts"), terminal)),
-        ("stored", clock(row.get("received_at"), terminal)),
-        ("source", _source(row)),
-        ("recovered", "from the message journal" if row.get("recovered") else ""),
-        ("id", clean(row.get("id"))),
-    ]
-    values = row.get("fields")
-    if isinstance(values, dict):
-        facts += [(clean(name), clean(value)) for name, value in values.items()]
-    known = [(name, value) for name, value in facts if value]
-    found += fact_lines(known, max((len(name) for name, _ in known), default=0), gap="  ")
-    if row.get("body") is not None:
-        found += ["", *(f"  | {clean(line)}" for line in str(row["body"]).splitlines())]
-    return found

@@ -110,7 +110,24 @@ def _answer(
     qr: bool,
 ) -> Answer:
     numbers = _numbers(client, terminal)
-    lines = _lines(reply.data, given, terminal, numbers or [], qr=qr)
+    row = reply.data
+    amount = money(row.get("amount"), row.get("currency"))
+    who = [given.get("customer_name"), phone(given["phone_number"])]
+    head = " · ".join([f"Transaction {amount}", *filter(None, who)])
+    svc_code = terminal.style(clean(row.get("svc_code")), "bold")
+    lines = [
+        clean(head),
+        f"  CODE   {svc_code}        (the customer types this as the reference)",
+        *(f"  to     {number}" for number in numbers or ()),
+        f"  ref    {clean(row.get('reference'))}",
+        f"  until  {clock(row.get('expires_at'), terminal)}",
+    ]
+    if row.get("checkout_url"):
+        lines.append(f"  page   {clean(row['checkout_url'])}")
+        if qr:
+            lines += drawn(clean(row["checkout_url"]), terminal)
+    if row.get("payer_sms_sent"):
+        lines.append(f"  sms    the code is sent to {phone(given['phone_number'])}")
     notes = _new_warnings(reply.body, terminal)
     unready = numbers == [] and not client.sandbox
     if unready:
@@ -119,8 +136,18 @@ def _answer(
         first = ["momo lines"] if unready else []
         if any(_NOT_PUBLIC in note for note in notes):
             first += _PUBLISHED
-        return _created(reply, lines, notes, sandbox=client.sandbox, first=first)
-    return _waited(client, terminal, reply, [*lines, *notes], wait_s)
+        pay = [f"momo simulate payment --order {reply.data['svc_code']}"] if client.sandbox else []
+        following = [f"momo tx {verb} {reply.data['reference']}" for verb in ("watch", "wait")]
+        return Answer(*reply.parts, lines=lines, notes=notes, next=[*first, *pay, *following])
+    for line in (
+        *lines,
+        *notes,
+        "Waiting for the payment… (Ctrl-C leaves the transaction open)",
+    ):
+        terminal.note(line)
+    reference = reply.data["reference"]
+    paid, code = wait_for(client, reference, goal=Goal.PAID, limit_s=wait_s, answered=True)
+    return transaction_answer(paid, terminal, exit_code=code)
 
 
 def _numbers(client: Client, terminal: Terminal) -> list[str] | None:
@@ -167,27 +194,6 @@ def _told(terminal: Terminal) -> bool:
     return False
 
 
-def _waited(
-    client: Client, terminal: Terminal, reply: Reply, lines: list[str], wait_s: float
-) -> Answer:
-    for line in (
-        *lines,
-        "Waiting for the payment… (Ctrl-C leaves the transaction open)",
-    ):
-        terminal.note(line)
-    reference = reply.data["reference"]
-    paid, code = wait_for(client, reference, goal=Goal.PAID, limit_s=wait_s, answered=True)
-    return transaction_answer(paid, terminal, exit_code=code)
-
-
-def _created(
-    reply: Reply, lines: list[str], notes: list[str], *, sandbox: bool, first: list[str]
-) -> Answer:
-    pay = [f"momo simulate payment --order {reply.data['svc_code']}"] if sandbox else []
-    following = [f"momo tx {verb} {reply.data['reference']}" for verb in ("watch", "wait")]
-    return Answer(*reply.parts, lines=lines, notes=notes, next=[*first, *pay, *following])
-
-
 def _create(client: Client, body: dict[str, Any], key: str) -> Reply:
     try:
         return client.call("POST", Path.INITIALIZE, body=body, idempotency_key=key)
@@ -203,27 +209,6 @@ def _hours(text: str) -> int:
     return -int(-seconds // 3600)
 
 
-def _lines(row: Row, given: Row, terminal: Terminal, numbers: list[str], *, qr: bool) -> list[str]:
-    amount = money(row.get("amount"), row.get("currency"))
-    who = [given.get("customer_name"), phone(given["phone_number"])]
-    head = " · ".join([f"Transaction {amount}", *filter(None, who)])
-    code = terminal.style(clean(row.get("svc_code")), "bold")
-    found = [
-        clean(head),
-        f"  CODE   {code}        (the customer types this as the reference)",
-        *(f"  to     {number}" for number in numbers),
-        f"  ref    {clean(row.get('reference'))}",
-        f"  until  {clock(row.get('expires_at'), terminal)}",
-    ]
-    if row.get("checkout_url"):
-        found.append(f"  page   {clean(row['checkout_url'])}")
-        if qr:
-            found += drawn(clean(row["checkout_url"]), terminal)
-    if row.get("payer_sms_sent"):
-        found.append(f"  sms    the code is sent to {phone(given['phone_number'])}")
-    return found
-
-
 def fresh_key(terminal: Terminal, command: str) -> str:
     """Return a new idempotency key, after writing it with the time and the command to the state folder.
 
@@ -234,24 +219,20 @@ def fresh_key(terminal: Terminal, command: str) -> str:
     row = {"at": f"{terminal.now():%Y-%m-%dT%H:%M:%SZ}", "command": command, "key": key}
     try:
         system.make_own_folder(folder)
-        _keep(f"{folder}/{FILE}", json.dumps(row))
+        path = f"{folder}/{FILE}"
+        with os.fdopen(system.open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "r+") as file:
+            file.write(f"{json.dumps(row)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+            file.seek(0)
+            lines = file.readlines()
+        if len(lines) >= 2 * KEPT:
+            shorter = f"{path}.new"
+            with os.fdopen(
+                system.open_own(shorter, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w"
+            ) as file:
+                file.writelines(lines[-KEPT:])
+            os.replace(shorter, path)  # noqa: PTH105  # the same
     except OSError as problem:
         terminal.note(f"! The key of this call could not be kept: {problem.strerror}.")
     return key
-
-
-def _keep(path: str, line: str) -> None:
-    """Append a line; at twice `KEPT` lines, remove all but the last `KEPT`."""
-    with os.fdopen(system.open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "r+") as file:
-        file.write(f"{line}\n")
-        file.flush()
-        os.fsync(file.fileno())
-        file.seek(0)
-        lines = file.readlines()
-    if len(lines) >= 2 * KEPT:
-        shorter = f"{path}.new"
-        with os.fdopen(
-            system.open_own(shorter, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "w"
-        ) as file:
-            file.writelines(lines[-KEPT:])
-        os.replace(shorter, path)  # noqa: PTH105  # the same

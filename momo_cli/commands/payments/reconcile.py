@@ -113,7 +113,15 @@ def reconcile(
         text = read_text(terminal, from_file)
         check_choice(form, "--format", ("csv", "ndjson"))
         lines = lines_of(text, form)
-        return _of_file(client, terminal, lines, exact=exact, stop_on_error=stop_on_error)
+        work = Batch(
+            _outcomes(client, terminal, lines, stop_on_error=stop_on_error),
+            len(lines),
+            "Matching",
+            "matched",
+            counted=("already", "inexact"),
+            found=("inexact",) if exact else (),
+        )
+        return run_batch(terminal, work, ("momo tx list --status PENDING",))
     if form is not None or stop_on_error:
         raise usage("--format and --stop-on-error need --from-file")
     if client_ref is not None and transaction_id is None:
@@ -121,7 +129,18 @@ def reconcile(
     unnamed = bool(transaction) == (client_ref is not None)
     if transaction is None or transaction_id is None or unnamed:
         raise usage("give REF or CODE and TXID, or --client-ref R and TXID, or --from-file FILE")
-    telco_id = _telco_id(transaction_id)
+    found = plain_id(transaction_id)
+    if _SCIENTIFIC.fullmatch(found):
+        raise usage(
+            f"{found} is a number that a spreadsheet has rounded: copy the whole ID from the customer's message"
+        )
+    if not found:
+        raise usage("TXID is empty")
+    if not _DIGIT.search(found):
+        raise usage(
+            f"{transaction_id!r} has no digit: a transaction ID is the digits in the customer's SMS"
+        )
+    telco_id = found
     value = None if amount is None else amount_of(amount, "--amount")[0]
     given = {"transaction_id": telco_id, "amount": value, "notes": notes, "provider": provider}
     reference, reply = _matched(
@@ -134,20 +153,6 @@ def reconcile(
         exit_code=exit_codes.FINDINGS if inexact else exit_codes.OK,
         next=[f"momo tx show {reference}"],
     )
-
-
-def _telco_id(text: str) -> str:
-    """Return the transaction ID without spaces; fail (exit 2) if it has no digit."""
-    found = plain_id(text)
-    if _SCIENTIFIC.fullmatch(found):
-        raise usage(
-            f"{found} is a number that a spreadsheet has rounded: copy the whole ID from the customer's message"
-        )
-    if not found:
-        raise usage("TXID is empty")
-    if not _DIGIT.search(found):
-        raise usage(f"{text!r} has no digit: a transaction ID is the digits in the customer's SMS")
-    return found
 
 
 def _matched(
@@ -244,21 +249,6 @@ def _lines(row: Row, transaction: Row, reference: str, terminal: Terminal) -> li
         return [f"{terminal.style(said, 'green')} {who} → {reference}"]
     tail = "This cannot be undone."
     return [f"{terminal.style(said, 'yellow')} {tail}", f"  {who} → {reference}"]
-
-
-def _of_file(
-    client: Client, terminal: Terminal, lines: list[FileLine], *, exact: bool, stop_on_error: bool
-) -> Answer:
-    """Return the answer for a file of payments."""
-    work = Batch(
-        _outcomes(client, terminal, lines, stop_on_error=stop_on_error),
-        len(lines),
-        "Matching",
-        "matched",
-        counted=("already", "inexact"),
-        found=("inexact",) if exact else (),
-    )
-    return run_batch(terminal, work, ("momo tx list --status PENDING",))
 
 
 def _outcomes(

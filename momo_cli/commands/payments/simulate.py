@@ -68,12 +68,21 @@ def payment(
         "sender": _STRANGER if fake else None,
     }
     body = only_given(given)
-    pause_s = _pause(rate)
+    number, _, unit = rate.partition("/")
+    try:
+        each_s = float(number)
+    except ValueError:
+        each_s = 0.0
+    if each_s <= 0 or unit not in ("", "s"):
+        raise usage("--rate: a number per second, such as 2/s")
+    pause_s = 1 / each_s
     if order is not None:
         seen = find_transaction(client, order)
         body["reference"] = seen.data["reference"]
         if wrong_code:
-            body["reference_text"] = _mistyped(str(seen.data["svc_code"]))
+            code = str(seen.data["svc_code"])
+            place = (_LETTERS.index(code[2]) + 1) % len(_LETTERS)
+            body["reference_text"] = code[:2] + _LETTERS[place] + code[3:]
     if count > 1:
         return Answer(rows=_many(client, body, count, pause_s), stream=True, summary=True)
     return simulated_answer(client, terminal, body)
@@ -88,23 +97,6 @@ def _many(client: Client, body: dict[str, Any], count: int, pause_s: float) -> I
         if number:
             system.sleep(pause_s)
         yield simulate_sms(client, body).data
-
-
-def _mistyped(code: str) -> str:
-    """Return the code with its third character replaced by the next one, which the check character detects."""
-    place = (_LETTERS.index(code[2]) + 1) % len(_LETTERS)
-    return code[:2] + _LETTERS[place] + code[3:]
-
-
-def _pause(rate: str) -> float:
-    number, _, unit = rate.partition("/")
-    try:
-        each_s = float(number)
-    except ValueError:
-        each_s = 0.0
-    if each_s <= 0 or unit not in ("", "s"):
-        raise usage("--rate: a number per second, such as 2/s")
-    return 1 / each_s
 
 
 @command("simulate endpoint", view=WEBHOOKS_VIEW)

@@ -115,7 +115,10 @@ def list_(
         momo tx list --search kofi --sort largest --sandbox
         momo tx list --branch kumasi --all --json
     """
-    _check_list_flags(client, sort, page, branch, every=every)
+    if every and page != 1:
+        raise usage("--all writes every page; leave out --page")
+    check_choice(sort, "--sort", _SORTS)
+    check_branch(client, branch, "momo tx list")
     wanted = None if status is None else parse_status(status)
     other_origin = None if origin is _Origin.REQUEST else str(origin)
     other_sort = None if sort == _SORTS[0] else sort
@@ -148,15 +151,6 @@ def list_(
     return _listed(
         reply, _kind(wanted, origin), page, flags, ["--sandbox"] if client.sandbox else []
     )
-
-
-def _check_list_flags(
-    client: Client, sort: str, page: int, branch: str | None, *, every: bool
-) -> None:
-    if every and page != 1:
-        raise usage("--all writes every page; leave out --page")
-    check_choice(sort, "--sort", _SORTS)
-    check_branch(client, branch, "momo tx list")
 
 
 def _listed(

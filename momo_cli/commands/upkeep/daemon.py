@@ -350,7 +350,17 @@ def install(
     service = service_for(terminal, system=system)
     files = service.files(with_timers=timers)
     if show:
-        return _printed(service, files)
+        several = len(files) > 1
+        text = "\n".join(
+            (f"# {file.path}\n" if several else "") + file.text.rstrip("\n") for file in files
+        )
+        rows = [{"path": file.path, "text": file.text} for file in files]
+        return Answer(
+            document_of({"status": "printed", "files": rows}),
+            [{"status": "printed", "supervisor": service.kind, "path": service.path}],
+            verbatim=text.split("\n"),
+            plain=text,
+        )
     manager.check_program(service)
     new = [file for file in files if manager.read_unit(file.path) != file.text]
     before = service.text
@@ -363,20 +373,6 @@ def install(
     problems = manager.enable_service(client, terminal, service, linger=linger, timers=timers)
     status = ("updated" if before else "installed") if new else "already_installed"
     return _answer(terminal, service, status, new, problems)
-
-
-def _printed(service: Service, files: list[UnitFile]) -> Answer:
-    several = len(files) > 1
-    text = "\n".join(
-        (f"# {file.path}\n" if several else "") + file.text.rstrip("\n") for file in files
-    )
-    rows = [{"path": file.path, "text": file.text} for file in files]
-    return Answer(
-        document_of({"status": "printed", "files": rows}),
-        [{"status": "printed", "supervisor": service.kind, "path": service.path}],
-        verbatim=text.split("\n"),
-        plain=text,
-    )
 
 
 def _answer(
@@ -426,7 +422,9 @@ def uninstall(
         momo daemon uninstall --system --json
     """
     service = service_for(terminal, system=system)
-    found = _files(service)
+    stem = service.path.removesuffix(".service")
+    paths = [service.path, *sorted(glob.glob(f"{glob.escape(stem)}-*"))]  # noqa: PTH207  # no pathlib here
+    found = [path for path in paths if shop_of_unit(manager.read_unit(path)) == service.shop.home]
     notes: list[str] = []
     if found and service.kind is Kind.LAUNCHD:
         notes += _tried(terminal, service.control("disable"))
@@ -459,10 +457,3 @@ def _tried(terminal: Terminal, words: Sequence[str]) -> list[str]:
     except Failure as failure:
         return [f"! {failure.message}"]
     return []
-
-
-def _files(service: Service) -> list[str]:
-    """Return the unit and the timers of this shop."""
-    stem = service.path.removesuffix(".service")
-    paths = [service.path, *sorted(glob.glob(f"{glob.escape(stem)}-*"))]  # noqa: PTH207  # no pathlib here
-    return [path for path in paths if shop_of_unit(manager.read_unit(path)) == service.shop.home]

@@ -87,10 +87,13 @@ def doctor(
     areas = dict.fromkeys(clean(check.get("area")) for check in bad)
     code = exit_codes.FINDINGS if bad else exit_codes.OK
     lines = list(_lines(checks, terminal, verbose=verbose or bool(area)))
+    statuses = [check.get("status") for check in checks]
+    counts = [(statuses.count(name), noun) for name, noun in _NAMES.items()]
+    found = [counted(count, noun) for count, noun in counts if count]
     return Answer(
         dumps({**body, "data": data}),
         checks,
-        lines=[*lines, "", _summary(checks)],
+        lines=[*lines, "", (", ".join(found) + "." if found else "All is well.")],
         exit_code=code if agreed else exit_codes.CANCELLED,
         faults=[clean(check.get("detail")) for check in bad] if bundle is None else None,
         # The command that shows the faults in full, for the single line of --quiet.
@@ -144,13 +147,6 @@ def _lines(checks: Sequence[Row], terminal: Terminal, *, verbose: bool) -> Itera
         yield f"{mark} {clean(check.get('id')):<{width}}  {clean(check.get('detail'))}{took}"
         if check.get("fix") and status not in {"ok", "skip"}:
             yield f"{' ' * (width + 4 if wide else 4)}fix: {clean(check['fix'])}"
-
-
-def _summary(checks: Sequence[Row]) -> str:
-    statuses = [check.get("status") for check in checks]
-    counts = [(statuses.count(name), noun) for name, noun in _NAMES.items()]
-    found = [counted(count, noun) for count, noun in counts if count]
-    return ", ".join(found) + "." if found else "All is well."
 
 
 @command(

@@ -103,9 +103,36 @@ def help_(
         momo help all --markdown
     """
     if man is not None and topic in (None, _ALL, *topics.TOPICS):
-        return _written(terminal, man)
+        home = terminal.located.environ.get("HOME", "")
+        place = home + man[1:] if man.startswith("~/") else man
+        names = []
+        with file_errors(f"--man: {place}"):
+            os.makedirs(place, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
+            for name, text in _reference().man_pages():
+                with open(f"{place}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123  # the same
+                    file.write(text)
+                names.append(name)
+        return Answer(
+            document_of({"folder": place, "pages": names}),
+            [{"topic": "man", "text": name} for name in names],
+            lines=[f"{len(names)} pages written to {place}."],
+            next=["man momo"],
+        )
     if topic == _VERSION:
-        return _versions(client)
+        daemon = client.find(Path.LOCAL_STATUS) if client.alive() else None
+        row = {
+            "version": VERSION,
+            "protocol": PROTOCOL,
+            "daemon": at(daemon, "version"),
+            "schema": at(daemon, "db.schema"),
+            "sqlite": at(daemon, "db.sqlite"),
+        }
+        facts = [
+            f"{name} {clean(row[name])}" for name in ("schema", "sqlite") if row[name] is not None
+        ]
+        runs = f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"
+        line = f"momo {row['version']} ({', '.join([runs, *facts])})"
+        return Answer(*made(row), lines=[line], plain=line)
     if topic == _ALL and not markdown:
         return _text(_ALL, _every_command(), {})
     if topic == _ALL:
@@ -153,37 +180,3 @@ def _text(name: str, text: str, data: dict[str, Any], *, verbatim: bool = False)
         verbatim=text.splitlines() if verbatim else (),
         plain=text,
     )
-
-
-def _written(terminal: Terminal, folder: str) -> Answer:
-    home = terminal.located.environ.get("HOME", "")
-    place = home + folder[1:] if folder.startswith("~/") else folder
-    names = []
-    with file_errors(f"--man: {place}"):
-        os.makedirs(place, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
-        for name, text in _reference().man_pages():
-            with open(f"{place}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123  # the same
-                file.write(text)
-            names.append(name)
-    return Answer(
-        document_of({"folder": place, "pages": names}),
-        [{"topic": "man", "text": name} for name in names],
-        lines=[f"{len(names)} pages written to {place}."],
-        next=["man momo"],
-    )
-
-
-def _versions(client: Client) -> Answer:
-    """Return the version of this program, and of the daemon if it runs."""
-    daemon = client.find(Path.LOCAL_STATUS) if client.alive() else None
-    row = {
-        "version": VERSION,
-        "protocol": PROTOCOL,
-        "daemon": at(daemon, "version"),
-        "schema": at(daemon, "db.schema"),
-        "sqlite": at(daemon, "db.sqlite"),
-    }
-    facts = [f"{name} {clean(row[name])}" for name in ("schema", "sqlite") if row[name] is not None]
-    runs = f"daemon {clean(row['daemon'])}" if row["daemon"] else "daemon not running"
-    line = f"momo {row['version']} ({', '.join([runs, *facts])})"
-    return Answer(*made(row), lines=[line], plain=line)

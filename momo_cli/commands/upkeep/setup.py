@@ -131,7 +131,35 @@ def _set_up(
         steps = at(done.body, "data.steps") or []
         steps.append({"id": "access", **allowed})
     if guided or check or answers.any:
-        return _gone_on(terminal, done, Wizard(setup))
+        wizard = Wizard(setup)
+        data: dict[str, Any] = dict(done.body.get("data") or {})
+        # The later steps know more about the phone.
+        first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
+        for step in first if wizard.setup.asks else ():
+            wizard.tell(step)
+        try:
+            wizard.run()
+        except KeyboardInterrupt:
+            # The keys and secrets exist already and are shown only once: now.
+            end = "Stopped; momo setup continues from here."
+            lines = [*shown.secret_lines(terminal, data), "", end]
+            rows = shown.setup_rows(data, [*first, *wizard.steps])
+            return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
+        steps = [*first, *wizard.steps]
+        data["steps"] = steps
+        bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
+        lines = shown.secret_lines(terminal, data)
+        if not wizard.setup.asks:
+            lines = shown.setup_lines(terminal, data, steps)
+        mark = terminal.style("!", "yellow") if bad else terminal.tick
+        end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
+        return Answer(
+            dumps({**done.body, "data": data}),
+            shown.setup_rows(data, steps),
+            lines=[*lines, "", end],
+            next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
+            exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
+        )
     added = _add_methods(client, terminal, answers)
     return _answer(terminal, done, [*([] if runs else ["momo daemon start"]), *added, _FIRST])
 
@@ -153,38 +181,6 @@ def _become_root(terminal: Terminal) -> None:
         terminal.note(f"momo serves this whole machine, so its setup needs root: {failure.next[0]}")
         terminal.stderr.flush()
         os.execv(sudo, ["sudo", "momo", *sys.argv[1:]])  # noqa: S606  # the same command, as root
-
-
-def _gone_on(terminal: Terminal, done: VerbResult, wizard: Wizard) -> Answer:
-    """Go through the other steps, and return the answer with all of them."""
-    data: dict[str, Any] = dict(done.body.get("data") or {})
-    # The later steps know more about the phone.
-    first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
-    for step in first if wizard.setup.asks else ():
-        wizard.tell(step)
-    try:
-        wizard.run()
-    except KeyboardInterrupt:
-        # The keys and secrets exist already and are shown only once: now.
-        end = "Stopped; momo setup continues from here."
-        lines = [*shown.secret_lines(terminal, data), "", end]
-        rows = shown.setup_rows(data, [*first, *wizard.steps])
-        return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
-    steps = [*first, *wizard.steps]
-    data["steps"] = steps
-    bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
-    lines = shown.secret_lines(terminal, data)
-    if not wizard.setup.asks:
-        lines = shown.setup_lines(terminal, data, steps)
-    mark = terminal.style("!", "yellow") if bad else terminal.tick
-    end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
-    return Answer(
-        dumps({**done.body, "data": data}),
-        shown.setup_rows(data, steps),
-        lines=[*lines, "", end],
-        next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
-        exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
-    )
 
 
 def _ask_shop(terminal: Terminal) -> str:

@@ -188,7 +188,16 @@ def _lines(data: Row, terminal: Terminal) -> Iterator[str]:
     yield from _titled("PHONES", list(_phone_lines(data, terminal)), terminal)
     today = data.get("today")
     if isinstance(today, dict):
-        yield from _titled("TODAY", [_today(today)], terminal)
+        parts = []
+        for name, value in today.items():
+            if isinstance(value, dict):
+                if not value.get("count") and name != "paid":
+                    continue
+                amount = money(value.get("amount"), value.get("currency"))
+                parts.append(f"{value.get('count', 0)} {clean(name)} {amount}".rstrip())
+            elif value is not None:
+                parts.append(f"{clean(value)} {_COUNTED.get(name, clean(name))}")
+        yield from _titled("TODAY", [(" · ".join(parts) or "nothing yet")], terminal)
     yield from _titled("WEBHOOKS", list(_webhook_lines(data, terminal)), terminal)
 
 
@@ -247,20 +256,6 @@ def _phone_lines(data: Row, terminal: Terminal) -> Iterator[str]:
             yield f"    {line}"
         if not port.get("troubles") and port.get("next"):
             yield f"    {clean(port['next'])}"
-
-
-def _today(today: Row) -> str:
-    """Return the totals of the day."""
-    parts = []
-    for name, value in today.items():
-        if isinstance(value, dict):
-            if not value.get("count") and name != "paid":
-                continue
-            amount = money(value.get("amount"), value.get("currency"))
-            parts.append(f"{value.get('count', 0)} {clean(name)} {amount}".rstrip())
-        elif value is not None:
-            parts.append(f"{clean(value)} {_COUNTED.get(name, clean(name))}")
-    return " · ".join(parts) or "nothing yet"
 
 
 def _webhook_lines(data: Row, terminal: Terminal) -> Iterator[str]:

@@ -96,9 +96,28 @@ def show(
         momo dead-letters show 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --payload
     """
     reply = client.get(path_of(Path.DEAD_LETTER, id=id_of(client, DEAD_LETTERS, letter)))
+    lines = [
+        f"{terminal.style('✗', 'red')} {clean(reply.data.get('event'))} to {clean(reply.data.get('url'))}",
+        f"  {clean(reply.data.get('diagnosis'))}",
+        f"  id       {clean(reply.data.get('id'))}",
+        f"  delivery {clean(reply.data.get('delivery_id'))}",
+        f"  webhook  {clean(reply.data.get('webhook_id'))}",
+        f"  payment  svc_trx_{clean(reply.data.get('transaction_id')).replace('-', '')}{_payment(reply.data)}",
+        f"  tries    {reply.data.get('attempt_count') or 0}",
+    ]
+    if response := clean(reply.data.get("last_response_body")):
+        lines.append(f"  answer   {response}")
+    if reply.data.get("replayed_at"):
+        lines.append(f"  sent again {ago(reply.data.get('replayed_at'), terminal)}")
+    if reply.data.get("dismissed_at"):
+        lines.append(
+            f"  closed   {ago(reply.data.get('dismissed_at'), terminal)}: {clean(reply.data.get('notes'))}"
+        )
+    if reply.data.get("resolved_at"):
+        lines.append(f"  arrived {ago(reply.data.get('resolved_at'), terminal)}")
     return Answer(
         *reply.parts,
-        lines=_lines(reply.data, terminal),
+        lines=lines,
         verbatim=[dumps(reply.data.get("payload"))] if payload else (),
         next=_next([reply.data]),
     )
@@ -173,7 +192,16 @@ def replay(
     if not every and (endpoint or reason or dry_run):
         raise usage("--endpoint, --reason and --dry-run go with --all")
     if letter := _single(ids):
-        return _send_one(client, terminal, letter)
+        reply = client.post_once(
+            path_of(Path.DEAD_LETTER_REPLAY, id=id_of(client, DEAD_LETTERS, letter))
+        )
+        receiver = receiver_of(clean(reply.data.get("url")))
+        return Answer(
+            *reply.parts,
+            lines=[f"{terminal.tick} It will be sent to {receiver} again."],
+            notes=warnings_of(reply.body),
+            next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
+        )
     if not every:
         return _send(client, terminal, ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal)))
     mode = Mode.TEST if client.sandbox else None if endpoint else Mode.LIVE
@@ -196,19 +224,6 @@ def replay(
 def _single(ids: Sequence[str] | None) -> str | None:
     """Return the dead letter of a call that names one; None for a list of them, even of one, from stdin."""
     return ids[0] if ids and len(ids) == 1 and ids[0] != "-" else None
-
-
-def _send_one(client: Client, terminal: Terminal, letter: str) -> Answer:
-    reply = client.post_once(
-        path_of(Path.DEAD_LETTER_REPLAY, id=id_of(client, DEAD_LETTERS, letter))
-    )
-    receiver = receiver_of(clean(reply.data.get("url")))
-    return Answer(
-        *reply.parts,
-        lines=[f"{terminal.tick} It will be sent to {receiver} again."],
-        notes=warnings_of(reply.body),
-        next=[f"momo deliveries show {clean(reply.data.get('delivery_id'))} --attempts"],
-    )
 
 
 def _send(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
@@ -269,29 +284,6 @@ def _payment(row: Row) -> str:
     """Return the amount and the payment code, if they are known."""
     amount = money(at(row, "payment.amount"), at(row, "payment.currency"))
     return "".join(f"  {part}" for part in (amount, clean(at(row, "payment.svc_code"))) if part)
-
-
-def _lines(row: Row, terminal: Terminal) -> list[str]:
-    lines = [
-        f"{terminal.style('✗', 'red')} {clean(row.get('event'))} to {clean(row.get('url'))}",
-        f"  {clean(row.get('diagnosis'))}",
-        f"  id       {clean(row.get('id'))}",
-        f"  delivery {clean(row.get('delivery_id'))}",
-        f"  webhook  {clean(row.get('webhook_id'))}",
-        f"  payment  svc_trx_{clean(row.get('transaction_id')).replace('-', '')}{_payment(row)}",
-        f"  tries    {row.get('attempt_count') or 0}",
-    ]
-    if response := clean(row.get("last_response_body")):
-        lines.append(f"  answer   {response}")
-    if row.get("replayed_at"):
-        lines.append(f"  sent again {ago(row.get('replayed_at'), terminal)}")
-    if row.get("dismissed_at"):
-        lines.append(
-            f"  closed   {ago(row.get('dismissed_at'), terminal)}: {clean(row.get('notes'))}"
-        )
-    if row.get("resolved_at"):
-        lines.append(f"  arrived {ago(row.get('resolved_at'), terminal)}")
-    return lines
 
 
 def _next(rows: Iterable[Row]) -> list[str]:

@@ -323,7 +323,14 @@ def redeliver(
     if not failed and (endpoint or since or until or dry_run):
         raise usage("--endpoint, --from, --to and --dry-run go with --failed")
     if ids and _is_one(ids):
-        return _one(client, terminal, id_of(client, DELIVERIES, ids[0]))
+        delivery = id_of(client, DELIVERIES, ids[0])
+        reply = client.post_once(path_of(Path.REDELIVER, id=delivery))
+        return Answer(
+            *reply.parts,
+            lines=["It will be sent again.", *delivery_lines(reply.data, terminal)],
+            notes=warnings_of(reply.body),
+            next=[f"momo deliveries show {delivery} --attempts"],
+        )
     if endpoint is None:
         named = ids_of(client, DELIVERIES, typed_ids(ids or (), terminal))
         return _redeliver(client, terminal, named)
@@ -355,16 +362,6 @@ def _redeliver(client: Client, terminal: Terminal, ids: list[str]) -> Answer:
     outcomes = one_by_one(ids, send)
     work = Batch(outcomes, len(ids), "Sending", "requeued")
     return run_batch(terminal, work, ("momo deliveries list",))
-
-
-def _one(client: Client, terminal: Terminal, delivery: str) -> Answer:
-    reply = client.post_once(path_of(Path.REDELIVER, id=delivery))
-    return Answer(
-        *reply.parts,
-        lines=["It will be sent again.", *delivery_lines(reply.data, terminal)],
-        notes=warnings_of(reply.body),
-        next=[f"momo deliveries show {delivery} --attempts"],
-    )
 
 
 @command("deliveries curl", view=view_of("url headers body", id="url"))
@@ -440,7 +437,14 @@ def verify(
     }
     done = run_verb(terminal, "verify", stdin=dumps(given))
     code = exit_codes.OK if done.data["valid"] else exit_codes.FINDINGS
-    return Answer(*done.parts, lines=_lines(done.data, terminal), exit_code=code)
+    found = [terminal.style("✗ not verified", "red")]
+    if done.data["valid"]:
+        found = [f"{terminal.style('✓ genuine', 'green')}, signed {done.data['age_s']} s ago"]
+    elif done.data["fits"]:
+        found = [terminal.style("! genuine, but not fresh", "yellow")]
+    found += [f"  {one['scheme']}: secret {one['secret']}" for one in done.data["fits"]]
+    found += [f"  {clean(problem)}" for problem in done.data["problems"]]
+    return Answer(*done.parts, lines=found, exit_code=code)
 
 
 def _bytes(terminal: Terminal, path: str, name: str) -> bytes:
@@ -466,15 +470,4 @@ def _headers(text: str) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if colon and " " not in name.strip():
             found[name.strip()] = value.strip()
-    return found
-
-
-def _lines(row: dict[str, Any], terminal: Terminal) -> list[str]:
-    found = [terminal.style("✗ not verified", "red")]
-    if row["valid"]:
-        found = [f"{terminal.style('✓ genuine', 'green')}, signed {row['age_s']} s ago"]
-    elif row["fits"]:
-        found = [terminal.style("! genuine, but not fresh", "yellow")]
-    found += [f"  {one['scheme']}: secret {one['secret']}" for one in row["fits"]]
-    found += [f"  {clean(problem)}" for problem in row["problems"]]
     return found

@@ -119,7 +119,9 @@ def _rows(
     paused = False
     with system.ended_by_signals():
         try:
-            resume = _resume(responder, endpoint)
+            receiver = responder.receiver
+            to = "--print" if receiver is None else f"--forward-to {shlex.quote(receiver.url)}"
+            resume = f"momo listen {to} --endpoint {endpoint}"
             for row in deliver(client, endpoint, responder.answer, terminal.now, resume):
                 if row is None:
                     terminal.note(f"Listening as endpoint {endpoint}. Ctrl-C ends it.")
@@ -134,13 +136,6 @@ def _rows(
             if not keep:
                 with ending(terminal), contextlib.suppress(Failure):
                     client.call("DELETE", path_of(Path.ENDPOINT, id=endpoint))
-
-
-def _resume(responder: Responder, endpoint: str) -> str:
-    """Return the command that continues with this endpoint."""
-    receiver = responder.receiver
-    to = "--print" if receiver is None else f"--forward-to {shlex.quote(receiver.url)}"
-    return f"momo listen {to} --endpoint {endpoint}"
 
 
 def _paused(client: Client, terminal: Terminal, endpoint: str) -> bool:

@@ -79,7 +79,7 @@ def test_on_a_terminal_each_look_fills_the_screen_and_the_screen_comes_back(
         client = Client(terminal.located, pause=system.sleep)
 
         def look(shown: Terminal) -> Answer:
-            return status.status(client, shown)
+            return status.status(client, shown, watch=None)
 
         with pytest.raises(KeyboardInterrupt):
             repeat_answer(look, client, terminal, status.VIEW, 2.0)
