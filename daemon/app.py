@@ -292,6 +292,7 @@ class Daemon:
         env, log = self._env, self._log
         certificate = CertificateLoop(env, self._listeners.reload_certificate, log)
         loops: dict[str, Callable[[], Awaitable[None]]] = {
+            "listeners": partial(_until_cancelled, self._serve),
             "watchdog": Watchdog(env, self._notifier, self._modem_health, log).run,
             "faults": self._faults.run,
             "self check": partial(check_database, env, log),
@@ -300,10 +301,12 @@ class Daemon:
             "certificate": certificate.run,
             "files": WatchedFiles(env, self._places, os.environ, log).run,
         }
-        return [
-            asyncio.create_task(self._listeners.serve(self._app), name="listeners"),
-            *self._kept_running(loops, need_database=False),
-        ]
+        return self._kept_running(loops, need_database=False)
+
+    async def _serve(self) -> None:
+        await self._listeners.serve(
+            self._app, partial(note_work, self._env, self._log, "listeners")
+        )
 
     def _kept_running(
         self, loops: Mapping[str, Callable[[], Awaitable[None]]], *, need_database: bool

@@ -103,11 +103,10 @@ class Connectivity:
             self._lost.set()
         return link
 
-    async def watch_outage(self) -> None:
-        """Probe hosts while the connection is down, until cancelled."""
+    async def watch_outage(self, worked: Callable[[], Awaitable[None]]) -> None:
+        """Probe hosts while the connection is down, until cancelled; `worked` is called after each probe."""
         while True:
             await self._lost.wait()
-            self._lost.clear()
             knocks, reported, since = 0, False, self._clock.monotonic()
             while self._watch.down:
                 if not reported and self._clock.monotonic() - since >= NOTICE_AFTER_S:
@@ -117,6 +116,8 @@ class Connectivity:
                 knocks += 1
                 if self._watch.down:
                     await self._probe(self._watch.hosts_to_check())
+                    await worked()
+            self._lost.clear()
 
     async def _ask_others(self, host: str, began: float) -> None:
         now = self._clock.monotonic()

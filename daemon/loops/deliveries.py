@@ -9,6 +9,7 @@ posts.
 import asyncio
 import contextlib
 from collections import Counter, deque
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -22,7 +23,7 @@ from daemon.env import Env
 from daemon.flows.upkeep import notices
 from daemon.flows.webhooks import deliver
 from daemon.loops.connectivity import Connectivity, connection_probe
-from daemon.loops.keep_running import note_work
+from daemon.loops.keep_running import keep_running, note_work
 from daemon.runtime.log import Log
 from daemon.sender.connect import HostProbe
 from daemon.sender.targets import Target
@@ -36,6 +37,7 @@ REREAD_S: Final = 30.0
 """Longest time between two reads of the outbox; timers may be late after a sleep of the machine."""
 
 WORKER: Final = "deliver"
+OUTAGES: Final = "outages"
 
 KEY_CHECK_S: Final = 1.0
 """Interval of checks whether an unavailable master key is available again."""
@@ -130,7 +132,10 @@ class DeliverLoop:
         self._over.clear()
         unsubscribe = self._env.store.subscribe(deliveries.TOPIC, self._wake.set)
         forget = self._env.store.subscribe(endpoints.TOPIC, self._endpoints_changed)
-        minding = asyncio.create_task(self._link.watch_outage())
+        watch = partial(self._link.watch_outage, partial(note_work, self._env, self._log, OUTAGES))
+        minding = asyncio.create_task(
+            keep_running(self._env, self._log, OUTAGES, watch, needs_database=False)
+        )
         try:
             if not self._began:
                 await self._env.store.write(leasing.release_all)

@@ -46,6 +46,9 @@ class NoticeLoop:
                 try:
                     gathered = await notices.gather(self._env, after, list(self._channels))
                     after = gathered.cursor
+                    for event, fault in gathered.failed:
+                        item = f"the notice about {event.type}"
+                        await set_aside(self._env, self._log, WORKER, item, fault)
                     await notices.digest(self._env, list(self._channels))
                     await self._send_due()
                     wait_s = 0 if gathered.more else await self._wait_s()

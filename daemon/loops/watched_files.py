@@ -103,7 +103,7 @@ class FolderWatch:
                 self._on_change()
         except FileNotFoundError:
             self._forget(stop)  # removed in this moment
-        except (ImportError, OSError, RuntimeError) as error:
+        except BaseException as error:  # noqa: BLE001 -- a panic of its Rust is no Exception, and must be told, too
             # The library raises OSError when no more folders may be watched, RuntimeError when no more programs may watch.
             self._fault = str(error) or type(error).__name__
             self._forget(stop)
@@ -201,12 +201,12 @@ class WatchedFiles:
                 )
 
     async def _read_settings(self) -> None:
-        env = self._env
+        env, is_first = self._env, self._env.settings.found == ""
         if not await settings.take_over(env, self._places, self._environ):
             return
         if env.settings.problem:
             self._log.warning("settings.broken", why=env.settings.problem)
-        else:
+        elif env.settings.waiting or not is_first:
             self._log.info("settings.read", waiting=list(env.settings.waiting))
 
     async def _notify(self) -> None:

@@ -12,19 +12,24 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from msgspec.structs import replace
 
 from daemon import app, wire
+from daemon.api.http import listeners
 from daemon.api.http.listeners import Listeners
 from daemon.app import Daemon, RunOptions
+from daemon.core.model import Event
 from daemon.core.upkeep.faults import Faults, fault_json
+from daemon.core.upkeep.notice_rules import notice_for
 from daemon.env import Env
 from daemon.flows.lines import receiving as receiving_flow
 from daemon.flows.upkeep import notices as notices_flow
 from daemon.flows.upkeep import self_check as self_check_flow
 from daemon.loops import (
     certificate,
+    connectivity,
     deliveries,
     every_minute,
     held_messages,
@@ -40,6 +45,7 @@ from daemon.loops import (
 )
 from daemon.loops import faults as fault_loop
 from daemon.loops.branches import link
+from daemon.loops.connectivity import Connectivity
 from daemon.loops.lines import modems, ports, signal
 from daemon.loops.sources import android, hilink
 from daemon.runtime.config_file import parse_config
@@ -200,9 +206,9 @@ async def _start(
         own_wordings=app._own_wordings(wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")),
     )
     places = wire.places({"MOMO_HOME": str(folder)}, 0, "/tmp")
-    listeners = Listeners(socket_path=places.socket, http=None)
-    await listeners.bind()
-    daemon = Daemon(env, RunOptions(modems=(PORT,)), places, listeners, Log(log))
+    bound = Listeners(socket_path=places.socket, http=None)
+    await bound.bind()
+    daemon = Daemon(env, RunOptions(modems=(PORT,)), places, bound, Log(log))
     task = asyncio.create_task(daemon.run())
 
     async def stop() -> None:
@@ -287,6 +293,73 @@ async def test_loop_that_fails_is_started_again_although_no_log_can_be_written(
         await ran.all_turn("receiving")
     end()
     await ran.all_turn()
+
+
+async def test_api_that_fails_is_answered_again_at_its_address_and_ends_no_loop(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners, "BIND_AGAIN_S", SHORT_S)
+    real, left = Listeners._answer, [7]
+
+    async def fail(*arguments: Any) -> Any:
+        if left[0] > 0:
+            left[0] -= 1
+            raise Bug
+        return await real(*arguments)
+
+    monkeypatch.setattr(Listeners, "_answer", fail)
+    ran = await running()
+    await until(lambda: any("listeners" in one and " 5 times" in one for one in ran.problems()))
+    await ran.all_turn()
+    await until(lambda: not any("listeners" in one for one in ran.problems()))
+    transport = httpx.AsyncHTTPTransport(uds=f"{ran.env.home}/run/momo.sock")
+    async with httpx.AsyncClient(transport=transport) as client:
+        assert (await client.get("http://localhost/healthz")).status_code == 200
+    assert "daemon.works_again" in ran.log.getvalue()
+
+
+async def test_notice_that_fails_is_set_aside_and_the_others_are_sent(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = notice_for
+
+    def fail(event: Event, facts: dict[str, Any]) -> Any:
+        if event.type == "disk.low":
+            raise Bug
+        return real(event, facts)
+
+    ran = await running()
+    await ran.all_turn()
+    monkeypatch.setattr(notices_flow, "notice_for", fail)
+    for kind, data in (("disk.low", {}), ("settings.broken", {"why": "it is odd"})):
+        await notices_flow.record_loop(ran.env, kind, data)
+    await until(lambda: any("the notice about disk.low" in one for one in ran.problems()))
+    told = await ran.env.store.read(lambda reader: reader.all("SELECT text FROM notices"))
+    assert any("it is odd" in row[0] for row in told)
+
+
+async def test_watch_of_the_connection_that_fails_is_told_and_works_again(
+    running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, left = Connectivity._probe, [2]
+
+    async def fail(*arguments: Any) -> None:
+        if left[0] > 0:
+            left[0] -= 1
+            raise Bug
+        await real(*arguments)
+
+    monkeypatch.setattr(connectivity, "CHECK_PAUSES_S", (SHORT_S,))
+    monkeypatch.setattr(Connectivity, "_probe", fail)
+    monkeypatch.setattr(notices_flow, "is_outage_open", _true)
+    ran = await running()
+    await until(lambda: any("outages" in one and " 2 times" in one for one in ran.problems()))
+    await until(lambda: not any("outages" in one for one in ran.problems()))
+    await ran.all_turn()
+
+
+async def _true(*_: object) -> bool:
+    return True
 
 
 async def test_message_journal_that_always_fails_is_set_aside_and_the_phones_are_read(

@@ -12,6 +12,7 @@ import os
 import socket
 import ssl
 import stat
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
@@ -134,11 +135,50 @@ class Listeners:
         self._sockets += found
         return found
 
-    async def serve(self, app: Application) -> None:
-        """Serve until `stop`."""
+    async def serve(
+        self, app: Application, worked: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """Serve until `stop`; after an error it may be called again, and binds its addresses anew.
+
+        `worked` is called once both addresses answer.
+        """
+        self._app = app
+        factory = self._factory(app)
+        servers: list[asyncio.Server | TlsServer] = []
+        try:
+            servers += [await self._answer(each, factory) for each in self._sockets]
+            self._ready.set()
+            while self.waiting and not self._stop.is_set():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(BIND_AGAIN_S):
+                        await self._stop.wait()
+                servers += [
+                    await self._answer(each, factory) for each in await self._bind_waiting()
+                ]
+            if worked is not None and not self._stop.is_set():
+                await worked()
+            await self._stop.wait()
+        except Exception:
+            self._app = None
+            why = "an error in momo ended it"
+            self.waiting = {"socket": why, **({} if self._http is None else {"http": why})}
+            self._http = self.http_address or self._http  # clients know the port
+            raise
+        finally:
+            self._ready.set()  # without its API, too, the daemon reads messages
+            if self._app is not None:
+                app.close_streams()
+            for server in servers:
+                if (closing := server.close()) is not None:
+                    await closing
+            self._close_sockets()
+            if self._app is not None:
+                await self._drain()
+                self._stopped.set()
+
+    def _factory(self, app: Application) -> Callable[[], HttpProtocol]:
         # uvicorn's log lines may quote request data; momo writes its own log.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL + 1)
-        self._app = app
         config = Config(
             app,
             interface="asgi3",
@@ -153,43 +193,18 @@ class Listeners:
             timeout_keep_alive=KEEP_ALIVE_S,
         )
         config.load()
-        loop = asyncio.get_running_loop()
         state = ServerState()
+        return lambda: HttpProtocol(config, state, self._limits)
 
-        def factory() -> HttpProtocol:
-            return HttpProtocol(config, state, self._limits)
-
-        servers: list[asyncio.Server] = []
-        secured: list[TlsServer] = []
-
-        async def begin(each: socket.socket) -> None:
-            if each.family == socket.AF_UNIX:
-                servers.append(await loop.create_unix_server(factory, sock=each, backlog=BACKLOG))
-            elif self._tls is None:
-                servers.append(await loop.create_server(factory, sock=each, backlog=BACKLOG))
-            else:
-                secured.append(TlsServer(each, factory, self._tls, self._limits))
-
-        for each in self._sockets:
-            await begin(each)
-        self._ready.set()
-        try:
-            while self.waiting and not self._stop.is_set():
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(BIND_AGAIN_S):
-                        await self._stop.wait()
-                for each in await self._bind_waiting():
-                    await begin(each)
-            await self._stop.wait()
-        finally:
-            app.close_streams()
-            for server in servers:
-                server.close()
-            for accepting in secured:
-                await accepting.close()
-            self._close_sockets()
-            await self._drain()
-            self._stopped.set()
+    async def _answer(
+        self, each: socket.socket, factory: Callable[[], HttpProtocol]
+    ) -> asyncio.Server | TlsServer:
+        loop = asyncio.get_running_loop()
+        if each.family == socket.AF_UNIX:
+            return await loop.create_unix_server(factory, sock=each, backlog=BACKLOG)
+        if self._tls is None:
+            return await loop.create_server(factory, sock=each, backlog=BACKLOG)
+        return TlsServer(each, factory, self._tls, self._limits)
 
     def reload_certificate(self) -> None:
         """Use the present certificate files for new connections; those that are open keep theirs.

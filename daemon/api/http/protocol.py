@@ -212,7 +212,7 @@ class TlsServer:
         while True:
             try:
                 connection, _address = await loop.sock_accept(self._listening)
-            except OSError:
+            except Exception:  # noqa: BLE001 -- nothing would accept connections then
                 await asyncio.sleep(ACCEPT_RETRY_S)
                 continue
             connection.setblocking(False)

@@ -48,12 +48,14 @@ SMTP_PURPOSE = "smtp-password"
 class Gathered(Struct, frozen=True):
     """Result of reading a part of the journal.
 
-    `cursor` is the last event read; with `more` others can be read at once. `news` messages were queued.
+    `cursor` is the last event read; with `more` others can be read at once. `news` messages were queued. `failed` has the
+    events whose notice failed by a bug; they are left out.
     """
 
     cursor: int
     more: bool
     news: int
+    failed: tuple[tuple[Event, Exception], ...] = ()
 
 
 async def gather(env: Env, after: int, channels: Sequence[str]) -> Gathered:
@@ -69,13 +71,20 @@ async def gather(env: Env, after: int, channels: Sequence[str]) -> Gathered:
     if not found:
         return Gathered(cursor, more, 0)
 
-    def job(tx: Tx) -> int:
+    def job(tx: Tx) -> Gathered:
         of_endpoint = functools.cache(lambda each: notices.endpoint_facts(tx, each))
-        news = sum(_note(tx, env, event, channels, of_endpoint) for event in found)
+        news, failed = 0, []
+        for event in found:
+            try:
+                news += _note(tx, env, event, channels, of_endpoint)
+            except Unavailable:
+                raise
+            except Exception as error:  # noqa: BLE001 -- told by the caller; the later notices must go out
+                failed.append((event, error))
         notices.move_cursor(tx, cursor)
-        return news
+        return Gathered(cursor, more, news, tuple(failed))
 
-    return Gathered(cursor, more, await env.store.write(job))
+    return await env.store.write(job)
 
 
 def _read(reader: Reader, after: int) -> tuple[int, bool, list[Event]]:

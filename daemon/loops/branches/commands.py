@@ -11,6 +11,7 @@ from daemon.env import Env
 from daemon.flows.branches import commands
 from daemon.flows.payments import review
 from daemon.flows.upkeep import erasure, settings
+from daemon.loops.keep_running import set_aside
 from daemon.runtime.config_file import find_row
 from daemon.runtime.log import Log
 from parsers.masking import describe_error
@@ -47,9 +48,7 @@ class HubCommands:
             raise
         except Exception as error:  # noqa: BLE001 -- else the hub would send the same command for ever
             why = describe_error(error)
-            self._log.error(
-                "hub.command_failed", command=command["id"], kind=command["kind"], why=why
-            )
+            await set_aside(self._env, self._log, "hub", f"a command {command['kind']}", error)
             return {"done": False, "why": why}
 
     async def _carry_out(self, command: Command) -> Outcome:
