@@ -318,6 +318,7 @@ def _build(wording: Wording, found: Groups) -> Reading:
         payer_account=found.get("payer_account"),
         payer_phone_typed=found.pop("payer_phone_typed", None) is not None,
         unverified=wording.unverified,
+        perhaps_own=bool(name) and " ".join(name.split()) == wording.own_account,
     )
 
 

@@ -79,6 +79,8 @@ class Payment(_Fields):
             does not prove the payer.
         unverified: No genuine message of this wording has been seen, or the wording does not prove that the message is
             complete: it is read and shown, and matched only after an operator's decision.
+        perhaps_own: The payer's name is that of an account from which the wallet's owner may have fetched money of their own.
+            An operator decides about each such payment.
     """
 
     kind: Kind
@@ -88,6 +90,7 @@ class Payment(_Fields):
     reference_raw: str | None = None
     payer_phone_typed: bool = False
     unverified: bool = False
+    perhaps_own: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,6 +83,7 @@ class Wording:
         unverified: No genuine message of this form has been seen, or the form does not prove that the message is complete.
             Its readings are shown, and matched only after an operator's decision.
         cut: The message is a receipt that was cut off: its visible fields are shown, but it is not read.
+        own_account: The name under which the wallet's owner may have moved money of their own; "" if there is none.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Wording:
     once: bool = False
     unverified: bool = False
     cut: bool = False
+    own_account: str = ""
 
 
 _PAYER_AGAIN: Final = re.compile(
@@ -121,12 +123,14 @@ class WordingFactory:
         order: Order of a printed date.
         unverified: No genuine message confirms any of these wordings.
         middles: A wording's `middle` is the first of these that its pattern contains.
+        own_account: As in `Wording`.
     """
 
     network: str
     order: str = "ymd"
     unverified: bool = False
     middles: tuple[str, ...] = ()
+    own_account: str = ""
 
     def wording(  # noqa: PLR0913 - a row of a table
         self,
@@ -154,4 +158,5 @@ class WordingFactory:
             middle=next((middle for middle in self.middles if middle in pattern), ""),
             unverified=self.unverified or unverified,
             cut=cut,
+            own_account=self.own_account,
         )

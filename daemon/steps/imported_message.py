@@ -10,7 +10,7 @@ from typing import Final
 from daemon.core.messages.trust import text_doubt
 from daemon.core.model import Payment
 from daemon.steps.context import Context, MessageOutcome, StoredMessage
-from daemon.steps.judge import UNVERIFIED, own_id
+from daemon.steps.judge import own_id, wording_doubts
 from daemon.steps.pay import open_message_review, pay, reverse
 from daemon.store.messages import balances
 from daemon.store.payments import payments
@@ -43,8 +43,7 @@ def _keep_payment(
     ]
     if telco_id is None:
         against.append(ReviewReason.NO_TELCO_ID)
-    if reading.unverified:
-        against.append(UNVERIFIED)
+    against += wording_doubts(reading)
     if telco_id is None or against:
         outcome.trusted = False
         outcome.reasons = against

@@ -12,7 +12,7 @@ Test messages skip all of this.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
@@ -42,6 +42,7 @@ from daemon.steps.pay import (
     open_message_review,
     pay,
     reverse,
+    reversed_payment,
     transaction_for,
 )
 from daemon.store.journal import Notice, add_notice
@@ -56,6 +57,11 @@ from parsers.reading import normalize_telco_id
 
 UNVERIFIED: Final = "wording_unverified"
 """No genuine message has confirmed this wording yet. The message is shown and never pays without an operator."""
+PERHAPS_OWN: Final = "perhaps_own"
+"""Its payer's name is that of an account from which the owner may have fetched money of their own."""
+REVERSAL_AMOUNT: Final = "reversal_amount"
+"""A reversal that names another amount than its payment."""
+REVERSAL_WITHOUT_BALANCE: Final = "reversal_without_balance"
 UNCONFIRMED_LEAST_MINOR: Final = 200_00
 """The least `[trust] unconfirmed_limit = "auto"`."""
 FLOOD: Final = 20
@@ -89,7 +95,11 @@ def judge_message(
     if reused is None:
         return
     tail = known.tail
-    further = [*reused, *_fee_doubts(reading, foreign=full and not home)]
+    further = [
+        *reused,
+        *_fee_doubts(reading, foreign=full and not home),
+        *_reversal_doubts(context, arrived, reading),
+    ]
     new = _entry(arrived, reading, tail, home=home, further=further)
     line = LineMessages(tail)
     if not full or not line.is_plain(new):
@@ -130,9 +140,8 @@ def _entry(
         payer_name=None if readable is None else readable.payer_name,
     )
     doubts: list[str] = [*doubts_about(facts, tail), *further]
-    if isinstance(reading, readings.Payment) and reading.unverified:
-        # A reversal in such a wording is accepted: to mistrust money by mistake is the safe error.
-        doubts.append(UNVERIFIED)
+    if isinstance(reading, Claimed):
+        doubts += wording_doubts(reading)
     balance = None if readable is None else readable.balance
     return balances.new_entry(
         arrived.id,
@@ -155,6 +164,29 @@ def _fee_doubts(reading: readings.Reading, *, foreign: bool) -> list[Doubt]:
     return [] if found is None else [found]
 
 
+def wording_doubts(reading: Claimed) -> list[str]:
+    """Return the doubts that the wording and the payer's name of a message give."""
+    own = isinstance(reading, readings.Payment) and reading.perhaps_own
+    return [*([UNVERIFIED] if reading.unverified else []), *([PERHAPS_OWN] if own else [])]
+
+
+def _reversal_doubts(
+    context: Context, arrived: StoredMessage, reading: readings.Reading
+) -> Iterator[str]:
+    """Yield what a reversal lacks to take its payment back without a person."""
+    if not isinstance(reading, readings.Reversal):
+        return
+    if reading.balance is None:
+        yield REVERSAL_WITHOUT_BALANCE
+    payment = reversed_payment(context, arrived, reading)
+    if payment is not None and (
+        reading.amount is None
+        or (reading.amount.minor, reading.amount.currency)
+        != (payment.amount_minor, payment.currency)
+    ):
+        yield REVERSAL_AMOUNT
+
+
 def _is_test_payment(context: Context, new: ChainEntry, reading: readings.Reading) -> bool:
     return (
         isinstance(reading, readings.Payment)
@@ -173,11 +205,10 @@ def _accept_test_message(
     """Accept a message outside the chain: a test message, or one about no money. A new wording is held."""
     if not isinstance(reading, Claimed):
         return
-    if isinstance(reading, readings.Payment) and reading.unverified:
-        _hold(outcome, [UNVERIFIED])
-        open_message_review(
-            context, arrived.id, ReviewReason.DOUBTFUL_MESSAGE, {"doubts": [UNVERIFIED]}
-        )
+    doubts = wording_doubts(reading) if isinstance(reading, readings.Payment) else []
+    if doubts:
+        _hold(outcome, doubts)
+        open_message_review(context, arrived.id, ReviewReason.DOUBTFUL_MESSAGE, {"doubts": doubts})
     else:
         accept_message(context, arrived, outcome, reading)
 
@@ -293,6 +324,10 @@ def _hold_new(
     transaction, waits = None, False
     if isinstance(reading, readings.Payment):
         transaction, waits = transaction_for(context, arrived, reading)
+    elif isinstance(reading, readings.Reversal):
+        # The receivers that were told of the payment are told that its reversal waits for a person.
+        payment = reversed_payment(context, arrived, reading)
+        transaction = None if payment is None else transactions.paid_by(context.tx, payment.id)
     untrusted = reason is not ReviewReason.BALANCE_BREAK or bool(entry.doubts)
     if (
         transaction is not None
@@ -310,7 +345,9 @@ def _hold_new(
         _group(context, chain, entry, reason, details)
         return
     transaction_id = None if transaction is None else transaction.id
-    open_message_review(context, arrived.id, reason, details, transaction_id, tell=not untrusted)
+    joins = entry.standing is Standing.ACCEPTED and isinstance(reading, readings.Reversal)
+    tell = not untrusted or joins
+    open_message_review(context, arrived.id, reason, details, transaction_id, tell=tell)
 
 
 def _hold(outcome: MessageOutcome, reasons: list[str]) -> None:

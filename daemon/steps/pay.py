@@ -350,8 +350,7 @@ def reverse(context: Context, arrived: StoredMessage, read_as: readings.Reversal
             "created_at": context.now,
         },
     )
-    found = payments.with_telco_id(context.tx, context.mode, telco_id)
-    payment = next((one for one in found if one.provider == arrived.provider), None)
+    payment = reversed_payment(context, arrived, read_as)
     if reversal is None:
         return payment
     if payment is None and context.imported:
@@ -361,6 +360,15 @@ def reverse(context: Context, arrived: StoredMessage, read_as: readings.Reversal
     elif payments.reverse(context.tx, payment.id, at):
         _attach(context, payment, reversal)
     return payment
+
+
+def reversed_payment(
+    context: Context, arrived: StoredMessage, read_as: readings.Reversal
+) -> Payment | None:
+    """Return the payment that a reversal names; None if it names none, or it has not come yet."""
+    telco_id = normalize_telco_id(read_as.original_telco_id or "")
+    found = payments.with_telco_id(context.tx, context.mode, telco_id)
+    return next((one for one in found if one.provider == arrived.provider), None)
 
 
 def _attach(context: Context, payment: Payment, reversal: Reversal) -> None:

@@ -146,7 +146,9 @@ def _set_reference(found: Groups, typed: str) -> None:
         found.pop("reference", None)
 
 
-_wording = WordingFactory(NETWORK, middles=(_BALANCES, _ADVICE)).wording
+_wording = WordingFactory(
+    NETWORK, middles=(_BALANCES, _ADVICE), own_account="INTEROPERABILITY PULL OVA"
+).wording
 
 WORDINGS: Final = (
     # Before `receipt`, because it has the same layout: money of the wallet's owner comes back. No payer has this name.
@@ -169,22 +171,11 @@ WORDINGS: Final = (
         "Payment received for GHS 528.00 from QwikLoan OVA Current Balance: GHS 2998.94 . Available Balance: GHS 2998.94. "
         "Reference: . Transaction ID: 75416854259. TRANSACTION FEE: 0.00",
     ),
-    # Perhaps the owner's own money, fetched from a bank: the name alone tells it, so a person decides.
-    _wording(
-        "pull",
-        Kind.PAYMENT_RECEIVED,
-        ("Payment ", "eceived", "alance", "INTEROPERABILITY PULL OVA"),
-        rf"{_RECEIVED} (?P<payer_name>INTEROPERABILITY PULL OVA)~{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
-        "Payment received for GHS 990.00 from INTEROPERABILITY PULL OVA  Current Balance: GHS 1628.92 . Available Balance: "
-        "GHS 1628.92. Reference: . Transaction ID: 85614800062. TRANSACTION FEE: 0.00",
-        refine=_typed_by_payer,
-        unverified=True,
-    ),
     _wording(
         "receipt",
         Kind.PAYMENT_RECEIVED,
         ("Payment ", "eceived", "alance"),
-        rf"{_RECEIVED} (?!INTEROPERABILITY PULL OVA\s){PAYER_NAME}{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
+        rf"{_RECEIVED} {PAYER_NAME}{_BALANCES}{REFERENCE}{_RECEIPT_TAIL}",
         "Payment received for GHS 70.00 from ESI NAANA QUANSAH  Current Balance: GHS 628.92 . Available Balance: "
         "GHS 628.92. Reference: Q4T9WD. Transaction ID: 85614800061. TRANSACTION FEE: 0.00",
         "Payment received for GHS 1000.00 from YAW OPARE DANKYI  Current Balance: GHS 4061.17 . Available Balance: "

@@ -93,16 +93,19 @@ def test_a_lost_receipt_is_named_and_a_forged_one_pays_nothing(scene: Scene) -> 
     [review] = momo(shop, "review", "list")["data"]
     assert review["balance_chain"]["standing"] == "refuted"
 
-    # The network takes the customer's payment back; the next message shows that the money is gone.
+    # The network takes the customer's payment back. Its wording is not verified, so a person says that the money is gone.
+    momo(shop, "review", "reject", review["id"], "--notes", "not in the wallet")
     text = (
         "Transaction 93214500003 of GHS 25.00 from KOFI ANTWI BADU has been reversed. "
         "Current Balance: GHS 911.00."
     )
     phone.deliver(encode_deliver(MTN_SENDER, text, utc_now(), smsc=MTN_SMSC, reference=99))
+    wait_until(lambda: momo(shop, "review", "list")["data"] or None, SOON_S, "the reversal is held")
+    [review] = momo(shop, "review", "list")["data"]
+    assert shop.transaction(order["reference"])["reversed_at"] is None
+    momo(shop, "review", "approve", review["id"], *words)
+    assert shop.transaction(order["reference"])["reversed_at"] is not None
     phone.deliver(receipt(7, 100, 91_200).pdus)
-    wait_until(
-        lambda: shop.transaction(order["reference"])["reversed_at"], SOON_S, "the order says so"
-    )
     assert shop.transaction(order["reference"])["status"] == "SUCCESS"
     story = momo(shop, "tx", "show", order["reference"], "--events")["events"]
     assert [one["text"] for one in story if one["type"] == "payment.reversed"] == [

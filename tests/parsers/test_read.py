@@ -289,15 +289,37 @@ def test_a_reversal_of_mtn_prints_the_balance_that_follows(after: str, minor: in
     assert (reading.balance and reading.balance.minor) == minor
 
 
+_BALANCES = "Current Balance: GHS 1628.92 . Available Balance: GHS 1628.92."
+_RECEIPTS = {
+    "receipt": f"Payment received for GHS 990.00 from {{}}  {_BALANCES} Reference: rent. Transaction ID: 85614800062. "
+    "TRANSACTION FEE: 0.00",
+    "id first": f"Payment received for GHS 990.00 from {{}}. Transaction ID: 85614800062. {_BALANCES} Reference: rent. "
+    "TRANSACTION FEE: 0.00",
+    "reference first": f"Payment received for GHS 990.00 from {{}}. Reference: rent. {_BALANCES} Transaction ID: 85614800062. "
+    "TRANSACTION FEE: 0.00",
+    "fee first": f"Payment received for GHS 990.00 from {{}} {_BALANCES} Reference: rent. TRANSACTION FEE: 0.00. "
+    "Transaction ID: 85614800062.",
+    "with number": "You have received GHS 990.00 from {} (233241000777) on your mobile money account at 2026-09-21 14:09:16. "
+    "Message from sender: rent. Your new balance:GHS 1628.92. Financial Transaction Id: 85614800062.",
+    "deposit": "Money Transfer Deposit received for GHS 990.00 from {} Token: 998469693069 Transaction ID: 85614800062. "
+    "TRANSACTION FEE IS 0",
+}
+
+
+@each("text", _RECEIPTS.values())
 @each(
     ("name", "held"),
-    [("INTEROPERABILITY PULL OVA", True), ("KOFI PULL OVA", False), ("ECOBANK OVA", False)],
+    [
+        ("INTEROPERABILITY PULL OVA", True),
+        ("INTEROPERABILITY PULL OVA LTD", False),
+        ("KOFI PULL OVA", False),
+        ("ECOBANK OVA", False),
+    ],
 )
-def test_money_of_mtns_pull_account_is_held_by_that_name_alone(name: str, *, held: bool) -> None:
-    text = (
-        f"Payment received for GHS 990.00 from {name}  Current Balance: GHS 1628.92 . Available Balance: GHS 1628.92. "
-        "Reference: rent. Transaction ID: 85614800062. TRANSACTION FEE: 0.00"
-    )
-    reading = read("MobileMoney", text)
-    assert isinstance(reading, Payment)
-    assert (reading.payer_name, reading.unverified) == (name, held)
+def test_money_of_mtns_pull_account_is_held_by_that_name_alone(
+    text: str, name: str, *, held: bool
+) -> None:
+    reading = read("MobileMoney", text.format(name))
+    assert isinstance(reading, Payment), reading
+    assert (reading.payer_name, reading.perhaps_own) == (name, held)
+    assert not reading.unverified

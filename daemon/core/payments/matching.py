@@ -9,7 +9,7 @@ The checks, in this order:
 5. The payer is the expected one, if the transaction expects one. A receipt without a number is accepted by its name if the
    transaction expects that name, or if an operator has approved the name for the expected number.
 
-The received amount is compared with the expected one last.
+The received amount is compared with the expected one last. A payment of less than a tenth with the code is only suggested.
 """
 
 from collections.abc import Collection, Sequence
@@ -28,6 +28,10 @@ _MOVING = frozenset(
     {ReviewReason.TELCO_ID_MISMATCH, ReviewReason.PAYER_UNKNOWN, ReviewReason.PAYER_MISMATCH}
 )
 """Doubts that move an open transaction to MANUAL_REVIEW."""
+
+SMALLEST_SHARE = 10
+"""A payment with a code must be at least a tenth of what its transaction asks for: anybody who sees a code could send a
+pesewa with it, and the transaction would be paid in part."""
 
 
 class Verdict(Struct, frozen=True):
@@ -152,6 +156,8 @@ def _for_transaction(
         if late_policy == "reject":
             return Unmatched("late, and late payments are rejected", rejected=True)
     assert transaction.expected_minor is not None
+    if by == "code" and is_too_small(payment, transaction):
+        return Unmatched("less than a tenth of the amount of its code")
     verdict = compare_amounts(payment.amount_minor, transaction.expected_minor)
     return Verify(transaction, verdict, by, late, known_by)
 
@@ -183,6 +189,11 @@ def _objection(
         if payment.proven_phone != transaction.expected_payer_phone:
             return ReviewReason.PAYER_MISMATCH
     return None
+
+
+def is_too_small(payment: Payment, transaction: Transaction) -> bool:
+    """Return whether a payment with the transaction's code is only suggested for it, because it is less than a tenth of it."""
+    return payment.amount_minor * SMALLEST_SHARE < (transaction.expected_minor or 0)
 
 
 def effective_time(payment: Payment) -> int:

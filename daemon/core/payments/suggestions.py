@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from daemon.core.limits import DAY_US, LATE_WINDOW_US, PAYMENT_BEFORE_TRANSACTION_US
 from daemon.core.model import Payment, Transaction
-from daemon.core.payments.matching import effective_time
+from daemon.core.payments.matching import effective_time, is_too_small
 from daemon.core.text import Text
 from daemon.wire import TransactionStatus
 from parsers import person_name
@@ -44,6 +44,8 @@ _LOOK_ALIKE: Final[Mapping[str, str]] = {
 class SuggestionReason(StrEnum):
     """Why a transaction is suggested for a payment."""
 
+    CODE_OF_MORE = "code_of_more"
+    """Its code as it should be, and less than a tenth of its amount."""
     CODE_SPLIT = "code_split"
     CODE_INSIDE = "code_inside"
     CODE_LOOK_ALIKE = "code_look_alike"
@@ -59,6 +61,7 @@ class SuggestionReason(StrEnum):
 
 
 _POINTS: Final[Mapping[SuggestionReason, int]] = {
+    SuggestionReason.CODE_OF_MORE: 60,
     SuggestionReason.CODE_SPLIT: 60,
     SuggestionReason.CODE_INSIDE: 60,
     SuggestionReason.CODE_LOOK_ALIKE: 55,
@@ -123,7 +126,7 @@ def suggest(
     Args:
         payment: A trusted payment that pays no transaction.
         transactions: The candidates found by the store, in any order.
-        codes: The result of `codes_near`.
+        codes: The result of `codes_near`, and the codes that were typed correctly with `CODE_OF_MORE`.
         claimed: Ids of the transactions for which a customer named this payment's network ID.
     """
     found = {
@@ -169,6 +172,8 @@ def _reasons(
     # A code that did not exist yet cannot have been mistyped.
     existed = effective_time(payment) >= transaction.created_at - PAYMENT_BEFORE_TRANSACTION_US
     slip = codes.get(transaction.svc_code or "")
+    if slip is SuggestionReason.CODE_OF_MORE and not is_too_small(payment, transaction):
+        slip = None
     if slip is not None and existed:
         found.append(slip)
     if transaction.expected_minor == payment.amount_minor:

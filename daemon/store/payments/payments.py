@@ -31,7 +31,8 @@ VALUES (
     :sim_key, :device_id, :slot_index, :kind, :amount_minor, :currency, :fee_minor, :balance_minor, :payer_name,
     :payer_phone, :payer_proven, :reference_text, :telco_at, :stored_at, :historical, :standing,
     COALESCE(:reversed_at, (SELECT at FROM reversals WHERE mode = :mode AND provider = :provider
-                            AND original_telco_id = :telco_transaction_id)))
+                            AND original_telco_id = :telco_transaction_id
+                            AND (amount_minor IS NULL OR amount_minor = :amount_minor))))
 ON CONFLICT (telco_transaction_id, mode, provider) WHERE double_of IS NULL DO NOTHING
 RETURNING {_PAYMENT}
 """
@@ -42,7 +43,7 @@ _PAYER = columns(ApprovedPayer)
 def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
     """Store a payment; return None if (mode, provider, telco ID) exists already.
 
-    `payment` has every column but `seq`. If the network took it back before it was seen here, it is reversed at once.
+    `payment` has every column but `seq`. If the network took back its amount before it was seen here, it is reversed at once.
     """
     return load_optional(Payment, tx.one(_ADD, payment))
 

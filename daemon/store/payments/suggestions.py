@@ -11,6 +11,7 @@ from daemon.core.payments import suggestions as core_suggestions
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import columns, json_ids, load_all
 from parsers import person_name
+from parsers.svc_code import candidates
 
 CLAIMS_MAX: Final = 8
 """Newest transactions to look at that claim one network ID."""
@@ -26,7 +27,10 @@ def suggestions(reader: Reader, payment: Payment) -> list[core_suggestions.Sugge
     closed = payment.reversed_at is not None or payment.historical or payment.standing == "used"
     if closed or not payment.decided_here:
         return []
-    codes = core_suggestions.codes_near(payment.reference_text or "")
+    typed = candidates(payment.reference_text or "")
+    codes = core_suggestions.codes_near(payment.reference_text or "") | dict.fromkeys(
+        typed, core_suggestions.SuggestionReason.CODE_OF_MORE
+    )
     since = core_suggestions.oldest_expiry(payment)
     found = [
         *_with_codes(reader, payment, list(codes), since),

@@ -23,6 +23,7 @@ from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.wire import EventKind, Mode, Path
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn
+from tests.fakes.reviews import approve
 
 NAME = "KOFI ANTWI BADU"
 
@@ -326,8 +327,8 @@ async def test_webhooks_are_described_as_they_are_sent(api: FakeApi) -> None:
     assert overdue.expires_at is not None
     text = f"Transaction 93214500002 of GHS 25.00 from {NAME} has been reversed. Current Balance: GHS 950.00."
     await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=200))
-    # The reversal counts when a message joins after it.
-    await shop.read(mtn(2500, NAME, 97_500, "food", "93214500005", concatenation=5))
+    [wait] = await shop.values("SELECT id FROM reviews WHERE reason = 'doubtful_message'")
+    await approve(shop, wait, confirmed=True)
     bodies = [json.loads(each) for each in await shop.bodies()]
     assert {body["type"] for body in bodies} == set(EventKind)
     for body in bodies:

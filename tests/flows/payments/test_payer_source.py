@@ -15,6 +15,7 @@ from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.wire import EventKind
 from tests.fakes.outbox import ID, add_endpoint
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, STARTED, mtn, telecel
+from tests.fakes.reviews import approve, only
 from tests.fakes.shop import TELECEL_IMSI, FakeShop
 
 ALL = json.dumps(list(EventKind))
@@ -56,7 +57,7 @@ async def test_every_event_of_a_paid_transaction_says_where_its_number_comes_fro
             reference=200,
         )
     )
-    await shop.read(mtn(2500, NAME, shop.wallet(0), "food", "93214500002", concatenation=2))
+    await approve(shop, (await only(shop)).id, confirmed=True)
     for kind in (EventKind.COMPLETED, EventKind.UPDATED, EventKind.REVERSED):
         assert payer(await data(shop, kind)) == ([ASKED, NAME], ["request", "receipt"]), kind
     assert {"payer", "payer_source"} <= set((await data(shop, EventKind.UPDATED))["changed"])

@@ -45,13 +45,18 @@ async def pay(
     return [state for _id, state in taken.concluded]
 
 
-async def take_back(
-    shop: FakeShop, telco_id: str = ID, balance_minor: int = 87_500, *, sender: str = MTN_SENDER
+async def announce(
+    shop: FakeShop,
+    telco_id: str = ID,
+    balance_minor: int | None = 87_500,
+    *,
+    sender: str = MTN_SENDER,
+    amount: str = "25.00",
 ) -> list[MessageState]:
-    text = (
-        f"Transaction {telco_id} of GHS 25.00 from {NAME} has been reversed. "
-        f"Current Balance: GHS {balance_minor // 100}.{balance_minor % 100:02d}."
-    )
+    """Let the reversal of a payment arrive."""
+    text = f"Transaction {telco_id} of GHS {amount} from {NAME} has been reversed."
+    if balance_minor is not None:
+        text += f" Current Balance: GHS {balance_minor // 100}.{balance_minor % 100:02d}."
     taken = await shop.read_pdus(
         encode_deliver(sender, text, STARTED, smsc=MTN_SMSC, reference=200)
     )
@@ -59,13 +64,11 @@ async def take_back(
     return [state for _id, state in taken.concluded]
 
 
-async def spend(shop: FakeShop, balance_minor: int = 87_400) -> None:
-    """Let the wallet pay GHS 1.00: momo reads no balance in a reversal of MTN, so the message behind it confirms it."""
-    text = (
-        f"Payment for GHS1.00 to SHOP.Current Balance: GHS {balance_minor // 100}.{balance_minor % 100:02d}. "
-        "Transaction Id: 93214500050. Fee charged: GHS0.00."
-    )
-    await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC, reference=201))
+async def take_back(shop: FakeShop, telco_id: str = ID, balance_minor: int = 87_500) -> None:
+    """Let a reversal arrive, and a person approve it."""
+    assert await announce(shop, telco_id, balance_minor) == [MessageState.HELD]
+    [held] = await shop.rows(Review, "reviews", "state = 'open' AND details LIKE '%unverified%'")
+    await review.approve(shop.env, OWNER, held.id, review.Approval(confirmed=True))
 
 
 async def listen(shop: FakeShop, *kinds: str, mode: str = "live") -> None:
@@ -102,7 +105,7 @@ async def test_a_paid_order_keeps_its_status_and_says_that_its_money_is_gone(
     request = await shop.request(2500)
     await pay(shop, request.svc_code or "")
     before = await shop.transaction(request.reference)
-    assert await take_back(shop) == [MessageState.NOT_PAYMENT]
+    await take_back(shop)
     after = await shop.transaction(request.reference)
     [payment] = await shop.payments()
     at = after.reversed_at
@@ -131,11 +134,12 @@ async def test_the_same_reversal_again_says_nothing_new(shop: FakeShop) -> None:
     await listen(shop, "transaction.forwarded", "transaction.reversed")
     await pay(shop, "food")
     await take_back(shop)
-    await spend(shop)
     first = (await holder(shop)).reversed_at
     await shop.read_pdus(
         encode_deliver(MTN_SENDER, f"Transaction {ID} has been reversed.", STARTED, smsc=MTN_SMSC)
     )
+    [again] = await shop.rows(Review, "reviews", "state = 'open'")
+    await review.approve(shop.env, OWNER, again.id, review.Approval(confirmed=True))
     assert (await holder(shop)).reversed_at == first
     assert len(await sent(shop)) == 1
     assert await notices(shop) == [Notice.PAYMENT_REVERSED]
@@ -145,7 +149,6 @@ async def test_a_payment_without_an_order_can_no_longer_be_reconciled(shop: Fake
     request = await shop.request(2500)
     await pay(shop, "food")
     await take_back(shop)
-    await spend(shop)
     assert (await holder(shop)).reversed_at is not None
     with pytest.raises(Refusal) as refused:
         await shop.reconcile(request.reference, ID)
@@ -160,7 +163,6 @@ async def test_a_payment_in_review_can_no_longer_be_approved(shop: FakeShop) -> 
     await pay(shop, request.svc_code or "")
     [row] = await shop.rows(Review, "reviews")
     await take_back(shop)
-    await spend(shop)
     with pytest.raises(Refusal) as refused:
         await review.approve(shop.env, OWNER, row.id, review.Approval())
     assert refused.value.code is ErrorCode.PAYMENT_REVERSED
@@ -175,7 +177,6 @@ async def test_a_payment_that_is_not_here_yet_is_reversed_when_it_comes(shop: Fa
     request = await shop.request(2500)
     await pay(shop, "food", "93214500000")
     await take_back(shop, ID)
-    await spend(shop)
     assert await notices(shop) == [Notice.REVERSAL_UNMATCHED]
     assert await pay(shop, request.svc_code or "", ID) == [MessageState.PAYMENT]
     late = (await shop.payments())[1]
@@ -190,7 +191,7 @@ async def test_a_held_receipt_that_was_taken_back_cannot_be_approved(shop: FakeS
     shop.limit(0)
     await pay(shop, "food", "93214500000")
     assert await pay(shop, "food", ID, balance_minor=70_000) == [MessageState.HELD]
-    assert await take_back(shop, ID) == [MessageState.NOT_PAYMENT]
+    await take_back(shop, ID)
     [held, *_] = await shop.rows(Review, "reviews", "state = 'open'")
     with pytest.raises(Refusal) as refused:
         await review.approve(shop.env, OWNER, held.id, review.Approval(confirmed=True))
@@ -203,7 +204,7 @@ async def test_a_reversal_from_any_other_sender_takes_nothing_back(
     shop: FakeShop, sender: str
 ) -> None:
     await pay(shop, "food")
-    assert await take_back(shop, sender=sender) == [MessageState.NOT_PAYMENT]
+    assert await announce(shop, sender=sender) == [MessageState.NOT_PAYMENT]
     assert (await holder(shop)).reversed_at is None
     assert await shop.values("SELECT COUNT(*) FROM reversals") == [0]
 
@@ -224,9 +225,11 @@ async def pay_telecel(
     )
 
 
-async def take_back_telecel(shop: FakeShop, number: int, balance_minor: int) -> list[MessageState]:
+async def take_back_telecel(
+    shop: FakeShop, number: int, balance_minor: int, amount: str = "25.00"
+) -> list[MessageState]:
     text = (
-        f"{number:016d} Confirmed. Transaction {1:016d} of GHS25.00 from 233209000543 - {NAME} has been reversed on "
+        f"{number:016d} Confirmed. Transaction {1:016d} of GHS{amount} from 233209000543 - {NAME} has been reversed on "
         f"{STARTED:%Y-%m-%d} at {STARTED:%H:%M:%S}. Your Telecel Cash balance is "
         f"GHS{balance_minor // 100}.{balance_minor % 100:02d}."
     )
@@ -272,17 +275,58 @@ async def test_a_reversal_is_believed_when_the_message_missing_before_it_comes_a
     assert (await shop.payments())[0].reversed_at is not None
 
 
-async def test_a_reversal_without_a_balance_waits_for_a_message_that_joins_behind_it(
+async def test_a_reversal_of_mtn_waits_for_a_person_and_receivers_are_told_that_it_does(
+    shop: FakeShop,
+) -> None:
+    await listen(
+        shop, "transaction.forwarded", "transaction.reversed", "transaction.review_required"
+    )
+    request = await shop.request(2500)
+    await pay(shop, request.svc_code or "")
+    assert await announce(shop) == [MessageState.HELD]
+    assert (await shop.transaction(request.reference)).reversed_at is None
+    assert await sent(shop) == []
+    [told] = await sent(shop, "transaction.review_required")
+    assert (told["data"]["transaction_id"], told["data"]["status"]) == (request.id, "SUCCESS")
+    [row] = await shop.rows(Review, "reviews")
+    assert (row.reason, row.transaction_id) == ("doubtful_message", request.id)
+    await review.reject(shop.env, OWNER, row.id, "the money is still there")
+    after = await shop.transaction(request.reference)
+    assert (after.status, after.reversed_at) == (TransactionStatus.SUCCESS, None)
+
+
+async def test_a_reversal_without_a_balance_waits_for_a_person_even_if_a_message_joins_behind_it(
     shop: FakeShop,
 ) -> None:
     await pay(shop, "food")
-    text = f"Transaction {ID} of GHS 25.00 from {NAME} has been reversed."
-    taken = await shop.read_pdus(encode_deliver(MTN_SENDER, text, STARTED, smsc=MTN_SMSC))
-    assert [state for _id, state in taken.concluded] == [MessageState.HELD]
-    assert (await holder(shop)).reversed_at is None
+    assert await announce(shop, balance_minor=None) == [MessageState.HELD]
     await pay(shop, "food", "93214500002")  # from GHS 875.00 again, so GHS 25.00 have left
-    assert (await shop.payments())[0].reversed_at is not None
-    assert await shop.values("SELECT COUNT(*) FROM reviews WHERE state = 'open'") == [0]
+    assert (await shop.payments())[0].reversed_at is None
+    [row] = await shop.rows(Review, "reviews", "state = 'open'")
+    assert set(json.loads(row.details)["doubts"]) == {
+        "wording_unverified",
+        "reversal_without_balance",
+    }
+
+
+async def test_a_reversal_of_another_amount_than_its_payment_takes_nothing_back(
+    telecel_shop: FakeShop,
+) -> None:
+    shop = telecel_shop
+    await pay_telecel(shop, 1, 90_000)
+    assert await take_back_telecel(shop, 2, 89_999, "0.01") == [MessageState.HELD]
+    assert (await shop.payments())[0].reversed_at is None
+    [row] = await shop.rows(Review, "reviews")
+    assert json.loads(row.details)["doubts"] == ["reversal_amount"]
+
+
+async def test_a_reversal_of_another_amount_reverses_no_payment_that_comes_later(
+    telecel_shop: FakeShop,
+) -> None:
+    shop = telecel_shop
+    assert await take_back_telecel(shop, 2, 87_499, "0.01") == [MessageState.NOT_PAYMENT]
+    await pay_telecel(shop, 1, 89_999)
+    assert (await shop.payments())[0].reversed_at is None
 
 
 async def test_test_money_is_taken_back_in_test_mode_alone(shop: FakeShop) -> None:
@@ -296,7 +340,7 @@ async def test_test_money_is_taken_back_in_test_mode_alone(shop: FakeShop) -> No
             {"key": shop.source.sim_key, "device": live.device_id},
         )
     )
-    await take_back(shop)
+    await announce(shop)
     assert (await holder(shop)).reversed_at is None
     await pay(shop, "food")
     by_mode = {payment.mode: payment.reversed_at for payment in await shop.payments()}

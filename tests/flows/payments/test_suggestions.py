@@ -67,6 +67,42 @@ async def test_a_mistyped_code_is_suggested_and_pays_nothing_by_itself(shop: Fak
     }
 
 
+@pytest.mark.parametrize(("asked", "status"), [(25_000, "PARTIAL"), (25_001, "PENDING")])
+async def test_a_payment_of_less_than_a_tenth_of_its_code_is_suggested_and_not_booked(
+    shop: FakeShop, asked: int, status: str
+) -> None:
+    # Whoever sees a customer's code could make its order PARTIAL with a pesewa.
+    request = await shop.request(asked)
+    await pay(shop, request.svc_code or "")
+    assert (await shop.transaction(request.reference)).status == status
+    if status == "PARTIAL":
+        return
+    waiting = await only(shop)
+    assert (waiting.reason, waiting.transaction_id) == ("near_miss", None)
+    assert [one.reasons for one in await shown(shop)] == [("code_of_more",)]
+    await approve(shop, waiting.id, reference=request.reference)
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PARTIAL
+
+
+async def test_a_code_with_a_hundredth_leaves_its_order_open_for_the_customer(
+    shop: FakeShop,
+) -> None:
+    request = await shop.request(30_000)
+    await pay(shop, request.svc_code or "")
+    await shop.read(mtn(30_000, "ESI", 122_500, request.svc_code or "", SECOND))
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.SUCCESS
+
+
+@pytest.mark.parametrize("by", ["reconcile", "expected"])
+async def test_reconcile_and_an_expected_id_book_a_small_payment(shop: FakeShop, by: str) -> None:
+    expected = {"expected_telco_transaction_id": ID} if by == "expected" else {}
+    request = await shop.request(250_000, **expected)
+    await pay(shop, request.svc_code or "")
+    if by == "reconcile":
+        await shop.reconcile(request.reference, ID)
+    assert (await shop.transaction(request.reference)).status is TransactionStatus.PARTIAL
+
+
 async def test_the_money_is_a_sale_of_its_own_meanwhile_and_is_forwarded(shop: FakeShop) -> None:
     await endpoint(shop)
     request = await shop.request(2500)

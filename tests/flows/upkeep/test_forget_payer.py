@@ -404,6 +404,7 @@ async def test_a_second_copy_of_the_receipt_and_the_reversal_of_the_payment_are_
         )
     states = await shop.values("SELECT state FROM messages ORDER BY seq")
     assert states.count("duplicate") == 1
+    await approve(shop, confirmed=True)
     assert await shop.values("SELECT COUNT(*) FROM reversals") == [1]
     await settle(shop)
     assert (await erasure.forget(shop.env, OWNER, NUMBER)).counts["messages"] == 3
