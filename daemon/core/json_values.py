@@ -7,13 +7,15 @@ in the modules named `*_json`.
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Self
 
 import msgspec
+from msgspec import Struct
 
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment, Transaction
+from daemon.core.shape import Flag, Phone, about, marked, sample
 from daemon.core.text import english
 from daemon.wire import Path
 from parsers import times
@@ -23,6 +25,7 @@ Json = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder(enc_hook=english).encode
 _decode: Final = msgspec.json.Decoder(Json).decode
+PayerName = Annotated[str, sample("Ama Mensah")]
 _CursorInt = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]  # fits the database
 _parts: Final = msgspec.json.Decoder(list[str | _CursorInt]).decode
 _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -58,22 +61,40 @@ def amount_or_none(minor: int | None, currency: str) -> str | None:
     return None if minor is None else render(minor, currency)
 
 
-def payer_members(transaction: Transaction | None, payment: Payment | None) -> Json:
-    """Return `payer` and `payer_source`.
+class Payer(Struct, frozen=True):
+    """Who paid, or is asked to pay."""
 
-    Number and name are each the receipt's, else the request's; the source of each is `receipt`, `request` or null.
-    """
+    phone_number: Phone | None
+    name: PayerName | None
+
+
+_Source = Annotated[str, sample("receipt"), marked(words=("receipt", "request"))]
+
+
+class PayerSource(Struct, frozen=True):
+    """Where number and name of the payer were read."""
+
+    phone_number: _Source | None
+    name: _Source | None
+
+
+PayerSources = Annotated[
+    PayerSource,
+    about("where each was read: on the receipt, else on the request; null: unknown"),
+]
+
+
+def payer_of(transaction: Transaction | None, payment: Payment | None) -> tuple[Payer, PayerSource]:
+    """Return number and name, each of the receipt, else of the request, and the source of each."""
     receipt = (None, None) if payment is None else (payment.payer_phone, payment.payer_name)
     request = (
         (None, None)
         if transaction is None
         else (transaction.phone_number, transaction.customer_name)
     )
-    payer, source = {}, {}
-    for at, member in enumerate(("phone_number", "name")):
-        payer[member] = receipt[at] or request[at]
-        source[member] = "receipt" if receipt[at] else "request" if request[at] else None
-    return {"payer": payer, "payer_source": source}
+    pairs = list(zip(receipt, request, strict=True))
+    sources = ("receipt" if own else "request" if asked else None for own, asked in pairs)
+    return Payer(*(own or asked for own, asked in pairs)), PayerSource(*sources)
 
 
 def dump(value: object) -> bytes:
@@ -129,17 +150,21 @@ def failure(refusal: Refusal, request_id: str) -> bytes:
     )
 
 
-def pagination(page: int, per_page: int, total: int) -> Mapping[str, int | bool]:
-    """Return the `pagination` of the transaction list; a page past the end is an empty list."""
-    pages = -(-total // per_page)
-    return {
-        "page": page,
-        "per_page": per_page,
-        "total": total,
-        "total_pages": pages,
-        "has_next": page < pages,
-        "has_prev": page > 1,
-    }
+class Pagination(Struct, frozen=True):
+    """The `pagination` of the transaction list."""
+
+    page: Annotated[int, sample(1, ge=1)]
+    per_page: Annotated[int, sample(50, ge=1)]
+    total: Annotated[int, sample(1, ge=0)]
+    total_pages: Annotated[int, sample(1, ge=0)]
+    has_next: Flag
+    has_prev: Flag
+
+    @classmethod
+    def of(cls, page: int, per_page: int, total: int) -> Self:
+        """Return the place of a page; one past the end is an empty list."""
+        pages = -(-total // per_page)
+        return cls(page, per_page, total, pages, page < pages, page > 1)
 
 
 def cursor(*parts: str | int) -> str:

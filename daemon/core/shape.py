@@ -7,20 +7,17 @@
         queued: Annotated[int, sample(2, "deliveries queued by a resume", ge=0)] | UnsetType = UNSET
 
 From the declaration come the JSON of the answer (`shown`), the description in the API document
-(`daemon/api/openapi/schemas.py`), and for a request also its reading and its checks (`daemon/core/reading.py`). To convert a
-resource:
+(`daemon/api/openapi/schemas.py`), and for a request also its reading and its checks (`daemon/core/reading.py`). So a resource is written:
 
-1. Declare its answer beside its row, members in the order of the JSON: the row is `Endpoint`, the answer `EndpointAnswer`.
-   A member that may be absent is `X | UnsetType = UNSET` and stands last. Times and amounts are strings in an answer and
-   integers in a row: with the types `Time` and `Amount` of this module `shown` renders them.
+1. Its answer stands beside its row, members in the order of the JSON: the row is `Endpoint`, the answer `EndpointAnswer`.
+   A member that may be absent is `X | UnsetType = UNSET`. Times and amounts are strings in an answer and integers in a row: with
+   the type `Time` of this module `shown` renders them.
 2. `shown(EndpointAnswer, row, is_sandbox=...)` takes every member of the row that has its name, and the others as given.
-   An answer with nested objects is made by its constructor.
-3. Declare its requests beside it. A member that must be present has no default. `reading.py` lists what a type means
+   What several answers share is a base class, or a member marked `FLAT` where it stands in the middle.
+3. Its requests stand beside it. A member that must be present has no default. `reading.py` lists what a type means
    when it is read.
-4. Name them where the operation is described: `@described("Get an endpoint", answer(EndpointAnswer), reads=EndpointChanges)`.
-   A shape that other answers refer to by name is a row of `COMPONENTS` in `daemon/api/openapi/document.py`.
-5. Delete the fields in `response_schemas.py` and the notes in `describe.py`. The document must stay the same:
-   `make docs` leaves `docs/` unchanged.
+4. The operation names them: `@described("Get an endpoint", answer(EndpointAnswer), reads=EndpointChanges)`.
+   An answer that others refer to by name is a row of `COMPONENTS` in `daemon/api/openapi/schemas.py`.
 
 Limits are written into the part that is not None: `Annotated[str, Meta(max_length=5)] | None`. A second `Meta` may replace
 the description and the sample, and may not repeat a limit. A structure does not check what it is made of; the tests
@@ -49,6 +46,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from daemon.core.limits import NOTES_CHARACTERS_MAX
+from daemon.core.names import canonical_names
+from daemon.core.text import Text
+from daemon.wire import TransactionStatus
 from parsers import times
 
 T = TypeVar("T", bound=Struct)
@@ -87,6 +87,11 @@ def page_size(most: int, *, name: str = "entries per page", low: int = 1, shown:
     return Meta(ge=low, description=name, examples=[shown], extra={"most": most})
 
 
+def const(value: str | bool) -> Meta:  # noqa: FBT001 -- a constant, no option
+    """Return the sample and the limit of a member that has always the same value."""
+    return sample(value, schema={"const": value})
+
+
 def stored_json(text: str) -> msgspec.Raw:
     """Return stored JSON text to be sent unchanged."""
     return msgspec.Raw(text.encode())
@@ -113,6 +118,14 @@ Reference = Annotated[
         schema={"pattern": "^svc_trx_[0-9a-f]{32}$"},
     ),
 ]
+OrderReference = Annotated[str, sample("order-1042")]
+Code = Annotated[str, sample("A7K2M9", "the code that the customer types as payment reference")]
+AccountName = Annotated[str, sample("Ama Provisions")]
+TelcoId = Annotated[str, sample("0012345678")]
+Provider = Annotated[str, sample("momo_mtn"), marked(words=canonical_names())]
+Status = Annotated[TransactionStatus, sample(TransactionStatus.SUCCESS)]
+BranchId = Annotated[str, sample("br_7k2mxq9t")]
+BranchName = Annotated[str, sample("kumasi", "the branch's name, in lists")]
 Flag = Annotated[bool, Meta(examples=[False])]
 On = Annotated[bool, Meta(examples=[True])]
 Count = Annotated[int, Meta(ge=0, examples=[0])]
@@ -149,7 +162,7 @@ Password = Annotated[
 ]
 ConfirmingPassword = Annotated[Password, marked(required=True)]
 """Described as required; without it the answer is INVALID_PASSWORD."""
-Success = Annotated[bool, sample(True, schema={"const": True})]
+Success = Annotated[bool, const(True)]
 Warnings = (
     Annotated[
         list[Annotated[str, sample("Unknown field `colour` was ignored.")]],
@@ -166,6 +179,12 @@ class PageMeta(Struct, frozen=True):
     limit: Annotated[int, sample(50, ge=0)]
     offset: Count
     total: Annotated[int, sample(1, ge=0)]
+    warnings: Warnings = UNSET
+
+
+class OnlyWarnings(Struct, frozen=True):
+    """A `meta` that has warnings at most."""
+
     warnings: Warnings = UNSET
 
 
@@ -190,6 +209,9 @@ Secret = Annotated[
 ]
 STORED_JSON: Final = marked(show=stored_json)
 """The mark of a member that the row keeps as JSON text."""
+Sentence = Annotated[Text | str, marked(read="text")]
+FLAT: Final = marked(flat=True)
+"""The mark of a member whose own members stand in its place: `flat` makes the JSON of such an answer."""
 
 
 class DeclaredType(Struct, frozen=True):
@@ -226,10 +248,14 @@ class Member(Struct, frozen=True):
 def members(shape: type[Struct]) -> tuple[Member, ...]:
     """Return the members of a shape in their order."""
     hints = get_type_hints(shape, include_extras=True)
-    return tuple(
-        Member(each.encode_name, each.name, kind_of(hints[each.name]), each.required, each.default)
-        for each in msgspec.structs.fields(shape)
-    )
+    found: list[Member] = []
+    for each in msgspec.structs.fields(shape):
+        kind = kind_of(hints[each.name])
+        if "flat" in kind.marks:
+            found += members(kind.base)
+        else:
+            found.append(Member(each.encode_name, each.name, kind, each.required, each.default))
+    return tuple(found)
 
 
 def kind_of(hint: Any) -> DeclaredType:
@@ -244,7 +270,8 @@ def kind_of(hint: Any) -> DeclaredType:
         if len(parts) > 1:
             inner = DeclaredType(Union, tuple(map(kind_of, parts)), nullable, {}, {}, {})
         else:
-            inner = replace(kind_of(parts[0]), nullable=nullable)
+            inner = kind_of(parts[0])
+            inner = replace(inner, nullable=nullable or inner.nullable)
     else:
         origin = get_origin(hint) or hint
         of = get_args(hint)
@@ -288,12 +315,34 @@ def shown(shape: type[T], row: object, **given: Any) -> T:
     return shape(**dict(zip(names, values, strict=True)), **given)
 
 
+def flat(answer: Struct) -> dict[str, Any]:
+    """Return the members of an answer that are present; those of a member marked `FLAT` stand in its place."""
+    found: dict[str, Any] = {}
+    for name, encoded, is_flat in _places(type(answer)):
+        value = getattr(answer, name)
+        if is_flat:
+            found |= flat(value)
+        elif value is not UNSET:
+            found[encoded] = value
+    return found
+
+
+@functools.cache
+def _places(shape: type[Struct]) -> tuple[tuple[str, str, bool], ...]:
+    hints = get_type_hints(shape, include_extras=True)
+    return tuple(
+        (each.name, each.encode_name, "flat" in kind_of(hints[each.name]).marks)
+        for each in msgspec.structs.fields(shape)
+    )
+
+
 @functools.cache
 def _plan(
     shape: type[Struct], given: tuple[str, ...]
 ) -> tuple[tuple[str, ...], Callable[[object], Sequence[Any]], list[tuple[int, Any]]]:
     """Return the attributes that come from the row, what reads them, and how those at some places are rendered."""
-    taken = [each for each in members(shape) if each.required and each.attribute not in given]
+    own = {*shape.__struct_fields__} - {*given}
+    taken = [each for each in members(shape) if each.required and each.attribute in own]
     names = tuple(each.attribute for each in taken)
     shows = [(at, each.kind.marks.get("show")) for at, each in enumerate(taken)]
     # With one name, attrgetter returns the value itself.

@@ -8,6 +8,7 @@ import pytest
 from daemon.core import json_values
 from daemon.core.payments import transaction_json
 from daemon.core.payments.matching import compare_amounts
+from daemon.core.payments.transaction_json import TransactionAnswer, TransactionListItemAnswer
 from daemon.wire import TransactionStatus
 from tests.fakes import rows
 from tests.fakes.rows import AT, DAY, MINUTE
@@ -23,7 +24,7 @@ def read(value: object) -> Any:
 
 
 def test_a_waiting_request_as_a_list_item() -> None:
-    assert read(transaction_json.list_item(rows.transaction(), None, NOW)) == {
+    assert read(TransactionListItemAnswer.of(rows.transaction(), None, NOW)) == {
         "reference": REFERENCE,
         "svc_code": "A7K2M9",
         "status": "PENDING",
@@ -44,7 +45,7 @@ def test_a_waiting_request_as_a_list_item() -> None:
 
 
 def test_a_verified_request_as_a_single_transaction() -> None:
-    assert read(transaction_json.single(rows.verified(), rows.payment(), NOW)) == {
+    assert read(TransactionAnswer.of(rows.verified(), rows.payment(), NOW)) == {
         "reference": REFERENCE,
         "svc_code": "A7K2M9",
         "status": "SUCCESS",
@@ -90,7 +91,7 @@ def test_nested_objects_are_there_when_nothing_is_known() -> None:
         expires_at=None,
         merged_into=rows.PAYMENT_ID,
     )
-    shape = read(transaction_json.single(holder, None, NOW))
+    shape = read(TransactionAnswer.of(holder, None, NOW))
     assert shape["payer"] == {"phone_number": None, "name": None}
     assert shape["telco"] == {"provider": None, "transaction_id": None, "timestamp": None}
     assert shape["timeline"] == {
@@ -110,7 +111,9 @@ def test_nested_objects_are_there_when_nothing_is_known() -> None:
 def test_the_difference_is_signed_and_null_on_exact(
     received: int, difference: str | None, kind: str
 ) -> None:
-    shape = transaction_json.list_item(rows.verified(), rows.payment(amount_minor=received), NOW)
+    shape = read(
+        TransactionListItemAnswer.of(rows.verified(), rows.payment(amount_minor=received), NOW)
+    )
     assert (shape["difference"], shape["difference_type"]) == (difference, kind)
 
 
@@ -125,8 +128,8 @@ def test_the_difference_is_signed_and_null_on_exact(
 def test_each_member_of_the_payer_is_the_receipts_else_the_requests_and_says_so(
     phone: str | None, name: str | None, payer: tuple[str, str], source: tuple[str, str]
 ) -> None:
-    shape = transaction_json.single(
-        rows.verified(), rows.payment(payer_phone=phone, payer_name=name), NOW
+    shape = read(
+        TransactionAnswer.of(rows.verified(), rows.payment(payer_phone=phone, payer_name=name), NOW)
     )
     assert tuple(shape["payer"].values()) == payer
     assert tuple(shape["payer_source"].values()) == source
@@ -134,7 +137,7 @@ def test_each_member_of_the_payer_is_the_receipts_else_the_requests_and_says_so(
 
 def test_a_walk_in_named_without_a_number_is_the_receipts_word() -> None:
     holder = rows.verified(origin="open", phone_number=None, customer_name=None)
-    shape = transaction_json.single(holder, rows.payment(payer_phone=None), NOW)
+    shape = read(TransactionAnswer.of(holder, rows.payment(payer_phone=None), NOW))
     assert shape["payer_source"] == {"phone_number": None, "name": "receipt"}
 
 

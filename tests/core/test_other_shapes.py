@@ -7,7 +7,7 @@ import pytest
 from daemon.core import json_values
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.lines import line_json
-from daemon.core.messages import message_json
+from daemon.core.messages.message_json import MessageAnswer, MessageInFullAnswer
 from daemon.core.payments import transaction_json
 from daemon.core.webhooks.endpoint import EndpointAnswer
 from daemon.core.webhooks.endpoint_json import DeliveryAnswer
@@ -170,11 +170,11 @@ def test_a_message_shows_its_text_only_when_asked() -> None:
         "synthesised": False,
     }
     line = "+233244124567"
-    assert read(message_json.message(rows.message(), line, show_body=False)) == shape
-    shown = read(message_json.message(rows.message(), line, show_body=True))
+    assert read(MessageAnswer.of(rows.message(), line)) == shape
+    shown = read(MessageInFullAnswer.of(rows.message(), line))
     assert shown == {**shape, "body": "Payment received"}
     part = rows.message(state=MessageState.INCOMPLETE, body=None)
-    assert message_json.message(part, line, show_body=True)["body"] is None
+    assert MessageInFullAnswer.of(part, line).body is None
 
 
 def test_an_event_carries_the_transaction_it_is_about() -> None:
@@ -184,7 +184,7 @@ def test_an_event_carries_the_transaction_it_is_about() -> None:
         "type": "transaction.verified",
         "at": CREATED,
         "actor": "momo",
-        **read(transaction_json.list_item(request, payment, NOW)),
+        **read(transaction_json.TransactionListItemAnswer.of(request, payment, NOW)),
         "transaction_id": rows.TRANSACTION_ID,
         "payment_id": rows.PAYMENT_ID,
         "message_id": None,
@@ -207,7 +207,7 @@ def test_an_event_carries_the_transaction_it_is_about() -> None:
 def test_pagination_counts_the_pages_and_says_what_is_beside(
     page: int, total: int, pages: int, *, has_next: bool, has_prev: bool
 ) -> None:
-    assert json_values.pagination(page, 50, total) == {
+    assert read(json_values.Pagination.of(page, 50, total)) == {
         "page": page,
         "per_page": 50,
         "total": total,

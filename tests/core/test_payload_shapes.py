@@ -5,7 +5,7 @@ import json
 import pytest
 
 from daemon.core.model import Payment, PaymentMethod, Transaction
-from daemon.core.payments import transaction_json
+from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.core.webhooks import body as core_body
 from daemon.wire import EventKind, Mode
 from tests.core.test_json_values import CREATED, NOW, PAID, REFERENCE, read
@@ -112,7 +112,7 @@ def test_the_completed_body_is_the_single_shape_with_its_match() -> None:
     assert (body["type"], body["test"], body["livemode"]) == ("transaction.completed", True, False)
     assert body["data"] == {
         "transaction_id": rows.TRANSACTION_ID,
-        **read(transaction_json.single(request, payment, NOW)),
+        **read(TransactionAnswer.of(request, payment, NOW)),
         "match": {
             "matched_by": "code",
             "late": False,

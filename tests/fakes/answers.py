@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated
 from daemon.core.json_values import dump
-from daemon.core.payments import review_json, transaction_json
+from daemon.core.payments.review_json import ReviewAnswer
+from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.flows.payments.review import Decided
 
 Value = TypeVar("Value")
@@ -16,9 +17,9 @@ def decided(done: Decided) -> dict[str, Any]:
     """Return a decision as the API tells it, without `success` and `meta`."""
     transaction = None
     if done.transaction is not None:
-        transaction = transaction_json.single(done.transaction, done.payment, done.at)
+        transaction = TransactionAnswer.of(done.transaction, done.payment, done.at)
     body = {
-        "data": review_json.review(done.review, done.at),
+        "data": ReviewAnswer.of(done.review, done.at),
         "transaction": transaction,
         "settled": done.settled,
     }

@@ -15,7 +15,7 @@ from daemon.core.books import day_sheet
 from daemon.core.json_values import Json, timestamp
 from daemon.core.limits import BODY_BYTES_MAX
 from daemon.core.names import network_of
-from daemon.core.payments import transaction_json
+from daemon.core.payments.transaction_json import TransactionListItemAnswer
 from daemon.flows.upkeep import notices
 from daemon.steps.books.day_sheet import read_buckets, read_sheet
 from daemon.store import shop
@@ -142,5 +142,5 @@ def _recent(one: Recent, now: int) -> dict[str, Any]:
         "reversed": payment.reversed_at is not None,
         "order": None
         if transaction is None or transaction.origin != "request"
-        else transaction_json.list_item(transaction, payment, now),
+        else TransactionListItemAnswer.of(transaction, payment, now),
     }

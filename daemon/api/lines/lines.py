@@ -1,28 +1,30 @@
 """The status of the lines, and payment methods (merchant numbers) with their SIMs."""
 
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated
 
-from msgspec import Struct, defstruct
-from msgspec.structs import astuple
+from msgspec import Struct
 
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import read_uuid
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
-from daemon.api.openapi.describe import answer, described
+from daemon.api.openapi.describe import answer, bare, described
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Keep
 from daemon.core.json_values import dump, success, warnings_meta
 from daemon.core.lines import line_json
 from daemon.core.lines.line_json import (
+    ClaimedAnswer,
+    LineStatusAnswer,
     MethodChanges,
     NewMethod,
     PaymentMethodAnswer,
     PhoneAnswer,
     SimAnswer,
+    UpdatedSimAnswer,
 )
 from daemon.core.reading import read
-from daemon.core.shape import DryRun, Id, sample
+from daemon.core.shape import DryRun, flat, sample
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines import sims as sim_flow
 from daemon.flows.lines.payment_methods import Claimed, Registered
@@ -32,7 +34,7 @@ from daemon.store.lines import devices, payment_methods
 from daemon.wire import ErrorCode
 
 
-@described("Get the line status", "lines")
+@described("Get the line status", answer(LineStatusAnswer))
 async def get_status(call: Call) -> Reply:
     """Return the line status: the shop's numbers and their payments; for a test key those of the sandbox."""
     now, mode = call.env.clock.now_us(), call.caller.lines_mode
@@ -152,7 +154,7 @@ class ClaimBody(Struct, frozen=True):
 
 @described(
     "Claim unplaced payments",
-    "claimed",
+    bare(ClaimedAnswer),
     reads=ClaimBody,
     errors=(
         ErrorCode.PAYMENT_METHOD_NOT_FOUND,
@@ -176,10 +178,8 @@ async def claim_unplaced(call: Call) -> Reply:
     meta = warnings_meta(warnings)
 
     def render(done: Claimed) -> HttpAnswer:
-        found = line_json.claim_result(done.count, done.first, done.last, dry_run=dry_run)
-        if done.details is not None:
-            found |= line_json.claimable_details(*done.details)
-        return HttpAnswer(200, dump(found if meta is None else {**found, "meta": meta}))
+        found = ClaimedAnswer.of(done.count, done.first, done.last, done.details, dry_run=dry_run)
+        return HttpAnswer(200, dump(flat(found) | ({} if meta is None else {"meta": meta})))
 
     keep, method_id = Keep(asked, render), call.uuid(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     return await once(
@@ -214,21 +214,9 @@ class SimChanges(Struct, frozen=True):
     ) = None
 
 
-UpdatedSim: Any = defstruct(
-    "UpdatedSim",
-    [
-        ("device_id", Id),
-        ("name", line_json.DeviceName),
-        *get_type_hints(SimAnswer, include_extras=True).items(),
-    ],
-    frozen=True,
-)
-"""The SIM and the phone that it is in."""
-
-
 @described(
     "Update a SIM",
-    answer(UpdatedSim),
+    answer(UpdatedSimAnswer),
     reads=SimChanges,
     errors=(
         ErrorCode.DEVICE_NOT_FOUND,
@@ -250,5 +238,5 @@ async def update_sim(call: Call) -> Reply:
     device, sim, method = await sim_flow.ignore(
         call.env, call.caller, device_id, int(slot), ignored=asked.ignored
     )
-    shown = UpdatedSim(device.device_id, device.name, *astuple(SimAnswer.of(sim, method)))
-    return ok(shown, warnings_meta(warnings))
+    shown = UpdatedSimAnswer(device.device_id, device.name, SimAnswer.of(sim, method))
+    return ok(flat(shown), warnings_meta(warnings))

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import header, parse, read_bytes
 from daemon.api.http.service import NO_STORE, Call, Reply, client_address, ok
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, described
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.json_values import success, timestamp_or_none
 from daemon.core.messages.android import (
@@ -74,9 +74,15 @@ class AndroidPost(Struct, frozen=True, rename="camel"):
     webhook_id: Annotated[Any, sample("LreFUt-Z3sSq0JufY9uWB", "ignored"), _ANY] = None
 
 
+class PostAnswer(Struct, frozen=True):
+    """What became of a post."""
+
+    result: Annotated[PostVerdict, sample("stored"), marked(words=("stored", "heard", "ignored"))]
+
+
 @described(
     "Post an Android message",
-    "android post",
+    answer(PostAnswer),
     reads=AndroidPost,
     errors=(
         ErrorCode.UNAUTHORIZED,
@@ -109,7 +115,7 @@ async def post_android(call: Call) -> Reply:
         raise _limited(60)
     if verdict is PostVerdict.NOT_NOW:
         raise Unavailable("the message cannot be stored now", cause=FaultCause.STARTING)
-    return ok({"result": verdict})
+    return ok(PostAnswer(verdict))
 
 
 def _parsed(source: PostedSource, body: bytes) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from daemon.api.http.auth import needs_owner
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, described
 from daemon.core.errors import Refusal
 from daemon.core.json_values import Json, timestamp
-from daemon.core.payments.review_json import approved_payer
-from daemon.core.shape import Offset, marked, page_size, sample
+from daemon.core.payments.review_json import ApprovedPayerAnswer
+from daemon.core.shape import Offset, PageMeta, marked, page_size, sample
 from daemon.flows.access import password
 from daemon.flows.messages import confirmations as confirmation_flow
 from daemon.runtime.own_wordings import OwnWordings
@@ -44,7 +44,9 @@ class ApprovedPayersQuery(Struct, frozen=True):
     ) = None
 
 
-@described("List approved payers", "approved payers", query=ApprovedPayersQuery)
+@described(
+    "List approved payers", answer(list[ApprovedPayerAnswer], PageMeta), query=ApprovedPayersQuery
+)
 async def list_approved_payers(call: Call) -> Reply:
     """List approvals, newest first. `phone_number` selects one number, `state=all` includes revoked approvals."""
     query = call.query
@@ -62,11 +64,16 @@ async def list_approved_payers(call: Call) -> Reply:
         )
     )
     return ok(
-        [approved_payer(one) for one in found], query.meta(limit=limit, offset=offset, total=total)
+        [ApprovedPayerAnswer.of(each) for each in found],
+        query.meta(limit=limit, offset=offset, total=total),
     )
 
 
-@described("Get an approved payer", "approved payer", errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,))
+@described(
+    "Get an approved payer",
+    answer(ApprovedPayerAnswer),
+    errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,),
+)
 async def get_approved_payer(call: Call) -> Reply:
     """Return one approval, also a revoked one."""
     payer_id, mode = call.uuid(ErrorCode.APPROVED_PAYER_NOT_FOUND), call.caller.mode
@@ -75,16 +82,18 @@ async def get_approved_payer(call: Call) -> Reply:
     )
     if found is None:
         raise Refusal(ErrorCode.APPROVED_PAYER_NOT_FOUND)
-    return ok(approved_payer(found))
+    return ok(ApprovedPayerAnswer.of(found))
 
 
 @described(
-    "Revoke an approved payer", "approved payer", errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,)
+    "Revoke an approved payer",
+    answer(ApprovedPayerAnswer),
+    errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,),
 )
 async def revoke_approved_payer(call: Call) -> Reply:
     """Revoke an approval; a second call changes nothing."""
     return ok(
-        approved_payer(
+        ApprovedPayerAnswer.of(
             await confirmation_flow.revoke_approved_payer(
                 call.env, call.caller, call.uuid(ErrorCode.APPROVED_PAYER_NOT_FOUND)
             )

@@ -11,7 +11,7 @@ from daemon.api.http.fields import Fields, Query, read_uuid
 from daemon.api.http.service import Call, Reply, ok
 from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp_or_none
-from daemon.core.messages import message_json
+from daemon.core.messages.message_json import MessageAnswer, MessageInFullAnswer
 from daemon.flows.books.audit import note_shown
 from daemon.flows.messages import ingest
 from daemon.flows.messages.import_file import BATCH, FileMessage, import_messages
@@ -56,7 +56,8 @@ async def get_list(call: Call) -> Reply:
             "since": timestamp_or_none(wanted.since),
         }
         await note_shown(call.env, call.caller, facts)
-    items = [message_json.message(message, line, show_body=show_body) for message, line in found]
+    shape = MessageInFullAnswer if show_body else MessageAnswer
+    items = [shape.of(message, line) for message, line in found]
     return ok(items, query.meta(limit=limit, offset=offset, total=total))
 
 
@@ -89,7 +90,7 @@ async def get_one(call: Call) -> Reply:
         message, _ = found
         facts = {"count": 1}
         await note_shown(call.env, call.caller, facts, mode=message.mode, message_id=message.id)
-    return ok(message_json.message(*found, show_body=show_body))
+    return ok((MessageInFullAnswer if show_body else MessageAnswer).of(*found))
 
 
 async def reparse(call: Call) -> Reply:

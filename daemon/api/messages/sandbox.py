@@ -1,19 +1,25 @@
 """POST /v1/test/payments: a test SMS, processed by the real parser in test mode."""
 
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Struct
 
 from daemon.api.http.body import read_object
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, finished
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, described
 from daemon.core import json_values
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.json_values import warnings_meta
-from daemon.core.messages import message_json
-from daemon.core.payments import review_json
-from daemon.core.payments.transaction_json import single
+from daemon.core.messages.message_json import (
+    MessageInFullAnswer,
+    RepeatedMessageAnswer,
+)
+from daemon.core.payments.review_json import ReviewAnswer
+from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.core.reading import read
+from daemon.core.shape import sample
 from daemon.flows.messages.ingest import ingest
 from daemon.flows.messages.simulate import (
     SimulatedSms,
@@ -29,9 +35,18 @@ from daemon.store.payments import review_evidence, reviews, transaction_list, tr
 from daemon.wire import ErrorCode, MessageState, Mode
 
 
+class SandboxOutcome(Struct, frozen=True):
+    """What a test payment did."""
+
+    message: MessageInFullAnswer | RepeatedMessageAnswer
+    transaction: TransactionAnswer | None
+    request: Annotated[TransactionAnswer | None, sample(None)]
+    review: Annotated[ReviewAnswer | None, sample(None)]
+
+
 @described(
     "Make a test payment",
-    "sandbox outcome",
+    answer(SandboxOutcome),
     reads=SimulateRequest,
     errors=(
         ErrorCode.SESSION_REQUIRED,
@@ -100,21 +115,12 @@ async def _deliver(
 
 def _result(
     reader: Reader, simulated: SimulatedSms, message_id: str | None, now: int
-) -> dict[str, Any]:
+) -> SandboxOutcome:
     """Build the result for the SMS; without a message id it is an exact copy of an earlier SMS."""
     found = None if message_id is None else messages.with_line(reader, message_id)
     if found is None:
-        again = {
-            "state": MessageState.DUPLICATE,
-            "sender": simulated.sender,
-            "body": simulated.text,
-        }
-        return {
-            "message": again,
-            "transaction": None,
-            "request": _seen(reader, simulated.transaction_id, now),
-            "review": None,
-        }
+        again = RepeatedMessageAnswer(MessageState.DUPLICATE, simulated.sender, simulated.text)
+        return SandboxOutcome(again, None, _seen(reader, simulated.transaction_id, now), None)
     message, _line = found
     about, waiting = simulated.transaction_id, reviews.open_for_message(reader, message.id)
     if message.payment_id is not None:
@@ -124,18 +130,18 @@ def _result(
     seen = (
         None if waiting is None else review_evidence.of_review(reader, waiting.id, Mode.TEST, now)
     )
-    return {
-        "message": message_json.message(*found, show_body=True),
-        "transaction": _seen(reader, about, now),
-        "request": _seen(reader, simulated.transaction_id, now),
-        "review": None if seen is None else review_json.review(seen, now),
-    }
+    return SandboxOutcome(
+        MessageInFullAnswer.of(*found),
+        _seen(reader, about, now),
+        _seen(reader, simulated.transaction_id, now),
+        None if seen is None else ReviewAnswer.of(seen, now),
+    )
 
 
-def _seen(reader: Reader, transaction_id: str | None, now: int) -> dict[str, Any] | None:
+def _seen(reader: Reader, transaction_id: str | None, now: int) -> TransactionAnswer | None:
     row = (
         None
         if transaction_id is None
         else transaction_list.by_id(reader, transaction_id, Mode.TEST)
     )
-    return None if row is None else single(*row, now)
+    return None if row is None else TransactionAnswer.of(*row, now)

@@ -1,10 +1,10 @@
 """Descriptions of operations for the OpenAPI document.
 
-    @described("Cancel a transaction", "transaction", reads=CancelBody, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
+    @described("Cancel a transaction", answer(TransactionAnswer), reads=CancelBody, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
     async def cancel(call: Call) -> Reply:
 
 The other parts have other sources: path, method and scopes come from the route, fields and limits from the declared shapes
-(`daemon/core/shape.py`), the answer's schema from `response_schemas.py`, the errors from the error table, the longer text from the
+(`daemon/core/shape.py`), the errors from the error table, the longer text from the
 handler's docstring. Every answer in `tests/api` is validated against the resulting document.
 """
 
@@ -42,7 +42,7 @@ class OperationDescription(Struct, frozen=True):
 
     Attributes:
         title: A few words. The `operationId` is derived from them, so do not change them.
-        answer: The answer's shape, the name of its schema in `response_schemas.py`, or `STREAM`.
+        answer: The answer's shape, or `STREAM`.
         reads: The shape of the body.
         query: The shape of the query string.
         errors: The errors specific to this operation. Errors of keys, scopes, rates, bodies and idempotency are added.
@@ -72,6 +72,7 @@ class OperationDescription(Struct, frozen=True):
 
 
 STREAM: Final = "stream"
+SCHEMAS_PATH: Final = "#/components/schemas/"
 DESCRIPTIONS: Final[dict[Handler, OperationDescription]] = {}
 
 

@@ -1,23 +1,67 @@
 """Builder of the OpenAPI 3.1 document from the code that serves and validates requests.
 
-Paths, methods and scopes come from the routes, bodies, queries and answers from the declared shapes (`schemas.py`), the
-answers that are not declared yet from `response_schemas.py`, errors from the error table. The other texts stand at each
-handler, in `describe.py` (parameters of paths), and here (tags). The document is built at the first request, because most shops never need it.
+Paths, methods and scopes come from the routes, bodies, queries and answers from the declared shapes (`schemas.py`), errors from
+the error table. The other texts stand at each handler, in `describe.py` (parameters of paths), and here (tags). The document is built at the first request, because most shops never need it.
 """
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Struct, field
 
 from daemon.api.http.idempotency import FIELD
 from daemon.api.http.resource import Operation
-from daemon.api.openapi import error_schemas, response_schemas, schemas
-from daemon.api.openapi.describe import DESCRIPTIONS, PATH_NOTES, STREAM, OperationDescription
-from daemon.api.openapi.json_schema import SCHEMAS_PATH, Schema, closed, example
-from daemon.api.openapi.schemas import components, envelope_of
+from daemon.api.openapi import schemas
+from daemon.api.openapi.describe import (
+    DESCRIPTIONS,
+    PATH_NOTES,
+    SCHEMAS_PATH,
+    STREAM,
+    AnswerShape,
+    OperationDescription,
+)
+from daemon.api.openapi.schemas import (
+    Schema,
+    answer_of,
+    closed,
+    components,
+    envelope_of,
+    event_of,
+    example,
+    schema_of,
+)
 from daemon.core.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX
+from daemon.core.lines.line_json import DeviceName, Network
+from daemon.core.shape import (
+    Amount,
+    Count,
+    Id,
+    Phone,
+    Provider,
+    Reference,
+    RequestId,
+    Status,
+    TelcoId,
+    Time,
+    about,
+    const,
+    sample,
+)
+from daemon.core.webhooks.body import EVENTS
 from daemon.error_table import ERRORS
-from daemon.wire import IDEMPOTENCY_HEADER, MODE_HEADER, ErrorCode, EventKind, Mode, Path
+from daemon.wire import (
+    IDEMPOTENCY_HEADER,
+    MODE_HEADER,
+    DeliveryStatus,
+    ErrorCode,
+    EventKind,
+    FaultCause,
+    Mode,
+    Path,
+    Scope,
+    TransactionStatus,
+)
 
 Routes = Mapping[str, Mapping[str, Operation]]
 """Path -> method -> operation."""
@@ -68,7 +112,7 @@ _OF_KEYS: Final = (
     ErrorCode.IDEMPOTENCY_IN_PROGRESS,
 )
 _HEADERS: Final[dict[str, Schema]] = {
-    "RequestId": {"description": "the id of this call, to find it in the log", "schema": response_schemas.REQUEST_ID},
+    "RequestId": {"description": "the id of this call, to find it in the log", "schema": answer_of(RequestId)},
     "RateLimitLimit": {"description": "calls allowed per minute for this key", "schema": {"type": "integer"}},
     "RateLimitRemaining": {"description": "calls left now", "schema": {"type": "integer"}},
     "RateLimitReset": {"description": "seconds until the full limit is available again", "schema": {"type": "integer"}},
@@ -108,9 +152,9 @@ def document(
         strict: Forbid members that the schemas do not name; the tests validate answers against this document.
         address: The base URL of the API.
     """
-    shapes: dict[str, Schema] = dict(response_schemas.SHAPES) | components()
+    shapes = components()
     codes = sorted({code for _, _, found in _described(routes) for code in _errors(*found)})
-    shapes |= {_error_name(code): error_schemas.error(code) for code in codes}
+    shapes |= {_error_name(code): error_schema(code) for code in codes}
     paths: dict[str, dict[str, Any]] = {}
     for path, method, found in _described(routes):
         plain = re.sub(r":path}", "}", path)
@@ -130,11 +174,11 @@ def document(
         "servers": [{"url": address, "description": "this shop"}],
         "tags": [{"name": name, "description": text} for _, name, text in TAGS if text],
         "paths": paths,
-        "webhooks": {str(kind): _webhook(kind, *event) for kind, event in response_schemas.EVENTS.items()},
+        "webhooks": {str(kind): _webhook(kind, text, shapes) for kind, (text, _data) in EVENTS.items()},
         "components": {
             "schemas": shapes,
             "examples": {
-                str(code): {"value": example(error_schemas.error(code), shapes)} for code in codes
+                str(code): {"value": example(error_schema(code), shapes)} for code in codes
             },
             "headers": _HEADERS,
             "securitySchemes": {
@@ -143,6 +187,146 @@ def document(
             },
         },
     }  # fmt: skip
+
+
+class Extras(Struct, frozen=True):
+    """The types of the extra fields of one code: `always` present, and `sometimes` present."""
+
+    always: Mapping[str, Any] = field(default_factory=dict)
+    sometimes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class SimWithoutNumber(Struct, frozen=True):
+    """A SIM that has no number yet."""
+
+    device_id: Id
+    name: DeviceName
+    slot_index: Count
+    network: Network
+
+
+class FieldDetail(Struct, frozen=True):
+    """What is wrong with one field."""
+
+    field: Annotated[str, sample("amount")]
+    code: Annotated[str, sample("wrong_type")]
+    message: Annotated[str, sample('must be a string, such as "12.50"')]
+
+
+_RETRY: Final = {
+    "retry_after": Annotated[int, sample(30, "seconds; also in the header `Retry-After`", ge=0)]
+}
+_ATTEMPTS: Final = Extras({"attempts_remaining": Annotated[int, sample(4, ge=0)]})
+_BRANCH: Final = {"branch": Annotated[str, sample("kumasi")]}
+EXTRAS: Final[dict[ErrorCode, Extras]] = {
+    ErrorCode.BRANCH_ASKED: Extras(_RETRY | _BRANCH),
+    ErrorCode.BELONGS_TO_BRANCH: Extras(_BRANCH),
+    ErrorCode.INSUFFICIENT_SCOPE: Extras(
+        {
+            "required_scopes": Annotated[
+                list[Annotated[Scope, sample(Scope.TRANSACTIONS_READ)]], about("any one is enough")
+            ]
+        }
+    ),
+    ErrorCode.SECRET_KEY_REQUIRED: Extras({}, {"fields": list[Annotated[str, sample("meta")]]}),
+    ErrorCode.INVALID_PASSWORD: _ATTEMPTS,
+    ErrorCode.SECOND_FACTOR_REQUIRED: _ATTEMPTS,
+    ErrorCode.NO_MATCHING_TRANSACTION: Extras(
+        {},
+        {
+            "reason": Annotated[str, sample("reversed", "the network took the payment back")],
+            "near_transaction_id": Annotated[
+                TelcoId, about("the only unused payment whose ID differs by leading zeros alone")
+            ],
+        },
+    ),
+    ErrorCode.TRANSACTION_ID_ALREADY_USED: Extras(
+        {"expected_amount": Amount | None},
+        {"used_by_reference": Reference | None, "payment_id": Id},
+    ),
+    ErrorCode.ALREADY_VERIFIED: Extras(
+        {"transaction_status": Status, "verified_by_transaction_id": TelcoId | None}
+    ),
+    ErrorCode.LINES_NOT_READY: Extras({"sims_without_number": list[SimWithoutNumber]}),
+    ErrorCode.SIM_ALREADY_ASSIGNED: Extras({"payment_method_id": Id, "phone_number": Phone}),
+    ErrorCode.PAYMENT_METHOD_EXISTS: Extras({"payment_method_id": Id}),
+    ErrorCode.DELIVERY_NOT_REDELIVERABLE: Extras(
+        {"delivery_status": Annotated[DeliveryStatus, sample(DeliveryStatus.RETRYING)]}
+    ),
+    ErrorCode.TRANSACTION_NOT_CANCELLABLE: Extras(
+        {"transaction_status": Annotated[Status, sample(TransactionStatus.PENDING)]}
+    ),
+    ErrorCode.NO_CHECKOUT_PAGE: Extras(
+        {
+            "reason": Annotated[
+                str, sample("ended", "`ended`, `no_request`: a payment without one, or `http_off`")
+            ]
+        }
+    ),
+    ErrorCode.REVIEW_ALREADY_DECIDED: Extras(
+        {
+            "review_state": Annotated[str, sample("approved")],
+            "decided_at": Time | None,
+            "decided_by": Annotated[str, sample("socket:1000")] | None,
+        }
+    ),
+    ErrorCode.PAYMENT_REVERSED: Extras({}, {"reversed_at": Time}),
+    ErrorCode.AMOUNT_MISMATCH: Extras({"claimed_amount": Amount, "matched_amount": Amount}),
+    ErrorCode.VALIDATION_ERROR: Extras(
+        {"details": Annotated[list[FieldDetail], about("every field that is wrong, all at once")]}
+    ),
+    ErrorCode.AMBIGUOUS_TRANSACTION_ID: Extras({"providers": list[Provider]}),
+    ErrorCode.URL_NOT_ALLOWED: Extras({"reason": Annotated[str, sample("private_address")]}),
+    ErrorCode.NETWORK_MISMATCH: Extras(
+        {}, {"provider": Provider, "sim_network": Annotated[str, sample("telecel")] | None}
+    ),
+    ErrorCode.TOO_MANY_ATTEMPTS: Extras(_RETRY),
+    ErrorCode.RATE_LIMITED: Extras(_RETRY),
+    ErrorCode.UNAVAILABLE: Extras(
+        {**_RETRY, "cause": Annotated[FaultCause, sample(FaultCause.DISK_FULL)] | None},
+        {
+            "next": Annotated[
+                list[Annotated[str, sample("momo backup prune")]],
+                about("to type on the shop's machine"),
+            ]
+        },
+    ),
+}
+"""The extra fields of each refusal: they stand both inside `error` and at the top of the body."""
+
+
+def error_schema(code: ErrorCode) -> Schema:
+    """Return the schema of a refusal's complete answer."""
+    spec, extras = ERRORS[code], EXTRAS.get(code, Extras())
+    inside = schema_of(
+        {
+            "code": Annotated[str, const(str(code))],
+            "message": Annotated[str, sample(spec.message, "what happened")],
+            **({"hint": Annotated[str, sample(spec.hint, "what to do next")]} if spec.hint else {}),
+            "doc_url": Annotated[
+                str, sample(f"{Path.DOCS_ERRORS}#{code}", "its description, on this server")
+            ],
+            **extras.always,
+        },
+        extras.sometimes,
+    )
+    whole = schema_of(
+        {
+            "success": Annotated[bool, const(False)],
+            "error": Any,
+            **extras.always,
+            "meta": OfFailure,
+        },
+        extras.sometimes,
+    )
+    whole["properties"]["error"] = inside
+    return {**whole, "description": spec.message}
+
+
+class OfFailure(Struct, frozen=True):
+    """The `meta` of a refusal."""
+
+    request_id: RequestId
 
 
 def undescribed(routes: Routes) -> list[str]:
@@ -324,10 +508,8 @@ def _content(about: OperationDescription, shapes: dict[str, Schema]) -> dict[str
         # Some tools apply the schema to the text, some to an event, some to its parsed `data`, so it has no type.
         schema: Schema = {"description": "events with `id`, `event` and `data`, a JSON object"}
         return {"text/event-stream": {"schema": schema, "example": shown}}
-    if isinstance(about.answer, str):
-        schema = response_schemas.ANSWERS[about.answer]
-    else:
-        schema = envelope_of(about.answer)
+    assert isinstance(about.answer, AnswerShape)
+    schema = envelope_of(about.answer)
     return {"application/json": {"schema": schema, "example": example(schema, shapes)}}
 
 
@@ -339,7 +521,8 @@ def _error_name(code: ErrorCode) -> str:
     return "Error" + "".join(part.capitalize() for part in code.split("_"))
 
 
-def _webhook(kind: EventKind, text: str, schema: Schema) -> dict[str, Any]:
+def _webhook(kind: EventKind, text: str, shapes: dict[str, Schema]) -> dict[str, Any]:
+    schema = event_of(kind)
     signature = (
         '`t=<seconds>,v1=<hex HMAC-SHA256 of "{t}." + body>`; the HMAC key is the whole secret'
     )
@@ -370,7 +553,7 @@ def _webhook(kind: EventKind, text: str, schema: Schema) -> dict[str, Any]:
                 "content": {
                     "application/json": {
                         "schema": schema,
-                        "example": example(schema, response_schemas.SHAPES),
+                        "example": example(schema, shapes),
                     }
                 },
             },

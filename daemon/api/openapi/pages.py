@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from daemon.api.http.envelope import host_of
 from daemon.api.http.resource import Routes
 from daemon.api.http.service import Call, Reply
-from daemon.api.openapi.json_schema import SCHEMAS_PATH, example
+from daemon.api.openapi.describe import SCHEMAS_PATH
 from daemon.core.json_values import dump
 from daemon.error_table import ERRORS
 from daemon.wire import VERSION, Path
@@ -127,14 +127,14 @@ def page(document: Mapping[str, Any]) -> tuple[str, str]:
 
 def errors_page() -> tuple[str, str]:
     """Return the page of all errors and its inline style."""
-    from daemon.api.openapi import error_schemas, response_schemas  # noqa: PLC0415 -- see the module docstring
+    from daemon.api.openapi.document import error_schema  # noqa: PLC0415 -- see the module docstring
+    from daemon.api.openapi.schemas import example  # noqa: PLC0415 -- the same
 
-    shapes = response_schemas.SHAPES
     errors = [
-        (code, spec, example(error_schemas.error(code), shapes))
+        (code, spec, example(error_schema(code), {}))
         for code, spec in sorted(ERRORS.items(), key=lambda item: item[1].http_status)
     ]
-    return _rendered("errors.html", shapes, errors=errors)
+    return _rendered("errors.html", {}, errors=errors)
 
 
 def _rendered(name: str, shapes: Mapping[str, Any], **values: Any) -> tuple[str, str]:

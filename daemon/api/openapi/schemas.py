@@ -7,20 +7,29 @@ A schema of a request never forbids what is accepted: an absent member may be nu
 absent; blanks are trimmed before a value is compared; a page size that is lowered has no maximum.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import EnumMeta
 from typing import Any, Final, Literal, Union
 
 from msgspec import NODEFAULT, UNSET, Raw, Struct, UnsetType
 
-from daemon.api.openapi.describe import AnswerShape
-from daemon.api.openapi.json_schema import Schema, ref
+from daemon.api.openapi.describe import SCHEMAS_PATH, AnswerShape
 from daemon.core.access.callers import ApiKeyAnswer
 from daemon.core.limits import CURSOR_CHARACTERS_MAX, TEXT_CHARACTERS_MAX
-from daemon.core.lines.line_json import PaymentMethodAnswer, PhoneAnswer
+from daemon.core.lines.line_json import LineStatusAnswer, PaymentMethodAnswer, PhoneAnswer
+from daemon.core.messages.message_json import MessageInFullAnswer, RepeatedMessageAnswer
 from daemon.core.names import canonical_name, canonical_names, provider_aliases
-from daemon.core.payments.transaction_json import InitializedTransactionAnswer, ReconciliationAnswer
+from daemon.core.payments.review_json import ApprovedPayerAnswer, ReviewAnswer
+from daemon.core.payments.timeline import TransactionEventAnswer
+from daemon.core.payments.transaction_json import (
+    FoundTransactionAnswer,
+    InitializedTransactionAnswer,
+    ReconciliationAnswer,
+    TransactionAnswer,
+    TransactionListItemAnswer,
+)
 from daemon.core.shape import DeclaredType, Member, RequestId, Success, Warnings, kind_of, members
+from daemon.core.webhooks.body import EVENTS, EventBody
 from daemon.core.webhooks.endpoint import EndpointAnswer
 from daemon.core.webhooks.endpoint_json import (
     AttemptAnswer,
@@ -30,24 +39,37 @@ from daemon.core.webhooks.endpoint_json import (
     DeliveryInFullAnswer,
     MissingPaymentAnswer,
 )
-from daemon.core.webhooks.rule_json import RuleAnswer
+from daemon.core.webhooks.rule_json import EndpointClaimAnswer, RuleAnswer, RuleTrialAnswer
+from daemon.wire import EventKind
 
-COMPONENTS: Final[tuple[type[Struct], ...]] = (
-    InitializedTransactionAnswer,
-    ReconciliationAnswer,
-    PaymentMethodAnswer,
-    PhoneAnswer,
-    EndpointAnswer,
-    RuleAnswer,
-    DeliveryAnswer,
-    DeliveryInFullAnswer,
-    AttemptAnswer,
-    DeadLetterAnswer,
-    DeadLetterInFullAnswer,
-    MissingPaymentAnswer,
-    ApiKeyAnswer,
-)
-"""The answers that the document lists by name: the name of the class without `Answer`."""
+Schema = dict[str, Any]
+COMPONENTS: Final[dict[type[Struct], str]] = {
+    TransactionListItemAnswer: "TransactionListItem",
+    TransactionAnswer: "Transaction",
+    FoundTransactionAnswer: "FoundTransaction",
+    InitializedTransactionAnswer: "InitializedTransaction",
+    ReconciliationAnswer: "Reconciliation",
+    TransactionEventAnswer: "TransactionEvent",
+    PaymentMethodAnswer: "PaymentMethod",
+    PhoneAnswer: "Phone",
+    LineStatusAnswer: "LineStatus",
+    EndpointAnswer: "Endpoint",
+    RuleAnswer: "Rule",
+    RuleTrialAnswer: "RuleTrial",
+    EndpointClaimAnswer: "EndpointClaim",
+    DeliveryAnswer: "Delivery",
+    DeliveryInFullAnswer: "DeliveryInFull",
+    AttemptAnswer: "Attempt",
+    DeadLetterAnswer: "DeadLetter",
+    DeadLetterInFullAnswer: "DeadLetterInFull",
+    MissingPaymentAnswer: "MissingPayment",
+    ApiKeyAnswer: "ApiKey",
+    ReviewAnswer: "Review",
+    ApprovedPayerAnswer: "ApprovedPayer",
+    MessageInFullAnswer: "Message",
+    RepeatedMessageAnswer: "RepeatedMessage",
+}
+"""The answers that the document lists by name."""
 _ISO: Final = (
     r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}(:[0-9]{2})?(\.[0-9]{1,9})?"
     r"([Zz]|[+-][0-9]{2}:?[0-9]{2})\s*$"
@@ -61,14 +83,23 @@ _SAMPLES: Final = {bool: [False], int: [0]}
 _TEXTS: Final = ("examples", "description")
 
 
-def component_name(shape: type[Struct]) -> str:
-    """Return the name of an answer in the document."""
-    return shape.__name__.removesuffix("Answer")
+def ref(name: str) -> Schema:
+    """Return a reference to a named schema."""
+    return {"$ref": f"{SCHEMAS_PATH}{name}"}
 
 
 def components() -> dict[str, Schema]:
     """Return the answers that the document lists by name."""
-    return {component_name(shape): object_of(shape) for shape in COMPONENTS}
+    return {name: object_of(shape) for shape, name in COMPONENTS.items()}
+
+
+def event_of(kind: EventKind) -> Schema:
+    """Return the schema of a webhook body."""
+    _text, data = EVENTS[kind]
+    found = object_of(EventBody)
+    word = {"type": "string", "const": str(kind), "examples": [kind]}
+    found["properties"] |= {"type": word, "data": object_of(data)}
+    return found
 
 
 def object_of(shape: type[Struct]) -> Schema:
@@ -83,7 +114,7 @@ def answer_of(declared: Any) -> Schema:
     """Return the schema of a type in an answer, with its sample and its description."""
     kind = declared if isinstance(declared, DeclaredType) else kind_of(declared)
     if kind.base in COMPONENTS:
-        found = ref(component_name(kind.base))
+        found = ref(COMPONENTS[kind.base])
     elif kind.base is Union:
         found = {"anyOf": [answer_of(each) for each in kind.args]}
     elif isinstance(kind.base, type) and issubclass(kind.base, Struct):
@@ -110,13 +141,17 @@ def envelope_of(answer: AnswerShape) -> Schema:
     if answer.whole is not None:
         found = object_of(answer.whole)
         return {**found, "properties": {**found["properties"], "meta": object_of(_OfAnyCall)}}
-    found = {"success": answer_of(Success), "data": answer_of(answer.data)}
-    found |= {name: answer_of(each) for name, each in answer.top.items()}
-    required = [*found]
-    found["meta"] = object_of(answer.meta or _OfAnyCall)
-    if "required" in found["meta"]:
-        required.append("meta")
-    return {"type": "object", "properties": found, "required": required}
+    meta = object_of(answer.meta or _OfAnyCall)
+    found = schema_of({"success": Success, "data": answer.data, **answer.top}, {})
+    found["properties"]["meta"] = meta
+    return {**found, "required": [*found["required"], *(["meta"] if "required" in meta else [])]}
+
+
+def schema_of(always: Mapping[str, Any], sometimes: Mapping[str, Any]) -> Schema:
+    """Return the schema of an object whose members have these types."""
+    properties = {name: answer_of(each) for name, each in {**always, **sometimes}.items()}
+    found = {"type": "object", "properties": properties}
+    return {**found, "required": list(always)} if always else found
 
 
 class _OfAnyCall(Struct):
@@ -255,3 +290,38 @@ def _nullable(schema: Schema) -> Schema:
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     found = {**schema, "type": [*kinds, "null"]}
     return {**found, "enum": [*schema["enum"], None]} if "enum" in schema else found
+
+
+def example(schema: Schema, shapes: Mapping[str, Schema]) -> Any:
+    """Return an example for a schema; `shapes` are the named schemas that it may refer to."""
+    if "examples" in schema:
+        return schema["examples"][0]
+    if "$ref" in schema:
+        return example(shapes[schema["$ref"].removeprefix(SCHEMAS_PATH)], shapes)
+    for several in ("anyOf", "oneOf"):
+        if several in schema:
+            return example(schema[several][0], shapes)
+    if "array" in schema["type"]:
+        return [example(schema["items"], shapes)]
+    assert "object" in schema["type"], schema
+    always = schema.get("required", ())
+    return {
+        name: example(each, shapes) for name, each in schema["properties"].items() if name in always
+    }
+
+
+def closed(schema: Any) -> Any:
+    """Return a copy of a schema that allows no other members.
+
+    The published schema allows them, because fields are added without a new version. Our tests require every member to be
+    described.
+    """
+    if isinstance(schema, list):
+        return [closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # The content of an example is not a schema.
+    found = {name: each if name == "examples" else closed(each) for name, each in schema.items()}
+    if isinstance(found.get("properties"), dict) and "object" in found.get("type", ()):
+        found.setdefault("additionalProperties", False)
+    return found

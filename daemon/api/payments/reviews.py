@@ -8,14 +8,14 @@ from msgspec import Meta, Struct
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, described
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import success
-from daemon.core.payments import review_json, transaction_json
-from daemon.core.payments.transaction_json import of_branch
+from daemon.core.payments.review_json import ReviewAnswer
+from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.core.reading import read
-from daemon.core.shape import Notes, Offset, about, marked, page_size, sample
+from daemon.core.shape import Notes, Offset, PageMeta, about, marked, page_size, sample
 from daemon.env import Env
 from daemon.flows.access import password
 from daemon.flows.payments import review
@@ -55,7 +55,7 @@ class ReviewsQuery(Struct, frozen=True):
     ) = None
 
 
-@described("List reviews", "reviews", query=ReviewsQuery)
+@described("List reviews", answer(list[ReviewAnswer], PageMeta), query=ReviewsQuery)
 async def get_list(call: Call) -> Reply:
     """List open reviews, newest first, or all reviews with `state=all`."""
     query = call.query
@@ -71,12 +71,12 @@ async def get_list(call: Call) -> Reply:
     )
     names = await branch_names(call.env)
     return ok(
-        [review_json.review(one, now) | of_branch(one.review.branch_id, names) for one in found],
+        [ReviewAnswer.of(each, now, names) for each in found],
         query.meta(limit=limit, offset=offset, total=total),
     )
 
 
-@described("Get a review", "review", errors=(ErrorCode.REVIEW_NOT_FOUND,))
+@described("Get a review", answer(ReviewAnswer), errors=(ErrorCode.REVIEW_NOT_FOUND,))
 async def get_one(call: Call) -> Reply:
     """Return one review."""
     review_id, mode = call.uuid(ErrorCode.REVIEW_NOT_FOUND), call.caller.mode
@@ -86,7 +86,14 @@ async def get_one(call: Call) -> Reply:
     )
     if found is None:
         raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
-    return ok(review_json.review(found, now))
+    return ok(ReviewAnswer.of(found, now))
+
+
+_DECIDED: Final = answer(
+    ReviewAnswer,
+    transaction=TransactionAnswer | None,
+    settled=Annotated[int, sample(2, "other held messages that this decision settled", ge=0)],
+)
 
 
 class ApprovalBody(Struct, frozen=True):
@@ -115,7 +122,7 @@ class ApprovalBody(Struct, frozen=True):
 
 @described(
     "Approve a review",
-    "decided review",
+    _DECIDED,
     reads=ApprovalBody,
     errors=(
         ErrorCode.BRANCH_ASKED,
@@ -161,7 +168,7 @@ class RejectionBody(Struct, frozen=True):
 
 @described(
     "Reject a review",
-    "decided review",
+    _DECIDED,
     reads=RejectionBody,
     errors=(
         ErrorCode.BRANCH_ASKED,
@@ -192,8 +199,8 @@ def _keep(call: Call, body: Mapping[str, Any], warnings: Sequence[str]) -> Keep[
     def render(done: review.Decided) -> HttpAnswer:
         transaction = None
         if done.transaction is not None:
-            transaction = transaction_json.single(done.transaction, done.payment, done.at)
-        data = review_json.review(done.review, done.at)
+            transaction = TransactionAnswer.of(done.transaction, done.payment, done.at)
+        data = ReviewAnswer.of(done.review, done.at)
         top = {"transaction": transaction, "settled": done.settled}
         return HttpAnswer(200, success(data, meta.as_json(), **top))
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Final, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, field
 from msgspec.structs import replace
 
 from daemon.api.http.body import read_object, read_object_if_any
@@ -16,9 +16,30 @@ from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Event, Payment, Transaction
-from daemon.core.payments import checkout, timeline, transaction_json
+from daemon.core.payments import checkout
+from daemon.core.payments.timeline import TransactionEventAnswer
+from daemon.core.payments.transaction_json import (
+    FoundTransactionAnswer,
+    ReconciliationAnswer,
+    TransactionAnswer,
+    TransactionListItemAnswer,
+    of_branch,
+    reconciliation,
+)
 from daemon.core.reading import Wrong, read
-from daemon.core.shape import FromTime, Notes, Offset, ToTime, about, marked, page_size, sample
+from daemon.core.shape import (
+    FromTime,
+    Notes,
+    Offset,
+    OnlyWarnings,
+    PageMeta,
+    ToTime,
+    Warnings,
+    about,
+    marked,
+    page_size,
+    sample,
+)
 from daemon.flows.access import password
 from daemon.flows.payments import cancel_expire
 from daemon.flows.payments import reconcile as reconcile_flow
@@ -120,6 +141,13 @@ class TransactionsQuery(Struct, frozen=True):
     ) = None
 
 
+class MatchesMeta(Struct, frozen=True):
+    """How many transactions were found."""
+
+    matches: Annotated[int, sample(1, "transactions with this client_reference", ge=1)]
+    warnings: Warnings = UNSET
+
+
 def _mode(asked: Mode | None, bound: Mode | None) -> Mode | None:
     """Return the mode to list; a caller that is `bound` to one cannot list the other."""
     if asked is not None and bound is not None and asked is not bound:
@@ -127,7 +155,11 @@ def _mode(asked: Mode | None, bound: Mode | None) -> Mode | None:
     return bound or asked
 
 
-@described("List transactions", "transactions", query=TransactionsQuery)
+@described(
+    "List transactions",
+    answer(list[TransactionListItemAnswer], OnlyWarnings, pagination=json_values.Pagination),
+    query=TransactionsQuery,
+)
 async def list_transactions(call: Call) -> Reply:
     """List transactions, newest first by default (`sort`).
 
@@ -156,14 +188,19 @@ async def list_transactions(call: Call) -> Reply:
     )
     names = await branch_names(call.env)
     items = [
-        transaction_json.list_item(transaction, payment, now)
-        | transaction_json.of_branch(transaction.branch_id, names)
+        TransactionListItemAnswer.of(
+            transaction, payment, now, **of_branch(transaction.branch_id, names)
+        )
         for transaction, payment in found
     ]
-    return ok(items, query.meta(), pagination=json_values.pagination(page, per_page, total))
+    return ok(items, query.meta(), pagination=json_values.Pagination.of(page, per_page, total))
 
 
-@described("Get a transaction", "found transaction", errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
+@described(
+    "Get a transaction",
+    answer(FoundTransactionAnswer),
+    errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
+)
 async def get_one(call: Call) -> Reply:
     """Return one transaction by its reference."""
     transaction_id = split_reference(call.path("reference"))
@@ -178,7 +215,7 @@ async def get_one(call: Call) -> Reply:
 
 @described(
     "Get a transaction by its code",
-    "found transaction",
+    answer(FoundTransactionAnswer),
     errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
 )
 async def get_by_code(call: Call) -> Reply:
@@ -192,7 +229,7 @@ async def get_by_code(call: Call) -> Reply:
 
 @described(
     "Get a transaction by client reference",
-    "transaction by client reference",
+    answer(FoundTransactionAnswer, MatchesMeta),
     errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
 )
 async def get_by_client_reference(call: Call) -> Reply:
@@ -218,8 +255,8 @@ def _one(call: Call, found: _Shown | None, matches: int | None = None) -> Reply:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
     transaction, payment, held = found
     meta = None if matches is None else {"matches": matches}
-    shown = transaction_json.single(transaction, payment, call.env.times().lower_bound_us)
-    return ok({**shown, "held_review_id": held}, meta)
+    now = call.env.times().lower_bound_us
+    return ok(FoundTransactionAnswer.of(transaction, payment, now, held_review_id=held), meta)
 
 
 class CancelBody(Struct, frozen=True):
@@ -230,7 +267,7 @@ class CancelBody(Struct, frozen=True):
 
 @described(
     "Cancel a transaction",
-    "transaction",
+    answer(TransactionAnswer),
     reads=CancelBody,
     errors=(
         ErrorCode.TRANSACTION_NOT_FOUND,
@@ -250,7 +287,7 @@ async def cancel(call: Call) -> Reply:
 
     def render(done: Cancelled) -> HttpAnswer:
         told = () if done.changed else ("It was cancelled before; nothing was changed.",)
-        data = transaction_json.single(done.transaction, None, done.at)
+        data = TransactionAnswer.of(done.transaction, None, done.at)
         return HttpAnswer(200, json_values.success(data, meta.as_json(*told)))
 
     keep, reference = Keep(idempotency, render), call.path("reference")
@@ -296,7 +333,7 @@ class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 @described(
     "Reconcile a transaction",
-    answer(transaction_json.ReconciliationAnswer),
+    answer(ReconciliationAnswer),
     reads=ReconcileBody,
     errors=(
         ErrorCode.TRANSACTION_NOT_FOUND,
@@ -332,7 +369,7 @@ async def reconcile(call: Call) -> Reply:
     env, caller, reference = call.env, call.caller, call.path("reference")
 
     def render(made: Reconciled) -> HttpAnswer:
-        data = transaction_json.reconciliation(
+        data = reconciliation(
             reconciliation_id=made.reconciliation_id,
             transaction_id=request.transaction_id,
             transaction=made.transaction,
@@ -363,7 +400,7 @@ class EventsQuery(Struct, frozen=True):
 
 @described(
     "List a transaction's events",
-    "transaction events",
+    answer(list[TransactionEventAnswer], PageMeta),
     query=EventsQuery,
     errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
 )
@@ -386,7 +423,7 @@ async def list_events(call: Call) -> Reply:
     seen = await call.env.store.read(look)
     if seen is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    entries = [timeline.entry_json(event, payment) for event, payment in seen[0]]
+    entries = [TransactionEventAnswer.of(event, payment) for event, payment in seen[0]]
     return ok(entries, query.meta(limit=limit, offset=offset, total=seen[1]))
 
 

@@ -17,7 +17,16 @@ from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import cursor, success
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE
 from daemon.core.reading import ignored, read
-from daemon.core.shape import CursorOf2, CursorPageMeta, Notes, Offset, UuidRead, page_size, sample
+from daemon.core.shape import (
+    CursorOf2,
+    CursorPageMeta,
+    Id,
+    Notes,
+    Offset,
+    UuidRead,
+    page_size,
+    sample,
+)
 from daemon.core.webhooks.delivery import DeadLetterReason, DeliveryError
 from daemon.core.webhooks.endpoint_json import (
     DeadLetterAnswer,
@@ -181,9 +190,27 @@ class ReplayBatchBody(Struct, frozen=True):
     ]
 
 
+class NotReplayed(Struct, frozen=True):
+    """Why a dead letter was not sent again."""
+
+    id: Annotated[str, sample("x")]
+    code: Annotated[str, sample("DEAD_LETTER_NOT_FOUND")]
+    message: Annotated[str, sample("There is no such dead letter.")]
+
+
+class ReplayedLetters(Struct, frozen=True):
+    """The ids that are sent again, and those that are not."""
+
+    replayed: list[Id]
+    failed: Annotated[list[NotReplayed], sample([])]
+
+
+_Replayed = Annotated[int, sample(1, ge=0)]
+
+
 @described(
     "Replay dead letters",
-    "replayed dead letters",
+    answer(ReplayedLetters, replayed=_Replayed),
     reads=ReplayBatchBody,
     errors=(ErrorCode.OPEN_COLLECTIONS_DISABLED,),
     example={"dead_letter_ids": ["0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"]},
@@ -201,11 +228,11 @@ async def replay_batch(call: Call) -> Reply:
 
     def render(found: redeliver.ReplayedLetters) -> HttpAnswer:
         failed = [
-            {"id": written, "code": refusal.code, "message": refusal.message}
+            NotReplayed(written, refusal.code, str(refusal.message))
             for written, refusal in found.refused
         ]
         told = meta.as_json(*((ENDPOINT_PAUSED,) if found.paused else ()))
-        data = {"replayed": found.done, "failed": failed}
+        data = ReplayedLetters(found.done, failed)
         return HttpAnswer(200, success(data, told, replayed=len(found.done)))
 
     keep = Keep(meta.idempotency, render)

@@ -6,20 +6,33 @@ An empty list proves that the endpoint has every payment of the window.
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object
 from daemon.api.http.idempotency import claim
 from daemon.api.http.service import Call, Reply, ok, once
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import Json, dump
 from daemon.core.limits import CURSOR_CHARACTERS_MAX
 from daemon.core.reading import Wrong, read
-from daemon.core.shape import DryRun, FromTime, ToTime, UuidRead, about, marked, page_size, sample
+from daemon.core.shape import (
+    Count,
+    DryRun,
+    Flag,
+    FromTime,
+    Success,
+    ToTime,
+    UuidRead,
+    Warnings,
+    about,
+    marked,
+    page_size,
+    sample,
+)
 from daemon.core.webhooks.endpoint_json import MissingPaymentAnswer
 from daemon.core.webhooks.replay import (
     SENT,
@@ -95,9 +108,21 @@ class GapQuery(Struct, frozen=True):
         _check_window(given, fail)
 
 
+class GapMeta(Struct, frozen=True):
+    """What was looked at, and where the next page starts."""
+
+    limit: Annotated[int, sample(100, ge=0)]
+    looked_at: Annotated[int, sample(40, ge=0)]
+    delivered: Annotated[int, sample(39, ge=0)]
+    missing: Annotated[int, sample(1, ge=0)]
+    has_more: Flag
+    next_cursor: Annotated[str | None, sample(None)]
+    warnings: Warnings = UNSET
+
+
 @described(
     "List missing payments",
-    "gap",
+    answer(list[MissingPaymentAnswer], GapMeta),
     query=GapQuery,
     errors=(
         ErrorCode.ENDPOINT_NOT_FOUND,
@@ -175,9 +200,29 @@ class ReplayBody(Struct, frozen=True):
         _check_window(given, fail)
 
 
+class ReplayAnswer(Struct, frozen=True, kw_only=True):
+    """What a replay queued, and what it skipped."""
+
+    success: Success
+    enqueued: Annotated[int, sample(12, ge=0)]
+    skipped_delivered: Count
+    skipped_in_flight: Count
+    skipped_failed: Count | UnsetType = UNSET
+    skipped_not_claimed: Count
+    skipped_reversed: Count
+    skipped_historical: Count | UnsetType = UNSET
+    already_delivered_elsewhere: Count
+    has_more: Flag
+    next_cursor: Annotated[
+        str | None, sample(None, "continues after the last payment of this page")
+    ]
+    dry_run: Flag
+    meta: dict[str, Any]
+
+
 @described(
     "Replay payments",
-    "replay",
+    bare(ReplayAnswer),
     reads=ReplayBody,
     errors=(
         ErrorCode.OPEN_COLLECTIONS_DISABLED,
@@ -213,16 +258,16 @@ async def replay(call: Call) -> Reply:
     meta = CallMeta(call.request_id, idempotency, tuple(warnings))
 
     def render(done: replay_flow.Replayed) -> HttpAnswer:
-        found = {
-            "success": True,
-            "enqueued": done.enqueued,
+        found = ReplayAnswer(
+            success=True,
+            enqueued=done.enqueued,
             **{str(each): done.counts[each] for each in SKIPPED},
-            "already_delivered_elsewhere": done.elsewhere,
-            "has_more": done.cursor is not None,
-            "next_cursor": done.cursor,
-            "dry_run": asked.dry_run,
-            "meta": meta.as_json(*(() if done.endpoint.is_active else (PAUSED,))),
-        }
+            already_delivered_elsewhere=done.elsewhere,
+            has_more=done.cursor is not None,
+            next_cursor=done.cursor,
+            dry_run=asked.dry_run,
+            meta=meta.as_json(*(() if done.endpoint.is_active else (PAUSED,))),
+        )
         return HttpAnswer(200, dump(found))
 
     keep = Keep(idempotency, render)

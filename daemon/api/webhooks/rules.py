@@ -17,11 +17,17 @@ from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import compact, dump, success, warnings_meta
 from daemon.core.limits import FILTER_BYTES_MAX
 from daemon.core.reading import Wrong, read
-from daemon.core.shape import On, Success, marked, sample
-from daemon.core.webhooks import rule_json
+from daemon.core.shape import On, Success, flat, marked, sample
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import ShownFacts
-from daemon.core.webhooks.rule_json import RuleAnswer
+from daemon.core.webhooks.rule_json import (
+    Routed,
+    RoutingAnswer,
+    RuleAnswer,
+    RuleTrialAnswer,
+    TrialAnswer,
+    read_sample,
+)
 from daemon.core.webhooks.rules import read_filter
 from daemon.flows.webhooks import rules as rule_flow
 from daemon.flows.webhooks.explain import explanation
@@ -188,7 +194,7 @@ async def delete(call: Call) -> Reply:
 
 def _sample(found: dict[str, Any]) -> tuple[dict[str, Any], list[str]] | list[Wrong]:
     """Return the sample's fields by their dotted names, and the unknown ones."""
-    values, unknown, wrong = rule_json.read_sample(found)
+    values, unknown, wrong = read_sample(found)
     if wrong:
         return [Wrong("invalid", f"must be {needs}", f".{name}") for name, needs in wrong]
     return values, unknown
@@ -208,7 +214,7 @@ class TrialBody(Struct, frozen=True):
 
 @described(
     "Try rules",
-    "rule trial",
+    answer(TrialAnswer),
     reads=TrialBody,
     errors=(ErrorCode.OPEN_COLLECTIONS_DISABLED, ErrorCode.LIVE_KEY_REQUIRED),
     example={"sample": {"amount": "12.50", "telco": {"provider": "mtn"}}},
@@ -228,12 +234,8 @@ async def test(call: Call) -> Reply:
     placed = facts.value("placed") is not False
     receivers = await call.env.store.read(lambda reader: routing.receivers(reader, mode))
     found = claims(receivers, facts, placed=placed)
-    data = {
-        "filter": None if trial.filter is None else rule_json.trial(trial.filter, facts),
-        "placed": placed,
-        "claims": len(found),
-        "endpoints": rule_json.explained(receivers, facts, found, placed=placed),
-    }
+    tried = None if trial.filter is None else RuleTrialAnswer.of(trial.filter, facts)
+    data = flat(TrialAnswer(tried, Routed.of(receivers, facts, found, placed=placed)))
     warnings += [f"Unknown field `{f'sample.{name}'[:200]}` was ignored." for name in unknown]
     return ok(data, warnings_meta(warnings))
 
@@ -248,7 +250,7 @@ def _mode(call: Call, *, sandbox: bool | None) -> Mode:
     return wanted
 
 
-@described("Explain a routing", "routing", errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
+@described("Explain a routing", answer(RoutingAnswer), errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
 async def explain(call: Call) -> Reply:
     """Explain the routing of a payment: each past decision with the rules of that time, and the result of today's rules.
 

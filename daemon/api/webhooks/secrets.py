@@ -7,11 +7,11 @@ from msgspec import Struct
 from daemon.api.http.auth import needs_operator
 from daemon.api.http.body import read_object
 from daemon.api.http.service import NO_STORE, Call, Reply
-from daemon.api.openapi.describe import described
+from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import json_values
 from daemon.core.reading import read
-from daemon.core.shape import ConfirmingPassword, sample
+from daemon.core.shape import ConfirmingPassword, NoTime, Secret, Success, about, flat, sample
 from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer
 from daemon.flows.access import password
 from daemon.flows.webhooks.secrets import RevealedSecret, reveal, rotate
@@ -30,6 +30,8 @@ _ENDPOINT: Final = (
     ErrorCode.ENDPOINT_NOT_FOUND,
     ErrorCode.LIVE_KEY_REQUIRED,
 )
+_Until = Annotated[NoTime, about("the old secret also signs until then")]
+_SECRET: Final[dict[str, Any]] = {"secret": Secret, UNTIL: _Until}
 _EXAMPLE: Final = {"password": "correct horse battery"}
 
 
@@ -42,9 +44,25 @@ class SecretBody(Struct, frozen=True):
     ] = False
 
 
+class SecretAnswer(Struct, frozen=True):
+    """A signing secret."""
+
+    success: Success
+    secret: Secret
+    previous_secret_expires_at: _Until
+
+
+class AccountWebhook(Struct, frozen=True):
+    """Where the secret of the account is used."""
+
+    default_url: Annotated[
+        str | None, sample("https://shop.example/momo", "the account's default webhook")
+    ]
+
+
 @described(
     "Reveal an endpoint's secret",
-    "secret",
+    bare(SecretAnswer),
     reads=SecretBody,
     errors=(*_PASSWORD, *_ENDPOINT),
     example=_EXAMPLE,
@@ -58,7 +76,7 @@ async def reveal_endpoint(call: Call) -> Reply:
 
 @described(
     "Reveal the account's webhook secret",
-    "secret",
+    bare(SecretAnswer),
     reads=SecretBody,
     errors=_PASSWORD,
     example=_EXAMPLE,
@@ -71,7 +89,7 @@ async def reveal_account(call: Call) -> Reply:
 
 @described(
     "Rotate an endpoint's secret",
-    "rotated endpoint secret",
+    answer(EndpointAnswer, **_SECRET),
     reads=SecretBody,
     errors=(*_PASSWORD, *_ENDPOINT, ErrorCode.ROTATION_LIMIT),
     example=_EXAMPLE,
@@ -86,7 +104,7 @@ async def rotate_endpoint(call: Call) -> Reply:
 
 @described(
     "Rotate the account's webhook secret",
-    "rotated account secret",
+    answer(AccountWebhook, **_SECRET),
     reads=SecretBody,
     errors=(*_PASSWORD, ErrorCode.ROTATION_LIMIT),
     example=_EXAMPLE,
@@ -95,7 +113,7 @@ async def rotate_account(call: Call) -> Reply:
     """Create a new webhook secret for the account and return it."""
     _endpoint, leaked, warnings = await _confirmed(call, of_endpoint=False)
     shown = await rotate(call.env, call.caller, ACCOUNT, expire_previous=leaked)
-    return _rotated({"default_url": call.env.config.webhooks.default_url or None}, shown, warnings)
+    return _rotated(AccountWebhook(call.env.config.webhooks.default_url or None), shown, warnings)
 
 
 async def _confirmed(
@@ -119,13 +137,8 @@ async def _confirmed(
 
 
 def _revealed(shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:
-    body: json_values.Json = {
-        "success": True,
-        "secret": shown.secret,
-        UNTIL: json_values.timestamp_or_none(shown.previous_expires_at),
-    }
-    if meta is not None:
-        body["meta"] = meta
+    until = json_values.timestamp_or_none(shown.previous_expires_at)
+    body = flat(SecretAnswer(True, shown.secret, until)) | ({} if meta is None else {"meta": meta})
     return Reply(200, json_values.dump(body), (NO_STORE,))
 
 

@@ -9,7 +9,7 @@ from daemon.core.json_values import (
     Json,
     amount_or_none,
     dump,
-    payer_members,
+    payer_of,
     timestamp,
     timestamp_or_none,
 )
@@ -23,7 +23,7 @@ from parsers.money import render
 
 def transaction(row: Transaction, payment: Payment | None, now_us: int) -> Json:
     """Return one row of `transactions`."""
-    found = payer_members(row, payment)
+    payer, source = payer_of(row, payment)
     return {
         "reference": row.reference,
         "svc_code": row.svc_code,
@@ -31,8 +31,8 @@ def transaction(row: Transaction, payment: Payment | None, now_us: int) -> Json:
         "status": status_at(row, now_us),
         **amounts(row, payment),
         "currency": row.currency,
-        "payer_name": found["payer"]["name"],
-        "payer_phone": found["payer"]["phone_number"],
+        "payer_name": payer.name,
+        "payer_phone": payer.phone_number,
         "client_reference": row.client_reference,
         "description": row.description,
         "network": None if payment is None else network_of(payment.provider),
@@ -45,8 +45,8 @@ def transaction(row: Transaction, payment: Payment | None, now_us: int) -> Json:
         "cancelled_at": timestamp_or_none(row.cancelled_at),
         "reversed_at": timestamp_or_none(row.reversed_at),
         "test": row.mode is Mode.TEST,
-        "payer_name_source": found["payer_source"]["name"],
-        "payer_phone_source": found["payer_source"]["phone_number"],
+        "payer_name_source": source.name,
+        "payer_phone_source": source.phone_number,
     }
 
 

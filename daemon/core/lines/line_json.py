@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import Annotated, Final, Self
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+from msgspec.structs import replace
 
-from daemon.core.json_values import Json, payer_members, timestamp, timestamp_or_none
+from daemon.core.json_values import Payer, PayerSources, payer_of, timestamp, timestamp_or_none
 from daemon.core.limits import (
     ACCOUNT_NAME_CHARACTERS_MAX,
     MERCHANT_CODE_CHARACTERS_MAX,
@@ -13,14 +14,22 @@ from daemon.core.limits import (
 )
 from daemon.core.lines import readiness
 from daemon.core.model import Device, Payment, PaymentMethod, Sim
-from daemon.core.names import canonical_names, network_name, provider_name
+from daemon.core.names import network_name, provider_name
 from daemon.core.reading import Wrong
 from daemon.core.shape import (
+    FLAT,
+    AccountName,
+    Amount,
     Count,
+    Currency,
     Flag,
     Id,
     On,
     Phone,
+    Provider,
+    Sentence,
+    Success,
+    TelcoId,
     Time,
     UuidRead,
     about,
@@ -51,10 +60,10 @@ class PaymentMethodAnswer(Struct, frozen=True):
     """The payment-method record."""
 
     id: Id
-    provider: Annotated[str, sample("momo_mtn"), marked(words=canonical_names())]
+    provider: Provider
     provider_name: Annotated[str, sample("MTN Mobile Money")]
     phone_number: Phone
-    account_name: Annotated[str, sample("Ama Provisions")]
+    account_name: AccountName
     merchant_code: Annotated[str | None, Meta(examples=[None])]
     sim: Annotated[Place | None, about("the SIM with this number")]
     is_active: On
@@ -135,38 +144,75 @@ class MethodChanges(Struct, frozen=True):
     ) = None
 
 
-def claim_result(count: int, first: int | None, last: int | None, *, dry_run: bool) -> Json:
-    """Return the answer of claim-unplaced; `first` and `last` are the storage times of the first and last payment.
+class Total(Struct, frozen=True):
+    """The sum of the payments in a currency."""
 
-    `[from, to)` is the window to replay; both are null when there is none.
-    """
-    return {
-        "success": True,
-        "claimed": count,
-        "dry_run": dry_run,
-        "from": timestamp_or_none(first),
+    currency: Currency
+    amount: Amount
+
+
+class ClaimablePayment(Struct, frozen=True):
+    """A payment that matched none of the numbers."""
+
+    telco_transaction_id: TelcoId
+    amount: Amount
+    currency: Currency
+    payer: Payer
+    payer_source: PayerSources
+    received_at: Time
+
+    @classmethod
+    def of(cls, row: Payment) -> Self:
+        """Return the answer of a payment."""
+        payer, source = payer_of(None, row)
+        amount, received_at = render(row.amount_minor, row.currency), timestamp(row.stored_at)
+        return shown(
+            cls, row, amount=amount, payer=payer, payer_source=source, received_at=received_at
+        )
+
+
+class ClaimedAnswer(Struct, frozen=True):
+    """The answer of claim-unplaced; `from` and `to` are null when there is nothing to replay."""
+
+    success: Success
+    claimed: Annotated[int, sample(3, ge=0)]
+    dry_run: Flag
+    since: Annotated[Time | None, about("the window to replay: [from, to)")] = field(name="from")
+    until: Time | None = field(name="to")
+    amounts: (
+        Annotated[
+            list[Total],
+            about("totals by currency; in a dry run, with the scope to read transactions"),
+        ]
+        | UnsetType
+    ) = UNSET
+    payments: (
+        Annotated[
+            list[ClaimablePayment],
+            about("the first 100 of them; under the same conditions as `amounts`"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+    @classmethod
+    def of(
+        cls,
+        count: int,
+        first: int | None,
+        last: int | None,
+        details: tuple[Iterable[tuple[str, int]], Iterable[Payment]] | None = None,
+        *,
+        dry_run: bool,
+    ) -> Self:
+        """Return the answer; `first` and `last` are the storage times of the first and last payment."""
         # The end of the window is exclusive, and times are rendered in milliseconds.
-        "to": timestamp_or_none(None if last is None else last + MILLISECOND_US),
-    }
-
-
-def claimable_details(amounts: Iterable[tuple[str, int]], rows: Iterable[Payment]) -> Json:
-    """Return the extra members of a dry run: totals by currency and the first payments."""
-    return {
-        "amounts": [
-            {"currency": currency, "amount": render(minor, currency)} for currency, minor in amounts
-        ],
-        "payments": [
-            {
-                "telco_transaction_id": row.telco_transaction_id,
-                "amount": render(row.amount_minor, row.currency),
-                "currency": row.currency,
-                **payer_members(None, row),
-                "received_at": timestamp(row.stored_at),
-            }
-            for row in rows
-        ],
-    }
+        until = timestamp_or_none(None if last is None else last + MILLISECOND_US)
+        found = cls(True, count, dry_run, timestamp_or_none(first), until)
+        if details is None:
+            return found
+        amounts, rows = details
+        totals = [Total(currency, render(minor, currency)) for currency, minor in amounts]
+        return replace(found, amounts=totals, payments=[ClaimablePayment.of(row) for row in rows])
 
 
 class SimAnswer(Struct, frozen=True):
@@ -194,6 +240,14 @@ class SimAnswer(Struct, frozen=True):
         )
 
 
+class UpdatedSimAnswer(Struct, frozen=True):
+    """The SIM and the phone that it is in."""
+
+    device_id: Id
+    name: DeviceName
+    sim: Annotated[SimAnswer, FLAT]
+
+
 class PhoneAnswer(Struct, frozen=True):
     """A phone and its SIM slots."""
 
@@ -218,3 +272,72 @@ def phones_with_sims(
         )
         for device in devices
     ]
+
+
+_NotReceiving = Annotated[Sentence | None, sample(None, "why no message can come")]
+
+
+class LineOfSim(Struct, frozen=True):
+    """The merchant number on a SIM."""
+
+    payment_method_id: Id
+    phone_number: Phone
+    provider: Annotated[str, sample("MTN Mobile Money")]
+    account_name: AccountName
+    merchant_code: Annotated[str, sample("", "empty when there is none")]
+
+
+class Unaccounted(Struct, frozen=True):
+    """Money that came in or went out without a message."""
+
+    came_in: Amount
+    went_out: Amount
+    currency: Currency
+    since: Time | None
+
+
+class SimStatus(Struct, frozen=True):
+    """Whether the messages of a SIM can come, and what came."""
+
+    slot_index: Count
+    network: Network
+    receiving: On
+    receiving_reason: _NotReceiving
+    unplaced_payments: Count
+    line: LineOfSim | None
+    unaccounted: Annotated[
+        Unaccounted | None, sample(None, "money that came in or went out without a message")
+    ]
+
+
+class Trouble(Struct, frozen=True):
+    """The fault of a phone."""
+
+    state: Annotated[str, sample("pin_needed")]
+    text: Annotated[Sentence, sample("the SIM is locked")] | None
+    next: Annotated[Sentence, sample("momo lines pin")] | None
+
+
+class PhoneStatus(Struct, frozen=True):
+    """A phone and the status of its SIMs."""
+
+    device_id: Id
+    name: DeviceName
+    reads_payments: On
+    sims: list[SimStatus]
+    trouble: (
+        Annotated[Trouble, about("why the phone shows no message, and the command to type")]
+        | UnsetType
+    ) = UNSET
+
+
+class LineStatusAnswer(Struct, frozen=True):
+    """The line status, which `daemon/steps/lines.py` collects."""
+
+    ready: Annotated[On, about("every SIM has a number")]
+    receiving: Annotated[On, about("messages can come to every line now")]
+    receiving_reason: _NotReceiving
+    unplaced_payments: Annotated[
+        Count, about("of the last 30 days: they matched none of the numbers")
+    ]
+    phones: list[PhoneStatus]

@@ -1,16 +1,33 @@
 """A message and its balance chain as JSON. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 from msgspec import Struct
 
-from daemon.core.json_values import Json, amount_or_none, timestamp, timestamp_or_none
-from daemon.core.messages.balance_chain import ChainEntry, Why, in_order
+from daemon.core.json_values import amount_or_none, timestamp, timestamp_or_none
+from daemon.core.messages.balance_chain import ChainEntry, Standing, Why, in_order
 from daemon.core.model import Message
-from daemon.wire import MessageState, Mode, SourceKind
-from parsers.money import render
+from daemon.core.shape import (
+    STORED_JSON,
+    Amount,
+    Count,
+    Currency,
+    Flag,
+    Id,
+    On,
+    Phone,
+    Provider,
+    TelcoId,
+    Test,
+    Time,
+    about,
+    const,
+    sample,
+    shown,
+)
+from daemon.wire import MessageState, Mode, SourceKind, TrustLevel
 from parsers.reading import FIELD_WORDS
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -39,6 +56,9 @@ _EXPLANATIONS: Final = {
 }
 
 
+StandingAnswer = Annotated[Standing, sample(Standing.ACCEPTED)]
+
+
 class ChainPosition(Struct, frozen=True):
     """The position of a message in its chain.
 
@@ -53,35 +73,55 @@ class ChainPosition(Struct, frozen=True):
     currency: str
 
 
-def balance_chain(place: ChainPosition) -> Json:
-    """Return `balance_chain`: the standing of a message, and the message among its neighbours in the order of the line."""
+class ChainMessage(Struct, frozen=True):
+    """A message of a chain, and what it says of the balance."""
+
+    message_id: Id
+    this: Annotated[On, about("the message under review")]
+    transaction_id: TelcoId | None
+    timestamp: Time
+    moved: Amount | None
+    balance: Amount | None
+    standing: StandingAnswer
+    unaccounted: Annotated[Amount | None, sample(None)]
+
+
+class BalanceChainAnswer(Struct, frozen=True):
+    """The standing of a message, and the message among its neighbours in the order of the line."""
+
+    standing: StandingAnswer
+    why: Annotated[Why, sample(Why.JOINS)]
+    explanation: Annotated[str, sample("Its balance follows from that of the message beside it.")]
+    doubts: Annotated[list[Annotated[str, sample("smsc")]], sample([])]
+    currency: Currency
+    messages: list[ChainMessage]
+
+
+def balance_chain(place: ChainPosition) -> BalanceChainAnswer:
+    """Return the position of a message in its chain."""
     line = in_order([*place.beside, place.entry])
     at = next(index for index, entry in enumerate(line) if entry.key == place.entry.key)
-    return {
-        "standing": place.entry.standing,
-        "why": place.entry.why,
-        "explanation": _EXPLANATIONS[place.entry.why],
-        "doubts": list(place.entry.doubts),
-        "currency": place.currency,
-        "messages": list(
-            _messages(line[max(at - NEIGHBOURS_SHOWN, 0) : at + NEIGHBOURS_SHOWN + 1], place)
-        ),
-    }
-
-
-def _messages(line: Iterable[ChainEntry], place: ChainPosition) -> Iterable[Json]:
-    for entry in line:
-        effect = entry.effects[0] if entry.effects else None
-        yield {
-            "message_id": entry.key,
-            "this": entry.key == place.entry.key,
-            "transaction_id": entry.telco_id,
-            "timestamp": timestamp(entry.at),
-            "moved": None if effect is None else render(effect, place.currency),
-            "balance": amount_or_none(entry.after, place.currency),
-            "standing": entry.standing,
-            "unaccounted": amount_or_none(entry.gap_minor, place.currency),
-        }
+    messages = [
+        ChainMessage(
+            message_id=entry.key,
+            this=entry.key == place.entry.key,
+            transaction_id=entry.telco_id,
+            timestamp=timestamp(entry.at),
+            moved=amount_or_none(entry.effects[0] if entry.effects else None, place.currency),
+            balance=amount_or_none(entry.after, place.currency),
+            standing=entry.standing,
+            unaccounted=amount_or_none(entry.gap_minor, place.currency),
+        )
+        for entry in line[max(at - NEIGHBOURS_SHOWN, 0) : at + NEIGHBOURS_SHOWN + 1]
+    ]
+    return BalanceChainAnswer(
+        standing=place.entry.standing,
+        why=place.entry.why,
+        explanation=_EXPLANATIONS[place.entry.why],
+        doubts=list(place.entry.doubts),
+        currency=place.currency,
+        messages=messages,
+    )
 
 
 def reasons_of(row: Message) -> list[str]:
@@ -103,31 +143,85 @@ def all_fields(stored: str) -> str:
     return _encode(dict.fromkeys(FIELD_WORDS) | _decode(stored)).decode()
 
 
-def message(row: Message, line: str | None, *, show_body: bool) -> Json:
-    """Return one message; `line` is the merchant number that received it."""
-    shape: Json = {
-        "id": row.id,
-        "line": line,
-        "device_id": row.device_id,
-        "sender": row.sender,
-        "smsc": row.smsc,
-        "smsc_ts": timestamp_or_none(row.sent_at),
-        "received_at": timestamp(row.received_at),
-        "state": row.state,
-        "kind": row.kind,
-        "provider": row.provider,
-        "fields": msgspec.Raw(row.fields.encode()),
-        "trusted": row.trusted,
-        "reasons": reasons_of(row),
-        "payment_id": row.payment_id,
-        "slot_index": row.slot_index,
-        "parts": {"total": row.parts_total, "seen": row.parts_seen},
-        "test": row.mode is Mode.TEST,
-        "recovered": row.recovered,
-        "source": row.source or SourceKind.MODEM,
-        "trust_level": row.level,
-        "synthesised": row.synthesised,
-    }
-    if show_body:
-        shape["body"] = row.body if row.state is not MessageState.INCOMPLETE else None
-    return shape
+Sender = Annotated[str, sample("MobileMoney")]
+Smsc = Annotated[str, sample("+233240000000")]
+State = Annotated[MessageState, sample(MessageState.PAYMENT)]
+KindOfMessage = Annotated[str, sample("payment")]
+MessageFields = Annotated[
+    dict[str, Any], sample({"amount": "25.00", "currency": "GHS"}, "the values read from it")
+]
+Trusted = Annotated[On, about("it passed all rules of trust, so it may become a payment")]
+Reasons = Annotated[list[Annotated[str, sample("sender")]], sample([], "why it is not trusted")]
+
+
+class Parts(Struct, frozen=True):
+    """How many SMS a message has, and how many came."""
+
+    total: Annotated[int, sample(1, ge=0)]
+    seen: Annotated[int, sample(1, ge=0)]
+
+
+class MessageAnswer(Struct, frozen=True):
+    """A received SMS."""
+
+    id: Id
+    line: Annotated[Phone | None, about("the merchant number that it came to")]
+    device_id: Id | None
+    sender: Sender
+    smsc: Smsc | None
+    smsc_ts: Time | None
+    received_at: Time
+    state: State
+    kind: KindOfMessage | None
+    provider: Provider | None
+    fields: Annotated[MessageFields, STORED_JSON]
+    trusted: Trusted
+    reasons: Reasons
+    payment_id: Id | None
+    slot_index: Count | None
+    parts: Parts
+    test: Test
+    recovered: Annotated[
+        Flag, about("it was lost with the database, and read again from the message journal")
+    ]
+    source: Annotated[str, sample("modem", "its source in [[sources]]")]
+    trust_level: Annotated[TrustLevel, sample(TrustLevel.FULL)]
+    synthesised: Annotated[Flag, about("its source gave a text, and momo made the PDU")]
+
+    @classmethod
+    def of(cls, row: Message, line: str | None, **more: Any) -> Self:
+        """Return the answer of a message; `line` is the merchant number that received it."""
+        return shown(
+            cls,
+            row,
+            line=line,
+            smsc_ts=timestamp_or_none(row.sent_at),
+            reasons=reasons_of(row),
+            parts=Parts(row.parts_total, row.parts_seen),
+            test=row.mode is Mode.TEST,
+            source=row.source or SourceKind.MODEM,
+            trust_level=row.level,
+            **more,
+        )
+
+
+class MessageInFullAnswer(MessageAnswer, frozen=True):
+    """A received SMS with its text."""
+
+    body: Annotated[str, sample("Payment received for GHS 25.00 from AMA MENSAH ...")] | None
+
+    @classmethod
+    def of(cls, row: Message, line: str | None, **more: Any) -> Self:
+        """Return the answer; an SMS of which parts are missing has no text."""
+        body = row.body if row.state is not MessageState.INCOMPLETE else None
+        return super().of(row, line, body=body, **more)
+
+
+class RepeatedMessageAnswer(Struct, frozen=True):
+    """A copy of an SMS that came in before."""
+
+    state: Annotated[
+        str, const(MessageState.DUPLICATE), about("exactly the same SMS came in before")
+    ]
+    sender: Sender
+    body: Annotated[str, sample("Payment received ...")]

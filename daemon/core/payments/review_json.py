@@ -1,13 +1,33 @@
 """JSON objects of reviews with their evidence, and of approved payers. Pure."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from daemon.core.json_values import Json, payer_members, timestamp, timestamp_or_none
+from daemon.core.json_values import (
+    Payer,
+    PayerSources,
+    amount_or_none,
+    payer_of,
+    timestamp,
+    timestamp_or_none,
+)
 from daemon.core.messages.balance_chain import Standing
-from daemon.core.messages.message_json import ChainPosition, balance_chain, reasons_of
+from daemon.core.messages.message_json import (
+    BalanceChainAnswer,
+    ChainPosition,
+    KindOfMessage,
+    MessageFields,
+    Reasons,
+    Sender,
+    Smsc,
+    State,
+    Trusted,
+    balance_chain,
+    reasons_of,
+)
 from daemon.core.model import ApprovedPayer, Message, Payment, PaymentMethod, Review, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.reviews import (
@@ -18,7 +38,33 @@ from daemon.core.payments.reviews import (
     lacks_smsc,
 )
 from daemon.core.payments.suggestions import Suggestion
-from daemon.core.payments.transaction_json import list_item, of_branch
+from daemon.core.payments.transaction_json import TransactionListItemAnswer, of_branch
+from daemon.core.shape import (
+    FLAT,
+    STORED_JSON,
+    AccountName,
+    Amount,
+    BranchId,
+    BranchName,
+    Count,
+    Currency,
+    Flag,
+    Id,
+    NoTime,
+    OrderReference,
+    Phone,
+    Provider,
+    Reference,
+    Sentence,
+    TelcoId,
+    Test,
+    Time,
+    about,
+    flat,
+    marked,
+    sample,
+    shown,
+)
 from daemon.core.text import Text
 from daemon.wire import Mode, ReviewReason, TransactionStatus
 from parsers.money import render
@@ -56,55 +102,213 @@ class ReviewEvidence(Struct, frozen=True):
     place: ChainPosition | None = None
 
 
-def review(evidence: ReviewEvidence, now_us: int) -> Json:
-    """Return the JSON object of a review."""
-    row, said = evidence.review, explanation(evidence)
-    fields = _decode(evidence.message.fields)
-    payment = evidence.payment
-    amount, currency = fields.get("amount"), fields.get("currency")
-    if payment is not None:
-        amount, currency = render(payment.amount_minor, payment.currency), payment.currency
-    request = None
-    if evidence.request is not None:
-        request = _request(*evidence.request, now_us)
-    return {
-        "id": row.id,
-        "reason": row.reason,
-        "state": row.state,
-        "summary": said.short,
-        "why": said.why,
-        "by_itself": _by_itself(evidence),
-        "what_to_do": _what_to_do(evidence, said),
-        "needs_password": REASONS[row.reason].needs_password,
-        "amount": amount,
-        "currency": currency,
-        "created_at": timestamp(row.created_at),
-        "decided_at": timestamp_or_none(row.decided_at),
-        "decided_by": row.decided_by,
-        "notes": row.notes,
-        "test": row.mode is Mode.TEST,
-        "message": _message(evidence.message, fields),
-        "line": _line(evidence.line),
-        "sim": {
-            "device_id": evidence.message.device_id,
-            "slot_index": evidence.message.slot_index,
-        },
-        "payment": None if payment is None else _payment(payment, evidence.pays),
-        "request": request,
-        "other_payment": None
-        if evidence.other_payment is None
-        else _payment(evidence.other_payment, None),
-        "other_message": None
-        if evidence.other_message is None
-        else _message(evidence.other_message, _decode(evidence.other_message.fields)),
-        "orders_named": [list_item(order, None, now_us) for order in evidence.named],
-        "suggestions": [
-            _suggestion(one, rank, now_us) for rank, one in enumerate(evidence.suggestions, 1)
-        ],
-        "balance_chain": None if evidence.place is None else balance_chain(evidence.place),
-        "details": msgspec.Raw(row.details.encode()),
-        **of_branch(row.branch_id),
-    }
+class ReviewMessage(Struct, frozen=True):
+    """The message under review, with the real senders of its network."""
+
+    id: Id
+    sender: Sender
+    sender_type: Annotated[str, sample("alphanumeric")]
+    expected_senders: list[Sender]
+    smsc: Smsc | None
+    smsc_ts: Time | None
+    received_at: Time
+    state: State
+    kind: KindOfMessage | None
+    provider: Provider | None
+    fields: MessageFields
+    trusted: Trusted
+    reasons: Reasons
+
+    @classmethod
+    def of(cls, row: Message) -> Self:
+        """Return the answer of a message."""
+        provider = None if row.provider is None else PROVIDERS.get(row.provider)
+        return shown(
+            cls,
+            row,
+            expected_senders=[] if provider is None else list(provider.senders),
+            smsc_ts=timestamp_or_none(row.sent_at),
+            fields=_decode(row.fields),
+            reasons=reasons_of(row),
+        )
+
+
+class ReviewLine(Struct, frozen=True):
+    """The merchant number that the message came to."""
+
+    payment_method_id: Id
+    phone_number: Phone
+    account_name: AccountName
+    provider: Provider
+
+
+class SimPlace(Struct, frozen=True):
+    """The SIM that received the message."""
+
+    device_id: Id | None
+    slot_index: Count | None
+
+
+class ReviewPayment(Struct, frozen=True):
+    """A payment, and what it pays now."""
+
+    id: Id
+    provider: Provider
+    network: Annotated[str, sample("mtn")]
+    transaction_id: TelcoId
+    amount: Amount
+    currency: Currency
+    balance: Amount | None
+    payer: Payer
+    payer_source: PayerSources
+    reference_text: Annotated[str, sample("A7K2M9")] | None
+    timestamp: Time
+    received_at: Time
+    reversed_at: NoTime
+    standing: Annotated[str, sample("review")]
+    reference: Annotated[Reference | None, about("the transaction that it pays now")]
+
+    @classmethod
+    def of(cls, row: Payment, pays: Transaction | None) -> Self:
+        """Return the answer of a payment."""
+        payer, source = payer_of(None, row)
+        return shown(
+            cls,
+            row,
+            network=network_of(row.provider),
+            transaction_id=row.telco_id_as_read,
+            amount=render(row.amount_minor, row.currency),
+            balance=amount_or_none(row.balance_minor, row.currency),
+            payer=payer,
+            payer_source=source,
+            timestamp=timestamp(row.telco_at),
+            received_at=timestamp(row.stored_at),
+            reference=None if pays is None else pays.reference,
+        )
+
+
+class ReviewRequest(TransactionListItemAnswer, frozen=True, kw_only=True):
+    """The transaction under review, and what it expects."""
+
+    expires_at: Time | None
+    cancelled_at: NoTime
+    expected_payer_phone: Phone | None
+    expected_payer_name: Annotated[str | None, sample(None)]
+    expected_telco_transaction_id: Annotated[str | None, sample(None)]
+    client_reference: OrderReference | None
+
+
+class SuggestedTransaction(TransactionListItemAnswer, frozen=True, kw_only=True):
+    """A transaction with when it ends."""
+
+    expires_at: Time | None
+    client_reference: OrderReference | None
+
+
+class SuggestionAnswer(Struct, frozen=True):
+    """A suggested transaction, and why it is suggested."""
+
+    rank: Annotated[int, sample(1, ge=1)]
+    reasons: list[Annotated[str, sample("one_character_off")]]
+    why: Annotated[Sentence, sample("the code is one character off")]
+    transaction: Annotated[SuggestedTransaction, FLAT]
+
+
+class ReviewAnswer(Struct, frozen=True):
+    """A held payment or message, with everything that its decision needs."""
+
+    id: Id
+    reason: Annotated[ReviewReason, sample(ReviewReason.PAYER_MISMATCH)]
+    state: Annotated[str, sample("open")]
+    summary: Annotated[Sentence, sample("Another number paid")]
+    why: Annotated[Sentence, sample("The transaction expects its money from another number.")]
+    by_itself: Annotated[
+        Sentence | None,
+        sample(
+            "It waits for your decision.", "what releases it without a decision; null once decided"
+        ),
+    ]
+    what_to_do: Annotated[
+        Sentence, sample("Ask the customer who paid; approve it when the answer fits.")
+    ]
+    needs_password: Flag
+    amount: Amount | None
+    currency: Currency | None
+    created_at: Time
+    decided_at: NoTime
+    decided_by: Annotated[str | None, sample(None)]
+    notes: Annotated[str | None, sample(None)]
+    test: Test
+    message: ReviewMessage
+    line: ReviewLine | None
+    sim: SimPlace
+    payment: ReviewPayment | None
+    request: ReviewRequest | None
+    other_payment: Annotated[ReviewPayment | None, sample(None)]
+    other_message: Annotated[ReviewMessage | None, sample(None)]
+    orders_named: Annotated[list[TransactionListItemAnswer], sample([])]
+    suggestions: Annotated[
+        list[SuggestionAnswer],
+        sample([], "transactions that it may be meant for, the likeliest first"),
+    ]
+    balance_chain: Annotated[BalanceChainAnswer | None, sample(None)]
+    details: Annotated[dict[str, Any], sample({}), STORED_JSON]
+    branch_id: BranchId | UnsetType = UNSET
+    branch: BranchName | UnsetType = UNSET
+
+    @classmethod
+    def of(
+        cls, evidence: ReviewEvidence, now_us: int, names: Mapping[str, str] | None = None
+    ) -> Self:
+        """Return the answer of a review; `names` are those of a hub's branches."""
+        row, said, payment = evidence.review, explanation(evidence), evidence.payment
+        message, line = ReviewMessage.of(evidence.message), evidence.line
+        amount, currency = message.fields.get("amount"), message.fields.get("currency")
+        if payment is not None:
+            amount, currency = render(payment.amount_minor, payment.currency), payment.currency
+        other, other_message = evidence.other_payment, evidence.other_message
+        request = None
+        if evidence.request is not None:
+            request = ReviewRequest.of(*evidence.request, now_us)
+        # A flood is one review of many messages.
+        group = _decode(row.details).get("group")
+        todo = said.todo if group is None else Text("review.group", todo=said.todo, group=group)
+        waits = None if payment is not None or evidence.place is None else evidence.place.entry
+        return shown(
+            cls,
+            row,
+            summary=said.short,
+            why=said.why,
+            by_itself=by_itself(waits) if row.state == "open" else None,
+            what_to_do=todo,
+            needs_password=REASONS[row.reason].needs_password,
+            amount=amount,
+            currency=currency,
+            test=row.mode is Mode.TEST,
+            message=message,
+            line=line and ReviewLine(line.id, line.phone_number, line.account_name, line.provider),
+            sim=SimPlace(evidence.message.device_id, evidence.message.slot_index),
+            payment=payment and ReviewPayment.of(payment, evidence.pays),
+            request=request,
+            other_payment=other and ReviewPayment.of(other, None),
+            other_message=other_message and ReviewMessage.of(other_message),
+            orders_named=[
+                TransactionListItemAnswer.of(order, None, now_us) for order in evidence.named
+            ],
+            suggestions=[
+                flat(
+                    SuggestionAnswer(
+                        rank,
+                        list(each.reasons),
+                        each.why,
+                        SuggestedTransaction.of(each.request, None, now_us),
+                    )
+                )
+                for rank, each in enumerate(evidence.suggestions, 1)
+            ],
+            balance_chain=evidence.place and balance_chain(evidence.place),
+            **of_branch(row.branch_id, names),
+        )
 
 
 def explanation(evidence: ReviewEvidence) -> Explanation:
@@ -126,106 +330,22 @@ def explanation(evidence: ReviewEvidence) -> Explanation:
     return explain(case, details.get("doubts") or (), amount)
 
 
-def _by_itself(evidence: ReviewEvidence) -> Text | None:
-    if evidence.review.state != "open":
-        return None
-    place = None if evidence.payment is not None else evidence.place
-    return by_itself(None if place is None else place.entry)
+class ApprovedPayerAnswer(Struct, frozen=True):
+    """A name that an operator approved for a number."""
 
+    id: Id
+    phone_number: Phone
+    name: Annotated[str, sample("AMA MENSAH")]
+    state: Annotated[str, sample("approved"), marked(words=("approved", "revoked"))]
+    review_id: Id | None
+    approved_by: Annotated[str, sample("socket:1000")]
+    approved_at: Time
+    revoked_by: Annotated[str | None, sample(None)]
+    revoked_at: NoTime
+    test: Test
 
-def _what_to_do(evidence: ReviewEvidence, said: Explanation) -> Text:
-    """Return the next step; for a flood with the number of its messages."""
-    group = _decode(evidence.review.details).get("group")
-    return said.todo if group is None else Text("review.group", todo=said.todo, group=group)
-
-
-def _suggestion(found: Suggestion, rank: int, now_us: int) -> Json:
-    """Return a suggested transaction: its list item, and why it is suggested."""
-    return {
-        "rank": rank,
-        "reasons": list(found.reasons),
-        "why": found.why,
-        **list_item(found.request, None, now_us),
-        "expires_at": timestamp_or_none(found.request.expires_at),
-        "client_reference": found.request.client_reference,
-    }
-
-
-def approved_payer(row: ApprovedPayer) -> Json:
-    """Return the JSON object of a name that an operator approved for a number."""
-    return {
-        "id": row.id,
-        "phone_number": row.phone_number,
-        "name": row.name,
-        "state": "approved" if row.revoked_at is None else "revoked",
-        "review_id": row.review_id,
-        "approved_by": row.approved_by,
-        "approved_at": timestamp(row.approved_at),
-        "revoked_by": row.revoked_by,
-        "revoked_at": timestamp_or_none(row.revoked_at),
-        "test": row.mode is Mode.TEST,
-    }
-
-
-def _message(row: Message, fields: dict[str, Any]) -> Json:
-    """Return the message with its own data and the real senders of its network."""
-    provider = None if row.provider is None else PROVIDERS.get(row.provider)
-    return {
-        "id": row.id,
-        "sender": row.sender,
-        "sender_type": row.sender_type,
-        "expected_senders": [] if provider is None else list(provider.senders),
-        "smsc": row.smsc,
-        "smsc_ts": timestamp_or_none(row.sent_at),
-        "received_at": timestamp(row.received_at),
-        "state": row.state,
-        "kind": row.kind,
-        "provider": row.provider,
-        "fields": fields,
-        "trusted": row.trusted,
-        "reasons": reasons_of(row),
-    }
-
-
-def _line(row: PaymentMethod | None) -> Json | None:
-    if row is None:
-        return None
-    return {
-        "payment_method_id": row.id,
-        "phone_number": row.phone_number,
-        "account_name": row.account_name,
-        "provider": row.provider,
-    }
-
-
-def _payment(row: Payment, pays: Transaction | None) -> Json:
-    balance = None if row.balance_minor is None else render(row.balance_minor, row.currency)
-    return {
-        "id": row.id,
-        "provider": row.provider,
-        "network": network_of(row.provider),
-        "transaction_id": row.telco_id_as_read,
-        "amount": render(row.amount_minor, row.currency),
-        "currency": row.currency,
-        "balance": balance,
-        **payer_members(None, row),
-        "reference_text": row.reference_text,
-        "timestamp": timestamp(row.telco_at),
-        "received_at": timestamp(row.stored_at),
-        "reversed_at": timestamp_or_none(row.reversed_at),
-        "standing": row.standing,
-        "reference": None if pays is None else pays.reference,
-    }
-
-
-def _request(row: Transaction, paid_with: Payment | None, now_us: int) -> Json:
-    """Return the transaction: its list item and its expectations."""
-    return {
-        **list_item(row, paid_with, now_us),
-        "expires_at": timestamp_or_none(row.expires_at),
-        "cancelled_at": timestamp_or_none(row.cancelled_at),
-        "expected_payer_phone": row.expected_payer_phone,
-        "expected_payer_name": row.expected_payer_name,
-        "expected_telco_transaction_id": row.expected_telco_transaction_id,
-        "client_reference": row.client_reference,
-    }
+    @classmethod
+    def of(cls, row: ApprovedPayer) -> Self:
+        """Return the answer of an approval."""
+        state = "approved" if row.revoked_at is None else "revoked"
+        return shown(cls, row, state=state, test=row.mode is Mode.TEST)

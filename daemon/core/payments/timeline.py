@@ -4,14 +4,16 @@ An entry contains its own facts. Only the money is looked up, because a payment 
 """
 
 from collections.abc import Callable, Container, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final, Self
 
 import msgspec
+from msgspec import Struct
 
-from daemon.core import journal_text, json_values
+from daemon.core import journal_text
 from daemon.core.model import Event, Payment
 from daemon.core.payments.reviews import explain_opened
 from daemon.core.payments.suggestions import reason_texts
+from daemon.core.shape import Id, Sentence, Time, sample, shown
 from daemon.core.text import Text
 from daemon.wire import ReviewReason
 from parsers.money import render
@@ -23,20 +25,34 @@ _KNOWN: Final = frozenset({"name", "approval"})
 _SMS: Final = frozenset({"code", "code_again", "receipt", "notice", "test"})
 
 
-def entry_json(event: Event, payment: Payment | None) -> json_values.Json:
-    """Return one entry of a transaction's journal; `payment` is the entry's payment."""
-    facts: Facts = _decode(event.data)
-    return {
-        "id": str(event.seq),
-        "type": event.type,
-        "at": json_values.timestamp(event.at),
-        "actor": event.actor,
-        "text": entry_text(event.type, facts, payment),
-        "payment_id": event.payment_id,
-        "message_id": event.message_id,
-        "endpoint_id": event.endpoint_id,
-        "details": journal_text.facts(event.data, None if payment is None else payment.currency),
-    }
+class TransactionEventAnswer(Struct, frozen=True):
+    """One entry of a transaction's journal."""
+
+    id: Annotated[str, sample("412")]
+    type: Annotated[str, sample("transaction.verified")]
+    at: Time
+    actor: Annotated[str, sample("system")]
+    text: Annotated[
+        Sentence,
+        sample(
+            "GHS 25.00 from Ama Mensah (0012345678) paid it exactly, matched by the code that the payer typed."
+        ),
+    ]
+    payment_id: Id | None
+    message_id: Id | None
+    endpoint_id: Annotated[Id | None, sample(None)]
+    details: Annotated[dict[str, Any], sample({"status": "SUCCESS"})]
+
+    @classmethod
+    def of(cls, event: Event, payment: Payment | None) -> Self:
+        """Return the answer of an entry; `payment` is the entry's payment."""
+        return shown(
+            cls,
+            event,
+            id=str(event.seq),
+            text=entry_text(event.type, _decode(event.data), payment),
+            details=journal_text.facts(event.data, None if payment is None else payment.currency),
+        )
 
 
 def entry_text(kind: str, facts: Facts, payment: Payment | None) -> Text | str:

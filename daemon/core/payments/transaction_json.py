@@ -1,24 +1,50 @@
 """JSON objects of a transaction: list item, single object, answers of initialize and reconcile."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Self
 
-import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from daemon.core.ids import reference_of
 from daemon.core.journal_text import facts
 from daemon.core.json_values import (
     Json,
+    Payer,
+    PayerName,
+    PayerSources,
     amount_or_none,
-    payer_members,
+    payer_of,
     timestamp,
     timestamp_or_none,
 )
 from daemon.core.model import Event, Payment, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.matching import Verdict, compare_amounts
-from daemon.core.shape import Amount, Currency, On, Reference, Time, about, marked, sample, shown
+from daemon.core.shape import (
+    STORED_JSON,
+    Amount,
+    BranchId,
+    BranchName,
+    Code,
+    Currency,
+    Flag,
+    Id,
+    NoTime,
+    On,
+    OrderReference,
+    Phone,
+    Reference,
+    Status,
+    TelcoId,
+    Test,
+    Time,
+    about,
+    const,
+    flat,
+    marked,
+    sample,
+    shown,
+)
 from daemon.wire import Mode, TransactionStatus
 from parsers.money import render
 
@@ -27,6 +53,25 @@ VERIFIED: Final = (
     TransactionStatus.PARTIAL,
     TransactionStatus.OVERPAID,
 )
+
+
+ExpectedAmount = Annotated[
+    Amount | None, about("requested amount; null for a payment without a request")
+]
+ActualAmount = Annotated[Amount | None, about("received amount")]
+Difference = Annotated[Amount | None, sample(None, "received minus expected; null when exact")]
+DifferenceType = (
+    Annotated[str, sample("EXACT"), marked(words=("EXACT", "UNDERPAID", "OVERPAID"))] | None
+)
+Origin = Annotated[str, sample("request"), marked(words=("request", "open"))]
+MatchedBy = (
+    Annotated[
+        str, sample("code"), marked(words=("code", "telco_id", "reconcile", "review", "none"))
+    ]
+    | None
+)
+MetaObject = Annotated[dict[str, Any], sample({"table": 4})]
+ReversedAt = Annotated[NoTime, about("the network took the money back")]
 
 
 def status_at(transaction: Transaction, now_us: int) -> TransactionStatus:
@@ -43,25 +88,50 @@ def status_at(transaction: Transaction, now_us: int) -> TransactionStatus:
     return transaction.status
 
 
-def list_item(transaction: Transaction, payment: Payment | None, now_us: int) -> Json:
-    """Return one element of the transaction list; `payment` is the one that verified it."""
-    found = payer_members(transaction, payment)
-    return {
-        "reference": transaction.reference,
-        "svc_code": transaction.svc_code,
-        "status": status_at(transaction, now_us),
-        **amounts(transaction, payment),
-        "currency": transaction.currency,
-        "payer_phone": found["payer"]["phone_number"],
-        "payer_name": found["payer"]["name"],
-        "payer_source": found["payer_source"],
-        "created_at": timestamp(transaction.created_at),
-        "completed_at": timestamp_or_none(transaction.completed_at),
-        "origin": transaction.origin,
-        "test": transaction.mode is Mode.TEST,
-        "reversed_at": timestamp_or_none(transaction.reversed_at),
-        **of_branch(transaction.branch_id),
-    }
+class _Money(Struct, frozen=True, kw_only=True):
+    """What a transaction is, and what was asked for and came."""
+
+    reference: Reference
+    svc_code: Code | None
+    status: Status
+    expected_amount: ExpectedAmount
+    actual_amount: ActualAmount
+    difference: Difference
+    difference_type: DifferenceType
+    currency: Currency
+
+
+class TransactionListItemAnswer(_Money, frozen=True, kw_only=True):
+    """One element of the transaction list."""
+
+    payer_phone: Phone | None
+    payer_name: PayerName | None
+    payer_source: PayerSources
+    created_at: Time
+    completed_at: Time | None
+    origin: Origin
+    test: Test
+    reversed_at: ReversedAt
+    branch_id: BranchId | UnsetType = UNSET
+    branch: BranchName | UnsetType = UNSET
+
+    @classmethod
+    def of(
+        cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any
+    ) -> Self:
+        """Return the answer; `payment` is the one that verified it."""
+        payer, source = payer_of(transaction, payment)
+        return shown(
+            cls,
+            transaction,
+            status=status_at(transaction, now_us),
+            **amounts(transaction, payment),
+            payer_phone=payer.phone_number,
+            payer_name=payer.name,
+            payer_source=source,
+            test=transaction.mode is Mode.TEST,
+            **{**of_branch(transaction.branch_id), **more},
+        )
 
 
 def of_branch(branch_id: str | None, names: Mapping[str, str] | None = None) -> Json:
@@ -72,54 +142,97 @@ def of_branch(branch_id: str | None, names: Mapping[str, str] | None = None) -> 
     return {"branch_id": branch_id, **({} if name is None else {"branch": name})}
 
 
-def single(transaction: Transaction, payment: Payment | None, now_us: int) -> Json:
-    """Return the single-transaction object: all nested objects are present, with null for unknown members."""
-    duration_us = None
-    if transaction.completed_at is not None and transaction.processing_at is not None:
-        duration_us = transaction.completed_at - transaction.processing_at
-    created_at = timestamp(transaction.created_at)
-    return {
-        "reference": transaction.reference,
-        "svc_code": transaction.svc_code,
-        "status": status_at(transaction, now_us),
-        **amounts(transaction, payment),
-        "currency": transaction.currency,
-        "client_reference": transaction.client_reference,
-        "processing_time_ms": None if duration_us is None else duration_us // 1000,
-        **payer_members(transaction, payment),
-        "telco": {
-            "provider": None if payment is None else network_of(payment.provider),
-            "transaction_id": None if payment is None else payment.telco_id_as_read,
-            "timestamp": None if payment is None else timestamp(payment.telco_at),
-        },
-        "meta": msgspec.Raw(transaction.meta.encode()),
-        "timeline": {
-            "created_at": created_at,
-            "pending_at": created_at if transaction.origin == "request" else None,
-            "processing_at": timestamp_or_none(transaction.processing_at),
-            "completed_at": timestamp_or_none(transaction.completed_at),
-        },
-        "origin": transaction.origin,
-        "test": transaction.mode is Mode.TEST,
-        "matched_by": transaction.matched_by,
-        "late": transaction.late,
-        "rejected": transaction.rejected,
-        "cancelled_at": timestamp_or_none(transaction.cancelled_at),
-        "reversed_at": timestamp_or_none(transaction.reversed_at),
-        "merged_into": None
-        if transaction.merged_into is None
-        else reference_of(transaction.merged_into),
-        **of_branch(transaction.branch_id),
-    }
+class TelcoAnswer(Struct, frozen=True):
+    """The payment in the network's own words."""
+
+    provider: Annotated[str, sample("mtn", "the mobile network")] | None
+    transaction_id: Annotated[TelcoId, about("the network's own id; leading zeros matter")] | None
+    timestamp: Time | None
+
+
+class Timeline(Struct, frozen=True):
+    """When a transaction came to each of its states."""
+
+    created_at: Time
+    pending_at: Time | None
+    processing_at: Time | None
+    completed_at: Time | None
+
+
+class TransactionAnswer(_Money, frozen=True, kw_only=True):
+    """One transaction: all nested objects are present, with null for unknown members."""
+
+    client_reference: OrderReference | None
+    processing_time_ms: (
+        Annotated[int, sample(85, "from the message's arrival to verification", ge=0)] | None
+    )
+    payer: Payer
+    payer_source: PayerSources
+    telco: TelcoAnswer
+    meta: Annotated[MetaObject, about("as it was given to initialize"), STORED_JSON]
+    timeline: Timeline
+    origin: Origin
+    test: Test
+    matched_by: MatchedBy
+    late: Annotated[Flag, about("paid after the transaction had expired")]
+    rejected: Annotated[Flag, about("an operator rejected the payment")]
+    cancelled_at: NoTime
+    reversed_at: ReversedAt
+    merged_into: Annotated[
+        Reference | None, sample(None, "the transaction that this payment pays now")
+    ]
+    branch_id: BranchId | UnsetType = UNSET
+    branch: BranchName | UnsetType = UNSET
+
+    @classmethod
+    def of(
+        cls, transaction: Transaction, payment: Payment | None, now_us: int, **more: Any
+    ) -> Self:
+        """Return the answer; `payment` is the one that verified it."""
+        duration_us = None
+        if transaction.completed_at is not None and transaction.processing_at is not None:
+            duration_us = transaction.completed_at - transaction.processing_at
+        created_at, merged = timestamp(transaction.created_at), transaction.merged_into
+        payer, source = payer_of(transaction, payment)
+        return shown(
+            cls,
+            transaction,
+            status=status_at(transaction, now_us),
+            **amounts(transaction, payment),
+            processing_time_ms=None if duration_us is None else duration_us // 1000,
+            payer=payer,
+            payer_source=source,
+            telco=TelcoAnswer(
+                None if payment is None else network_of(payment.provider),
+                None if payment is None else payment.telco_id_as_read,
+                None if payment is None else timestamp(payment.telco_at),
+            ),
+            timeline=Timeline(
+                created_at,
+                created_at if transaction.origin == "request" else None,
+                timestamp_or_none(transaction.processing_at),
+                timestamp_or_none(transaction.completed_at),
+            ),
+            test=transaction.mode is Mode.TEST,
+            merged_into=None if merged is None else reference_of(merged),
+            **of_branch(transaction.branch_id),
+            **more,
+        )
+
+
+class FoundTransactionAnswer(TransactionAnswer, frozen=True, kw_only=True):
+    """A transaction that was looked for."""
+
+    held_review_id: Annotated[
+        Id | None, sample(None, "open review of a held message or payment that names it")
+    ]
 
 
 class InitializedTransactionAnswer(Struct, frozen=True):
     """The `data` of initialize."""
 
     reference: Reference
-    svc_code: Annotated[
-        str, sample("A7K2M9", "the code that the customer types as payment reference")
-    ]
+    svc_code: Code
     public_slug: Annotated[str, sample("3kT9aXbQmZ0pLr7vYc2sWd", "of the hosted checkout page")]
     amount: Amount
     currency: Currency
@@ -128,7 +241,7 @@ class InitializedTransactionAnswer(Struct, frozen=True):
     created_at: Time
     payer_sms_sent: Annotated[On, about("the code was queued to the customer by SMS")]
     checkout_url: Annotated[str, sample("https://pay.shop.example/pay/3kT9aXbQmZ0pLr7vYc2sWd")]
-    client_reference: Annotated[str, sample("order-1042")] | None
+    client_reference: OrderReference | None
 
     @classmethod
     def of(cls, transaction: Transaction, *, checkout_url: str, payer_sms_sent: bool) -> Self:
@@ -156,7 +269,7 @@ class ReconciliationAnswer(Struct, frozen=True):
         str,
         sample("rec_5d1f0c3a9b7e4c2d8f6a1b0c9d8e7f6a", schema={"pattern": "^rec_[0-9a-f]{32}$"}),
     ]
-    status: Annotated[str, sample("VERIFIED", schema={"const": "VERIFIED"})]
+    status: Annotated[str, const("VERIFIED")]
     transaction_id: Annotated[str, sample("0012345678", "echoed")]
     transaction_updated: On
     new_transaction_status: Annotated[
@@ -240,7 +353,9 @@ def event(
 
     An event about a transaction carries that transaction's current list item; the event's own data is in `details`.
     """
-    about = {} if transaction is None else list_item(transaction, payment, now_us)
+    about = {}
+    if transaction is not None:
+        about = flat(TransactionListItemAnswer.of(transaction, payment, now_us))
     return {
         "id": str(row.seq),
         "type": row.type,

@@ -1,22 +1,60 @@
 """Bodies of webhooks, stored once and sent byte for byte, and the made-up payment of a test send."""
 
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from daemon.core.json_values import (
-    Json,
+    Payer,
+    PayerSources,
     amount_or_none,
     dump,
-    payer_members,
+    payer_of,
     timestamp,
     timestamp_or_none,
 )
 from daemon.core.limits import PAYLOAD_BYTES_MAX, SECOND_US
 from daemon.core.model import Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.names import network_of
-from daemon.core.payments.transaction_json import amounts, single
-from daemon.wire import API_VERSION, EventKind, Mode, TransactionStatus
+from daemon.core.payments.transaction_json import (
+    ActualAmount,
+    Difference,
+    DifferenceType,
+    ExpectedAmount,
+    MatchedBy,
+    MetaObject,
+    TransactionAnswer,
+    amounts,
+)
+from daemon.core.shape import (
+    FLAT,
+    STORED_JSON,
+    AccountName,
+    Amount,
+    BranchId,
+    Code,
+    Count,
+    Currency,
+    Flag,
+    Id,
+    On,
+    OrderReference,
+    Phone,
+    Provider,
+    Reference,
+    Status,
+    TelcoId,
+    Test,
+    Time,
+    about,
+    const,
+    flat,
+    sample,
+    stored_json,
+)
+from daemon.core.webhooks.endpoint_json import WebhookId
+from daemon.wire import API_VERSION, EventKind, Mode, ReviewReason, TransactionStatus
 from parsers.money import render
 
 Row = TypeVar("Row", Transaction, Payment, PaymentMethod)
@@ -32,22 +70,181 @@ _TEXT = (
 )
 
 
-def payload(kind: EventKind, webhook_id: str, at_us: int, mode: Mode, data: Json) -> bytes:
+class TelcoOfPayment(Struct, frozen=True):
+    """The payment in the network's own words."""
+
+    provider: Annotated[str, sample("mtn")]
+    transaction_id: TelcoId
+    timestamp: Time
+    reference_text: Annotated[str, sample("A7K2M9")] | None
+
+
+class MethodOfPayment(Struct, frozen=True):
+    """The merchant number that a payment came to."""
+
+    id: Id
+    phone_number: Phone
+    account_name: AccountName
+    provider: Provider
+
+
+class PlaceOfPayment(Struct, frozen=True):
+    """The SIM that received a payment."""
+
+    device_id: Id | None
+    slot_index: Count | None
+
+
+class BranchOfPayment(Struct, frozen=True):
+    """The branch that received a payment, at a hub."""
+
+    id: BranchId
+
+
+class _PaymentData(Struct, frozen=True, kw_only=True):
+    """A payment with the transaction that it pays."""
+
+    transaction_id: Id
+    reference: Reference
+    svc_code: Code | None
+    status: Status
+    amount: Amount
+    currency: Currency
+    expected_amount: ExpectedAmount
+    actual_amount: ActualAmount
+    difference: Difference
+    difference_type: DifferenceType
+    client_reference: OrderReference | None
+    meta: Annotated[MetaObject, STORED_JSON]
+    payer: Payer
+    payer_source: PayerSources
+    telco: TelcoOfPayment
+    payment_method: MethodOfPayment | None
+    sim: PlaceOfPayment
+    branch: BranchOfPayment | UnsetType = UNSET
+    received_at: Time
+    completed_at: Time | None
+    placed: Annotated[On, about("it came to one of the merchant's numbers")]
+    late: Flag
+    matched_by: MatchedBy
+    reversed_at: Time | UnsetType = UNSET
+
+
+class ForwardedData(_PaymentData, frozen=True, kw_only=True):
+    """The data of `transaction.forwarded`."""
+
+    raw: (
+        Annotated[
+            str | None,
+            sample("Payment received ...", "the SMS, for an endpoint with `include_raw`"),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class UpdatedData(_PaymentData, frozen=True, kw_only=True):
+    """The data of `transaction.updated`."""
+
+    changed: Annotated[list[Annotated[str, sample("payment_method")]], about("the changed members")]
+    supersedes_reference: Reference | UnsetType = UNSET
+
+
+class Match(Struct, frozen=True):
+    """How a payment was matched; `reconciliation_id` is null unless an operator did it."""
+
+    matched_by: Annotated[str, sample("code")] | None
+    late: Flag
+    reconciliation_id: Annotated[str | None, sample(None)]
+
+
+class CompletedData(Struct, frozen=True):
+    """The data of `transaction.completed`."""
+
+    transaction_id: Id
+    transaction: Annotated[TransactionAnswer, FLAT]
+    match: Match
+    supersedes_reference: Reference | UnsetType = UNSET
+
+
+class ExpiredData(Struct, frozen=True):
+    """The data of `transaction.expired`."""
+
+    transaction_id: Id
+    transaction: Annotated[TransactionAnswer, FLAT]
+    expires_at: Time | None
+
+
+class HeldPayment(Struct, frozen=True):
+    """The review of a payment, and the payment, if the message has become one."""
+
+    id: Id
+    reason: Annotated[ReviewReason, sample(ReviewReason.PAYER_MISMATCH)]
+    amount: Annotated[Amount | None, about("held amount; it has paid nothing yet")]
+    currency: Currency | None
+    telco_transaction_id: TelcoId | None
+
+
+class ReviewRequiredData(Struct, frozen=True):
+    """The data of `transaction.review_required`."""
+
+    transaction_id: Id
+    transaction: Annotated[TransactionAnswer, FLAT]
+    review: HeldPayment
+
+
+class ReversalAnswer(Struct, frozen=True):
+    """What the network took back; it may not say how much."""
+
+    amount: Amount | None
+    currency: Currency
+    timestamp: Time
+
+
+class ReversedData(Struct, frozen=True):
+    """The data of `transaction.reversed`."""
+
+    transaction_id: Id
+    transaction: Annotated[TransactionAnswer, FLAT]
+    reversal: ReversalAnswer
+
+
+class EventBody(Struct, frozen=True):
+    """A webhook body."""
+
+    webhook_id: WebhookId
+    type: EventKind
+    timestamp: Time
+    api_version: Annotated[str, const(API_VERSION)]
+    test: Test
+    livemode: On
+    data: Any
+
+
+EVENTS: Final[dict[EventKind, tuple[str, type[Struct]]]] = {
+    EventKind.FORWARDED: (
+        "A verified payment is forwarded to an endpoint that claims it.",
+        ForwardedData,
+    ),
+    EventKind.COMPLETED: ("A transaction was paid.", CompletedData),
+    EventKind.EXPIRED: ("A transaction expired without a payment.", ExpiredData),
+    EventKind.REVIEW_REQUIRED: (
+        "A payment came for a transaction, and an operator must decide whether it counts.",
+        ReviewRequiredData,
+    ),
+    EventKind.UPDATED: ("Forwarded data of a payment has changed.", UpdatedData),
+    EventKind.REVERSED: ("The network took a payment back.", ReversedData),
+}
+"""What each kind of event says, and the `data` of its body."""
+
+
+def payload(kind: EventKind, webhook_id: str, at_us: int, mode: Mode, data: Struct) -> bytes:
     """Return the bytes of an event to store and to send, at most 20 kB.
 
     `webhook_id` is `ocl_...`, `at_us` the time of the event, `data` the result of the function for this kind.
     """
     test = mode is Mode.TEST
     body = dump(
-        {
-            "webhook_id": webhook_id,
-            "type": kind,
-            "timestamp": timestamp(at_us),
-            "api_version": API_VERSION,
-            "test": test,
-            "livemode": not test,
-            "data": data,
-        }
+        EventBody(webhook_id, kind, timestamp(at_us), API_VERSION, test, not test, flat(data))
     )
     assert len(body) <= PAYLOAD_BYTES_MAX, "every part of a payload is bounded where it is read"
     return body
@@ -55,13 +252,24 @@ def payload(kind: EventKind, webhook_id: str, at_us: int, mode: Mode, data: Json
 
 def forwarded(
     transaction: Transaction, payment: Payment, method: PaymentMethod | None, raw: str | None = None
-) -> Json:
-    """Return the data of `transaction.forwarded`, keys in their documented order.
+) -> ForwardedData:
+    """Return the data of `transaction.forwarded`.
 
     `method` is the merchant number that received the payment, None if unplaced. `raw` is the text of the SMS, only for
     an endpoint with `include_raw`; null in the data if it exceeds `RAW_BYTES_MAX`.
     """
-    data: Json = {
+    found = ForwardedData(**_payment_data(transaction, payment, method))
+    if raw is None:
+        return found
+    # A text of control characters grows sixfold in JSON; the payment itself must be sent in any case.
+    return replace(found, raw=raw if len(dump(raw)) <= RAW_BYTES_MAX else None)
+
+
+def _payment_data(
+    transaction: Transaction, payment: Payment, method: PaymentMethod | None
+) -> dict[str, Any]:
+    payer, source = payer_of(transaction, payment)
+    return {
         "transaction_id": transaction.id,
         "reference": transaction.reference,
         "svc_code": transaction.svc_code,
@@ -70,80 +278,66 @@ def forwarded(
         "currency": payment.currency,
         **amounts(transaction, payment),
         "client_reference": transaction.client_reference,
-        "meta": msgspec.Raw(transaction.meta.encode()),
-        **payer_members(transaction, payment),
-        "telco": {
-            "provider": network_of(payment.provider),
-            "transaction_id": payment.telco_id_as_read,
-            "timestamp": timestamp(payment.telco_at),
-            "reference_text": payment.reference_text,
-        },
-        "payment_method": None
-        if method is None
-        else {
-            "id": method.id,
-            "phone_number": method.phone_number,
-            "account_name": method.account_name,
-            "provider": method.provider,
-        },
-        "sim": {"device_id": payment.device_id, "slot_index": payment.slot_index},
-        **({} if payment.branch_id is None else {"branch": {"id": payment.branch_id}}),
+        "meta": stored_json(transaction.meta),
+        "payer": payer,
+        "payer_source": source,
+        "telco": TelcoOfPayment(
+            network_of(payment.provider),
+            payment.telco_id_as_read,
+            timestamp(payment.telco_at),
+            payment.reference_text,
+        ),
+        "payment_method": method
+        and MethodOfPayment(method.id, method.phone_number, method.account_name, method.provider),
+        "sim": PlaceOfPayment(payment.device_id, payment.slot_index),
+        "branch": UNSET if payment.branch_id is None else BranchOfPayment(payment.branch_id),
         "received_at": timestamp(payment.stored_at),
         "completed_at": timestamp_or_none(transaction.completed_at),
         "placed": payment.placed,
         "late": transaction.late,
         "matched_by": transaction.matched_by,
+        "reversed_at": UNSET if payment.reversed_at is None else timestamp(payment.reversed_at),
     }
-    if payment.reversed_at is not None:
-        data["reversed_at"] = timestamp(payment.reversed_at)
-    if raw is not None:
-        # A text of control characters grows sixfold in JSON; the payment itself must be sent in any case.
-        data["raw"] = raw if len(dump(raw)) <= RAW_BYTES_MAX else None
-    return data
 
 
 def updated(
     now: tuple[Transaction, Payment, PaymentMethod | None],
     before: tuple[Transaction, Payment, PaymentMethod | None],
-) -> Json:
+) -> UpdatedData:
     """Return the data of `transaction.updated`: the present data of `transaction.forwarded` and the changed members.
 
     `changed` names the members that are different; `supersedes_reference` is present if the same payment was forwarded
     under another reference. Both arguments are transaction, payment and method.
     """
-    data, old = forwarded(*now), forwarded(*before)
-    data["changed"] = [name for name, value in data.items() if dump(value) != dump(old.get(name))]
-    if before[0].id != now[0].id:
-        data["supersedes_reference"] = before[0].reference
-    return data
+    data, old = _payment_data(*now), _payment_data(*before)
+    changed = [name for name, value in data.items() if value is not UNSET and value != old[name]]
+    supersedes = UNSET if before[0].id == now[0].id else before[0].reference
+    return UpdatedData(**data, changed=changed, supersedes_reference=supersedes)
 
 
-def _single(transaction: Transaction, payment: Payment | None, at_us: int, **more: Any) -> Json:
-    """Return the single-transaction object with `transaction_id` before it and more members after it."""
-    return {"transaction_id": transaction.id, **single(transaction, payment, at_us), **more}
-
-
-def expired(transaction: Transaction, at_us: int) -> Json:
-    """Return the data of `transaction.expired`: the single-transaction object, `transaction_id` and `expires_at`."""
-    return _single(transaction, None, at_us, expires_at=timestamp_or_none(transaction.expires_at))
+def expired(transaction: Transaction, at_us: int) -> ExpiredData:
+    """Return the data of `transaction.expired`."""
+    about_it = TransactionAnswer.of(transaction, None, at_us)
+    return ExpiredData(transaction.id, about_it, timestamp_or_none(transaction.expires_at))
 
 
 def review_required(
     transaction: Transaction, payment: Payment | None, at_us: int, *, review_id: str, reason: str
-) -> Json:
-    """Return the data of `transaction.review_required`: the single-transaction object, `transaction_id` and `review`.
+) -> ReviewRequiredData:
+    """Return the data of `transaction.review_required`.
 
     The held payment does not pay the transaction: its amounts are unchanged, and the held amount is in `review`.
     `payment` is None if a message is held that has not become a payment. `reason` is a review reason.
     """
-    review = {
-        "id": review_id,
-        "reason": reason,
-        "amount": None if payment is None else render(payment.amount_minor, payment.currency),
-        "currency": None if payment is None else payment.currency,
-        "telco_transaction_id": None if payment is None else payment.telco_id_as_read,
-    }
-    return _single(transaction, None, at_us, review=review)
+    held = HeldPayment(
+        review_id,
+        ReviewReason(reason),
+        None if payment is None else render(payment.amount_minor, payment.currency),
+        None if payment is None else payment.currency,
+        None if payment is None else payment.telco_id_as_read,
+    )
+    about_it = TransactionAnswer.of(transaction, None, at_us)
+    return ReviewRequiredData(transaction.id, about_it, held)
 
 
 def completed(
@@ -153,42 +347,42 @@ def completed(
     *,
     reconciliation_id: str | None = None,
     supersedes_reference: str | None = None,
-) -> Json:
-    """Return the data of `transaction.completed`: the single-transaction object, `transaction_id` and `match`.
+) -> CompletedData:
+    """Return the data of `transaction.completed`.
 
     `reconciliation_id` is `rec_...` if an operator matched it. `supersedes_reference` is the holder under which the
     same payment was forwarded before.
     """
-    match = {
-        "matched_by": transaction.matched_by,
-        "late": transaction.late,
-        "reconciliation_id": reconciliation_id,
-    }
-    data = _single(transaction, payment, at_us, match=match)
-    if supersedes_reference is not None:
-        data["supersedes_reference"] = supersedes_reference
-    return data
+    return CompletedData(
+        transaction.id,
+        TransactionAnswer.of(transaction, payment, at_us),
+        Match(transaction.matched_by, transaction.late, reconciliation_id),
+        UNSET if supersedes_reference is None else supersedes_reference,
+    )
 
 
-def reversed_(transaction: Transaction, payment: Payment, at_us: int, reversal: Reversal) -> Json:
-    """Return the data of `transaction.reversed`: the single-transaction object, `transaction_id` and `reversal`.
+def reversed_(
+    transaction: Transaction, payment: Payment, at_us: int, reversal: Reversal
+) -> ReversedData:
+    """Return the data of `transaction.reversed`.
 
     The status in it is still that of the verification; `reversed_at` shows that the money is gone. The amount of the
     network's reversal may be unknown.
     """
-    taken_back = {
-        "amount": amount_or_none(reversal.amount_minor, payment.currency),
-        "currency": payment.currency,
-        "timestamp": timestamp(reversal.at),
-    }
-    return _single(transaction, payment, at_us, reversal=taken_back)
+    taken_back = ReversalAnswer(
+        amount_or_none(reversal.amount_minor, payment.currency),
+        payment.currency,
+        timestamp(reversal.at),
+    )
+    about_it = TransactionAnswer.of(transaction, payment, at_us)
+    return ReversedData(transaction.id, about_it, taken_back)
 
 
 def sample_forwarded_body(webhook_id: str, now_us: int, *, include_raw: bool) -> bytes:
     """Return the body of `transaction.forwarded` with made-up data, `test: true` and an all-zero reference."""
     raw = _TEXT if include_raw else None
     data = forwarded(_transaction(now_us), _payment(now_us), _METHOD, raw)
-    assert data["reference"] == ZERO_REFERENCE
+    assert data.reference == ZERO_REFERENCE
     return payload(EventKind.FORWARDED, webhook_id, now_us, Mode.TEST, data)
 
 

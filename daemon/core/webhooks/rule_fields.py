@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
-from daemon.core.json_values import payer_members, timestamp
+from daemon.core.json_values import payer_of, timestamp
 from daemon.core.limits import MILLISECOND_US
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.names import canonical_name, canonical_names, network_of
@@ -197,7 +197,8 @@ def _difference(of: PaymentFacts) -> tuple[Value, Value]:
 
 
 def _payer(of: PaymentFacts, name: str, member: str) -> Value:
-    found: Value = payer_members(of.transaction, of.payment)[name][member]
+    payer, source = payer_of(of.transaction, of.payment)
+    found: Value = getattr(payer if name == "payer" else source, member)
     return found
 
 

@@ -3,16 +3,39 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Self
 
-import msgspec
 from msgspec import Struct
 
-from daemon.core.json_values import Json
 from daemon.core.model import Rule
-from daemon.core.shape import STORED_JSON, Id, On, Time, sample, shown
+from daemon.core.shape import (
+    FLAT,
+    STORED_JSON,
+    Amount,
+    Currency,
+    Id,
+    On,
+    Reference,
+    Sentence,
+    Status,
+    TelcoId,
+    Time,
+    about,
+    flat,
+    marked,
+    sample,
+    shown,
+)
 from daemon.core.text import Text
 from daemon.core.webhooks.routing import EndpointClaim, RoutedEndpoint
 from daemon.core.webhooks.rule_fields import FIELDS, META, RuleValues, kind_of
 from daemon.core.webhooks.rules import explain_filter, stored_filter
+
+FilterObject = Annotated[
+    dict[str, Any],
+    sample(
+        {"amount": {"$gte": "50.00"}},
+        "conditions on the members of a payload's `data`, joined by AND",
+    ),
+]
 
 
 class RuleAnswer(Struct, frozen=True):
@@ -23,14 +46,7 @@ class RuleAnswer(Struct, frozen=True):
     name: Annotated[str, sample("rents")]
     position: Annotated[int, sample(1, "rules are tried in this order", ge=0)]
     enabled: On
-    filter: Annotated[
-        dict[str, Any],
-        sample(
-            {"amount": {"$gte": "50.00"}},
-            "conditions on the members of a payload's `data`, joined by AND",
-        ),
-        STORED_JSON,
-    ]
+    filter: Annotated[FilterObject, STORED_JSON]
     created_at: Time
     updated_at: Time
 
@@ -40,13 +56,124 @@ class RuleAnswer(Struct, frozen=True):
         return shown(cls, row)
 
 
-def trial(text: str, facts: RuleValues) -> Json:
-    """Return the result of a filter for a payment: `matched`, and every comparison with the actual value."""
-    found = stored_filter(text)
-    return {
-        "matched": found.root.holds(facts),
-        "clauses": [seen.as_json() for seen in explain_filter(found, facts)],
-    }
+class ClauseAnswer(Struct, frozen=True):
+    """One comparison of a filter."""
+
+    path: Annotated[str, sample("amount.$gte", "its place in the filter")]
+    field: Annotated[str, sample("amount")]
+    operator: Annotated[str, sample("$gte")]
+    expected: Annotated[Any, sample("50.00", "as written in the filter")]
+    actual: Annotated[Any, sample("75.00", "the payment's value; null: unknown")]
+    matched: On
+
+
+class RuleTrialAnswer(Struct, frozen=True):
+    """The result of a filter for a payment, and every comparison with the actual value."""
+
+    matched: On
+    clauses: list[ClauseAnswer]
+
+    @classmethod
+    def of(cls, text: str, facts: RuleValues) -> Self:
+        """Return the result of a stored filter."""
+        found = stored_filter(text)
+        clauses = [
+            ClauseAnswer(
+                each.clause.path,
+                each.clause.name,
+                each.clause.operator,
+                each.clause.given,
+                each.actual,
+                each.holds,
+            )
+            for each in explain_filter(found, facts)
+        ]
+        return cls(found.root.holds(facts), clauses)
+
+
+class TriedRule(Struct, frozen=True):
+    """A rule, and its result for the payment."""
+
+    id: Id
+    name: Annotated[str, sample("rents")]
+    position: Annotated[int, sample(1, ge=0)]
+    enabled: On
+    filter: Annotated[FilterObject, STORED_JSON]
+    trial: Annotated[RuleTrialAnswer, FLAT]
+
+
+class EndpointClaimAnswer(Struct, frozen=True):
+    """Whether an endpoint gets a payment, and why."""
+
+    endpoint_id: Id
+    url: Annotated[str, sample("https://shop.example/momo")]
+    description: Annotated[str, sample("the till")]
+    is_active: Annotated[On, about("a paused endpoint claims too: its deliveries wait")]
+    catch_all: On
+    claims: Annotated[On, about("it gets the payment")]
+    claimed_by: Annotated[str, sample("rule"), marked(words=("rule", "catch_all"))] | None
+    rule_id: Id | None
+    reason: Annotated[Sentence, sample("Its rule rents matches.")]
+    rules: list[TriedRule]
+
+
+class Routed(Struct, frozen=True):
+    """The endpoints that a payment goes to."""
+
+    placed: Annotated[On, about("it came to one of the shop's numbers")]
+    claims: Annotated[
+        int,
+        sample(1, "number of endpoints that get it; with 0 it is kept and can be replayed", ge=0),
+    ]
+    endpoints: list[EndpointClaimAnswer]
+
+    @classmethod
+    def of(
+        cls,
+        receivers: Sequence[RoutedEndpoint],
+        facts: RuleValues,
+        claims: Sequence[EndpointClaim],
+        *,
+        placed: bool,
+    ) -> Self:
+        """Return the answer; `claims` are those of the receivers for these facts."""
+        found = explained(receivers, facts, claims, placed=placed)
+        return cls(placed, len(claims), found)
+
+
+class TrialAnswer(Struct, frozen=True):
+    """The result of the unsaved filter, if one is given, and the endpoints that would get the payment."""
+
+    filter: Annotated[RuleTrialAnswer | None, sample(None)]
+    routed: Annotated[Routed, FLAT]
+
+
+class RoutedPayment(Struct, frozen=True):
+    """The payment that was routed."""
+
+    amount: Amount
+    currency: Currency
+    telco_transaction_id: TelcoId
+    received_at: Time
+
+
+class PastRouting(Struct, frozen=True):
+    """A decision by the rules of its time."""
+
+    decided_at: Time
+    reference: Reference
+    routed: Annotated[Routed, FLAT]
+
+
+class RoutingAnswer(Struct, frozen=True):
+    """The routing of the payment of a transaction."""
+
+    transaction_id: Id
+    reference: Reference
+    status: Status
+    payment: Annotated[RoutedPayment | None, about("null until a payment has verified it")]
+    decisions: Annotated[list[PastRouting], about("oldest first, by the rules of that time")]
+    today: Annotated[Routed | None, about("by the present rules")]
 
 
 def explained(
@@ -55,7 +182,7 @@ def explained(
     claims: Sequence[EndpointClaim],
     *,
     placed: bool,
-) -> list[Json]:
+) -> list[EndpointClaimAnswer]:
     """Return one entry for each endpoint: whether it gets the payment, why, and the result of each of its rules."""
     by_endpoint = {claim.endpoint.id: claim for claim in claims}
     by_rule = any(claim.rule is not None for claim in claims)
@@ -65,29 +192,21 @@ def explained(
         how = None
         if claim is not None:
             how = "catch_all" if claim.rule is None else "rule"
+        rules = [
+            flat(shown(TriedRule, each, trial=RuleTrialAnswer.of(each.filter, facts)))
+            for each in receiver.rules
+        ]
         found.append(
-            {
-                "endpoint_id": endpoint.id,
-                "url": endpoint.url,
-                "description": endpoint.description,
-                "is_active": endpoint.is_active,
-                "catch_all": endpoint.catch_all,
-                "claims": claim is not None,
-                "claimed_by": how,
-                "rule_id": None if claim is None or claim.rule is None else claim.rule.id,
-                "reason": _reason(receiver, claim, placed=placed, by_rule=by_rule),
-                "rules": [
-                    {
-                        "id": each.id,
-                        "name": each.name,
-                        "position": each.position,
-                        "enabled": each.enabled,
-                        "filter": msgspec.Raw(each.filter.encode()),
-                        **trial(each.filter, facts),
-                    }
-                    for each in receiver.rules
-                ],
-            }
+            shown(
+                EndpointClaimAnswer,
+                endpoint,
+                endpoint_id=endpoint.id,
+                claims=claim is not None,
+                claimed_by=how,
+                rule_id=None if claim is None or claim.rule is None else claim.rule.id,
+                reason=_reason(receiver, claim, placed=placed, by_rule=by_rule),
+                rules=rules,
+            )
         )
     return found
 

@@ -145,17 +145,6 @@ class ClauseResult(Struct, frozen=True):
     actual: Any
     holds: bool
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the JSON object of the result."""
-        return {
-            "path": self.clause.path,
-            "field": self.clause.name,
-            "operator": self.clause.operator,
-            "expected": self.clause.given,
-            "actual": self.actual,
-            "matched": self.holds,
-        }
-
 
 def explain_filter(found: Filter, facts: RuleValues) -> list[ClauseResult]:
     """Evaluate every comparison of a filter for a payment, including those that do not affect the result."""

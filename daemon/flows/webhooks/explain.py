@@ -1,9 +1,9 @@
 """Explain which endpoints got a payment, and which would get it by today's rules. Reads only."""
 
 from daemon.core import ids
-from daemon.core.json_values import Json, timestamp
-from daemon.core.model import Payment, Rule, Transaction
-from daemon.core.webhooks import rule_json
+from daemon.core.json_values import timestamp
+from daemon.core.model import Rule
+from daemon.core.shape import flat, shown
 from daemon.core.webhooks.routing import (
     EndpointClaim,
     RoutedEndpoint,
@@ -12,6 +12,7 @@ from daemon.core.webhooks.routing import (
     recorded_facts,
 )
 from daemon.core.webhooks.rule_fields import PaymentFacts
+from daemon.core.webhooks.rule_json import PastRouting, Routed, RoutedPayment, RoutingAnswer
 from daemon.store.engine import Reader
 from daemon.store.payments import payments, transactions
 from daemon.store.webhooks import endpoints, routing
@@ -19,7 +20,7 @@ from daemon.wire import Mode
 from parsers.money import render
 
 
-def explanation(reader: Reader, transaction_id: str, mode: Mode | None) -> Json | None:
+def explanation(reader: Reader, transaction_id: str, mode: Mode | None) -> RoutingAnswer | None:
     """Return the explanation of the payment of a transaction; None if there is no such transaction.
 
     A transaction that was merged into another is explained as that one. With `mode`, only one of that mode is found.
@@ -32,39 +33,35 @@ def explanation(reader: Reader, transaction_id: str, mode: Mode | None) -> Json 
     payment = None
     if transaction.payment_id is not None:
         payment = payments.get(reader, transaction.payment_id)
-    paid = None
-    if payment is not None:
-        paid = {
-            "amount": render(payment.amount_minor, payment.currency),
-            "currency": payment.currency,
-            "telco_transaction_id": payment.telco_id_as_read,
-            "received_at": timestamp(payment.stored_at),
-        }
-    return {
-        "transaction_id": transaction.id,
-        "reference": transaction.reference,
-        "status": transaction.status,
-        "payment": paid,
-        "decisions": [] if payment is None else _decisions(reader, payment),
-        "today": None if payment is None else _today(reader, transaction, payment),
-    }
-
-
-def _decisions(reader: Reader, payment: Payment) -> list[Json]:
-    found = []
+    if payment is None:
+        return RoutingAnswer(
+            transaction.id, transaction.reference, transaction.status, None, [], None
+        )
+    paid = RoutedPayment(
+        render(payment.amount_minor, payment.currency),
+        payment.currency,
+        payment.telco_id_as_read,
+        timestamp(payment.stored_at),
+    )
+    decisions = []
     for kept in routing.stored_decisions(reader, payment):
         receivers, chosen = _past_receivers(reader, kept.decision)
         facts, placed = recorded_facts(kept.decision), kept.decision.placed
-        found.append(
-            {
-                "decided_at": timestamp(kept.decided_at),
-                "reference": ids.reference_of(kept.transaction_id),
-                "placed": placed,
-                "claims": len(chosen),
-                "endpoints": rule_json.explained(receivers, facts, chosen, placed=placed),
-            }
-        )
-    return found
+        routed = Routed.of(receivers, facts, chosen, placed=placed)
+        reference = ids.reference_of(kept.transaction_id)
+        decisions.append(flat(PastRouting(timestamp(kept.decided_at), reference, routed)))
+    receivers = routing.receivers(reader, payment.mode)
+    today = PaymentFacts(transaction, payment, routing.method_of(reader, payment))
+    placed = payment.placed
+    routed = Routed.of(receivers, today, claims(receivers, today, placed=placed), placed=placed)
+    return shown(
+        RoutingAnswer,
+        transaction,
+        transaction_id=transaction.id,
+        payment=paid,
+        decisions=decisions,
+        today=routed,
+    )
 
 
 def _past_receivers(
@@ -82,15 +79,3 @@ def _past_receivers(
             seq = decision.claimed[endpoint_seq]
             chosen.append(EndpointClaim(endpoint, None if seq is None else by_seq.get(seq)))
     return receivers, chosen
-
-
-def _today(reader: Reader, transaction: Transaction, payment: Payment) -> Json:
-    receivers = routing.receivers(reader, payment.mode)
-    facts = PaymentFacts(transaction, payment, routing.method_of(reader, payment))
-    placed = payment.placed
-    chosen = claims(receivers, facts, placed=placed)
-    return {
-        "placed": placed,
-        "claims": len(chosen),
-        "endpoints": rule_json.explained(receivers, facts, chosen, placed=placed),
-    }

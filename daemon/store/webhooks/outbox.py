@@ -11,7 +11,6 @@ from typing import Any
 from msgspec import Struct
 
 from daemon.core import ids
-from daemon.core.json_values import Json
 from daemon.core.model import Payment, PaymentMethod, Reversal, Transaction
 from daemon.core.payments.payer_texts import NO_TEXTING, Texting
 from daemon.core.webhooks import body as core_body
@@ -33,7 +32,7 @@ class _Event(Struct, frozen=True):
     kind: EventKind
     payment: Payment | None
     transaction: Transaction
-    data: Callable[[Endpoint], Json]
+    data: Callable[[Endpoint], Struct]
     revision: int = 0
     bulk: bool = False
 
@@ -123,7 +122,7 @@ class Outbox(Struct, frozen=True):
         claiming, rows = self._forwards(tx, among, transaction, payment, method, now)
         implicit = self._implicit(tx, transaction, now)
 
-        def data(_endpoint: Endpoint) -> Json:
+        def data(_endpoint: Endpoint) -> Struct:
             return core_body.completed(
                 transaction,
                 payment,
@@ -146,7 +145,7 @@ class Outbox(Struct, frozen=True):
     ) -> int:
         """Queue `transaction.reversed` for every endpoint that subscribed to it; return the number of deliveries."""
 
-        def data(_endpoint: Endpoint) -> Json:
+        def data(_endpoint: Endpoint) -> Struct:
             return core_body.reversed_(transaction, payment, now, reversal)
 
         return self._notify(tx, EventKind.REVERSED, payment, transaction, data, now)
@@ -154,7 +153,7 @@ class Outbox(Struct, frozen=True):
     def expire(self, tx: Tx, transaction: Transaction, now: int) -> int:
         """Queue `transaction.expired` for every endpoint that subscribed to it; return the number of deliveries."""
 
-        def data(_endpoint: Endpoint) -> Json:
+        def data(_endpoint: Endpoint) -> Struct:
             return core_body.expired(transaction, now)
 
         return self._notify(tx, EventKind.EXPIRED, None, transaction, data, now)
@@ -174,7 +173,7 @@ class Outbox(Struct, frozen=True):
         `payment` is the held one; None if a held message has made no payment.
         """
 
-        def data(_endpoint: Endpoint) -> Json:
+        def data(_endpoint: Endpoint) -> Struct:
             return core_body.review_required(
                 transaction, payment, now, review_id=review_id, reason=reason
             )
@@ -198,7 +197,7 @@ class Outbox(Struct, frozen=True):
         is_now = (transaction, payment, store_routing.method_of(tx, payment))
         was = (*before, store_routing.method_of(tx, before[1]))
 
-        def data(_endpoint: Endpoint) -> Json:
+        def data(_endpoint: Endpoint) -> Struct:
             return core_body.updated(is_now, was)
 
         def was_forwarded(endpoint: Endpoint) -> bool:
@@ -215,7 +214,7 @@ class Outbox(Struct, frozen=True):
         kind: EventKind,
         payment: Payment | None,
         transaction: Transaction,
-        data: Callable[[Endpoint], Json],
+        data: Callable[[Endpoint], Struct],
         now: int,
         *,
         only: Callable[[Endpoint], bool] = lambda _endpoint: True,
@@ -284,7 +283,7 @@ class Outbox(Struct, frozen=True):
 def _forwarded(tx: Tx, facts: Forwarded, *, bulk: bool = False) -> _Event:
     transaction, payment = facts.transaction, facts.payment
 
-    def data(endpoint: Endpoint) -> Json:
+    def data(endpoint: Endpoint) -> Struct:
         raw = None
         if endpoint.include_raw:
             raw = tx.value("SELECT body FROM messages WHERE id = :id", {"id": payment.message_id})

@@ -11,10 +11,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from daemon.api.http.resource import op
-from daemon.api.openapi import response_schemas, schemas
+from daemon.api.openapi import schemas
 from daemon.api.openapi.describe import DESCRIPTIONS
 from daemon.api.openapi.document import document, undescribed
-from daemon.api.openapi.json_schema import closed
 from daemon.core.reading import read
 from daemon.core.shape import Count, Flag, NoTime, about, marked, sample
 from daemon.error_table import ERRORS
@@ -332,8 +331,8 @@ async def test_webhooks_are_described_as_they_are_sent(api: FakeApi) -> None:
     bodies = [json.loads(each) for each in await shop.bodies()]
     assert {body["type"] for body in bodies} == set(EventKind)
     for body in bodies:
-        _text, schema = response_schemas.EVENTS[body["type"]]
-        api.openapi.hold(closed(schema), body, body["type"])
+        schema = schemas.event_of(EventKind(body["type"]))
+        api.openapi.hold(schemas.closed(schema), body, body["type"])
 
 
 async def test_a_test_key_and_a_head_are_answered_too(api: FakeApi) -> None:
@@ -346,7 +345,7 @@ async def test_a_test_key_and_a_head_are_answered_too(api: FakeApi) -> None:
 def test_a_daemon_that_nobody_asks_never_loads_it() -> None:
     program = (
         "import sys, daemon.api.routes; "
-        "print(*sorted(set(sys.modules) & {'jinja2', 'daemon.api.openapi.document', 'daemon.api.openapi.response_schemas'}))"
+        "print(*sorted(set(sys.modules) & {'jinja2', 'daemon.api.openapi.document', 'daemon.api.openapi.schemas'}))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], check=False, capture_output=True, text=True

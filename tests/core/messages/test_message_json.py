@@ -5,6 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from daemon.core.json_values import dump
 from daemon.core.messages.balance_chain import ChainEntry, Standing, Why
 from daemon.core.messages.message_json import (
     ChainPosition,
@@ -36,7 +37,7 @@ def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> Non
         gap_minor=None,
     )
     beside = [entry(number, 100, 1000 * number) for number in (6, 2, 1, 3, 5, 7)]
-    shown = balance_chain(ChainPosition(here, beside, "GHS"))
+    shown = json.loads(dump(balance_chain(ChainPosition(here, beside, "GHS"))))
     assert [one["message_id"] for one in shown["messages"]] == ["m2", "m3", "m4", "m5", "m6"]
     assert shown["messages"][2] == {
         "message_id": "m4",
@@ -59,12 +60,12 @@ def test_two_neighbours_on_each_side_are_shown_in_the_order_of_the_line() -> Non
 def test_what_cannot_be_read_moved_nobody_knows_how_much() -> None:
     unread = entry(1, 0, None, effects=(), standing=Standing.NOTED, pays=False)
     shown = balance_chain(ChainPosition(entry(2, 100, 500), [unread], "GHS"))
-    assert (shown["messages"][0]["moved"], shown["messages"][0]["balance"]) == (None, None)
+    assert (shown.messages[0].moved, shown.messages[0].balance) == (None, None)
 
 
 def test_every_why_is_explained() -> None:
     for why in Why:
-        assert balance_chain(ChainPosition(entry(1, 1, 1, why=why), [], "GHS"))["explanation"]
+        assert balance_chain(ChainPosition(entry(1, 1, 1, why=why), [], "GHS")).explanation
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def test_a_payer_without_a_name_is_left_out() -> None:
 
 def test_a_line_carries_the_fact_itself_too() -> None:
     row = event(type="transaction.cancelled", data=json.dumps({"reason": "sold out"}))
-    assert json.loads(dump(timeline.entry_json(row, None))) == {
+    assert json.loads(dump(timeline.TransactionEventAnswer.of(row, None))) == {
         "id": "41",
         "type": "transaction.cancelled",
         "at": "2026-11-21T08:01:00.123Z",

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
+from daemon.core.json_values import dump
 from daemon.core.webhooks.routing import shown_values
 from daemon.core.webhooks.rule_fields import FIELDS, PaymentFacts
-from daemon.core.webhooks.rules import NEVER, Filter, explain_filter, read_filter, stored_filter
+from daemon.core.webhooks.rule_json import RuleTrialAnswer
+from daemon.core.webhooks.rules import NEVER, Filter, read_filter, stored_filter
 from tests.fakes import rows
 from tests.fakes.each import each
 
@@ -201,8 +203,8 @@ def test_a_stored_filter_that_cannot_be_read_claims_nothing() -> None:
 
 
 def test_each_clause_says_what_it_wanted_and_what_it_saw() -> None:
-    found = read({"amount": {"$gte": "50.00"}, "$or": [{"late": True}, {"currency": "ghs"}]})
-    assert [seen.as_json() for seen in explain_filter(found, FACTS)] == [
+    text = json.dumps({"amount": {"$gte": "50.00"}, "$or": [{"late": True}, {"currency": "ghs"}]})
+    assert json.loads(dump(RuleTrialAnswer.of(text, FACTS).clauses)) == [
         {
             "path": "amount.$gte",
             "field": "amount",

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from daemon.core.access.callers import Operation
 from daemon.core.errors import Refusal
-from daemon.core.lines.line_json import claim_result, claimable_details
+from daemon.core.lines.line_json import ClaimedAnswer
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_name, provider_name
@@ -88,14 +88,14 @@ async def show_claim(visit: Visit) -> Shown:
     if method is None:
         raise Refusal(ErrorCode.PAYMENT_METHOD_NOT_FOUND)
     found = await flow.claim_unplaced(visit.env, visit.caller, method.id, dry_run=True)
-    details = {} if found.details is None else claimable_details(*found.details)
+    would = ClaimedAnswer.of(found.count, found.first, found.last, found.details, dry_run=True)
     return Shown(
         "lines/claim.html",
         {
             "method": method,
             "count": found.count,
-            "amounts": details.get("amounts") or [],
-            "payments": details.get("payments") or [],
+            "amounts": would.amounts or [],
+            "payments": would.payments or [],
             "provider": provider_name(method.provider),
             "text": visible,
         },
@@ -108,8 +108,8 @@ async def claim(visit: Visit) -> Outcome:
     def place(done: flow.Claimed) -> Goto:
         if not done.count:
             return Goto("/dash/unplaced", "said_claimed_none")
-        found = claim_result(done.count, done.first, done.last, dry_run=False)
-        window = urlencode({"from": found["from"], "to": found["to"]})
+        found = ClaimedAnswer.of(done.count, done.first, done.last, dry_run=False)
+        window = urlencode({"from": found.since, "to": found.until})
         return Goto(f"/dash/unplaced?{window}", "said_claimed")
 
     done = await flow.claim_unplaced(

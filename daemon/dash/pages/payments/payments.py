@@ -14,8 +14,9 @@ from daemon.core.messages.balance_chain import ChainEntry
 from daemon.core.messages.message_json import reasons_of
 from daemon.core.model import Delivery, Event, Message, Payment, Review
 from daemon.core.names import provider_name
-from daemon.core.payments import timeline
 from daemon.core.payments.suggestions import Suggestion
+from daemon.core.payments.timeline import TransactionEventAnswer
+from daemon.core.shape import flat
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.dash.pages.webhooks.common import name_of
 from daemon.dash.parts import listing, of_branches
@@ -193,7 +194,7 @@ def _read(reader: Reader, payment_id: str) -> Evidence | None:
         messages.get(reader, payment.message_id),
         None if record is None else record.entry,
         open_reviews[0] if open_reviews else None,
-        [timeline.entry_json(event, payment) | {"at_us": event.at} for event in events],
+        [flat(TransactionEventAnswer.of(event, payment)) | {"at_us": event.at} for event in events],
         deliveries,
         suggestions.suggestions(reader, payment),
         link.decision_about(reader, payment.id) if payment.standing == "handed" else None,

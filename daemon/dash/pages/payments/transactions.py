@@ -12,9 +12,10 @@ from daemon.core.inputs import ReconcileRequest
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Transaction
-from daemon.core.payments import timeline
 from daemon.core.payments.checkout import CheckoutFacts
 from daemon.core.payments.replacement import replacement_of
+from daemon.core.payments.timeline import TransactionEventAnswer
+from daemon.core.shape import flat
 from daemon.dash.parts import listing, of_branches
 from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
@@ -161,7 +162,8 @@ def _read(reader: Reader, reference: str) -> _About:
         reviews.held_for(reader, request.id),
         text_store.of_transaction(reader, request.id),
         [
-            timeline.entry_json(event, money.get(event.payment_id or "")) | {"at_us": event.at}
+            flat(TransactionEventAnswer.of(event, money.get(event.payment_id or "")))
+            | {"at_us": event.at}
             for event in events
         ],
     )

@@ -1,9 +1,10 @@
 """Explain for one payment which endpoints got it and why, and which would get it by today's rules."""
 
 import uuid
-from typing import Any, Final
+from typing import Final
 
 from daemon.core.ids import split_reference
+from daemon.core.webhooks.rule_json import RoutingAnswer
 from daemon.dash.web.visit import Shown, Visit
 from daemon.flows.webhooks.explain import explanation
 from daemon.store.engine import Reader
@@ -21,14 +22,14 @@ async def show(visit: Visit) -> Shown:
     values = {
         "given": given,
         "found": found,
-        "command": f"momo tx routes {found['reference']}"
+        "command": f"momo tx routes {found.reference}"
         if found is not None
         else "momo tx routes REFERENCE",
     }
     return Shown("webhooks/route.html", values, visit.words("route"))
 
 
-def _read(reader: Reader, given: str) -> dict[str, Any] | None:
+def _read(reader: Reader, given: str) -> RoutingAnswer | None:
     wanted = split_reference(given)
     if wanted is None:
         try:

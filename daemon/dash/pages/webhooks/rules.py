@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from daemon.core.errors import FieldError, Refusal
 from daemon.core.model import Payment, Rule, Transaction
-from daemon.core.webhooks import rule_json
+from daemon.core.shape import flat
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import FIELDS, PaymentFacts
+from daemon.core.webhooks.rule_json import Routed, RuleTrialAnswer
 from daemon.core.webhooks.rules import OPERATORS, read_filter
 from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import endpoint_of, name_of, read_text
@@ -196,9 +197,8 @@ def _trial(
     receivers = routing.receivers(reader, endpoint.mode)
     chosen = claims(receivers, facts, placed=payment.placed)
     return {
-        **rule_json.trial(text, facts),
-        "placed": payment.placed,
-        "endpoints": rule_json.explained(receivers, facts, chosen, placed=payment.placed),
+        **flat(RuleTrialAnswer.of(text, facts)),
+        **flat(Routed.of(receivers, facts, chosen, placed=payment.placed)),
     }
 
 
