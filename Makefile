@@ -17,7 +17,7 @@ DEV := $(VENV)/.dev
 NODE := $(VENV)/.node
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-hub deb man wheel picture dash-pictures check test test-slow test-again test-long simulate soak bench format docs checksums constraints clean
+.PHONY: help demo demo-hub deb man wheel release picture dash-pictures check test test-slow test-again test-long simulate soak bench format docs checksums constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -116,6 +116,9 @@ wheel: $(DEV) ## Write dist/momo_shop-*.tar.gz and *.whl, with the man pages ins
 	@rm -rf packaging/man
 	@$(BIN)/momo help --man packaging/man --quiet > /dev/null
 	@$(BIN)/uv build --quiet --offline --no-build-isolation --python $(BIN)/python --out-dir dist
+
+release: $(DEV) ## Write all files of a release into dist/: sdist, wheel, Debian packages, SBOM, notes, SHA256SUMS
+	@$(BIN)/python packaging/release.py
 
 picture: $(DEV) ## Draw docs/img/*.svg: the demo, lines, today and watch from real runs, what to press, and the map of the packages
 	@mkdir -p docs/img
