@@ -1,4 +1,4 @@
-"""What people paste, or what has gone through a spreadsheet, in plain characters: for IDs, codes and phone numbers.
+"""What people paste, or what has gone through a spreadsheet, in plain characters: IDs, codes, amounts and phone numbers.
 
 Messengers, contact lists and web pages add marks that nobody sees; spreadsheets add apostrophes, `="..."` and blanks.
 """
@@ -22,6 +22,9 @@ _LABEL: Final = re.compile(
     r"(?:(?:financial\s+)?(?:transaction|trans|txn|trx)\.?\s*)?(?:id|no|number|ref)\.?\s*[:#]\s*",
     re.ASCII | re.IGNORECASE,
 )
+_JOINT: Final = re.compile(r"[\s.-]+")
+_GROUPED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])", re.ASCII)
+_QUOTES: Final = "\"'"
 _ID: Final = re.compile(r"[A-Z0-9](?:[A-Z0-9.]*[A-Z0-9])?", re.ASCII)
 
 
@@ -41,3 +44,14 @@ def plain_id(text: str) -> str:
     bare = plain(text).lstrip("=\"'#").rstrip("\"'. ")
     found = re.sub(r"\s+", "", _LABEL.sub("", bare, count=1)).lstrip("\"'#").upper()
     return found if _ID.fullmatch(found) else upper
+
+
+def plain_code(text: str) -> str:
+    """Return a payment code in the form that is compared: upper case, without the joints that people put between its characters."""
+    return _JOINT.sub("", plain(text).strip(_QUOTES)).upper()
+
+
+def plain_amount(text: str) -> str:
+    """Return an amount without the marks of a spreadsheet, the commas between thousands and a full stop at its end."""
+    bare = plain(text).lstrip(f"=#{_QUOTES}").rstrip(f"{_QUOTES}. ")
+    return _GROUPED.sub(lambda found: found[0].replace(",", ""), bare)

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Final
 
 from parsers.money import read_money
+from parsers.pasted import plain_amount
 from parsers.reading import normalize_telco_id
 
 PREAMBLE_ROWS_MAX: Final = 40
@@ -146,7 +147,7 @@ def _entry(number: int, cells: Mapping[str, str], currency: str) -> StatementEnt
     """Return the received payment; True for an entry that is none, False for an unreadable entry."""
     if _plain(cells.get("status", "")) not in _DONE:
         return True
-    text = cells.get("paid_in", "") or ("" if "paid_in" in cells else cells.get("amount", ""))
+    text = plain_amount(cells.get("paid_in" if "paid_in" in cells else "amount", ""))
     if not text or text.startswith("-"):
         return True
     minor, telco_id = _minor(text, currency), _id(cells["id"])
@@ -160,7 +161,7 @@ def _entry(number: int, cells: Mapping[str, str], currency: str) -> StatementEnt
 
 
 def _minor(text: str, currency: str) -> int | None:
-    money = read_money(text.removeprefix("+").strip(), currency=currency)
+    money = read_money(plain_amount(text).removeprefix("+").strip(), currency=currency)
     return None if money is None else money.minor
 
 

@@ -10,11 +10,9 @@ from typing import Any, Final
 from momo_cli.errors import usage
 from momo_cli.show.terminal import Terminal
 from momo_cli.times import moment, parse_stamp, stamp
-from parsers.pasted import plain
+from parsers.pasted import plain_amount
 
-_AMOUNT: Final = re.compile(
-    r"(?:([A-Za-z]{3}|GH[₵¢]|₵)\s*)?(\d{1,3}(?:,\d{3})+|\d{1,9})(\.\d{1,2})?", re.ASCII
-)
+_AMOUNT: Final = re.compile(r"(?:([A-Za-z]{3}|GH[₵¢]|₵)\s*)?(\d{1,9})(\.\d{1,2})?", re.ASCII)
 _COMMA: Final = re.compile(r"\d+,\d{1,2}", re.ASCII)
 HTTP_NAMES: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
 """The names that stand for an address in `--http`."""
@@ -37,13 +35,13 @@ def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
 
     Returns it with two decimals, and the currency, None if none was given; fails (exit 2) with a hint for `12,50`.
     """
-    word = plain(text).lstrip("='\"").rstrip("'\"")
+    word = plain_amount(text)
     match = _AMOUNT.fullmatch(word)
     if match is None:
         hint = f"; did you mean {word.replace(',', '.')}?" if _COMMA.fullmatch(word) else ""
         raise usage(f"{flag}: {text!r} is not an amount like 12 or 12.50{hint}")
     currency, whole, cents = match.groups()
-    value = f"{whole.replace(',', '')}.{(cents or '')[1:].ljust(2, '0')}"
+    value = f"{whole}.{(cents or '')[1:].ljust(2, '0')}"
     if currency is None:
         return value, None
     return value, "GHS" if currency.upper() in _CEDI else currency.upper()

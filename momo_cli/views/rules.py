@@ -9,6 +9,7 @@ from momo_cli.inputs.typed_values import read_json
 from momo_cli.show.answer import Row, dumps, fields, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.text import clean
+from parsers.pasted import plain_amount
 
 OPERATORS: Final = {
     "=": "$eq",
@@ -61,7 +62,9 @@ def _conditions(words: Sequence[str]) -> Any:
         operator = OPERATORS.get(typed.lower())
         if operator is None:
             raise usage(f"{typed} is not an operator; use one of {' '.join(OPERATORS)}")
-        wanted: Any = [each.strip() for each in value.split(",")] if operator == "$in" else value
+        wanted: Any = plain_amount(value) if name == "amount" else value
+        if operator == "$in":
+            wanted = [each.strip() for each in value.split(",")]
         conditions = found.setdefault(name, {})
         if operator in conditions:
             rest.append({name: {operator: wanted}})

@@ -24,6 +24,7 @@ from momo_cli.show.words import (
 from momo_cli.socket.client import Client, Event, Reply, path_of
 from momo_cli.socket.outage import PAUSE_S, Outage
 from momo_cli.text import at, clean
+from parsers.pasted import plain_code
 
 _CODE: Final = re.compile(r"[0-9A-Za-z]{6}", re.ASCII)
 _PARTIAL: Final = re.compile(r"svc_(?!trx_[0-9a-f]{32}$).*", re.ASCII | re.IGNORECASE | re.DOTALL)
@@ -85,8 +86,8 @@ LIST_VIEW: Final = view_of(
 
 def transaction_path(order: str) -> str:
     """Return the API path of a transaction, by payment code if the text has that form, else by reference."""
-    if _CODE.fullmatch(order):
-        return path_of(Path.TRANSACTION_BY_CODE, svc_code=order.upper())
+    if _CODE.fullmatch(code := plain_code(order)):
+        return path_of(Path.TRANSACTION_BY_CODE, svc_code=code)
     return path_of(Path.TRANSACTION, reference=order)
 
 
@@ -103,7 +104,7 @@ def find_transaction(client: Client, order: str) -> Reply:
 def reference_of(client: Client, order: str) -> str:
     """Return the reference; call the daemon only for a code or an incomplete reference."""
     order = order.strip()
-    if _CODE.fullmatch(order):
+    if _CODE.fullmatch(plain_code(order)):
         return str(find_transaction(client, order).data["reference"])
     return _whole(client, order)
 

@@ -46,7 +46,19 @@ async def test_a_form_that_is_sent_twice_makes_one_transaction(api: FakeApi) -> 
 
 
 @pytest.mark.parametrize(
-    ("typed", "minor"), [("12", 1200), ("12.5", 1250), ("12,50", 1250), ("GHS 7.05", 705)]
+    ("typed", "minor"),
+    [
+        ("12", 1200),
+        ("12.5", 1250),
+        ("12,50", 1250),
+        ("GHS 7.05", 705),
+        ("1,000.00", 100_000),
+        ("\u202a1,000\u202c", 100_000),
+        ('="25.00"', 2500),
+        ("'25", 2500),
+        ("GH₵\u00a025.00.", 2500),
+        ("\uff12\uff15", 2500),
+    ],
 )
 async def test_amounts_are_read_as_people_type_them(api: FakeApi, typed: str, minor: int) -> None:
     person = await log_in(api, Role.CASHIER)

@@ -94,6 +94,30 @@ async def test_a_cashier_sees_masked_numbers_and_gets_no_file(api: FakeApi) -> N
     assert "Match a payment" not in (await viewer.get(f"/dash/transactions/{order.reference}")).text
 
 
+async def test_an_id_of_no_form_and_one_without_its_zeros_are_told_apart_from_one_not_arrived(
+    api: FakeApi,
+) -> None:
+    person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
+    order = await orders.make("waiting")
+    path = f"/dash/transactions/{order.reference}/reconcile"
+    whole = await orders.pay(order, reference="rent")
+    await api.shop.env.store.write(
+        lambda tx: tx.run(
+            "UPDATE payments SET telco_transaction_id = ?, telco_id_as_read = ?",
+            (f"00{whole}", f"00{whole}"),
+        )
+    )
+    for typed, said in (
+        ("9.3E+10", "No network has transaction IDs of this form."),
+        (whole, f"00{whole} has arrived: only the zeros in front differ."),
+        ("40499999999", "No payment with this ID has arrived."),
+    ):
+        answer = await person.post(path, {"transaction_id": typed})
+        assert (answer.status_code, said in answer.text) == (422, True), typed
+    done = await person.post(path, {"transaction_id": f"Transaction ID: 00{whole}."})
+    assert "said_reconciled" in done.headers["location"]
+
+
 async def test_a_payment_is_matched_from_its_own_page_by_the_code(api: FakeApi) -> None:
     person, orders = await log_in(api, Role.CASHIER), Orders(api.shop)
     order, other = await orders.make("waiting"), await orders.make("paid")
@@ -108,7 +132,8 @@ async def test_a_payment_is_matched_from_its_own_page_by_the_code(api: FakeApi) 
         answer = await person.post(path, {"order": typed})
         assert (answer.status_code, said in answer.text) == (422, True), typed
     assert order.svc_code is not None
-    answer = await person.post(path, {"order": order.svc_code.lower()})
+    code = order.svc_code.lower()
+    answer = await person.post(path, {"order": f"\u202a{code[:3]}\u2013{code[3:]}\u202c"})
     assert answer.headers["location"] == f"/dash/payments/{payment}?said=said_reconciled"
     paid = await api.shop.transaction(order.reference)
     assert (paid.status, paid.payment_id) == ("SUCCESS", payment)

@@ -69,3 +69,14 @@ def test_no_table_is_too_strange(table: list[list[str]]) -> None:
 def test_any_text_of_a_file_is_read_or_no_csv(text: str) -> None:
     with contextlib.suppress(csv.Error):
         read_statement(rows_of("F_ID,AMOUNT,DATE\n" + text))
+
+
+def test_amounts_that_went_through_a_spreadsheet_are_read() -> None:
+    table = rows(
+        "Receipt No;Time;Amount\n'0000012345678901;;=\"1,000.00\"\n0000012345678902;;'40.00\n"
+        "0000012345678903;;\u202aGHS\u00a07.50\u202c\n0000012345678904;;\u22125.00\n",
+        ";",
+    )
+    read = read_statement(table)
+    assert [entry.minor for entry in read.entries] == [100_000, 4000, 750]
+    assert (read.out, read.unread) == (1, ())

@@ -50,7 +50,7 @@ from daemon.store.engine import Reader
 from daemon.store.payments import payments, reviews, transaction_list, transactions
 from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.wire import ErrorCode, Mode, TransactionStatus
-from parsers.svc_code import normalize_code
+from parsers.pasted import plain_code
 
 PER_PAGE = 50
 PER_PAGE_MAX = 100
@@ -220,7 +220,7 @@ async def get_one(call: Call) -> Reply:
 )
 async def get_by_code(call: Call) -> Reply:
     """Return the newest transaction that has or had this payment code."""
-    code, mode = normalize_code(call.path("svc_code")), call.caller.mode
+    code, mode = plain_code(call.path("svc_code")), call.caller.mode
     found = await call.env.store.look(
         lambda reader: _with_review(reader, transaction_list.by_code(reader, code, mode))
     )

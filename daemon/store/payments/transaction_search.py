@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from daemon.store.payments import search_index
 from daemon.store.payments.search_index import Indexed
+from parsers.pasted import plain_code
 from parsers.phone import e164_prefix
 from parsers.reading import normalize_telco_id
-from parsers.svc_code import normalize_code
 
 _OF_TRANSACTION: Final = tuple(f"t.{column}" for column in search_index.OF_TRANSACTION)
 _OF_PAYMENT: Final = tuple(f"p.{column}" for column in search_index.OF_PAYMENT)
@@ -73,7 +73,7 @@ def search_steps(text: str, indexed: Indexed, *, in_few: bool) -> Iterator[SeqQu
         yield _reference(text.lower())
         return
     if _LIKE_A_NAME.fullmatch(text):
-        params = {"code": normalize_code(text), "named": text, "telco_id": normalize_telco_id(text)}
+        params = {"code": plain_code(text), "named": text, "telco_id": normalize_telco_id(text)}
         yield SeqQuery(_NAMED, params)
     params = {"search": f"%{_escaped(text)}%"}
     dialled = e164_prefix(text)

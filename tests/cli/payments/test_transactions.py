@@ -35,6 +35,13 @@ def test_show_with_events_tells_them_below_the_order(api: FakeApi, momo: Momo) -
     ]
 
 
+@pytest.mark.parametrize("typed", ["{0} {1}", "{0}\u2013{1}", " {0}.{1}", "\u202a{0}{1}\u202c"])
+def test_show_finds_a_code_however_it_was_pasted(api: FakeApi, momo: Momo, typed: str) -> None:
+    api.on("GET", BY_CODE, samples.one("PENDING"))
+    code = samples.CODE.lower()
+    assert momo("tx", "show", typed.format(code[:3], code[3:]), "--json").code == 0
+
+
 @pytest.mark.parametrize(
     ("name", "number", "shown"),
     [

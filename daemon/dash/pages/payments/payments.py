@@ -36,7 +36,7 @@ from daemon.store.webhooks import delivery_log
 from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import ErrorCode, Mode, ShopRole
 from parsers.money import render
-from parsers.svc_code import normalize_code
+from parsers.pasted import plain_code
 
 CHOICES: Final = (
     Choice("sort", tuple(SORTS), "newest"),
@@ -105,7 +105,7 @@ async def reconcile(visit: Visit) -> Outcome:
         if transaction_id is not None:
             found = transaction_list.by_id(reader, transaction_id, payment.mode)
         else:
-            found = transaction_list.by_code(reader, normalize_code(typed), payment.mode)
+            found = transaction_list.by_code(reader, plain_code(typed), payment.mode)
         return payment, None if found is None else found[0].reference
 
     found = await visit.env.store.read(find)

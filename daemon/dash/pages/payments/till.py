@@ -20,7 +20,8 @@ from daemon.store.payments import counter, payment_list
 from daemon.store.payments.payment_list import Listed, PaymentFilter
 from daemon.store.payments.transaction_list import Found
 from daemon.wire import ErrorCode, ShopRole
-from parsers.money import read_api_amount
+from parsers.money import read_api_amount, read_money, render
+from parsers.pasted import plain_amount
 from parsers.phone import read_phone
 
 HERE: Final = "/dash/till"
@@ -85,8 +86,10 @@ async def make(visit: Visit) -> Outcome:
 def _read(visit: Visit, asked: _Asked) -> InitializeRequest | None:
     """Return the request for a transaction; None with the errors in `visit.errors`."""
     t = visit.words
-    typed = asked.amount.removeprefix(CURRENCY).strip().replace(",", ".").rstrip(".")
-    minor, phone = read_api_amount(typed, CURRENCY), read_phone(asked.phone)
+    typed = read_money(plain_amount(asked.amount).replace(",", "."), currency=CURRENCY)
+    # The limits are those of the API.
+    minor = None if typed is None else read_api_amount(render(typed.minor, CURRENCY), CURRENCY)
+    phone = read_phone(asked.phone)
     if minor is None:
         visit.fail(FieldError("amount", "invalid", t("till_amount_wrong")))
     if phone is None:

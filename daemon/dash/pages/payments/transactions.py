@@ -231,10 +231,12 @@ async def reconcile(visit: Visit) -> Outcome:
         )
     except Refusal as refusal:
         wrong = refusal.code is ErrorCode.VALIDATION_ERROR
-        key = "reconcile_wrong" if wrong else f"reconcile_{refusal.code.lower()}"
+        near = refusal.extras.get("near_transaction_id")
+        key = "reconcile_no_form" if wrong else f"reconcile_{refusal.code.lower()}"
         if refusal.code is ErrorCode.TRANSACTION_NOT_FOUND or not visit.words.has(key):
             raise
-        visit.fail(FieldError("transaction_id", "invalid", visit.words(key)))
+        why = visit.words("reconcile_near", id=near) if near else visit.words(key)
+        visit.fail(FieldError("transaction_id", "invalid", why))
         return await show_one(visit)
     return place
 

@@ -27,6 +27,7 @@ from daemon.store.payments import payment_list
 from daemon.store.payments.payment_list import PaymentFilter
 from daemon.store.webhooks import routing
 from daemon.wire import ErrorCode
+from parsers.pasted import plain_amount
 
 HERE: Final = "/dash/webhooks"
 TRIED_MAX: Final = 20
@@ -246,7 +247,7 @@ def filter_of(rows: Sequence[FilterRow]) -> dict[str, Any]:
     for row in rows:
         if not row.field:
             continue
-        value: Any = row.value
+        value: Any = plain_amount(row.value) if row.field == "amount" else row.value
         if row.operator in _LISTS:
             value = [each.strip() for each in row.value.split(",") if each.strip()]
         elif row.operator == _EXIST:
