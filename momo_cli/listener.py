@@ -19,8 +19,7 @@ from momo_cli import system
 from momo_cli.errors import Failure, usage
 from momo_cli.show.answer import Head, Row, view_of
 from momo_cli.show.words import clock, money
-from momo_cli.socket.client import Client, path_of
-from momo_cli.socket.outage import PAUSE_S, Outage
+from momo_cli.socket.client import PAUSE_S, Client, Outage, path_of
 from momo_cli.text import at, clean
 
 _ANSWER_BYTES_MAX: Final = 64 * 1024

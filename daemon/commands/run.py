@@ -64,8 +64,7 @@ def demo_command(options: argparse.Namespace, _places: wire.Places) -> int:
     """Run the demo, or write it as an SVG picture."""
     from rich.console import Console  # noqa: PLC0415 -- the daemon itself never needs it
 
-    from daemon.demo.picture import picture  # noqa: PLC0415 -- the same
-    from daemon.demo.story import run_demo  # noqa: PLC0415 -- the same
+    from daemon.demo.story import picture, run_demo  # noqa: PLC0415 -- the same
 
     # SIGTERM ends the demo as Ctrl-C does, so that the clean-up runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

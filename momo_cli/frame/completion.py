@@ -203,7 +203,7 @@ def _values(
 
 
 def _topics() -> Iterator[Found]:
-    from momo_cli.frame.topics import TOPICS  # noqa: PLC0415  # only help needs them
+    from momo_cli.frame.reference import TOPICS  # noqa: PLC0415  # only help needs them
 
     yield from _plainly(TOPICS)
     yield from _next_words((), "")

@@ -7,11 +7,13 @@ monitor of cron jobs, by the protocol of Healthchecks and similar services: GET 
 """
 
 import contextlib
+import errno
+import fcntl
 import io
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
@@ -22,11 +24,88 @@ from daemon.wire import ErrorCode
 from momo_cli import errors, exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.flags import Flags, Output, lift
-from momo_cli.frame import usage_errors
+from momo_cli.frame import tree
 from momo_cli.frame.command_table import RUNNABLE, find_name
 from momo_cli.frame.tree import HelpWanted, root
 from momo_cli.show.terminal import Terminal, UnwrittenError, open_terminal
 from momo_cli.text import clean
+
+_ALWAYS: Final = (
+    "backup create", "backup prune", "dead-letters replay", "messages import", "messages reparse", "data prune",
+    "replay", "restore",
+)  # fmt: skip
+_WITH_FLAG: Final = {"reconcile": "--from-file", "deliveries redeliver": "--failed"}
+"""Commands that are bulk only with a flag."""
+_PER_FLAG: Final = {"replay": "--endpoint"}
+"""Commands that need a lock only against runs with the same value of this flag."""
+_CHANGE_NOTHING: Final = frozenset({"-n", "--dry-run", "--gap", "-h", "--help"})
+_PAUSE_S: Final = 0.1
+
+
+def lock_name(command: str, words: Sequence[str]) -> str:
+    """Return the name of the lock that a command needs with these words of its command line, "" for none."""
+    flags = {word.partition("=")[0] for word in words}
+    if flags & _CHANGE_NOTHING or not (command in _ALWAYS or _WITH_FLAG.get(command, "") in flags):
+        return ""
+    name = command.replace(" ", "-")
+    if (flag := _PER_FLAG.get(command)) is None:
+        return name
+    value = _value(words, flag)
+    safe = "".join(letter for letter in value if letter.isalnum() or letter in "-_")
+    return f"{name}-{safe}" if safe else name
+
+
+@contextlib.contextmanager
+def hold_lock(terminal: Terminal, name: str, command: str) -> Iterator[None]:
+    """Hold a lock while the block runs; wait for it up to `--wait-lock`, then fail (LOCKED) and name its holder."""
+    folder = f"{terminal.located.places.state}/lock"
+    try:
+        system.make_own_folder(folder)
+        descriptor = system.open_own(f"{folder}/{name}", os.O_RDWR | os.O_CREAT)
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            raise Failure(
+                ErrorCode.NOT_PERMITTED, f"{problem.filename}: {problem.strerror}"
+            ) from None
+        # A folder that cannot be written must not stop a backup; the daemon itself prevents harmful overlaps.
+        yield
+        return
+    try:
+        _take(descriptor, terminal.flags.wait_lock_s or 0.0, command)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _take(descriptor: int, wait_s: float, command: str) -> None:
+    until = system.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if system.monotonic() < until:
+                system.sleep(_PAUSE_S)
+                continue
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
+            who = f"process {holder}" if holder else "another process"
+            why, again = (
+                f"another momo {command} is already running ({who})",
+                f"momo {command} --wait-lock 10m",
+            )
+            raise Failure(ErrorCode.LOCKED, why, next=(again,)) from None
+        else:
+            return
+
+
+def _value(words: Sequence[str], flag: str) -> str:
+    for number, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == flag:
+            return value if equals else "".join(words[number + 1 : number + 2])
+    return ""
+
 
 COMPLETE_WORD: Final = "__complete"
 """The first argument with which a completion script calls `momo`; then the shell's name and the line up to the cursor."""
@@ -93,7 +172,7 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         failure.facts.setdefault("typed", shlex.join(words))
         return fail(terminal, failure)
     except TyperException as problem:
-        return fail(terminal, usage_errors.explain_problem(problem, command))
+        return fail(terminal, tree.explain_problem(problem, command))
     except KeyboardInterrupt:
         terminal.note("\nStopped.")
         return exit_codes.INTERRUPTED
@@ -115,7 +194,7 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
             call = root().main(args=words, prog_name="momo", standalone_mode=False)
     except HelpWanted as wanted:
         if _for_programs(terminal):
-            raise usage_errors.missing_command(wanted.group, wanted.verbs) from None
+            raise tree.missing_command(wanted.group, wanted.verbs) from None
         terminal.stdout.write(f"{wanted}\n")
         return exit_codes.USAGE
     if call is None or isinstance(call, int):  # --help was answered by Typer
@@ -127,7 +206,6 @@ def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
         return int(call or exit_codes.OK)
     # Help needs neither locks nor a client.
     from momo_cli.frame.command import run_call  # noqa: PLC0415
-    from momo_cli.frame.single_instance import hold_lock, lock_name  # noqa: PLC0415
 
     command = _command_of(words)
     lock = lock_name(command, words)

@@ -1,14 +1,18 @@
-"""Parsing of amounts, JSON values, days and periods of time that are typed on the command line."""
+"""What is typed on the command line or read from a file: amounts, JSON, days, times, texts, passwords and PINs."""
 
 import json
+import os
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, Final
 
+from daemon.wire import Path
 from momo_cli.errors import usage
 from momo_cli.show.terminal import Terminal
+from momo_cli.socket.client import Client, Reply
 from momo_cli.times import moment, parse_stamp, stamp
 from parsers.pasted import plain_amount
 
@@ -142,3 +146,132 @@ def _names_a_day(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+STDIN: Final = "-"
+BYTES_MAX: Final = 8_000_000
+NO_TEXT: Final = "it is not text (UTF-8)"
+
+
+@contextmanager
+def file_errors(label: str) -> Iterator[None]:
+    """Turn the errors of reading or writing a file into usage errors that begin with the label (exit 2)."""
+    try:
+        yield
+    except OSError as problem:
+        raise usage(f"{label}: {problem.strerror}") from None
+    except ValueError:
+        raise usage(f"{label}: {NO_TEXT}") from None
+
+
+def read_text(terminal: Terminal, path: str) -> str:
+    """Return the text of a file, or of stdin for `-`; fail (exit 2) if it cannot be read or is too large."""
+    with file_errors(path):
+        if path == STDIN:
+            text = terminal.stdin.read(BYTES_MAX + 1)
+        else:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is not needed here
+                text = file.read(BYTES_MAX + 1)
+    if len(text) > BYTES_MAX:
+        raise usage(f"{path}: longer than {BYTES_MAX:,} characters")
+    return text
+
+
+@contextmanager
+def secret_file(path: str | None, flag: str) -> Iterator[Callable[[str], None]]:
+    """Create the file before the secret is created, because a secret that cannot be written would be lost.
+
+    Yields a function that writes the secret as one line. Without a path it does nothing. The file gets mode 0600, must
+    not exist yet (exit 2), and is removed if the block fails. `flag` is the flag with the path, for the message.
+    """
+    if path is None:
+        yield lambda _secret: None
+        return
+    with file_errors(f"{flag}: {path}"):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+
+        def keep(secret: str) -> None:
+            file.write(f"{secret}\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+        try:
+            yield keep
+        except BaseException:
+            os.unlink(path)  # noqa: PTH108  # pathlib is not needed here
+            raise
+
+
+_CHARACTERS_MIN: Final = 10
+_DIGITS_MIN, _DIGITS_MAX = 4, 8
+
+
+def read_password_file(path: str) -> str:
+    """Read a password from a file, without its final line end; fail (exit 2) if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123  # pathlib is not needed here
+            return file.read().removesuffix("\n")
+    except (OSError, ValueError) as problem:
+        raise usage(f"--password-file: {path}: {problem}") from None
+
+
+def owners_password(
+    terminal: Terminal, path: str | None, question: str = "The owner's password: "
+) -> str:
+    """Return the password in the file or stdin, else ask for it; fail (exit 2) if neither is possible."""
+    given = _given_password(terminal, path)
+    return terminal.ask_secret(question, "--password-file FILE") if given is None else given
+
+
+def new_password(
+    terminal: Terminal, path: str | None, asks: str = "Choose a password for the owner"
+) -> str:
+    """Return a new password in the file or stdin, else ask for it twice; fail (exit 2) if neither is possible."""
+    given = _given_password(terminal, path)
+    if given is not None:
+        return given
+    while True:
+        question = f"{asks} ({_CHARACTERS_MIN} characters or more): "
+        first = terminal.ask_secret(question, "--password-file FILE")
+        if len(first) < _CHARACTERS_MIN:
+            terminal.complain(f"That has {len(first)} characters; {_CHARACTERS_MIN} are needed.")
+        elif terminal.ask_secret("The same again: ", "--password-file FILE") != first:
+            terminal.complain("The two passwords differ.")
+        else:
+            return first
+
+
+def _given_password(terminal: Terminal, path: str | None) -> str | None:
+    if path == STDIN:
+        return terminal.stdin.readline().removesuffix("\n")
+    return None if path is None else read_password_file(path)
+
+
+def read_pin_file(path: str, terminal: Terminal) -> str:
+    """Return the PIN in a file, or on the next line of stdin; fail (exit 2) if there is none."""
+    if path == STDIN:
+        return checked_pin(terminal.stdin.readline().strip())
+    try:
+        with open(path, encoding="ascii") as file:  # noqa: PTH123  # pathlib is not needed here
+            return checked_pin(file.read().strip())
+    except (OSError, ValueError) as problem:
+        raise usage(f"--pin-file: {path}: {problem}") from None
+
+
+def is_pin(text: str) -> bool:
+    """Return whether a text has the form of a PIN."""
+    return text.isascii() and text.isdigit() and _DIGITS_MIN <= len(text) <= _DIGITS_MAX
+
+
+def checked_pin(text: str) -> str:
+    """Return the PIN; fail (exit 2) if it does not have the form of one."""
+    if not is_pin(text):
+        raise usage(f"a PIN is {_DIGITS_MIN} to {_DIGITS_MAX} digits")
+    return text
+
+
+def send_pin(client: Client, device: str, slot: int, pin: str) -> Reply:
+    """Send a PIN to the daemon, which encrypts it and tries it once, or refuses it."""
+    body: dict[str, Any] = {"device": device, "slot_index": slot, "pin": pin}
+    return client.call("POST", Path.LOCAL_SIM_PIN, body=body)

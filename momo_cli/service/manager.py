@@ -8,19 +8,215 @@ import glob
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from importlib import resources
+from string import Template
+from typing import Final, NamedTuple
+from xml.sax.saxutils import escape
 
-from daemon.wire import HOME_VARIABLE, ErrorCode, Path
+from daemon.wire import DATABASE_NAME, HOME_VARIABLE, ErrorCode, Path
+from momo_cli import system
 from momo_cli.errors import Failure, usage
-from momo_cli.service import unit_files
-from momo_cli.service.unit_files import UnitFile, UnitValues
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.socket.connect import SYSTEM_ENVIRONMENT, SYSTEM_HOME
 from momo_cli.text import clean
+
+_TEMPLATES: Final = "momo_cli.service.units"
+
+
+class Job(NamedTuple):
+    """A scheduled job."""
+
+    name: str
+    what: str
+    when: str
+    """A calendar event of systemd.time(7)."""
+    commands: tuple[tuple[str, ...], ...]
+
+
+JOBS: Final = (
+    Job(
+        "backup",
+        "make a backup, verify it, delete old backups",
+        "*-*-* 02:00:00",
+        (("backup", "create", "--quiet"), ("backup", "prune", "--quiet", "--yes")),
+    ),
+    Job(
+        "drill",
+        "restore the newest backup to a temporary folder and open it",
+        "Sun *-*-* 04:20:00",
+        (("backup", "verify", "--drill", "--quiet"),),
+    ),
+    Job(
+        "prune",
+        "delete data that is older than its retention time",
+        "*-*-* 03:10:00",
+        (("data", "prune", "-q", "-y"),),
+    ),
+    Job(
+        "check",
+        "fail, visibly in the journal, if the shop is unhealthy",
+        "*-*-* *:05:00",
+        (("status", "--fail-if-unhealthy", "--quiet"),),
+    ),
+    Job(
+        "replay@",
+        "send endpoint %i the payments that it has missed",
+        "*-*-* *:00/10:00",
+        (("replay", "--endpoint", "%i", "--from", "-25h", "--to", "now", "--quiet", "--yes"),),
+    ),
+    Job(
+        "gap@",
+        "list the payments that endpoint %i has not received",
+        "*-*-* 06:30:00",
+        (("replay", "--gap", "--endpoint", "%i", "--quiet"),),
+    ),
+)
+"""The jobs that `--timers` installs; those with @ are templates with one instance per endpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitValues:
+    """The values for the unit files.
+
+    Attributes:
+        home: The folder of the database; it marks the shop to which a file belongs.
+        environment: The environment variables with which the service finds that shop.
+        name: The unit's name without `.service`.
+        log: The folder of the log.
+    """
+
+    home: str
+    environment: Mapping[str, str]
+    name: str = "momo"
+    log: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFile:
+    """One file to write; `what` is a one-line summary. Unit files have no secrets, so everyone may read them."""
+
+    path: str
+    text: str
+    what: str = ""
+    mode: int = 0o644
+
+
+def user_service(shop: UnitValues, folder: str) -> UnitFile:
+    """Return the unit for the user's systemd."""
+    return UnitFile(f"{folder}/{shop.name}.service", _service("user.service", shop))
+
+
+def system_files(shop: UnitValues, root: str = "") -> list[UnitFile]:
+    """Return the files of a system service: the unit, its user, the modem drivers and rule, the user's permissions."""
+    unit = f"{root}/etc/systemd/system/{shop.name}.service"
+    return [
+        UnitFile(unit, _service("system.service", shop)),
+        UnitFile(f"{root}/etc/sysusers.d/momo.conf", _template("sysusers.conf").template),
+        UnitFile(f"{root}/etc/modules-load.d/momo.conf", _template("modules.conf").template),
+        udev_rule(root),
+        UnitFile(f"{root}/etc/polkit-1/rules.d/50-momo.rules", _template("polkit.rules").template),
+    ]
+
+
+def udev_rule(root: str) -> UnitFile:
+    """Return the udev rule for modems."""
+    path = f"{root}/etc/udev/rules.d/77-momo-modems.rules"
+    # Not a template: `$` and `%` are udev's.
+    return UnitFile(path, _template("77-momo-modems.rules").template, "the udev rule for modems")
+
+
+def timers(shop: UnitValues, folder: str, *, system: bool) -> list[UnitFile]:
+    """Return a service and a timer for each job."""
+    found = []
+    for job in JOBS:
+        facts = {
+            "shop": shop.home,
+            "what": job.what,
+            "when": job.when,
+            "commands": "\n".join(
+                " ".join([f"ExecStart={_program('momo_cli')}", *words]) for words in job.commands
+            ),
+            "environment": _environment(shop),
+            "identity": "User=momo\nGroup=momo" if system else "",
+            "database": _plain(f"{shop.home}/{DATABASE_NAME}"),
+        }
+        for kind in ("service", "timer"):
+            text = _template(f"job.{kind}").substitute(facts)
+            what = f"{job.when}: {job.what}" if kind == "timer" else job.what
+            found.append(UnitFile(f"{folder}/{shop.name}-{job.name}.{kind}", text, what))
+    return found
+
+
+def timer_names(shop: UnitValues, endpoints: Sequence[str]) -> list[str]:
+    """Return the timers to enable: the plain ones, and an instance of the templates for each endpoint."""
+    found = []
+    for job in JOBS:
+        if job.name.endswith("@"):
+            found += [f"{shop.name}-{job.name}{endpoint}.timer" for endpoint in endpoints]
+        else:
+            found.append(f"{shop.name}-{job.name}.timer")
+    return found
+
+
+def launch_agent(shop: UnitValues, folder: str, label: str) -> UnitFile:
+    """Return the launchd agent of a Mac. Untested: written from Apple's manual, never run."""
+    words = system.python_argv("daemon", "run")
+    text = _template("launchd.plist").substitute(
+        shop=escape(shop.home),
+        label=escape(label),
+        arguments="\n".join(f"    <string>{escape(word)}</string>" for word in words),
+        environment="\n".join(
+            f"    <key>{escape(name)}</key><string>{escape(value)}</string>"
+            for name, value in shop.environment.items()
+        ),
+        log=escape(shop.log),
+    )
+    # A user's launchd agent is private to that user.
+    return UnitFile(f"{folder}/{label}.plist", text, mode=0o600)
+
+
+def shop_of_unit(text: str) -> str:
+    """Return the shop's folder that a unit file names, "" if it was not written by momo."""
+    for line in text.splitlines():
+        words = line.lstrip("# ").removesuffix(" -->")
+        if words.startswith("Shop: "):
+            return words.removeprefix("Shop: ")
+    return ""
+
+
+def _service(template: str, shop: UnitValues) -> str:
+    daemon = _program("daemon")
+    environment = _environment(shop)
+    return _template(template).substitute(shop=shop.home, daemon=daemon, environment=environment)
+
+
+def _program(module: str) -> str:
+    return " ".join(_quoted(word).replace("$", "$$") for word in system.python_argv(module))
+
+
+def _environment(shop: UnitValues) -> str:
+    # One heap for all threads, which wait for each other anyway: several keep 4 MB more after some thousand payments.
+    given = {"MALLOC_ARENA_MAX": "1", "PYTHONUNBUFFERED": "1", **shop.environment}
+    pairs = sorted(f"{name}={value}" for name, value in given.items())
+    return "\n".join(f"Environment={_quoted(pair)}" for pair in pairs)
+
+
+def _quoted(text: str) -> str:
+    escaped = _plain(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"' if set(escaped) & set(" \t\"'\\;") else escaped
+
+
+def _plain(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _template(name: str) -> Template:
+    return Template(resources.files(_TEMPLATES).joinpath(name).read_text(encoding="utf-8"))
+
 
 _LABEL: Final = "gh.momo.daemon"
 _CONTROL_S: Final = 120.0
@@ -70,7 +266,7 @@ class Service:
     @property
     def installed(self) -> bool:
         """Return whether the unit file exists and belongs to this shop."""
-        return unit_files.shop_of_unit(self.text) == self.shop.home
+        return shop_of_unit(self.text) == self.shop.home
 
     @property
     def text(self) -> str:
@@ -85,17 +281,14 @@ class Service:
     def files(self, *, with_timers: bool) -> list[UnitFile]:
         """Return every file that an installation writes; of a package the files that are there."""
         if self.packaged:
-            timers = sorted(glob.glob(f"{self.folder}/momo-*")) if with_timers else []  # noqa: PTH207  # no pathlib here
-            return [UnitFile(path, read_unit(path)) for path in (self.path, *timers)]
+            more = sorted(glob.glob(f"{self.folder}/momo-*")) if with_timers else []  # noqa: PTH207  # no pathlib here
+            return [UnitFile(path, read_unit(path)) for path in (self.path, *more)]
         if self.kind is Kind.LAUNCHD:
-            return [unit_files.launch_agent(self.shop, self.folder, _LABEL)]
+            return [launch_agent(self.shop, self.folder, _LABEL)]
         system = self.kind is Kind.SYSTEM
-        if system:
-            found = unit_files.system_files(self.shop)
-        else:
-            found = [unit_files.user_service(self.shop, self.folder)]
+        found = system_files(self.shop) if system else [user_service(self.shop, self.folder)]
         if with_timers:
-            found += unit_files.timers(self.shop, self.folder, system=system)
+            found += timers(self.shop, self.folder, system=system)
         return found
 
     def control(self, verb: str, *units: str) -> list[str]:
@@ -145,9 +338,9 @@ def service_for(terminal: Terminal, *, system: bool) -> Service:
 
 def installed_service(terminal: Terminal) -> Service | None:
     """Return the installed service of this shop, None if there is none."""
-    for system in (False, True):
-        service = service_for(terminal, system=system)
-        ours = not system or not terminal.located.places.self_contained
+    for machine in (False, True):
+        service = service_for(terminal, system=machine)
+        ours = not machine or not terminal.located.places.self_contained
         if ours and service.installed:
             return service
     return None
@@ -163,7 +356,7 @@ def check_program(service: Service) -> None:
     """Reject a system service with its program in a home folder, which ProtectHome= hides from it."""
     if service.kind is not Kind.SYSTEM:
         return
-    for path in (sys.executable, os.path.abspath(unit_files.__file__)):  # noqa: PTH100  # no pathlib here
+    for path in (sys.executable, os.path.abspath(__file__)):  # noqa: PTH100  # no pathlib here
         if path.startswith(_PRIVATE):
             raise usage(
                 f"a system service cannot read {path}: install momo for all users, "
@@ -297,7 +490,7 @@ def enable_service(
             # Each endpoint gets a timer; none if the daemon cannot be reached.
             found = client.find(Path.ENDPOINTS) if client.alive() else None
             endpoints = [str(endpoint["id"]) for endpoint in found or ()]
-            wanted += unit_files.timer_names(service.shop, endpoints)
+            wanted += timer_names(service.shop, endpoints)
         steps.append(["systemctl", *service.scope, "enable", "--now", *wanted])
     problems = []
     for step in steps:

@@ -7,9 +7,8 @@ from typing import Final
 from momo_cli import system
 from momo_cli.errors import Failure
 from momo_cli.service import manager
-from momo_cli.service.daemon_program import MACHINE_USER, run_verb
-from momo_cli.service.start_stop import start_daemon
-from momo_cli.setup import sources
+from momo_cli.service.daemon_program import MACHINE_USER, run_verb, start_daemon
+from momo_cli.setup import phone
 from momo_cli.setup.step import Setup, outcome
 from momo_cli.show.answer import Row, dumps
 from momo_cli.text import at, clean
@@ -176,7 +175,7 @@ def daemon(setup: Setup) -> Row:
     if setup.looks or setup.port_taken:
         return _looked_at(setup)
     _keep_ports(setup)
-    fault, fix = sources.keep_given(setup)
+    fault, fix = phone.keep_given(setup)
     try:
         started = start_daemon(
             setup.client, setup.terminal, (), START_S, by_service=not setup.service_failed

@@ -21,8 +21,45 @@ from momo_cli.times import parse_stamp
 from momo_cli.views.day_sheet import columns
 from momo_cli.views.reviews import payable_transactions, review_question
 from momo_cli.views.transactions import held_text, transaction_state
-from momo_cli.watch.big_digits import large_figures
 from momo_cli.watch.model import CODE_CHARACTERS, QUIT, Model
+
+HEIGHT: Final = 5
+_ROWS: Final = {
+    "0": "### # # # # # # ###",
+    "1": "##.  #.  #.  #. ###",
+    "2": "###   # ### #   ###",
+    "3": "###   # ###   # ###",
+    "4": "# # # # ###   #   #",
+    "5": "### #   ###   # ###",
+    "6": "### #   ### # # ###",
+    "7": "###   #   #   #   #",
+    "8": "### # # ### # # ###",
+    "9": "### # # ###   # ###",
+    ".": ".   .   .   .   #  ",
+    ",": ".   .   .   #   #  ",
+    "-": ".       ###        ",
+}
+"""Each figure as five rows of three points; a dot is a point that is off."""
+
+
+def large_figures(amount: str, width: int, *, symbols: bool = True) -> list[str]:
+    """Return an amount as five lines, each point two columns wide if that fits, else one; empty if neither fits."""
+    mark = "█" if symbols else "#"
+    for size in (2, 1):
+        lines = ["", "", "", "", ""]
+        for character in amount:
+            narrow = character in ".,"
+            for row in range(HEIGHT):
+                points = _ROWS.get(character, "").ljust(19)[
+                    row * 4 : row * 4 + (1 if narrow else 3)
+                ]
+                lines[row] += (
+                    "".join((mark if p == "#" else " ") * size for p in points) + " " * size
+                )
+        if max(map(len, lines)) <= width:
+            return [line.rstrip() for line in lines]
+    return []
+
 
 _BETWEEN_FACTS: Final = re.compile(r" {2,}| · ")
 _BETWEEN_WORDS: Final = re.compile(r" ")

@@ -15,7 +15,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from momo_cli.service.unit_files import JOBS
+from momo_cli.service.manager import JOBS
 from tests.fakes.installed import build, make_venv, make_zipapp
 
 pytestmark = pytest.mark.slow

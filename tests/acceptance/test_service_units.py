@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from momo_cli.service import unit_files
+from momo_cli.service import manager
 from tests.fakes.real_shop import ROOT, RealShop, pause, wait_until
 from tests.fakes.service_manager import ServiceManager, seconds
 
@@ -53,7 +53,7 @@ time.sleep(3600)
 
 def unit_of(shop: RealShop) -> str:
     environment = {"MOMO_HOME": str(shop.home)}
-    made = unit_files.user_service(unit_files.UnitValues(str(shop.home), environment), "/x")
+    made = manager.user_service(manager.UnitValues(str(shop.home), environment), "/x")
     # Only these flags are the test's: no port and no modem of the machine.
     return made.text.replace("run --supervised", f"run --supervised --http off --modem {shop.home}/no-phone")  # fmt: skip
 

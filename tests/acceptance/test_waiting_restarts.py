@@ -23,8 +23,8 @@ RESTARTING = "the daemon is restarting; waiting\n"
 BACK = "the daemon is back\n"
 IMPATIENT = """
 import sys
-from momo_cli.socket import outage
-outage.AWAY_S_MAX = 3.0
+from momo_cli.socket import client
+client.AWAY_S_MAX = 3.0
 from momo_cli.__main__ import main
 sys.exit(main())
 """

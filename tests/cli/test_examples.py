@@ -18,7 +18,7 @@ from typer import Context
 from daemon import wire
 from momo_cli.flags import lift
 from momo_cli.frame.command_table import ALIASES, COMMANDS
-from momo_cli.frame.topics import TOPICS
+from momo_cli.frame.reference import TOPICS
 from momo_cli.frame.tree import LazyGroup, MomoCommand, load, root
 from momo_cli.show.answer import Call
 from momo_cli.show.terminal import Terminal

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
-from momo_cli.frame.topics import TOPICS
+from momo_cli.frame.reference import TOPICS
 
 ROOT = Path(__file__).parents[2]
 

@@ -20,8 +20,7 @@ from daemon.wire import ErrorCode, SourceKind
 from momo_cli.errors import ERRORS as ROWS
 from momo_cli.exit_codes import EXIT_CODES
 from momo_cli.frame.command_table import COMMANDS
-from momo_cli.frame.reference import markdown
-from momo_cli.frame.topics import error_message
+from momo_cli.frame.reference import error_message, markdown
 from tests.fakes.api_rows import (
     FIELD_TEST,
     Row,

@@ -21,8 +21,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from daemon.demo.picture import picture
 from daemon.demo.shop import DemoShop
+from daemon.demo.story import picture
 from daemon.modem.codec.pdu_encode import encode_deliver
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC, mtn_receipt
 from tests.house.markdown import ROOT

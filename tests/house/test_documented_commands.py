@@ -18,8 +18,7 @@ from momo_cli.frame.command_table import (
     verb_alone,
     words_after,
 )
-from momo_cli.frame.reference import page
-from momo_cli.frame.topics import TOPICS
+from momo_cli.frame.reference import TOPICS, page
 from tests.fakes.each import each
 from tests.house.markdown import DOCUMENTS, ROOT, blocks
 

@@ -9,9 +9,9 @@ import pytest
 
 from daemon.doctor.modem import RULES
 from daemon.modem.discovery import MODEM_VENDORS
-from momo_cli.service import unit_files
+from momo_cli.service import manager
 
-FILE = Path(unit_files.__file__).parent / "units" / Path(RULES).name
+FILE = Path(manager.__file__).parent / "units" / Path(RULES).name
 PAIR = re.compile(
     r"""(?P<key>[A-Z]+)(?:\{(?P<attribute>[^{}"]+)\})?(?P<operator>==|!=|\+=|-=|:=|=)"(?P<value>[^"]*)\""""
 )
@@ -41,10 +41,10 @@ def test_every_line_is_made_of_pairs_that_udev_knows() -> None:
 
 
 def test_the_command_the_doctor_and_the_system_service_name_the_same_file() -> None:
-    shop = unit_files.UnitValues("/var/ama", {})
-    assert unit_files.udev_rule("").path == RULES
-    assert unit_files.udev_rule("").text == FILE.read_text()
-    assert RULES in [file.path for file in unit_files.system_files(shop)]
+    shop = manager.UnitValues("/var/ama", {})
+    assert manager.udev_rule("").path == RULES
+    assert manager.udev_rule("").text == FILE.read_text()
+    assert RULES in [file.path for file in manager.system_files(shop)]
 
 
 def test_every_jump_has_its_label_further_down() -> None:

@@ -18,9 +18,8 @@ from momo_cli import exit_codes
 from momo_cli.errors import usage
 from momo_cli.flags import Output
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import file_errors
 from momo_cli.inputs.parameters import DRY_RUN, SHOW_BODY, argument, flag, option
-from momo_cli.inputs.typed_values import check_choice, period
+from momo_cli.inputs.typed_values import check_choice, file_errors, period
 from momo_cli.show.answer import (
     Answer,
     Cell,

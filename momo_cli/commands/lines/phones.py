@@ -9,15 +9,14 @@ from daemon.wire import ErrorCode, Path, SourceKind
 from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import secret_file as keep_in
 from momo_cli.inputs.parameters import SECRET_FILE, argument, flag, option
-from momo_cli.inputs.passwords import owners_password
-from momo_cli.service import modem_manager, unit_files
+from momo_cli.inputs.typed_values import owners_password
+from momo_cli.inputs.typed_values import secret_file as keep_in
+from momo_cli.service import manager, modem_manager
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Cell, Head, Row, document_of, dumps, made, view_of
-from momo_cli.show.qr import drawn
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import ago, phone, styled
+from momo_cli.show.words import ago, drawn, phone, styled
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
 from momo_cli.views.lines import (
@@ -264,8 +263,8 @@ def udev_rule() -> Answer:
         momo phones udev-rule
         momo phones udev-rule | sudo tee /etc/udev/rules.d/77-momo-modems.rules
     """
-    text = unit_files.udev_rule("").text
-    row = {"path": unit_files.udev_rule("").path, "text": text}
+    text = manager.udev_rule("").text
+    row = {"path": manager.udev_rule("").path, "text": text}
     return Answer(*made(row), verbatim=text.splitlines(), plain=text.rstrip("\n"))
 
 

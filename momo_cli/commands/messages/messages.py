@@ -8,13 +8,18 @@ from datetime import tzinfo
 from typing import IO, Any, Final
 
 from daemon.wire import MessageState, Path, TrustLevel
-from momo_cli import system
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import STDIN, file_errors, read_text
 from momo_cli.inputs.ids import MESSAGES, id_of, ids_of
 from momo_cli.inputs.parameters import DRY_RUN, OFFSET, SHOW_BODY, argument, flag, option
-from momo_cli.inputs.typed_values import check_choice, only_given, time_of
+from momo_cli.inputs.typed_values import (
+    STDIN,
+    check_choice,
+    file_errors,
+    only_given,
+    read_text,
+    time_of,
+)
 from momo_cli.show.answer import Answer, Head, Row, document_of, made, view_of
 from momo_cli.show.batch import Batch, run_batch
 from momo_cli.show.terminal import Terminal
@@ -331,52 +336,6 @@ def _send(
         counted = {"new": "new", "known": "known", "skipped": "other_sender"}
         row |= {"ok": True, "fate": one["fate"], "state": one["state"], "id": one["id"]}
         yield row | {name: one["fate"] == fate for name, fate in counted.items()}
-
-
-@command("messages sample", view=view_of("sender kind wording why text", id="text"))
-def sample(
-    client: Client,
-    terminal: Terminal,
-    message: str = _MESSAGE,
-    redacted: bool = flag("--redact", "Replace names, numbers, IDs and amounts."),
-) -> Answer:
-    """Make a sample for the maintainers.
-
-    It is made of one message. --redact replaces every name, number, ID and amount. Equal values stay equal and the form
-    is kept, so that a wording can be made from the sample. Check it before you send it.
-
-    Examples:
-        momo messages sample 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11 --redact
-        momo messages sample 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11 --redact --json > sample.json
-    """
-    from momo_cli.inputs import pasted as inputs_pasted  # noqa: PLC0415  # slow, and only this command reads a text
-    from parsers.redact import redact  # noqa: PLC0415  # the same
-
-    message = id_of(client, MESSAGES, message)
-    data: dict[str, Any] = client.get(path_of(Path.LOCAL_MESSAGE, id=message), show_body="1").data
-    body, sender = data.get("body"), data.get("sender")
-    if not isinstance(body, str):
-        raise Failure("MESSAGE_NOT_FOUND", "only unreadable parts of it are stored")
-    text = body
-    if redacted:
-        # The key is for this sample only, so that the redaction cannot be undone.
-        text = redact(body, system.new_key().encode(), sender=sender)
-        if isinstance(sender, str) and sender.lstrip("+").isdigit():
-            sender = "a number"
-    source = inputs_pasted.Source(sender=sender, own=inputs_pasted.own_wordings(terminal))
-    described = inputs_pasted.describe_message(source, text)
-    names = ("kind", "network", "wording", "why", "fields", "nearest")
-    row = {"sender": sender, "redacted": redacted, "text": text}
-    row |= {name: described[name] for name in names}
-    return Answer(
-        *made(row),
-        verbatim=[
-            f"from {clean(sender)}",
-            *(f"| {clean(line)}" for line in text.splitlines()),
-            f"read as {clean(row['wording'] or 'nothing')}: {clean(row['why'])}",
-        ],
-        notes=() if redacted else ("Names and numbers are in it: --redact replaces them.",),
-    )
 
 
 def _what(row: Row) -> str:

@@ -12,9 +12,8 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import amount_of, json_object, only_given
 from momo_cli.show.answer import Answer, Row, view_of
-from momo_cli.show.qr import drawn
 from momo_cli.show.terminal import Terminal
-from momo_cli.show.words import clock, money, phone
+from momo_cli.show.words import clock, drawn, money, phone
 from momo_cli.socket.client import Client, Reply
 from momo_cli.text import at, clean, warnings_of
 from momo_cli.times import duration_s

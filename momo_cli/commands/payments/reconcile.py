@@ -12,10 +12,14 @@ from daemon.wire import ErrorCode, Path, TransactionStatus
 from momo_cli import exit_codes
 from momo_cli.errors import RECONCILE_EXITS, Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import read_text
 from momo_cli.inputs.parameters import NOTES, PASSWORD_FILE, argument, flag, option
-from momo_cli.inputs.passwords import owners_password
-from momo_cli.inputs.typed_values import amount_of, check_choice, only_given
+from momo_cli.inputs.typed_values import (
+    amount_of,
+    check_choice,
+    only_given,
+    owners_password,
+    read_text,
+)
 from momo_cli.show.answer import Answer, Row, view_of
 from momo_cli.show.batch import Batch, run_batch
 from momo_cli.show.error_detail import PAID_BY, paid_by

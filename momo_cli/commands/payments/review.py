@@ -18,7 +18,7 @@ from momo_cli.inputs.parameters import (
     flag,
     option,
 )
-from momo_cli.inputs.passwords import owners_password
+from momo_cli.inputs.typed_values import owners_password
 from momo_cli.show.answer import Answer, Cell, Head, Row, unchanged, view_of, with_status
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, list_faults, list_heading, money, phone, state, styled

@@ -7,10 +7,9 @@ from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import read_text
 from momo_cli.inputs.ids import METHODS, find_match
 from momo_cli.inputs.parameters import flag, option
-from momo_cli.inputs.typed_values import amount_of, only_given
+from momo_cli.inputs.typed_values import amount_of, only_given, read_text
 from momo_cli.listener import VIEW as WEBHOOKS_VIEW
 from momo_cli.listener import PostResult, Webhook, listen
 from momo_cli.service.daemon_program import exec_daemon

@@ -1,5 +1,6 @@
-"""Commands about transactions."""
+"""Commands about transactions, and watch."""
 
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from daemon.wire import Mode, Path, TransactionStatus
-from momo_cli import exit_codes
+from momo_cli import exit_codes, system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import check_branch
@@ -27,12 +28,12 @@ from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, money, payer_of, payer_text, state, styled
 from momo_cli.socket.client import Client, Reply, path_of
 from momo_cli.text import at, clean, warnings_of
-from momo_cli.views.deliveries import answer_text
 from momo_cli.views.transactions import (
     LIST_VIEW,
     SHOW_VIEW,
     STATUS_WORDS,
     Goal,
+    answer_text,
     find_transaction,
     follow_events,
     parse_status,
@@ -450,3 +451,44 @@ def send_code(client: Client, terminal: Terminal, transaction: str = TRANSACTION
         exit_code=exit_codes.OK if sent else exit_codes.FINDINGS,
         next=[] if sent else [f"momo tx show {reference}"],
     )
+
+
+@command("watch")
+def watch_screen(
+    client: Client,
+    terminal: Terminal,
+    read_only: bool = flag("Show only; nothing can be approved."),
+    no_sound: bool = flag("Never ring the bell."),
+) -> Answer:
+    """Show payments live on the whole screen.
+
+    The screen has the newest payment in large figures, the day's total of each line and the payments held for review; a
+    bell rings for each payment. Type the six characters of a code to see whether that transaction is paid. + approves
+    the marked payment for its suggested transaction, by the rules of `momo review approve`: a payment that may be
+    forged needs the owner's password. Tab marks the next one, * turns the sound on and off, Esc clears; q and Enter
+    leave, Ctrl-C or Ctrl-D too (q alone is a letter of codes). It works over SSH, best from 80 columns by 24 lines, at
+    least 40 columns, and reconnects when the daemon is back; exit 7: the daemon was away for 30 s.
+
+    Examples:
+        momo watch
+        momo watch --read-only --no-sound
+        momo watch --sandbox
+    """
+    _require_screen(terminal)
+    from momo_cli.watch import loop, model  # noqa: PLC0415  # only a screen needs rich
+
+    shown = model.Model(read_only=read_only, sound=not no_sound)
+    model.apply_result(shown, loop.fetch_day(client), system.monotonic())
+    code = loop.run_loop(loop.Fetcher(client), terminal, shown)
+    return Answer(exit_code=code)
+
+
+def _require_screen(terminal: Terminal) -> None:
+    dumb = os.environ.get("TERM", "") in ("", "dumb")
+    if terminal.human and terminal.on_screen and terminal.stdin.isatty() and not dumb:
+        return
+    why = "this terminal cannot (TERM)" if terminal.on_screen and dumb else "there is none here"
+    needs = (
+        f"momo watch needs a full-screen terminal, and {why}; for programs: momo tx watch --json"
+    )
+    raise usage(needs, "momo tx watch --json", "momo today")

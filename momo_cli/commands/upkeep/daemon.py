@@ -13,17 +13,24 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import DRY_RUN, FOLLOW, HTTP_ADDRESS, flag, option
 from momo_cli.inputs.typed_values import check_choice, http_address, only_given, time_of
 from momo_cli.service import manager
-from momo_cli.service.daemon_program import exec_daemon, run_verb
+from momo_cli.service.daemon_program import (
+    DAEMON_VIEW,
+    exec_daemon,
+    run_verb,
+    start_answer,
+    start_daemon,
+    stop_daemon,
+)
 from momo_cli.service.manager import (
     Kind,
     Service,
+    UnitFile,
     installed_service,
     service_for,
     service_lines,
+    shop_of_unit,
     supervising_service,
 )
-from momo_cli.service.start_stop import DAEMON_VIEW, start_answer, start_daemon, stop_daemon
-from momo_cli.service.unit_files import UnitFile, shop_of_unit
 from momo_cli.show.answer import Answer, Cell, Head, Row, document_of, dumps, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import uptime

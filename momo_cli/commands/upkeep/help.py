@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from daemon.wire import PROTOCOL, VERSION, Path
 from momo_cli.errors import usage
-from momo_cli.frame import topics
+from momo_cli.frame import reference
 from momo_cli.frame.command import command
 from momo_cli.frame.command_table import GROUPS, PANELS, words_after
 from momo_cli.frame.completion import SCRIPT_PATHS, SCRIPTS
-from momo_cli.inputs.files import file_errors
 from momo_cli.inputs.parameters import argument, flag, option
-from momo_cli.inputs.typed_values import check_choice
+from momo_cli.inputs.typed_values import check_choice, file_errors
 from momo_cli.show.answer import Answer, View, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
@@ -102,7 +101,7 @@ def help_(
         momo help --man ~/.local/share/man/man1
         momo help all --markdown
     """
-    if man is not None and topic in (None, _ALL, *topics.TOPICS):
+    if man is not None and topic in (None, _ALL, *reference.TOPICS):
         home = terminal.located.environ.get("HOME", "")
         place = home + man[1:] if man.startswith("~/") else man
         names = []
@@ -137,10 +136,10 @@ def help_(
         return _text(_ALL, _every_command(), {})
     if topic == _ALL:
         return _text(_ALL, _reference().markdown("##"), {}, verbatim=True)
-    if topic is None or topic not in topics.TOPICS or markdown:
-        known = ", ".join((*topics.TOPICS, _ALL))
+    if topic is None or topic not in reference.TOPICS or markdown:
+        known = ", ".join((*reference.TOPICS, _ALL))
         raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
-    return _text(topic, topics.TOPICS[topic].text(), topics.TOPICS[topic].data())
+    return _text(topic, reference.TOPICS[topic].text(), reference.TOPICS[topic].data())
 
 
 def _reference() -> Any:
@@ -158,7 +157,7 @@ def _every_command() -> str:
                 verbs = ", ".join(_verbs(word))
                 lines.append(f"  {word:<13} {about}{': ' if verbs else ''}{verbs}")
         lines.append("")
-    topics_there = ", ".join(topics.TOPICS)
+    topics_there = ", ".join(reference.TOPICS)
     return "\n".join([*lines, "More: momo help COMMAND, or one of the topics: " + topics_there])
 
 

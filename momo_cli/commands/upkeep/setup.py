@@ -11,13 +11,11 @@ from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import HTTP_ADDRESS, NEW_PASSWORD_FILE, flag, option
-from momo_cli.inputs.passwords import STDIN, new_password, read_password_file
-from momo_cli.inputs.typed_values import only_given
+from momo_cli.inputs.typed_values import STDIN, new_password, only_given, read_password_file
 from momo_cli.service.daemon_program import VerbResult, machine_user, run_verb
 from momo_cli.setup import wizard as shown
-from momo_cli.setup.answer_file import SetupAnswers, read_answer_file, setup_answers
 from momo_cli.setup.machine import let_caller_in
-from momo_cli.setup.step import Setup
+from momo_cli.setup.step import Setup, SetupAnswers, read_answer_file, setup_answers
 from momo_cli.setup.wizard import TOTAL, Wizard
 from momo_cli.show.answer import Answer, Row, dumps, view_of
 from momo_cli.show.terminal import Terminal

@@ -9,7 +9,6 @@ from daemon.wire import DeliveryStatus, EventKind, Mode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import file_errors
 from momo_cli.inputs.ids import DELIVERIES, endpoint_id, id_of, ids_of
 from momo_cli.inputs.parameters import (
     ALL_ROWS,
@@ -25,7 +24,7 @@ from momo_cli.inputs.parameters import (
     flag,
     option,
 )
-from momo_cli.inputs.typed_values import period
+from momo_cli.inputs.typed_values import file_errors, period
 from momo_cli.service.daemon_program import run_verb
 from momo_cli.show.answer import Answer, Field, Head, Row, View, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
@@ -33,14 +32,14 @@ from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, list_faults, list_heading, state, with_test_mark
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean, warnings_of
-from momo_cli.views.deliveries import (
+from momo_cli.views.transactions import (
     DELIVERY_FIELDS,
     DELIVERY_VIEW,
     answer_text,
     attempt_lines,
     delivery_lines,
+    follow_events,
 )
-from momo_cli.views.transactions import follow_events
 
 _LIST_VIEW: Final = view_of(
     *DELIVERY_FIELDS,

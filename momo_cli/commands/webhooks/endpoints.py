@@ -11,12 +11,10 @@ from daemon.wire import EventKind, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure, exit_code_of, row_for, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import read_text
-from momo_cli.inputs.files import secret_file as keep_in
 from momo_cli.inputs.ids import endpoint_id, endpoint_name, endpoint_word
 from momo_cli.inputs.parameters import LABEL, PASSWORD_FILE, SECRET_FILE, argument, flag, option
-from momo_cli.inputs.passwords import owners_password
-from momo_cli.inputs.typed_values import only_given
+from momo_cli.inputs.typed_values import only_given, owners_password, read_text
+from momo_cli.inputs.typed_values import secret_file as keep_in
 from momo_cli.show.answer import Answer, Cell, Head, Row, dumps, view_of, with_status
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, counted

@@ -11,8 +11,8 @@ from daemon.wire import Path
 from momo_cli import system
 from momo_cli.errors import Failure, usage
 from momo_cli.frame.command import command
-from momo_cli.inputs.files import secret_file as keep_in
 from momo_cli.inputs.parameters import SECRET_FILE, flag, option
+from momo_cli.inputs.typed_values import secret_file as keep_in
 from momo_cli.listener import VIEW, LocalReceiver, PostResult, Webhook, parse_receiver
 from momo_cli.listener import listen as deliver
 from momo_cli.show.answer import Answer, Row, dumps

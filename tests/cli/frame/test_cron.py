@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from daemon import wire
-from momo_cli.frame.single_instance import lock_name
+from momo_cli.frame.run import lock_name
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.crontab import Watcher, command_of, recipes, watching

@@ -6,8 +6,8 @@ import segno
 
 from daemon import wire
 from momo_cli.flags import Flags
-from momo_cli.show.qr import drawn
 from momo_cli.show.terminal import open_terminal
+from momo_cli.show.words import drawn
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, ok

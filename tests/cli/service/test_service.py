@@ -13,8 +13,8 @@ import pytest
 
 from daemon import wire
 from momo_cli import system
-from momo_cli.service import unit_files
-from momo_cli.service.unit_files import JOBS, UnitFile
+from momo_cli.service import manager
+from momo_cli.service.manager import JOBS, UnitFile
 from momo_cli.socket.connect import SYSTEM_ENVIRONMENT, SYSTEM_HOME
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
@@ -91,19 +91,19 @@ def run(*words: str) -> str:
     return done.stdout + done.stderr
 
 
-def system_shop() -> unit_files.UnitValues:
-    return unit_files.UnitValues(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
+def system_shop() -> manager.UnitValues:
+    return manager.UnitValues(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
 
 
 @analyze
 def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
     odd = '/var/ama b/50% "off"/$shop'
-    user = unit_files.UnitValues(odd, {"MOMO_HOME": odd}, "momo-odd")
+    user = manager.UnitValues(odd, {"MOMO_HOME": odd}, "momo-odd")
     files = [
-        unit_files.user_service(user, ""),
-        *unit_files.timers(user, "", system=False),
-        unit_files.system_files(system_shop())[0],
-        *unit_files.timers(system_shop(), "", system=True),
+        manager.user_service(user, ""),
+        *manager.timers(user, "", system=False),
+        manager.system_files(system_shop())[0],
+        *manager.timers(system_shop(), "", system=True),
     ]
     said = run("systemd-analyze", "verify", "--man=no", *written(tmp_path, files))
     assert str(tmp_path) not in said, said
@@ -111,8 +111,8 @@ def test_systemd_finds_no_fault_in_any_unit(tmp_path: Path) -> None:
 
 @analyze
 def test_units_are_as_confined_as_they_can_be(tmp_path: Path) -> None:
-    system = unit_files.system_files(system_shop())[0]
-    user = unit_files.user_service(unit_files.UnitValues("/var/ama", {}, "momo-ama"), "")
+    system = manager.system_files(system_shop())[0]
+    user = manager.user_service(manager.UnitValues("/var/ama", {}, "momo-ama"), "")
     for file, most in ((system, EXPOSURE_MAX), (user, USER_EXPOSURE_MAX)):
         unit = written(tmp_path, [file])[0]
         threshold = f"--threshold={most * 10:.0f}"
@@ -120,23 +120,23 @@ def test_units_are_as_confined_as_they_can_be(tmp_path: Path) -> None:
 
 
 def test_the_system_service_starts_with_and_without_the_key_among_its_credentials() -> None:
-    unit = unit_files.system_files(system_shop())[0].text.splitlines()
+    unit = manager.system_files(system_shop())[0].text.splitlines()
     # By its name alone: a path that is not there would keep the service from starting (systemd.exec(5)).
     assert "LoadCredentialEncrypted=momo-master-key" in unit
-    user = unit_files.user_service(unit_files.UnitValues("/var/ama", {}), "").text
+    user = manager.user_service(manager.UnitValues("/var/ama", {}), "").text
     assert "LoadCredential" not in user  # the user's systemd cannot open sealed ones
 
 
 def test_both_services_may_open_as_many_files_as_the_limit_of_connections_needs() -> None:
     for file in (
-        unit_files.system_files(system_shop())[0],
-        unit_files.user_service(unit_files.UnitValues("/var/ama", {}), ""),
+        manager.system_files(system_shop())[0],
+        manager.user_service(manager.UnitValues("/var/ama", {}), ""),
     ):
         assert "LimitNOFILE=8192" in file.text.splitlines()
 
 
 def test_the_system_service_may_open_serial_ports_and_nothing_else() -> None:
-    unit = unit_files.system_files(system_shop())[0].text.splitlines()
+    unit = manager.system_files(system_shop())[0].text.splitlines()
     assert "DevicePolicy=closed" in unit
     allowed = {line.partition("=")[2] for line in unit if line.startswith("DeviceAllow=")}
     # USB modems, and a board on the pins of a Raspberry Pi (ttyAMA0, ttyS0; serial0 is a link to one of them).
@@ -151,7 +151,7 @@ def test_every_timer_has_a_time_that_comes_again() -> None:
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
-def test_every_job_is_a_command_that_momo_takes(job: unit_files.Job, momo: Momo) -> None:
+def test_every_job_is_a_command_that_momo_takes(job: manager.Job, momo: Momo) -> None:
     for words in job.commands:
         ran = momo(*[word.replace("%i", samples.ENDPOINT["id"]) for word in words])
         assert ran.code != 2, ran.err  # the daemon is down, or the shop is empty: not the words
@@ -351,7 +351,7 @@ def test_system_service_that_could_not_see_its_program_is_refused(
 def test_templates_are_in_the_package() -> None:
     from importlib import resources
 
-    here = Path(unit_files.__file__).parent / "units"
+    here = Path(manager.__file__).parent / "units"
     named = {entry.name for entry in resources.files("momo_cli.service.units").iterdir()}
     assert {path.name for path in here.iterdir() if path.suffix != ".py"} <= named
     assert 'momo_cli = ["service/units/*"]' in (here.parents[2] / "pyproject.toml").read_text()

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from daemon import wire
-from momo_cli.service.start_stop import Started
+from momo_cli.service.daemon_program import Started
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.cli.setup.test_setup import DONE, statuses
@@ -56,8 +56,8 @@ def restarts(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         api.on("GET", wire.Path.LOCAL_MODEMS, ok([samples.MODEM]))
         return Started("started", 7, "log", 0.1)
 
-    monkeypatch.setattr("momo_cli.setup.sources.stop_daemon", stop)
-    monkeypatch.setattr("momo_cli.setup.sources.start_daemon", start)
+    monkeypatch.setattr("momo_cli.setup.phone.stop_daemon", stop)
+    monkeypatch.setattr("momo_cli.setup.phone.start_daemon", start)
     return done
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from daemon import wire
 from momo_cli.frame.command_table import COMMANDS, FIRST
-from momo_cli.frame.topics import TOPICS
+from momo_cli.frame.reference import TOPICS
 from tests.cli import samples
 from tests.cli.conftest import Momo
 from tests.fakes.each import each

@@ -38,13 +38,13 @@ def test_nightly_copy_says_nothing_unless_a_person_must_look(
     more: dict[str, Any], code: int, said: str, momo: Momo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = VerbResult(code, "{}", {"data": {**COPY, **more}})
-    monkeypatch.setattr("momo_cli.commands.upkeep.backup.run_verb", lambda *_args, **_named: done)
+    monkeypatch.setattr("momo_cli.commands.upkeep.data.run_verb", lambda *_args, **_named: done)
     ran = momo("backup", "create", "--quiet")
     assert (ran.code, ran.out, ran.err) == (code, "", said)
 
 
 def test_thinning_out_says_nothing(momo: Momo, monkeypatch: pytest.MonkeyPatch) -> None:
     done = VerbResult(0, "{}", {"data": {"removed": ["a"], "kept": ["b"]}})
-    monkeypatch.setattr("momo_cli.commands.upkeep.backup.run_verb", lambda *_args, **_named: done)
+    monkeypatch.setattr("momo_cli.commands.upkeep.data.run_verb", lambda *_args, **_named: done)
     ran = momo("backup", "prune", "--quiet", "--yes")
     assert (ran.code, ran.out, ran.err) == (0, "", "")

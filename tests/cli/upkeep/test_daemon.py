@@ -325,7 +325,7 @@ def test_shop_that_is_a_service_is_started_by_it(
             running.enter_context(serving(daemon, shop.socket))
             return ""
 
-        monkeypatch.setattr("momo_cli.service.start_stop.run_control", systemctl)
+        monkeypatch.setattr("momo_cli.service.daemon_program.run_control", systemctl)
         monkeypatch.setattr("sys.platform", "linux")
         data = momo("daemon", "start", "--json", HOME=str(tmp_path)).json["data"]
     assert asked == [["systemctl", "--user", "start", "momo.service"]]

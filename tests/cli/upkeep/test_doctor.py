@@ -9,7 +9,7 @@ import pytest
 
 from daemon import wire
 from daemon.doctor.run import AREAS
-from momo_cli.commands.upkeep import doctor
+from momo_cli.commands.upkeep import status
 from tests.cli.conftest import Momo, Shop
 from tests.fakes.fake_api import FakeApi, Says
 from tests.fakes.real_shop import CANARIES, RealShop
@@ -31,7 +31,7 @@ BUSY = check("modem.busy", "fail", "kill 4312")
 
 
 def test_both_programs_know_the_same_areas() -> None:
-    assert tuple(AREAS) == doctor.AREAS
+    assert tuple(AREAS) == status.AREAS
 
 
 def test_each_finding_is_a_line_with_what_to_type(api: FakeApi, momo: Momo) -> None:

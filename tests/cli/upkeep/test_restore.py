@@ -15,7 +15,7 @@ def put_back(monkeypatch: pytest.MonkeyPatch, **since: Any) -> None:
         "newest_at": "2026-11-20T02:00:00.000Z", "findings": [], "kept": "/momo.db.before", **since,
     }  # fmt: skip
     monkeypatch.setattr(
-        "momo_cli.commands.upkeep.backup.run_verb",
+        "momo_cli.commands.upkeep.data.run_verb",
         lambda *_args, **_named: VerbResult(0, "{}", {"data": data}),
     )
 

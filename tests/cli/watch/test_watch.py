@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from rich.text import Text
 
-from momo_cli.watch.big_digits import large_figures
-from momo_cli.watch.keyboard import keys_of
+from momo_cli.watch.loop import keys_of
 from momo_cli.watch.model import (
     Action,
     Approve,
@@ -24,7 +23,7 @@ from momo_cli.watch.model import (
     apply_result,
     handle_key,
 )
-from momo_cli.watch.view import Screen, screen_lines, wrap_styled
+from momo_cli.watch.view import Screen, large_figures, screen_lines, wrap_styled
 from tests.cli import samples
 from tests.fakes.each import each
 

@@ -20,7 +20,7 @@ from momo_cli.errors import Failure
 from momo_cli.flags import Flags
 from momo_cli.socket.client import Client
 from momo_cli.socket.connect import locate
-from momo_cli.watch.fetch import Fetcher
+from momo_cli.watch.loop import Fetcher
 from tests.cli import samples
 from tests.cli.conftest import Momo, Shop
 from tests.cli.watch.test_watch import FORGED, NEAR, REPORT

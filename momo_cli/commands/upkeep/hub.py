@@ -10,8 +10,7 @@ from momo_cli.exit_codes import CANCELLED, DAEMON
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import is_this_machine
-from momo_cli.service.daemon_program import run_verb
-from momo_cli.service.start_stop import stop_daemon
+from momo_cli.service.daemon_program import run_verb, stop_daemon
 from momo_cli.show.answer import BY_RESULT, Answer, Head, Row, made, unchanged, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, counted, fact_lines, money, phone
