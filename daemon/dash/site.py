@@ -23,28 +23,31 @@ from daemon.core.inputs import Idempotency, Repeated
 from daemon.core.limits import BROWSER_SEEN_EVERY_US
 from daemon.core.model import Shop
 from daemon.dash.tables import ACTIONS, PAGES
-from daemon.dash.web.forgery import check_origin, claim_form
 from daemon.dash.web.frame import ROOT, Frame, Look
-from daemon.dash.web.parts import PartCache
 from daemon.dash.web.sending import (
     AnswerSending,
+    check_origin,
+    claim_form,
     cookie_of,
     file_answer,
     is_secure,
     language_of,
     own_headers,
 )
-from daemon.dash.web.stream import TabStream
-from daemon.dash.web.table import Action, DashPage, Table
+from daemon.dash.web.stream import PartCache, TabStream
 from daemon.dash.web.visit import (
+    Action,
     Download,
+    FormWrong,
     Goto,
     LivePart,
     LoggedIn,
     Machine,
     Outcome,
+    Page,
     PageAnswer,
     Shown,
+    Table,
     Visit,
 )
 from daemon.dash.web.words import Words, zone_of
@@ -72,7 +75,7 @@ class Site:
         """Import every page, read every file and compile every template."""
         self._env = env
         self._machine = machine
-        self._pages: Table[DashPage] = Table(PAGES)
+        self._pages: Table[Page] = Table(PAGES)
         self._actions: Table[Action] = Table(ACTIONS)
         self._look = Look.load()
         self._frame = Frame(self._look, PAGES)
@@ -95,20 +98,19 @@ class Site:
             if path == EVENTS:
                 await self._stream(visit, receive, send)
                 return
-            answer = await self._result(visit, receive)
+            answer: PageAnswer
+            if scope["method"] == "POST":
+                answer = await self._act(visit, receive)
+            elif scope["method"] in _GET:
+                answer = await self._show(visit)
+            else:
+                raise Refusal(ErrorCode.METHOD_NOT_ALLOWED)  # noqa: TRY301 -- its page is made below
         except (Refusal, Unavailable) as error:
             answer = self._frame.error(visit, error)
         except Exception as error:  # noqa: BLE001 -- the visitor gets a page, the log the place
             self._log(error, scope)
             answer = self._frame.error(visit, Refusal(ErrorCode.INTERNAL_ERROR))
         await self._answer(visit, answer, sending)
-
-    async def _result(self, visit: Visit, receive: Receive) -> PageAnswer:
-        if visit.scope["method"] == "POST":
-            return await self._act(visit, receive)
-        if visit.scope["method"] not in _GET:
-            raise Refusal(ErrorCode.METHOD_NOT_ALLOWED)
-        return await self._show(visit)
 
     def _visit(self, scope: Scope, path: str, *, secure: bool) -> Visit:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), True, errors="replace"))
@@ -165,24 +167,20 @@ class Site:
         if page.public:
             return await page.show(visit)
         if visit.who is None:
-            return self._to_login(visit)
+            back = f"{visit.path}?{urlencode(visit.query)}" if visit.query else visit.path
+            return Goto(LOGIN if visit.path == "/dash" else f"{LOGIN}?to={quote(back, safe='')}")
         if visit.who.user.role not in page.roles:
             raise Refusal(ErrorCode.ROLE_REQUIRED)
-        if page.shared and _is_fragment(visit) and not visit.query:
-            return await self._parts.get(visit, lambda: self._part(visit, page))
-        return await page.show(visit)
+        if not (page.shared and _is_fragment(visit) and not visit.query):
+            return await page.show(visit)
 
-    async def _part(self, visit: Visit, page: DashPage) -> LivePart:
-        """Make the part of a page that changes, for all users of the visitor's role."""
-        shown = await page.show(visit)
-        assert isinstance(shown, Shown), "a page that changes is a page"
-        body = self._frame.page(visit, page, shown, fragment=True).encode()
-        return LivePart(body, zipped(body))
+        async def part() -> LivePart:
+            shown = await page.show(visit)
+            assert isinstance(shown, Shown), "a page that changes is a page"
+            body = self._frame.page(visit, page, shown, fragment=True).encode()
+            return LivePart(body, zipped(body))
 
-    def _to_login(self, visit: Visit) -> Goto:
-        query = f"?{urlencode(visit.query)}" if visit.query else ""
-        back = f"{visit.path}{query}"
-        return Goto(LOGIN if visit.path == "/dash" else f"{LOGIN}?to={quote(back, safe='')}")
+        return await self._parts.get(visit, part)
 
     async def _act(self, visit: Visit, receive: Receive) -> Outcome:
         check_origin(visit.scope)
@@ -218,18 +216,32 @@ class Site:
                 outcome = await action.act(visit)
             except Repeated as repeated:
                 outcome = _repeated(repeated.answer)
+            except FormWrong:
+                await store.write(lambda tx: idempotency.release(tx, claim))
+                return await self._form_again(visit, action)
             except (Refusal, Unavailable):
                 await store.write(lambda tx: idempotency.release(tx, claim))
                 raise
             if isinstance(outcome, Shown) and outcome.status >= HTTPStatus.BAD_REQUEST:
                 await store.write(lambda tx: idempotency.release(tx, claim))
             else:
-                kept = _kept(outcome)
+                # Never the text of a page, which may contain a secret.
+                kept = outcome.kept() if isinstance(outcome, Goto) else Kept(HTTPStatus.OK, b"")
                 await store.write(lambda tx: idempotency.settle(tx, claim, kept))
             return outcome
         finally:
             del self._running[key]
             done.set()
+
+    async def _form_again(self, visit: Visit, action: Action) -> Shown:
+        """Return the page of a form that was refused, with what was typed and the errors."""
+        at = action.form or visit.path
+        while (found := self._pages.find(at)) is None:
+            at = at.rpartition("/")[0]
+        visit.here = "" if at == visit.path else at
+        shown = await found[0].show(visit)
+        assert isinstance(shown, Shown), "a form is no file"
+        return replace(shown, status=HTTPStatus.UNPROCESSABLE_ENTITY)
 
     async def _stream(self, visit: Visit, receive: Receive, send: Send) -> None:
         if visit.scope["method"] != "GET":
@@ -253,24 +265,15 @@ class Site:
             elif answer.cookie:
                 visit.cookie = answer.cookie
             fragment = _is_fragment(visit)
-            page, here = self._page_of(visit)
+            found = self._pages.find(visit.here or visit.path)
+            page = None if found is None else found[0]
             try:
-                html = self._frame.page(visit, page, answer, fragment=fragment, here=here)
+                html = self._frame.page(visit, page, answer, fragment=fragment)
             except Exception as error:  # noqa: BLE001 -- the visitor gets a page, the log the place
                 self._log(error, visit.scope)
                 answer = self._frame.error(visit, Refusal(ErrorCode.INTERNAL_ERROR))
                 html = self._frame.page(visit, None, answer, fragment=fragment)
             await sending.page(html, answer)
-
-    def _page_of(self, visit: Visit) -> tuple[DashPage | None, str]:
-        """Return the page of an address; for a form that was refused, the page that it is on, with the address of that."""
-        found = self._pages.find(visit.path)
-        if found is None and visit.errors:
-            # Not for what a form shows once, such as a secret: an update of the page would take it away.
-            here = visit.path.rpartition("/")[0]
-            found = self._pages.find(here)
-            return (None, "") if found is None else (found[0], here)
-        return (None if found is None else found[0]), ""
 
     async def _send_file(self, name: str, scope: Scope, send: Send) -> None:
         await file_answer(self._look, name, own_headers(self._env)).send(scope, send)
@@ -289,11 +292,6 @@ class Site:
 def _is_fragment(visit: Visit) -> bool:
     """Return whether the script asks for the part of the page that changes."""
     return header(visit.scope, b"x-fragment") == "1"
-
-
-def _kept(outcome: Outcome) -> Kept:
-    """Return the stored form of an outcome: never the text of a page, which may contain a secret."""
-    return outcome.kept() if isinstance(outcome, Goto) else Kept(HTTPStatus.OK, b"")
 
 
 def _repeated(earlier: Kept) -> Outcome:

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.dash.tables import PAGES
-from daemon.dash.web.parts import FRESH_US
+from daemon.dash.web.stream import FRESH_US
 from daemon.flows.access import users as user_flow
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx

@@ -7,7 +7,7 @@ import pytest
 from typer._click.exceptions import UsageError
 
 from daemon.dash.tables import ACTIONS, PAGES
-from daemon.dash.web.table import Action, DashPage
+from daemon.dash.web.visit import Action, Page
 from daemon.wire import Role
 from momo_cli.frame.command_table import COMMANDS, find_name, verb_alone
 from momo_cli.frame.tree import load
@@ -41,7 +41,7 @@ def taken(call: str) -> None:
 
 
 @each("row", ROWS)
-def test_each_page_and_action_names_commands_that_the_program_takes(row: DashPage | Action) -> None:
+def test_each_page_and_action_names_commands_that_the_program_takes(row: Page | Action) -> None:
     if not row.command:
         assert row.path in IN_THE_BROWSER_ONLY
         return

@@ -1,25 +1,28 @@
 """Ask for the user's own password before something dangerous.
 
-A form shows `{{ ui.confirm(v) }}`, and its action begins with `if not await confirmed(visit): return <the form again>`.
+A form shows `{{ ui.confirm(v) }}`, and its action begins with `await confirm(visit)`.
 """
 
 from msgspec.structs import replace
 
 from daemon.core.access.callers import Operation
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.inputs import ReconcileRequest
 from daemon.core.model import Payment
-from daemon.dash.web.visit import Visit
+from daemon.dash.web.visit import FormWrong, Visit
 from daemon.flows.access import password
 from daemon.flows.payments import reconcile
 from daemon.flows.payments.reconcile import UnprovedSource
 from daemon.wire import ErrorCode
 
 
-async def confirmed(visit: Visit) -> bool:
-    """Check the field `confirm_password` of a dangerous form; on False its error is in `visit.errors`.
+async def confirm(visit: Visit) -> None:
+    """Check the field `confirm_password` of a dangerous form.
 
     The password holds for 10 minutes in this browser, and the field is shown only when it is needed (`needs_password`).
+
+    Raises:
+        FormWrong: The password is wrong.
     """
     try:
         await password.confirm(visit.env, visit.caller, visit.form.get("confirm_password"))
@@ -27,10 +30,8 @@ async def confirmed(visit: Visit) -> bool:
         if refusal.code is not ErrorCode.INVALID_PASSWORD:
             raise
         left = visit.words.number("login_left", int(refusal.extras["attempts_remaining"]))
-        text = f"{visit.words('password_wrong')} {left}"
-        visit.fail(FieldError("confirm_password", "invalid", text))
-        return False
-    return True
+        visit.errors["confirm_password"] = f"{visit.words('password_wrong')} {left}"
+        raise FormWrong from refusal
 
 
 def doubt_words(visit: Visit, doubt: UnprovedSource | None, payment: Payment) -> str:
@@ -40,12 +41,13 @@ def doubt_words(visit: Visit, doubt: UnprovedSource | None, payment: Payment) ->
     return visit.words(f"{doubt}_why", money=visit.money(payment.amount_minor, payment.currency))
 
 
-async def vouched(
-    visit: Visit, reference: str, request: ReconcileRequest
-) -> ReconcileRequest | None:
+async def vouched(visit: Visit, reference: str, request: ReconcileRequest) -> ReconcileRequest:
     """Return what may be reconciled; for a doubtful payment only after `ui.vouch` was filled in.
 
-    On None its errors are in `visit.errors`, the doubt as `doubt`. A user who may not decide about it is refused by the flow.
+    A user who may not decide about the doubt is refused by the flow.
+
+    Raises:
+        FormWrong: The doubt is among the errors, as `doubt`.
     """
     doubt = await reconcile.needs_password(
         visit.env, visit.caller, reference, request, visit.idempotency
@@ -54,6 +56,6 @@ async def vouched(
         return request
     visit.errors["doubt"] = doubt_words(visit, *doubt)
     if visit.form.get("sure") != "yes":
-        visit.fail(FieldError("sure", "required", visit.words("sure_missing")))
-        return None
-    return replace(request, confirmed=True) if await confirmed(visit) else None
+        visit.wrong("sure", "sure_missing")
+    await confirm(visit)
+    return replace(request, confirmed=True)

@@ -1,4 +1,7 @@
-"""Lists: filters and order in the address, pages, and the same rows as CSV for users with that permission."""
+"""Lists: filters and order in the address, pages, and the same rows as CSV for users with that permission.
+
+At a hub a list has a filter and a column with the branch.
+"""
 
 import csv
 import io
@@ -11,8 +14,13 @@ from msgspec import Struct
 
 from daemon.core.access.callers import Operation, require
 from daemon.core.books import day_sheet
+from daemon.core.model import PaymentMethod
+from daemon.core.names import national_format, provider_name
 from daemon.dash.web.visit import Download, Shown, Visit
 from daemon.flows.books.audit import note_export
+from daemon.store.branches import branches
+from daemon.store.lines import payment_methods
+from daemon.wire import ShopRole
 
 PER_PAGE: Final = 50
 CSV_ROWS_MAX: Final = 10_000
@@ -45,6 +53,7 @@ class Asked(Struct, frozen=True):
         until: End of the day `to`.
         after: Id of the row after which the page starts; None for the first page.
         as_csv: The address asks for the file.
+        branches: The names of the branches by id; empty unless this shop is a hub.
     """
 
     choices: Sequence[Choice]
@@ -54,11 +63,23 @@ class Asked(Struct, frozen=True):
     until: int | None
     after: str | None
     as_csv: bool
+    branches: Mapping[str, str]
 
     @property
     def limit(self) -> int:
         """How many rows to read; for a file one more than it may have, so that a longer one is refused."""
         return CSV_ROWS_MAX + 1 if self.as_csv else PER_PAGE
+
+    @property
+    def branch(self) -> str | None:
+        """The name of the chosen branch."""
+        return self.chosen.get("branch") or None
+
+    @property
+    def number(self) -> int | None:
+        """`after` as a number; None for none, and for a text that is none."""
+        text = self.after or ""
+        return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 class Listing(Struct, Generic[Row], frozen=True):
@@ -88,108 +109,134 @@ class Listing(Struct, Generic[Row], frozen=True):
     filtered: bool
 
 
-def ask(visit: Visit, choices: Sequence[Choice]) -> Asked:
+async def branch_names(visit: Visit) -> Mapping[str, str]:
+    """Return the names of the branches by id; empty unless this shop is a hub."""
+    if visit.env.place.role is not ShopRole.HUB:
+        return {}
+    return await visit.env.store.read(branches.names)
+
+
+async def ask(visit: Visit, *choices: Choice, of_branches: bool = False) -> Asked:
     """Read the address of a list; values that make no sense filter nothing."""
-    query = visit.query
+    query, names = visit.query, await branch_names(visit) if of_branches else {}
+    if names:
+        choices = (*choices, Choice("branch", ("", *names.values()), named=True))
     chosen = {}
     for choice in choices:
         given = query.get(choice.name, choice.default)
         chosen[choice.name] = given if given in choice.options else choice.default
-    days = _day(visit, "from"), _day(visit, "to")
+    first, last = _day(visit, "from"), _day(visit, "to")
     return Asked(
         choices,
         chosen,
         query.get("search", "").strip()[:SEARCH_CHARACTERS_MAX] or None,
-        None if days[0] is None else days[0][0],
-        None if days[1] is None else days[1][1],
+        None if first is None else first[0],
+        None if last is None else last[1],
         query.get("after") or None,
         query.get("as") == "csv",
+        names,
     )
 
 
-def offset(asked: Asked) -> int:
-    """Return the number of rows before the page, for a list that uses it as `after`."""
-    text = asked.after or ""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0
+async def named_lines(visit: Visit, value: Callable[[PaymentMethod], str]) -> list[tuple[str, str]]:
+    """Return the shop's numbers as options of a form: the value of each, and its words."""
+    found = await visit.env.store.read(payment_methods.in_use)
+    return [
+        (value(one), f"{national_format(one.phone_number)} · {provider_name(one.provider)}")
+        for one in found
+    ]
 
 
-def page(
-    visit: Visit,
-    asked: Asked,
-    rows: Sequence[Row],
-    last: str | None,
-    *,
-    searched: bool = True,
-    dated: bool = True,
-) -> Listing[Row]:
-    """Return the page of a list.
+class ListPage(Struct, Generic[Row], frozen=True):
+    """A page that is a list, and the same as CSV.
 
-    Args:
-        visit: The request.
-        asked: The result of `ask`.
-        rows: The rows of the page.
-        last: Id of the last row if more follow, else None.
+    Attributes:
+        name: Name of the file.
+        template: Its template.
+        columns: The columns of the file, and how each value is read from a row.
+        branch_of: Reads the branch of a row, for a list with branches.
         searched: The list has a search field.
         dated: The list can be filtered by days.
     """
-    kept: dict[str, str] = {
-        choice.name: asked.chosen[choice.name]
-        for choice in asked.choices
-        if asked.chosen[choice.name] != choice.default
-    }
-    if asked.search:
-        kept["search"] = asked.search
-    kept |= {name: visit.query[name] for name in ("from", "to") if _day(visit, name) is not None}
 
-    def address(**more: str) -> str:
-        query = urlencode({**kept, **more})
-        return f"{visit.path}?{query}" if query else visit.path
+    name: str
+    template: str
+    columns: Mapping[str, Callable[[Row], Any]]
+    branch_of: Callable[[Row], str | None] | None = None
+    searched: bool = True
+    dated: bool = True
 
-    return Listing(
-        visit.path,
-        rows,
-        asked.choices,
-        asked.chosen,
-        (asked.search or "") if searched else None,
-        (visit.query.get("from", ""), visit.query.get("to", "")) if dated else None,
-        address() if asked.after else "",
-        address(after=last) if last else "",
-        address(**{"as": "csv"}) if visit.may(Operation.EXPORT) else "",
-        filtered=bool(kept),
-    )
+    async def answer(
+        self, visit: Visit, asked: Asked, rows: Sequence[Row], last: object, **values: Any
+    ) -> Shown | Download:
+        """Return the page, or the file if the address asks for it.
 
+        Args:
+            visit: The request.
+            asked: The result of `ask`.
+            rows: The rows of the page.
+            last: Id of the last row if more follow, else None.
+            values: Further values for the template.
+        """
+        if asked.as_csv:
+            return await self._file(visit, asked, rows)
+        kept: dict[str, str] = {
+            choice.name: asked.chosen[choice.name]
+            for choice in asked.choices
+            if asked.chosen[choice.name] != choice.default
+        }
+        if asked.search:
+            kept["search"] = asked.search
+        kept |= {
+            name: visit.query[name] for name in ("from", "to") if _day(visit, name) is not None
+        }
 
-async def csv_file(
-    visit: Visit,
-    name: str,
-    columns: Mapping[str, Callable[[Row], Any]],
-    rows: Sequence[Row],
-) -> Download | Shown:
-    """Return a list as CSV and record the export in the journal; a page that says so if there are too many rows.
+        def address(**more: str) -> str:
+            query = urlencode({**kept, **more})
+            return f"{visit.path}?{query}" if query else visit.path
 
-    A cell that a spreadsheet would read as a formula begins with an apostrophe.
+        found = Listing(
+            visit.path,
+            rows,
+            asked.choices,
+            asked.chosen,
+            (asked.search or "") if self.searched else None,
+            (visit.query.get("from", ""), visit.query.get("to", "")) if self.dated else None,
+            address() if asked.after else "",
+            "" if last is None else address(after=str(last)),
+            address(**{"as": "csv"}) if visit.may(Operation.EXPORT) else "",
+            filtered=bool(kept),
+        )
+        return Shown(self.template, {"branches": asked.branches, **values, "list": found})
 
-    Raises:
-        Refusal: ROLE_REQUIRED.
-    """
-    require(visit.caller, Operation.EXPORT)
-    if len(rows) > CSV_ROWS_MAX:
-        headline = visit.words("file_too_long", most=f"{CSV_ROWS_MAX:,}")
-        more = visit.words("file_too_long_more")
-        values = {"headline": headline, "more": more, "next": "momo data export --help"}
-        return Shown("error.html", values, headline, status=422)
-    await note_export(visit.env, visit.caller, {"what": name, "rows": len(rows)})
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_cell(read(row)) for read in columns.values()])
-    return Download(f"{name}-{visit.words.local(visit.now):%Y-%m-%d}.csv", out.getvalue().encode())
+    async def _file(self, visit: Visit, asked: Asked, rows: Sequence[Row]) -> Download | Shown:
+        """Return the rows as CSV and record the export in the journal; a page that says so if there are too many.
 
+        A cell that a spreadsheet would read as a formula begins with an apostrophe.
 
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+        Raises:
+            Refusal: ROLE_REQUIRED.
+        """
+        require(visit.caller, Operation.EXPORT)
+        if len(rows) > CSV_ROWS_MAX:
+            headline = visit.words("file_too_long", most=f"{CSV_ROWS_MAX:,}")
+            more = visit.words("file_too_long_more")
+            values = {"headline": headline, "more": more, "next": "momo data export --help"}
+            return Shown("error.html", values, headline, status=422)
+        await note_export(visit.env, visit.caller, {"what": self.name, "rows": len(rows)})
+        columns, branch_of = dict(self.columns), self.branch_of
+        if asked.branches and branch_of is not None:
+            columns["branch"] = lambda row: asked.branches.get(branch_of(row) or "")
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow(columns)
+        for row in rows:
+            cells = [
+                str("" if (value := read(row)) is None else value) for read in columns.values()
+            ]
+            writer.writerow(f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells)
+        name = f"{self.name}-{visit.words.local(visit.now):%Y-%m-%d}.csv"
+        return Download(name, out.getvalue().encode())
 
 
 def _day(visit: Visit, name: str) -> tuple[int, int] | None:

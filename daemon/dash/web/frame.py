@@ -13,15 +13,14 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from daemon.core.errors import Refusal, Unavailable
-from daemon.dash.web.forgery import FIELD
-from daemon.dash.web.table import DashPage
-from daemon.dash.web.visit import Shown, Visit
+from daemon.dash.web.visit import Page, Shown, Visit
 from daemon.dash.web.words import load
 from daemon.runtime.words import LANGUAGES, about
 from daemon.wire import ErrorCode
 
 FOLDER: Final = resources.files("daemon.dash") / "look"
 ROOT: Final = "/dash/static/"
+FIELD: Final = "form_token"
 POLICY: Final = (
     b"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
     b"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -108,17 +107,12 @@ GROUPS: Final = ("counter", "money", "lines", "webhooks", "books", "upkeep")
 class Frame:
     """Fills templates within the frame."""
 
-    def __init__(self, look: Look, pages: Sequence[DashPage]) -> None:
+    def __init__(self, look: Look, pages: Sequence[Page]) -> None:
         self._look = look
         self._pages = pages
 
-    def page(
-        self, visit: Visit, page: DashPage | None, shown: Shown, *, fragment: bool, here: str = ""
-    ) -> str:
-        """Return the page, or with `fragment` only the part that changes.
-
-        `here` is its address if that is not the one that was asked for.
-        """
+    def page(self, visit: Visit, page: Page | None, shown: Shown, *, fragment: bool) -> str:
+        """Return the page, or with `fragment` only the part that changes."""
         t = visit.words
         said = visit.query.get("said", "")
         title = shown.title or (t(page.title) if page is not None else t("momo"))
@@ -133,7 +127,7 @@ class Frame:
             "files": self._look.names,
             "said": t(said) if said.startswith("said_") and t.has(said) else "",
             "live": " ".join(page.live) if page is not None and visit.who is not None else "",
-            "here_path": here,
+            "here_path": visit.here,
             "command": _filled(page.command, places) if page is not None else "",
             "bare": page is not None and page.bare,
             "languages": [(code, about(code)["name"]) for code in LANGUAGES],

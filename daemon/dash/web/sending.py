@@ -1,6 +1,12 @@
-"""Send answers with the headers of the dashboard; read cookie, language and protection of a request."""
+"""Send answers with the headers of the dashboard; read cookie, language and protection of a request.
 
+Three walls keep a form of another site out: the cookie is SameSite=Strict, `Origin` and `Sec-Fetch-Site` must be our own, and
+each form has a token made from the cookie for its path. The random number of the token is the form's idempotency key.
+"""
+
+import hashlib
 import json
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
@@ -9,11 +15,15 @@ from starlette.types import Scope, Send
 
 from daemon.core.access import sessions
 from daemon.core.access.rate_limit import is_loopback_address
-from daemon.dash.web.frame import POLICY, Look
+from daemon.core.access.sessions import FORMS, read_form_token
+from daemon.core.errors import Refusal
+from daemon.core.inputs import Idempotency
+from daemon.dash.web.frame import FIELD, POLICY, Look
 from daemon.dash.web.visit import Download, Goto, LivePart, Shown
 from daemon.env import Env
 from daemon.runtime.page_response import PRIVATE, STRICT_TRANSPORT, Header, PageResponse, header
 from daemon.runtime.words import LANGUAGES
+from daemon.wire import ErrorCode
 
 HEADERS: Final[tuple[Header, ...]] = (
     *(one for one in PRIVATE if one[0] != b"referrer-policy"),
@@ -138,3 +148,40 @@ class AnswerSending:
             return ()
         text = sessions.set_cookie(token, secure=self._secure)
         return ((b"set-cookie", text.encode()),)
+
+
+def check_origin(scope: Scope) -> None:
+    """Reject a POST that another site made.
+
+    Raises:
+        Refusal: FORM_REFUSED.
+    """
+    site = header(scope, b"sec-fetch-site")
+    if site and site != "same-origin":
+        raise Refusal(ErrorCode.FORM_REFUSED)
+    origin = header(scope, b"origin")
+    # Every browser of the last years sends Origin with a POST; without both headers it is no browser's form.
+    if not origin and not site:
+        raise Refusal(ErrorCode.FORM_REFUSED)
+    if origin and urlsplit(origin).netloc.lower() != header(scope, b"host").lower():
+        raise Refusal(ErrorCode.FORM_REFUSED)
+
+
+def claim_form(form: Mapping[str, str], cookie: str, path: str, who: str) -> Idempotency:
+    """Return the idempotency key of a form.
+
+    Args:
+        form: The fields of the form.
+        cookie: The token in the cookie.
+        path: The address that the form was posted to.
+        who: The id of the session, empty before the login.
+
+    Raises:
+        Refusal: FORM_REFUSED if the form has no token, or one of another browser, session or form.
+    """
+    nonce = read_form_token(cookie, path, form.get(FIELD, ""))
+    if nonce is None:
+        raise Refusal(ErrorCode.FORM_REFUSED)
+    fields = sorted((name, text) for name, text in form.items() if name != FIELD)
+    fingerprint = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
+    return Idempotency(f"{FORMS}{who} {path}", nonce, fingerprint)

@@ -1,13 +1,14 @@
 """`GET /dash/events`: changes in the shop, for every open tab. One reader of the journal serves all tabs.
 
 Each event names its kind (`now`, `review`, `line`, `delivery`) and carries a version and one sentence for screen readers;
-the page that is shown then fetches itself again. The rows of the journal that are read at once make one event of each kind. A stream ends with its session.
+the page that is shown then fetches itself again. The rows of the journal that are read at once make one event of each kind.
+A stream ends with its session. A part of a page that many tabs then fetch is made once, for all users of a role in a language.
 """
 
 import asyncio
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -16,9 +17,10 @@ from starlette.types import Receive, Send
 from daemon.core.access import sessions
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.json_values import dump
+from daemon.core.limits import SECOND_US
 from daemon.core.model import Event, Payment
 from daemon.dash.web.sending import HEADERS
-from daemon.dash.web.visit import Machine, Visit
+from daemon.dash.web.visit import LivePart, Machine, Visit
 from daemon.env import Env
 from daemon.runtime import sse
 from daemon.store import journal
@@ -196,3 +198,34 @@ def _told(visit: Visit, news: News) -> bytes:
         say = visit.words(news.key, amount=amount, payer=payment.payer_name or "")
     data = dump({"version": news.number, "say": say})
     return sse.event(b"%d" % news.number, news.kind.encode(), data)
+
+
+FRESH_US: Final = 10 * SECOND_US
+"""A part is made again after this long without a commit: it has times such as `3 min ago`."""
+_Key = tuple[str, str, str]
+
+
+class PartCache:
+    """Keeps each part until a commit, another state of a modem, or the end of its time."""
+
+    def __init__(self) -> None:
+        self._made: dict[_Key, LivePart] = {}
+        self._made_for: object = None
+        self._making = asyncio.Lock()
+
+    async def get(self, visit: Visit, make: Callable[[], Awaitable[LivePart]]) -> LivePart:
+        """Return the part for this visitor, made now if it is not kept. Tabs that ask meanwhile wait for it."""
+        key = visit.path, str(visit.role), visit.words.language
+        async with self._making:
+            # Before the part is made: a commit meanwhile has the next version.
+            current = (
+                visit.env.store.version,
+                visit.now // FRESH_US,
+                tuple(visit.machine.phone_states()),
+            )
+            if current != self._made_for:
+                self._made, self._made_for = {}, current
+            found = self._made.get(key)
+            if found is None:
+                found = self._made[key] = await make()
+            return found

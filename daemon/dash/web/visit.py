@@ -1,19 +1,21 @@
-"""One request of one user, the argument of the handlers of pages and actions; and their results.
+"""One request of one user, the argument of the handlers of pages and actions; their results; and the rows of their tables.
 
 A result is a page to show, an address to go to, or a file.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import contextlib
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar
 
 from markupsafe import Markup, escape
 from msgspec import Struct, field
 from starlette.types import Scope
 
 from daemon.core.access import sessions
-from daemon.core.access.callers import READERS, Caller, Operation, allows
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.access.callers import ALLOWED, READERS, Caller, Operation, allows
+from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, HttpAnswer, Idempotency, Keep
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.model import BrowserSession, Shop, User
@@ -23,7 +25,7 @@ from daemon.dash.web.words import Words
 from daemon.env import Env
 from daemon.sender.address_guard import Resolver
 from daemon.sender.connect import SystemResolver
-from daemon.wire import Places, Role
+from daemon.wire import ErrorCode, Places, Role
 from parsers.money import render
 
 
@@ -114,6 +116,10 @@ Outcome = Shown | Goto
 PageAnswer = Shown | Goto | Download | LivePart
 
 
+class FormWrong(Exception):
+    """A form is refused: its page is shown again, with what the user typed and with `Visit.errors`."""
+
+
 class LoggedIn(Struct, frozen=True):
     """The user, the browser session, and the caller that flows are called with."""
 
@@ -142,6 +148,7 @@ class Visit(Struct):
         now: Microseconds, read once.
         idempotency: The form's key for flows that take one; None for a page.
         errors: Errors in the fields of a refused form, by name.
+        here: The address of the page of a refused form, if the form was posted to another one.
     """
 
     env: Env
@@ -160,6 +167,7 @@ class Visit(Struct):
     form: Mapping[str, str] = field(default_factory=dict)
     idempotency: Idempotency | None = None
     errors: dict[str, str] = field(default_factory=dict)
+    here: str = ""
 
     @property
     def caller(self) -> Caller:
@@ -232,6 +240,124 @@ class Visit(Struct):
             told = Markup('<span lang="en">{}</span>').format(told)
         return Markup("{} {}").format(before, told) if before else told
 
-    def fail(self, error: FieldError) -> None:
-        """Note that a field is wrong."""
-        self.errors[error.field] = self.words.told(error.message)
+    def fail(self, field: str, key: str, **places: Any) -> None:
+        """Note that a field is wrong, with a text of the words; the field "" is the whole form."""
+        self.errors[field] = self.words(key, **places)
+
+    def wrong(self, field: str, key: str, **places: Any) -> NoReturn:
+        """Show the form again because a field is wrong.
+
+        Raises:
+            FormWrong: Always.
+        """
+        self.fail(field, key, **places)
+        raise FormWrong
+
+    def check(self) -> None:
+        """Show the form again if a field of it is wrong.
+
+        Raises:
+            FormWrong: There are errors.
+        """
+        if self.errors:
+            raise FormWrong
+
+    @contextlib.contextmanager
+    def shows(self, *codes: ErrorCode, field: str = "") -> Iterator[None]:
+        """Show the form again if a flow refuses with one of the codes; `field` gets an error that names no field.
+
+        Raises:
+            FormWrong: It refused.
+        """
+        try:
+            yield
+        except Refusal as refusal:
+            if refusal.code not in codes:
+                raise
+            self.refuse(refusal)
+            if field and field not in self.errors and "" in self.errors:
+                self.errors[field] = self.errors.pop("")
+            raise FormWrong from refusal
+
+
+Show = Callable[[Visit], Awaitable[PageAnswer]]
+Act = Callable[[Visit], Awaitable[Outcome]]
+_PLACE: Final = re.compile(r"\{(\w+)\}")
+
+
+class Page(Struct, frozen=True):
+    """One page.
+
+    Attributes:
+        path: Below `/dash`, with `{places}`, such as `/dash/payments/{id}`.
+        title: Key of its title in the words; also its word in the menu.
+        roles: The roles that may see it.
+        show: Reads its data and returns its template and values.
+        command: The same thing in the terminal; `{places}` are filled from the address.
+        menu: Group of the menu that it stands in; empty for a page that others link to.
+        live: The events that make an open page fetch itself again: `now`, `review`, `line`, `delivery`.
+        public: It is shown without a session.
+        bare: It has no menu and does not show the user's name: a screen for customers.
+        shared: The part that an open page fetches again is the same for all users of a role in a language, and has no form:
+            it is made once for each commit, for all tabs.
+    """
+
+    path: str
+    title: str
+    roles: frozenset[Role]
+    show: Show
+    command: str = ""
+    menu: str = ""
+    live: tuple[str, ...] = ()
+    public: bool = False
+    bare: bool = False
+    shared: bool = False
+
+
+class Action(Struct, frozen=True):
+    """One thing that a form does.
+
+    Attributes:
+        path: The address that the form posts to, with `{places}`.
+        operation: The permission that it needs, by the table in `daemon/core/access/callers.py`; None is the login.
+        act: Does it and returns the next address, or a page that is shown once.
+        command: The same thing in the terminal, with `{places}`; empty where a terminal has nothing to do with it.
+        form: Path of the page with its form; empty if that is the page at the same address, or the nearest one above.
+    """
+
+    path: str
+    operation: Operation | None
+    act: Act
+    command: str = ""
+    form: str = ""
+
+    @property
+    def roles(self) -> frozenset[Role]:
+        """The roles that may do it."""
+        return frozenset(Role) if self.operation is None else ALLOWED[self.operation]
+
+
+Row = TypeVar("Row", Page, Action)
+
+
+class Table(Generic[Row]):
+    """Finds the row of an address; rows without places are preferred."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._plain: dict[str, Row] = {row.path: row for row in rows if "{" not in row.path}
+        self._patterns: list[tuple[re.Pattern[str], Row]] = [
+            (re.compile(_PLACE.sub(r"(?P<\1>[^/]+)", re.sub(r"[.]", r"\.", row.path))), row)
+            for row in rows
+            if "{" in row.path
+        ]
+
+    def find(self, path: str) -> tuple[Row, dict[str, str]] | None:
+        """Return the row of a path and the values of its places; None if there is none."""
+        row = self._plain.get(path)
+        if row is not None:
+            return row, {}
+        for pattern, candidate in self._patterns:
+            found = pattern.fullmatch(path)
+            if found is not None:
+                return candidate, found.groupdict()
+        return None

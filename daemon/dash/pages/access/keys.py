@@ -3,10 +3,10 @@
 from typing import Final
 
 from daemon.core.access.callers import KEY_SCOPES, ApiKeyAnswer, KeyKind, Use, last_written
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.model import ApiKey
-from daemon.dash.parts.confirming import confirmed
+from daemon.dash.parts.confirming import confirm
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
 from daemon.flows.access import keys as flow
 from daemon.store.access import api_keys
@@ -30,17 +30,13 @@ async def show_list(visit: Visit) -> Shown:
             "lives": LIVES_DAYS,
             "form": visit.form,
         },
-        status=422 if visit.errors else 200,
     )
 
 
 async def create(visit: Visit) -> Outcome:
     """Create a key and show it once."""
-    if not await confirmed(visit):
-        return await show_list(visit)
+    await confirm(visit)
     new = _read(visit)
-    if new is None:
-        return await show_list(visit)
     # The form itself is done once, so the answer with the key need not be kept, sealed, for a repetition.
     return _once(visit, await flow.create(visit.env, visit.caller, new))
 
@@ -52,44 +48,39 @@ async def show_one(visit: Visit) -> Shown:
     if row is None:
         raise Refusal(ErrorCode.KEY_NOT_FOUND)
     values = {"key": _shape(visit, row), "overlaps": OVERLAP_HOURS}
-    return Shown("access/key.html", values, row.name, status=422 if visit.errors else 200)
+    return Shown("access/key.html", values, row.name)
 
 
 async def change(visit: Visit) -> Outcome:
     """Rotate or revoke a key, as the pressed button says."""
-    if not await confirmed(visit):
-        return await show_one(visit)
+    await confirm(visit)
     env, caller, key_id = visit.env, visit.caller, visit.places["id"]
-    match visit.form.get("what", ""):
-        case "revoke":
-            await flow.revoke(env, caller, key_id)
-            return Goto(HERE, "said_key_revoked")
-        case "rotate" if visit.form.get("overlap", "") in OVERLAP_HOURS:
-            overlap_us = int(visit.form["overlap"]) * HOUR_US
-            return _once(visit, await flow.rotate(env, caller, key_id, overlap_us))
-        case _:
-            visit.fail(FieldError("overlap", "invalid", visit.words("key_choose")))
-            return await show_one(visit)
+    what, overlap = visit.form.get("what", ""), visit.form.get("overlap", "")
+    if what == "revoke":
+        await flow.revoke(env, caller, key_id)
+        return Goto(HERE, "said_key_revoked")
+    if what != "rotate" or overlap not in OVERLAP_HOURS:
+        visit.wrong("overlap", "key_choose")
+    return _once(visit, await flow.rotate(env, caller, key_id, int(overlap) * HOUR_US))
 
 
-def _read(visit: Visit) -> flow.NewKey | None:
-    """Return the key that the form asks for; None if a field is wrong."""
-    form, t = visit.form, visit.words
+def _read(visit: Visit) -> flow.NewKey:
+    """Return the key that the form asks for."""
+    form = visit.form
     name = form.get("name", "").strip()
     if not 0 < len(name) <= NAME_CHARACTERS_MAX or not name.isprintable():
-        visit.fail(FieldError("name", "invalid", t("key_name_wrong")))
+        visit.fail("name", "key_name_wrong")
     publishable = form.get("kind", "") == KeyKind.PUBLISHABLE
     chosen = frozenset(scope for scope in KEY_SCOPES if form.get(f"scope {scope}"))
     scopes = frozenset({Scope.TRANSACTIONS_INITIALIZE}) if publishable else chosen
     if not scopes:
-        visit.fail(FieldError("scopes", "required", t("key_scopes_wrong")))
+        visit.fail("scopes", "key_scopes_wrong")
     mode, days = form.get("mode", ""), form.get("days", "")
     if mode not in list(Mode):
-        visit.fail(FieldError("mode", "invalid", t("key_choose")))
+        visit.fail("mode", "key_choose")
     if days not in LIVES_DAYS:
-        visit.fail(FieldError("days", "invalid", t("key_choose")))
-    if visit.errors:
-        return None
+        visit.fail("days", "key_choose")
+    visit.check()
     kind = KeyKind.PUBLISHABLE if publishable else KeyKind.SECRET
     return flow.NewKey(
         name, Mode(mode), kind, scopes, visit.now + int(days) * DAY_US if days else None

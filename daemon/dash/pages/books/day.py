@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 
 from daemon.core.access.callers import Operation, require
 from daemon.core.books import day_sheet
-from daemon.core.errors import FieldError
 from daemon.core.json_values import Json
 from daemon.core.limits import DAY_US
-from daemon.dash.parts import chart, listing, of_branches
+from daemon.dash.parts import chart, listing
 from daemon.dash.parts.listing import Asked, Choice
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.upkeep import notices
@@ -24,18 +23,16 @@ from daemon.store.engine import Reader
 from daemon.wire import ShopRole
 from parsers.money import read_api_amount, render
 
-CHOICES: Final = (Choice("group", ("hour", "day", "payer"), "hour"),)
+BY: Final = Choice("group", ("hour", "day", "payer"), "hour")
 ROWS_MAX: Final = 1000
 BARS_MAX: Final = 31
 
 
 async def show(visit: Visit) -> Shown | Download:
     """Show the sheet of today, or of the days in the address."""
-    names = await of_branches.names_of(visit)
-    asked = listing.ask(visit, (*CHOICES, *of_branches.filters(names)))
+    asked = await listing.ask(visit, BY, of_branches=True)
     zone = visit.words.zone
     period, by = _period(visit, asked), asked.chosen["group"]
-
     is_branch = visit.env.place.role is ShopRole.BRANCH
 
     def read(reader: Reader) -> tuple[Json, tuple[list[Json], int], Mapping[str, tuple[int, int]]]:
@@ -46,23 +43,22 @@ async def show(visit: Visit) -> Shown | Download:
         )
 
     sheet, (rows, more), handed = await visit.env.store.read(read)
-    if asked.as_csv:
-        return await listing.csv_file(visit, "day-sheet", _columns(by), rows)
-    return Shown(
-        "books/day.html",
-        {
-            "sheets": sheet["sheets"],
-            "list": listing.page(visit, asked, rows, None, searched=False),
-            "by": by,
-            "more": more,
-            "bars": _bars(visit, rows, by),
-            "kinds": day_sheet.COUNTED,
-            "handed": handed,
-            "branch": period.branch or "",
-            "when": _when(visit, period),
-            "mails_to": _address(visit) if visit.may(Operation.MAIL_REPORT) else "",
-        },
-    )
+    names = ("payer_name", "payer_phone") if by == "payer" else (by,)
+    names = (*names, "currency", "count", "amount")
+    columns = {name: lambda row, name=name: row[name] for name in names}
+    page = listing.ListPage("day-sheet", "books/day.html", columns, searched=False)
+    values = {
+        "sheets": sheet["sheets"],
+        "by": by,
+        "more": more,
+        "bars": None if asked.as_csv else _bars(visit, rows, by),
+        "kinds": day_sheet.COUNTED,
+        "handed": handed,
+        "branch": period.branch or "",
+        "when": _when(visit, period),
+        "mails_to": _address(visit) if visit.may(Operation.MAIL_REPORT) else "",
+    }
+    return await page.answer(visit, asked, rows, None, **values)
 
 
 async def mail(visit: Visit) -> Outcome:
@@ -73,8 +69,7 @@ async def mail(visit: Visit) -> Outcome:
     # The days stand in hidden fields, with the names that they have in the address of the page.
     days = {name: visit.form[name] for name in ("from", "to", "branch") if visit.form.get(name)}
     visit.query = days
-    names = await of_branches.names_of(visit)
-    period = _period(visit, listing.ask(visit, of_branches.filters(names)))
+    period = _period(visit, await listing.ask(visit, of_branches=True))
     sheet = await visit.env.store.read(lambda reader: read_sheet(reader, period, shops.get(reader)))
     shop = visit.shop.name if visit.shop is not None else "momo"
     if period.branch:
@@ -100,7 +95,7 @@ def _period(visit: Visit, asked: Asked) -> Period:
     since = last[0] if asked.since is None else asked.since
     if 0 < until - since <= day_sheet.DAYS_MAX * DAY_US:
         return Period(since, until, branch=branch)
-    visit.fail(FieldError("", "invalid", visit.words("day_days_wrong", most=day_sheet.DAYS_MAX)))
+    visit.fail("", "day_days_wrong", most=day_sheet.DAYS_MAX)
     return Period(*today, branch=branch)
 
 
@@ -128,13 +123,6 @@ def _rows(
         for number, name, currency, count, minor in payers
     ]
     return rows, total - len(rows)
-
-
-def _columns(by: str) -> dict[str, Any]:
-    names = ("payer_name", "payer_phone") if by == "payer" else (by,)
-    return {
-        name: lambda row, name=name: row[name] for name in (*names, "currency", "count", "amount")
-    }
 
 
 def _bars(visit: Visit, rows: Sequence[Json], by: str) -> chart.Bars | None:

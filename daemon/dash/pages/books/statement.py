@@ -6,24 +6,21 @@ A statement never makes an order paid: only a message or a person does.
 import csv
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
 from daemon.core.access.callers import Operation, require
-from daemon.core.errors import FieldError
 from daemon.core.json_values import Json
 from daemon.core.limits import SECOND_US
-from daemon.core.names import national_format, provider_name
+from daemon.dash.parts.listing import named_lines
 from daemon.dash.web.visit import Outcome, Shown, Visit
 from daemon.flows.books.audit import note_statement
 from daemon.steps.books.statement import Finding, compared
 from daemon.store.books import statement as store
 from daemon.store.books.statement import UnlistedPayment
 from daemon.store.engine import Reader
-from daemon.store.lines import payment_methods
 from parsers.phone import read_phone
 from parsers.statement import Statement, StatementEntry, read_statement, rows_of
 
@@ -51,21 +48,9 @@ class StatementDifference(Struct, frozen=True):
     line: int | None
 
 
-class Result(Struct, frozen=True):
-    """The result of a comparison."""
-
-    entries: int
-    agree: int
-    left: int
-    unread: Sequence[int]
-    differences: Sequence[StatementDifference]
-    dated: bool
-    noted: bool
-
-
 async def show(visit: Visit) -> Shown:
     """Show the form."""
-    return await _page(visit, None, 200)
+    return await _page(visit, None, ())
 
 
 async def compare(visit: Visit) -> Outcome:
@@ -74,10 +59,13 @@ async def compare(visit: Visit) -> Outcome:
     text = visit.form.get("statement", "").lstrip("\ufeff").replace("\r\n", "\n")
     statement = _read(visit, text)
     number = read_phone(visit.form.get("line", ""))
-    if statement is None:
-        return await _page(visit, None, 422)
     entries, zone = statement.entries, visit.words.zone
-    times = [_us(one.at, zone) for one in entries if one.at is not None]
+    # A printed time names no zone: it is one of the shop.
+    times = [
+        int(one.at.replace(tzinfo=zone).timestamp()) * SECOND_US
+        for one in entries
+        if one.at is not None
+    ]
 
     def read(reader: Reader) -> tuple[list[Json], list[UnlistedPayment]]:
         found: list[Json] = []
@@ -99,26 +87,37 @@ async def compare(visit: Visit) -> Outcome:
     ]
     agree = len(entries) - len(differences)
     differences += [
-        _unlisted(visit, one)
+        StatementDifference(
+            "not_on_statement",
+            one.telco_id,
+            f"{visit.words.local(one.at):%Y-%m-%d %H:%M}",
+            "",
+            visit.money(one.amount_minor, one.currency),
+            f"{_PAYMENTS}/{one.payment_id}",
+            None,
+        )
         for one in between
         if one.telco_id.upper() not in known and number in (None, one.line)
     ]
     counts = Counter(one.finding for one in differences)
     digest = hashlib.sha256(text.encode()).hexdigest()
     facts = {"line": number, "agrees": agree, **counts}
-    noted = await note_statement(visit.env, visit.caller, digest, facts)
-    result = Result(
-        len(entries), agree, statement.out, statement.unread, differences, bool(times), noted
-    )
-    return await _page(visit, result, 200)
+    result = {
+        "entries": len(entries),
+        "agree": agree,
+        "left": statement.out,
+        "unread": statement.unread,
+        "differences": differences,
+        "dated": bool(times),
+        "noted": await note_statement(visit.env, visit.caller, digest, facts),
+    }
+    return await _page(visit, result, differences[:SHOWN_MAX])
 
 
-def _read(visit: Visit, text: str) -> Statement | None:
-    """Read the statement; None: the errors are in `visit.errors`."""
-    t = visit.words
+def _read(visit: Visit, text: str) -> Statement:
+    """Read the statement of the form."""
     if not text.strip() or len(text) > CHARACTERS_MAX:
-        visit.fail(FieldError("statement", "invalid", t("statement_none")))
-        return None
+        visit.wrong("statement", "statement_none")
     named = {
         name: visit.form[f"column_{name}"].strip()
         for name in COLUMNS
@@ -127,14 +126,12 @@ def _read(visit: Visit, text: str) -> Statement | None:
     try:
         statement = read_statement(rows_of(text), named)
     except csv.Error:
-        visit.fail(FieldError("statement", "invalid", t("statement_no_csv")))
-        return None
+        visit.wrong("statement", "statement_no_csv")
     if statement.missing:
         there = ", ".join(name.strip() for name in statement.header if name.strip())[:300]
         for name in statement.missing:
-            visit.fail(FieldError(f"column_{name}", "invalid", t("column_missing")))
-        visit.fail(FieldError("statement", "invalid", t("statement_columns", columns=there)))
-        return None
+            visit.fail(f"column_{name}", "column_missing")
+        visit.wrong("statement", "statement_columns", columns=there)
     return statement
 
 
@@ -163,31 +160,14 @@ def _entry(visit: Visit, entry: StatementEntry, said: Json) -> StatementDifferen
     )
 
 
-def _unlisted(visit: Visit, one: UnlistedPayment) -> StatementDifference:
-    at = f"{visit.words.local(one.at):%Y-%m-%d %H:%M}"
-    told = visit.money(one.amount_minor, one.currency)
-    href = f"{_PAYMENTS}/{one.payment_id}"
-    return StatementDifference("not_on_statement", one.telco_id, at, "", told, href, None)
-
-
-def _us(at: datetime, zone: tzinfo) -> int:
-    """Return a printed time, which names no zone, as one of the shop."""
-    return int(at.replace(tzinfo=zone).timestamp()) * SECOND_US
-
-
-async def _page(visit: Visit, result: Result | None, status: int) -> Shown:
-    methods = await visit.env.store.read(payment_methods.in_use)
-    values: dict[str, Any] = {
-        "lines": [
-            (
-                one.phone_number,
-                f"{national_format(one.phone_number)} · {provider_name(one.provider)}",
-            )
-            for one in methods
-        ],
+async def _page(
+    visit: Visit, result: Mapping[str, Any] | None, shown: Sequence[StatementDifference]
+) -> Shown:
+    values = {
+        "lines": await named_lines(visit, lambda one: one.phone_number),
         "columns": COLUMNS,
         "result": result,
-        "shown": () if result is None else result.differences[:SHOWN_MAX],
+        "shown": shown,
         "most": CHARACTERS_MAX,
     }
-    return Shown("books/statement.html", values, status=status)
+    return Shown("books/statement.html", values)

@@ -1,30 +1,43 @@
-"""Review: doubtful payments and messages, one card at a time, decided with one key; and the list of all of them."""
+"""Review: doubtful payments and messages, one card at a time, decided by keyboard; and the list of all of them."""
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
 
 from daemon.core.access.callers import Operation
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp, timestamp_or_none
 from daemon.core.limits import HOUR_US, NOTES_CHARACTERS_MAX
+from daemon.core.messages.balance_chain import Standing
 from daemon.core.messages.message_json import balance_chain
 from daemon.core.model import Review, Transaction
 from daemon.core.names import provider_name
-from daemon.core.payments.review_json import ReviewEvidence
+from daemon.core.payments.matching import VERIFIED
+from daemon.core.payments.review_json import ReviewEvidence, explanation
 from daemon.core.payments.reviews import REASONS
-from daemon.dash.pages.payments.review_card import HELD, NOBODY, Card, card, paid_of
-from daemon.dash.parts import listing, of_branches
-from daemon.dash.parts.confirming import confirmed
+from daemon.dash.parts import listing
+from daemon.dash.parts.confirming import confirm
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name, sender_name, sms_text, visible
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import review as flow
 from daemon.store.engine import Reader
 from daemon.store.payments import review_evidence, reviews, transactions
-from daemon.wire import ErrorCode, Mode, ReviewReason
-from parsers.money import render
+from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
+from parsers import person_name
+from parsers.money import read_api_amount, render
+from parsers.phone import read_phone
+from parsers.reading import Kind, normalize_telco_id
 from parsers.svc_code import candidates
 
 QUEUE: Final = "/dash/review"
+NOBODY: Final = "none"
+"""The choice to keep the payment without an order."""
+HELD: Final = "held"
+"""The choice of the order that the review is about."""
+_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
 LAST_US: Final = HOUR_US
 """The last decision is shown for this long."""
 NOTES: Final = ("no_money", "nobody_ordered", "given_back")
@@ -33,16 +46,14 @@ CHOICES: Final = (
     Choice("decided", ("open", "", "approved", "rejected"), "open"),
     Choice("mode", tuple(Mode), Mode.LIVE),
 )
-_SHOWN_AGAIN: Final = frozenset(
-    {
-        ErrorCode.BRANCH_ASKED,
-        ErrorCode.NETWORK_MISMATCH,
-        ErrorCode.PAYMENT_REVERSED,
-        ErrorCode.TRANSACTION_NOT_FOUND,
-        ErrorCode.ALREADY_VERIFIED,
-        ErrorCode.NO_MATCHING_TRANSACTION,
-        ErrorCode.TRANSACTION_ID_ALREADY_USED,
-    }
+_SHOWN_AGAIN: Final = (
+    ErrorCode.BRANCH_ASKED,
+    ErrorCode.NETWORK_MISMATCH,
+    ErrorCode.PAYMENT_REVERSED,
+    ErrorCode.TRANSACTION_NOT_FOUND,
+    ErrorCode.ALREADY_VERIFIED,
+    ErrorCode.NO_MATCHING_TRANSACTION,
+    ErrorCode.TRANSACTION_ID_ALREADY_USED,
 )
 
 
@@ -56,31 +67,26 @@ async def show_queue(visit: Visit) -> Shown | Goto:
 
     first, last, waiting = await visit.env.store.read(read)
     if first is not None:
-        return Goto(f"{QUEUE}/{first.id}", _said(visit))
+        said = visit.query.get("said", "")
+        known = said.startswith("said_review") and visit.words.has(said)
+        return Goto(f"{QUEUE}/{first.id}", said if known else "")
     return Shown("payments/review_none.html", {"last": last, "others": waiting})
-
-
-async def show_one(visit: Visit) -> Shown:
-    """Show one review."""
-    return await _card(visit)
 
 
 async def approve(visit: Visit) -> Outcome:
     """Approve a review for the chosen order, and go on to the next one."""
-    review_id = visit.places["id"]
-    reference, problem = await _reference(visit)
-    if problem is not None:
-        visit.fail(problem)
-        return await _card(visit, status=422)
-    try:
-        sure = await flow.needs_password(visit.env, visit.caller, review_id, visit.idempotency)
-        if sure and not await _is_sure(visit):
-            return await _card(visit, status=422)
-        approval = flow.Approval(reference, None, sure)
-        keep = visit.keep(lambda _: Goto(QUEUE, "said_review_approved"))
-        await flow.approve(visit.env, visit.caller, review_id, approval, keep=keep)
-    except Refusal as refusal:
-        return await _refused(visit, refusal)
+    review_id, caller = visit.places["id"], visit.caller
+    reference = await _reference(visit)
+    keep = visit.keep(lambda _: Goto(QUEUE, "said_review_approved"))
+    with visit.shows(*_SHOWN_AGAIN):
+        try:
+            sure = await flow.needs_password(visit.env, caller, review_id, visit.idempotency)
+            if sure:
+                await _make_sure(visit)
+            approval = flow.Approval(reference, None, sure)
+            await flow.approve(visit.env, caller, review_id, approval, keep=keep)
+        except Refusal as refusal:
+            return _decided_before(visit, refusal)
     return await _on(visit, "said_review_approved")
 
 
@@ -90,34 +96,40 @@ async def reject(visit: Visit) -> Outcome:
     own = visit.form.get("own_note", "").strip()
     notes = own or (visit.words(f"note_{given}") if given in NOTES else "")
     if not notes or len(notes) > NOTES_CHARACTERS_MAX:
-        visit.fail(FieldError("own_note", "invalid", visit.words("note_missing")))
-        return await _card(visit, status=422)
+        visit.wrong("own_note", "note_missing")
     keep = visit.keep(lambda _: Goto(QUEUE, "said_review_rejected"))
-    try:
-        await flow.reject(visit.env, visit.caller, visit.places["id"], notes, keep=keep)
-    except Refusal as refusal:
-        return await _refused(visit, refusal)
+    with visit.shows(*_SHOWN_AGAIN):
+        try:
+            await flow.reject(visit.env, visit.caller, visit.places["id"], notes, keep=keep)
+        except Refusal as refusal:
+            return _decided_before(visit, refusal)
     return await _on(visit, "said_review_rejected")
 
 
-async def _is_sure(visit: Visit) -> bool:
+def _decided_before(visit: Visit, refusal: Refusal) -> Goto:
+    """Go to the page, which shows the decision and its author; raise any other refusal."""
+    if refusal.code is not ErrorCode.REVIEW_ALREADY_DECIDED:
+        raise refusal
+    return Goto(f"{QUEUE}/{visit.places['id']}?late=1")
+
+
+async def _make_sure(visit: Visit) -> None:
     """Ask for the confirmation that the money was seen, and the own password."""
     if not visit.may(Operation.DECIDE_FORGERY):
         raise Refusal(ErrorCode.ROLE_REQUIRED)
     if visit.form.get("sure") != "yes":
-        visit.fail(FieldError("sure", "required", visit.words("sure_missing")))
-        return False
-    return await confirmed(visit)
+        visit.wrong("sure", "sure_missing")
+    await confirm(visit)
 
 
-async def _reference(visit: Visit) -> tuple[str | None, FieldError | None]:
-    """Return the reference of the transaction to pay (None for the review's own or none), and an error in the field."""
+async def _reference(visit: Visit) -> str | None:
+    """Return the reference of the transaction to pay; None for the review's own or none."""
     typed = visit.form.get("other_code", "").strip()
     if not typed:
         chosen = visit.form.get("order", "")
         if not chosen:
-            return None, FieldError("order", "required", visit.words("order_missing"))
-        return (None if chosen in {NOBODY, HELD} else chosen), None
+            visit.wrong("order", "order_missing")
+        return None if chosen in {NOBODY, HELD} else chosen
 
     def read(reader: Reader) -> list[Transaction]:
         review = reviews.get(reader, visit.places["id"], None)
@@ -125,19 +137,9 @@ async def _reference(visit: Visit) -> tuple[str | None, FieldError | None]:
         return transactions.by_codes_in_use(reader, mode, candidates(typed.upper()), visit.now)
 
     found = await visit.env.store.read(read)
-    if len(found) == 1:
-        return found[0].reference, None
-    return None, FieldError("other_code", "invalid", visit.words("code_unknown"))
-
-
-async def _refused(visit: Visit, refusal: Refusal) -> Outcome:
-    if refusal.code is ErrorCode.REVIEW_ALREADY_DECIDED:
-        # The page shows the decision and its author.
-        return Goto(f"{QUEUE}/{visit.places['id']}?late=1")
-    if refusal.code in _SHOWN_AGAIN:
-        visit.refuse(refusal)
-        return await _card(visit, status=422)
-    raise refusal
+    if len(found) != 1:
+        visit.wrong("other_code", "code_unknown")
+    return found[0].reference
 
 
 async def _on(visit: Visit, said: str) -> Goto:
@@ -165,32 +167,25 @@ def _left_out(visit: Visit) -> set[ReviewReason]:
     return {ReviewReason(reason) for reason, row in REASONS.items() if not visit.may(row.decider)}
 
 
-def _said(visit: Visit) -> str:
-    said = visit.query.get("said", "")
-    return said if said.startswith("said_review") and visit.words.has(said) else ""
-
-
-async def _card(visit: Visit, status: int = 200) -> Shown:
+async def show_one(visit: Visit) -> Shown:
+    """Show one review."""
     review_id = visit.places["id"]
 
-    def read(
-        reader: Reader,
-    ) -> tuple[ReviewEvidence | None, Review | None, Review | None, int]:
+    def read(reader: Reader) -> tuple[ReviewEvidence, Review | None, Review | None, int]:
         found = review_evidence.of_review(reader, review_id, None, visit.now)
-        now = None if found is None else found.review
+        if found is None:
+            raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
         last = reviews.last_decided(reader, visit.caller.name, visit.now - LAST_US)
         _, waiting = reviews.page(reader, state=reviews.OPEN, mode=Mode.LIVE, limit=1, offset=0)
-        return found, _next(visit, reader, now), last, waiting
+        return found, _next(visit, reader, found.review), last, waiting
 
     found, after, last, waiting = await visit.env.store.read(read)
-    if found is None:
-        raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
-    one = card(visit, found)
-    review, message = found.review, found.message
+    review, message, paid = found.review, found.message, paid_of(found)
     return Shown(
         "payments/review.html",
         {
-            "one": one,
+            "one": card(visit, found),
+            "paid": paid,
             "review": review,
             "message": message,
             "sms": sms_text(visit, message.body),
@@ -213,62 +208,294 @@ async def _card(visit: Visit, status: int = 200) -> Shown:
             "nobody": NOBODY,
             "text": visible,
         },
-        _title(visit, one),
-        status,
+        f"{visit.words('review')} · {visit.money(paid.amount_minor, paid.currency)}",
     )
-
-
-def _title(visit: Visit, one: Card) -> str:
-    return f"{visit.words('review')} · {visit.money(one.paid.amount_minor, one.paid.currency)}"
 
 
 async def show_list(visit: Visit) -> Shown | Download:
     """Show the list of reviews, open and decided ones, or return it as CSV."""
-    names = await of_branches.names_of(visit)
-    asked = listing.ask(visit, (*CHOICES, *of_branches.filters(names)))
-    offset = listing.offset(asked)
+    asked = await listing.ask(visit, *CHOICES, of_branches=True)
+    begin = asked.number or 0
     rows, total = await visit.env.store.read(
         lambda reader: review_evidence.page(
             reader,
             state=asked.chosen["decided"] or None,
             mode=Mode(asked.chosen["mode"]),
             limit=asked.limit,
-            offset=offset,
+            offset=begin,
             now=visit.now,
-            branch=asked.chosen.get("branch") or None,
+            branch=asked.branch,
         )
     )
-    if asked.as_csv:
-        of_branch = {"branch": lambda row: names.get(row.review.branch_id or "")} if names else {}
-        return await listing.csv_file(visit, "reviews", {**_COLUMNS, **of_branch}, rows)
-    last = str(offset + len(rows)) if offset + len(rows) < total else None
-    found = listing.page(visit, asked, rows, last, searched=False, dated=False)
-    return Shown(
-        "payments/reviews.html",
-        {
-            "list": found,
-            "branches": names,
-            "paid_of": paid_of,
-            "text": visible,
-            "who": lambda row: actor_name(visit, row.decided_by),
-        },
+    end = begin + len(rows)
+    return await LIST.answer(
+        visit,
+        asked,
+        rows,
+        end if end < total else None,
+        paid_of=paid_of,
+        text=visible,
+        who=lambda row: actor_name(visit, row.decided_by),
     )
 
 
-def _amount(row: ReviewEvidence) -> str:
+def _paid_text(row: ReviewEvidence) -> str:
     paid = paid_of(row)
     return "" if paid.amount_minor is None else render(paid.amount_minor, paid.currency)
 
 
-_COLUMNS: Final = {
-    "id": lambda row: row.review.id,
-    "opened_at": lambda row: timestamp(row.review.created_at),
-    "reason": lambda row: row.review.reason,
-    "state": lambda row: row.review.state,
-    "amount": _amount,
-    "currency": lambda row: paid_of(row).currency,
-    "payer_name": lambda row: paid_of(row).payer_name,
-    "decided_at": lambda row: timestamp_or_none(row.review.decided_at),
-    "decided_by": lambda row: row.review.decided_by,
-    "notes": lambda row: row.review.notes,
-}
+class Paid(Struct, frozen=True):
+    """The fields of the message or the payment, as plain values; None for a field that it does not have."""
+
+    amount_minor: int | None
+    currency: str
+    payer_name: str | None
+    payer_phone: str | None
+    typed: str | None
+    telco_id: str | None
+    balance_minor: int | None
+    at: int
+
+
+class Difference(Struct, frozen=True):
+    """One line of the comparison: its name, both values, a sentence about them, and whether they fit."""
+
+    what: str
+    paid: str
+    asked: str
+    text: str
+    tone: str
+
+
+class Option(Struct, frozen=True):
+    """A transaction that an approval may pay; `value` is the value in the form, `why` the reason for the offer."""
+
+    value: str
+    order: Transaction | None
+    why: str
+
+
+def card(visit: Visit, evidence: ReviewEvidence) -> dict[str, Any]:
+    """Return the card of a review: the doubt, the order beside the payment, and what each decision does."""
+    t = visit.words
+    details = _decode(evidence.review.details)
+    paid = paid_of(evidence)
+    options = [] if _is_reversal(evidence) else _options(visit, evidence)
+    order = next((one.order for one in options if one.order is not None), None)
+    if order is None and evidence.request is not None:
+        order = evidence.request[0]
+    likely = bool(evidence.suggestions) or len(options) <= 2 or options[0].value == HELD
+    group = details.get("group")
+    standing = None if evidence.place is None else evidence.place.entry.standing
+    return {
+        "why": explanation(evidence),
+        "forged": REASONS[evidence.review.reason].needs_password,
+        "paid": paid,
+        "order": order,
+        "options": options,
+        # Chosen already if it is the only one, or suggested; else the person has to choose.
+        "chosen": NOBODY if not options else options[0].value if likely else "",
+        "differences": [] if order is None else differences(visit, paid, order),
+        "approve": _approve(visit, evidence, options),
+        "reject": _reject(visit, evidence, group),
+        # It may be settled by later messages.
+        "by_itself": evidence.payment is None and standing in {Standing.HELD, Standing.UNCONFIRMED},
+        # How many messages share this review.
+        "group": group if isinstance(group, int) else None,
+        "doubts": [
+            t(f"doubt_{one}") for one in details.get("doubts") or () if t.has(f"doubt_{one}")
+        ],
+    }
+
+
+def paid_of(evidence: ReviewEvidence) -> Paid:
+    """Return the paid money, from the payment, or from the fields that were read from the message."""
+    row = evidence.payment
+    if row is not None:
+        return Paid(
+            row.amount_minor,
+            row.currency,
+            row.payer_name,
+            row.payer_phone,
+            row.reference_text,
+            row.telco_id_as_read,
+            row.balance_minor,
+            row.telco_at,
+        )
+    fields: Mapping[str, Any] = _decode(evidence.message.fields)
+    currency = str(fields.get("currency") or "GHS")
+
+    def money(name: str) -> int | None:
+        return read_api_amount(str(fields.get(name) or ""), currency)
+
+    return Paid(
+        money("amount"),
+        currency,
+        fields.get("payer_name"),
+        read_phone(str(fields.get("payer_phone") or "")),
+        fields.get("reference"),
+        fields.get("transaction_id"),
+        money("balance"),
+        evidence.message.sent_at or evidence.message.received_at,
+    )
+
+
+def _is_reversal(evidence: ReviewEvidence) -> bool:
+    return evidence.payment is None and evidence.message.kind == Kind.REVERSAL
+
+
+def _options(visit: Visit, evidence: ReviewEvidence) -> list[Option]:
+    """Return the transactions that an approval may pay, the likeliest first.
+
+    An approval without a transaction pays the one of the review, so the option "none" exists only if the review has none to pay.
+    """
+    t = visit.words
+    held = None if evidence.request is None else evidence.request[0]
+    if held is not None and held.status in VERIFIED:
+        held = None
+    found = [
+        Option(
+            one.request.reference, one.request, ", ".join(t(f"why_{each}") for each in one.reasons)
+        )
+        for one in evidence.suggestions
+    ]
+    if held is not None:
+        found.append(Option(HELD, held, t("why_held")))
+    known = {option.order.id for option in found if option.order is not None}
+    found += [
+        Option(one.reference, one, t("why_named"))
+        for one in evidence.named
+        if one.status not in VERIFIED and one.id not in known
+    ]
+    if held is None:
+        found.append(Option(NOBODY, None, t("why_none")))
+    return found
+
+
+def differences(visit: Visit, paid: Paid, order: Transaction) -> list[Difference]:
+    """Compare a payment with an order, in words."""
+    found = [_amount(visit, paid, order), _code(visit, paid, order)]
+    found += _payer(visit, paid, order)
+    t = visit.words
+    if order.expected_telco_transaction_id is not None:
+        same = normalize_telco_id(paid.telco_id or "") == order.expected_telco_transaction_id
+        found.append(
+            _row(t, "id", paid.telco_id or "—", order.expected_telco_transaction_id, same=same)
+        )
+    for at, key in ((order.cancelled_at, "cancelled"), (order.expires_at, "expired")):
+        over = order.status == TransactionStatus.CANCELLED if key == "cancelled" else True
+        if at is not None and over and paid.at > at:
+            sentence = t(f"differs_{key}")
+            found.append(
+                Difference(t("differs_time"), t.moment(paid.at), t.moment(at), sentence, "bad")
+            )
+            break
+    if order.status in VERIFIED:
+        found.append(Difference(t("state"), "", "", t("differs_paid_before"), "bad"))
+    return found
+
+
+def _row(t: Any, name: str, paid: str, asked: str, *, same: bool) -> Difference:
+    text = t("differs_same") if same else t(f"differs_{name}_other")
+    return Difference(t(f"differs_{name}"), paid, asked, text, "good" if same else "bad")
+
+
+def _amount(visit: Visit, paid: Paid, order: Transaction) -> Difference:
+    t = visit.words
+    asked, money = order.expected_minor, paid.amount_minor
+    shown = visit.money(money, paid.currency), visit.money(asked, order.currency)
+    if asked is None or money is None or order.currency != paid.currency:
+        return Difference(t("amount"), *shown, t("differs_unknown"), "warn")
+    if money == asked:
+        return Difference(t("amount"), *shown, t("differs_same"), "good")
+    key = "differs_short" if money < asked else "differs_over"
+    text = t(key, amount=visit.money(abs(money - asked), paid.currency))
+    return Difference(t("amount"), *shown, text, "bad")
+
+
+def _code(visit: Visit, paid: Paid, order: Transaction) -> Difference:
+    t = visit.words
+    typed, code = visible(paid.typed), order.svc_code or "—"
+    if not typed:
+        return Difference(t("code_of"), "—", code, t("differs_no_code"), "warn")
+    return _row(t, "code", typed, code, same=code in candidates(typed.upper()))
+
+
+def _payer(visit: Visit, paid: Paid, order: Transaction) -> list[Difference]:
+    t = visit.words
+    found = []
+    wanted = order.expected_payer_phone
+    if wanted is not None:
+        if paid.payer_phone is None:
+            text, tone = t("differs_no_phone"), "warn"
+            found.append(Difference(t("phone"), "—", visit.phone(wanted), text, tone))
+        else:
+            shown = visit.phone(paid.payer_phone), visit.phone(wanted)
+            found.append(_row(t, "phone", *shown, same=paid.payer_phone == wanted))
+    name = order.expected_payer_name or order.customer_name
+    if name:
+        if paid.payer_name is None:
+            found.append(Difference(t("payer"), "—", visible(name), t("differs_no_name"), "warn"))
+        else:
+            same = person_name.is_same(paid.payer_name, name)
+            near = not same and person_name.is_similar(paid.payer_name, name)
+            both = visible(paid.payer_name), visible(name)
+            if near:
+                found.append(Difference(t("payer"), *both, t("differs_name_near"), "warn"))
+            else:
+                found.append(_row(t, "name", *both, same=same))
+    return found
+
+
+def _approve(visit: Visit, evidence: ReviewEvidence, options: Sequence[Option]) -> list[str]:
+    """Return the effects of an approval, sentence by sentence."""
+    t = visit.words
+    reason = evidence.review.reason
+    if _is_reversal(evidence):
+        return [t("approve_reversal")]
+    found = []
+    if any(option.order is not None for option in options):
+        found.append(t("approve_order"))
+    if any(option.order is None for option in options):
+        near = reason == ReviewReason.NEAR_MISS
+        found.append(t("approve_near_none" if near else "approve_none"))
+    if t.has(f"approve_{reason}"):
+        found.append(t(f"approve_{reason}"))
+    return found
+
+
+def _reject(visit: Visit, evidence: ReviewEvidence, group: object) -> list[str]:
+    t = visit.words
+    if _is_reversal(evidence):
+        return [t("reject_reversal")]
+    if evidence.payment is None:
+        found = [t("reject_message")]
+        if isinstance(group, int):
+            found.append(t.number("reject_group", group))
+    else:
+        found = [t("reject_payment")]
+    request = evidence.request
+    if request is not None and request[0].status not in VERIFIED:
+        found.append(t("reject_waits"))
+    return found
+
+
+LIST: Final = listing.ListPage[ReviewEvidence](
+    "reviews",
+    "payments/reviews.html",
+    {
+        "id": lambda row: row.review.id,
+        "opened_at": lambda row: timestamp(row.review.created_at),
+        "reason": lambda row: row.review.reason,
+        "state": lambda row: row.review.state,
+        "amount": _paid_text,
+        "currency": lambda row: paid_of(row).currency,
+        "payer_name": lambda row: paid_of(row).payer_name,
+        "decided_at": lambda row: timestamp_or_none(row.review.decided_at),
+        "decided_by": lambda row: row.review.decided_by,
+        "notes": lambda row: row.review.notes,
+    },
+    branch_of=lambda row: row.review.branch_id,
+    searched=False,
+    dated=False,
+)

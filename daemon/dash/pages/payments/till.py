@@ -1,19 +1,25 @@
-"""Till: ask for an amount, then show code, number and QR code until it is paid; the same for a screen that customers see."""
+"""Till: ask for an amount, then show code, number and QR code until it is paid; the same for a screen that customers see.
+
+And the poster: the shop's name, its number, the steps and a QR code.
+"""
 
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec import Struct
-
 from daemon.core.access.callers import Operation
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.inputs import InitializeRequest
 from daemon.core.limits import DESCRIPTION_CHARACTERS_MAX, HOUR_US, MINUTE_US, SECOND_US
 from daemon.core.model import PaymentMethod
+from daemon.core.names import group_digits, national_format, network_of, provider_name
 from daemon.core.payments.checkout import MONEY, CheckoutFacts, CheckoutScreen
-from daemon.dash.parts.order import TONES, CustomerOrder, facts_of, order_of, state_of
+from daemon.core.payments.payer_texts import first_step
+from daemon.dash.parts.order import TONES, CustomerOrder, facts_of, menus, order_of, state_of
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
+from daemon.dash.web.words import Words
 from daemon.flows.payments import cancel_expire, initialize
+from daemon.runtime.qr import qr_svg
+from daemon.runtime.words import LANGUAGES
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
 from daemon.store.payments import counter, payment_list
@@ -33,47 +39,50 @@ SCREEN_PAID_US: Final = 45 * SECOND_US
 """How long it shows that one was paid."""
 CURRENCY: Final = "GHS"
 PAPERS: Final = ("80", "58", "a4")
-
-
-class _Asked(Struct, frozen=True):
-    """The form as it was typed."""
-
-    amount: str = ""
-    phone: str = ""
-    description: str = ""
-    sms: bool = True
+POSTER_PAPERS: Final = ("a4", "a5", "a6")
 
 
 async def show(visit: Visit) -> Shown:
     """Show the keypad."""
-    return await _form(visit, _Asked(), 200)
-
-
-async def _form(visit: Visit, asked: _Asked, status: int) -> Shown:
-    recent = await visit.env.store.read(lambda reader: _recent(reader, visit))
-    handed = await visit.env.store.read(lambda reader: _handed(reader, visit))
+    recent, handed = await visit.env.store.read(
+        lambda reader: (_recent(reader, visit), _handed(reader, visit))
+    )
+    typed = {name: visit.form.get(name, "").strip() for name in ("amount", "phone", "description")}
     values = {
         "handed": handed,
-        "asked": asked,
+        # The form as it was typed; a new one sends the SMS.
+        "asked": {**typed, "sms": "sms" in visit.form or not visit.form},
         "keys": ("1", "2", "3", "4", "5", "6", "7", "8", "9", ".", "0", "<"),
         "currency": CURRENCY,
         **_recent_values(visit, recent),
     }
-    return Shown("till/till.html", values, status=status)
+    return Shown("till/till.html", values)
 
 
 async def make(visit: Visit) -> Outcome:
     """Make a transaction and show it."""
-    form = visit.form
-    asked = _Asked(
-        form.get("amount", "").strip(),
-        form.get("phone", "").strip(),
-        form.get("description", "").strip(),
-        "sms" in form,
+    typed = plain_amount(visit.form.get("amount", "")).replace(",", ".")
+    money = read_money(typed, currency=CURRENCY)
+    # The limits are those of the API.
+    minor = None if money is None else read_api_amount(render(money.minor, CURRENCY), CURRENCY)
+    phone = read_phone(visit.form.get("phone", "").strip())
+    description = visit.form.get("description", "").strip()
+    if minor is None:
+        visit.fail("amount", "till_amount_wrong")
+    if phone is None:
+        visit.fail("phone", "till_phone_wrong")
+    if len(description) > DESCRIPTION_CHARACTERS_MAX or not description.isprintable():
+        visit.fail("description", "till_description_wrong")
+    visit.check()
+    assert minor is not None, "an error was noted"
+    assert phone is not None, "an error was noted"
+    request = InitializeRequest(
+        amount_minor=minor,
+        currency=CURRENCY,
+        phone_number=phone,
+        description=description or None,
+        send_sms_to_payer="sms" in visit.form,
     )
-    request = _read(visit, asked)
-    if request is None:
-        return await _form(visit, asked, 422)
 
     def place(made: initialize.Initialized) -> Goto:
         return Goto(f"{HERE}/{made.transaction.reference}")
@@ -81,34 +90,6 @@ async def make(visit: Visit) -> Outcome:
     keep, phones = visit.keep(place), visit.machine.phone_states()
     made = await initialize.initialize(visit.env, visit.caller, request, keep=keep, phones=phones)
     return place(made)
-
-
-def _read(visit: Visit, asked: _Asked) -> InitializeRequest | None:
-    """Return the request for a transaction; None with the errors in `visit.errors`."""
-    t = visit.words
-    typed = read_money(plain_amount(asked.amount).replace(",", "."), currency=CURRENCY)
-    # The limits are those of the API.
-    minor = None if typed is None else read_api_amount(render(typed.minor, CURRENCY), CURRENCY)
-    phone = read_phone(asked.phone)
-    if minor is None:
-        visit.fail(FieldError("amount", "invalid", t("till_amount_wrong")))
-    if phone is None:
-        visit.fail(FieldError("phone", "invalid", t("till_phone_wrong")))
-    if len(asked.description) > DESCRIPTION_CHARACTERS_MAX or not _is_text(asked.description):
-        visit.fail(FieldError("description", "invalid", t("till_description_wrong")))
-    if visit.errors or minor is None or phone is None:
-        return None
-    return InitializeRequest(
-        amount_minor=minor,
-        currency=CURRENCY,
-        phone_number=phone,
-        description=asked.description or None,
-        send_sms_to_payer=asked.sms,
-    )
-
-
-def _is_text(text: str) -> bool:
-    return all(character.isprintable() for character in text)
 
 
 async def show_order(visit: Visit) -> Shown:
@@ -127,7 +108,6 @@ async def show_order(visit: Visit) -> Shown:
             **_recent_values(visit, recent),
         },
         f"{order.view.code} · {visit.money_text(order.view.amount, order.view.currency)}",
-        status=422 if visit.errors else 200,
     )
 
 
@@ -141,8 +121,7 @@ async def cancel(visit: Visit) -> Outcome:
     except Refusal as refusal:
         if refusal.code is not ErrorCode.TRANSACTION_NOT_CANCELLABLE:
             raise
-        visit.errors["order"] = visit.words("not_cancellable")
-        return await show_order(visit)
+        visit.wrong("order", "not_cancellable")
     return place
 
 
@@ -205,3 +184,46 @@ def _recent_values(visit: Visit, recent: Sequence[Found]) -> dict[str, object]:
         "tones": TONES,
         "may_cancel": visit.may(Operation.CANCEL_TRANSACTION),
     }
+
+
+async def show_poster(visit: Visit) -> Shown:
+    """Show the poster of one number: `?number=` its id, `?paper=`, `?language=`."""
+    methods = await visit.env.store.read(payment_methods.in_use)
+    methods = [one for one in methods if one.is_active]
+    chosen = next((one for one in methods if one.id == visit.query.get("number")), None)
+    method = chosen or (methods[0] if methods else None)
+    language = visit.query.get("language", "")
+    language = language if language in LANGUAGES else visit.words.language
+    paper = visit.query.get("paper", "")
+    words = Words(language, visit.words.zone)
+    shop = visit.shop.name if visit.shop is not None else "momo"
+    steps, network = visit.env.texting.steps, ""
+    if method is not None:
+        network = network_of(method.provider)
+    return Shown(
+        "till/poster.html",
+        {
+            "p": words,
+            "paper": paper if paper in POSTER_PAPERS else POSTER_PAPERS[0],
+            "papers": POSTER_PAPERS,
+            "methods": [(one.id, one.account_name, _number(one)) for one in methods],
+            "method": method,
+            "number": "" if method is None else _number(method),
+            "network": "" if method is None else provider_name(method.provider),
+            "first": words.told(first_step(steps.get(network, ""))),
+            "choose": menus(visit.env, words).get(network, ""),
+            "qr": "" if method is None else qr_svg(_contact(shop, method)),
+        },
+    )
+
+
+def _number(method: PaymentMethod) -> str:
+    """Return a number as it is dialled, in groups that do not break."""
+    return group_digits(national_format(method.phone_number)).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _contact(shop: str, method: PaymentMethod) -> str:
+    """Return the number as a contact that a phone's camera offers to save (vCard 3.0, RFC 2426)."""
+    name = "".join(f"\\{one}" if one in "\\,;" else one for one in shop if one.isprintable())
+    lines = ("BEGIN:VCARD", "VERSION:3.0", f"N:{name}", f"FN:{name}", f"TEL:{method.phone_number}")
+    return "\r\n".join((*lines, "END:VCARD"))

@@ -1,22 +1,20 @@
 """The list of transactions, open ones first, and one transaction with its events and actions."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
-
-from msgspec import Struct
+from typing import Any, Final, NoReturn
 
 from daemon.core.access.callers import Operation
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.ids import reference_of, split_reference
 from daemon.core.inputs import ReconcileRequest
-from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.json_values import timestamp, timestamp_or_none
 from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Transaction
 from daemon.core.payments.checkout import CheckoutFacts
 from daemon.core.payments.replacement import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
 from daemon.core.shape import flat
-from daemon.dash.parts import listing, of_branches
+from daemon.dash.parts import listing
 from daemon.dash.parts.confirming import vouched
 from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import actor_name
@@ -29,7 +27,6 @@ from daemon.store import journal
 from daemon.store.engine import Reader
 from daemon.store.payments import payments, reviews, transaction_list
 from daemon.store.payments import texts as text_store
-from daemon.store.payments.texts import PayerText
 from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers.money import render
@@ -45,29 +42,12 @@ OPEN_SHOWN: Final = 20
 JOURNAL_MAX: Final = 100
 
 
-class TransactionRow(Struct, frozen=True):
-    """One row of the list: the transaction, its state, and for an open one the time left in words."""
-
-    transaction: Transaction
-    state: str
-    left: str
-
-
-class _About(Struct, frozen=True):
-    """Everything about one transaction."""
-
-    facts: CheckoutFacts
-    held: str | None
-    texts: Sequence[PayerText]
-    journal: Sequence[Json]
-
-
 async def show_list(visit: Visit) -> Shown | Download:
     """Show the list, or return it as CSV. Without a filter the open ones stand in a list of their own, above the others."""
-    names = await of_branches.names_of(visit)
-    asked = listing.ask(visit, (*CHOICES, *of_branches.filters(names)))
-    state, branch = asked.chosen["state"], asked.chosen.get("branch") or None
-    split = not (state or branch or asked.search or asked.since or asked.until or asked.as_csv)
+    asked = await listing.ask(visit, *CHOICES, of_branches=True)
+    state, now = asked.chosen["state"], visit.env.times().lower_bound_us
+    filtered = state or asked.branch or asked.search or asked.since or asked.until
+    split = not (filtered or asked.as_csv)
     wanted = TransactionFilter(
         mode=Mode(asked.chosen["mode"]),
         status=STATES[state] if state else None,
@@ -77,13 +57,11 @@ async def show_list(visit: Visit) -> Shown | Download:
         sort=asked.chosen["sort"],
         after=split_reference(asked.after or ""),
         ended=split,
-        branch=branch,
+        branch=asked.branch,
     )
     waiting = TransactionFilter(
         mode=wanted.mode, status=TransactionStatus.PENDING, sort=wanted.sort
     )
-
-    now = visit.env.times().lower_bound_us
 
     def read(reader: Reader) -> tuple[Sequence[Found], Sequence[Found]]:
         limit = asked.limit + (0 if asked.as_csv else 1)
@@ -94,50 +72,70 @@ async def show_list(visit: Visit) -> Shown | Download:
         return rows[0], found[0]
 
     rows, waiting_rows = await visit.env.store.read(read)
-    if asked.as_csv:
-        of_branch = {"branch": lambda one: names.get(one[0].branch_id or "")} if names else {}
-        return await listing.csv_file(visit, "transactions", {**_columns(visit), **of_branch}, rows)
-    shown = rows[: asked.limit]
+    shown = rows if asked.as_csv else rows[: asked.limit]
     last = shown[-1][0].reference if len(rows) > asked.limit else None
-    return Shown(
+    page = listing.ListPage(
+        "transactions",
         "payments/transactions.html",
-        {
-            "list": listing.page(visit, asked, [_row(visit, one) for one, _ in shown], last),
-            "branches": names,
-            "open": [_row(visit, one) for one, _ in waiting_rows[:OPEN_SHOWN]],
-            "more_open": len(waiting_rows) > OPEN_SHOWN,
-            "split": split and asked.after is None,
-            "tones": TONES,
-            "may_make": visit.may(Operation.CREATE_TRANSACTION),
-        },
+        {**_COLUMNS, "state": lambda one: state_of(one[0], now)},
+        branch_of=lambda one: one[0].branch_id,
     )
 
+    def left(transaction: Transaction) -> str:
+        """Return the time left of an open transaction, in words."""
+        is_open = state_of(transaction, now) == "open"
+        return time_left(visit, transaction.expires_at or 0) if is_open else ""
 
-def _row(visit: Visit, transaction: Transaction) -> TransactionRow:
-    state = state_of(transaction, visit.env.times().lower_bound_us)
-    left = time_left(visit, transaction.expires_at or 0) if state == "open" else ""
-    return TransactionRow(transaction, state, left)
+    return await page.answer(
+        visit,
+        asked,
+        shown,
+        last,
+        open=waiting_rows[:OPEN_SHOWN],
+        more_open=len(waiting_rows) > OPEN_SHOWN,
+        split=split and asked.after is None,
+        state_of=lambda transaction: state_of(transaction, now),
+        left=left,
+        tones=TONES,
+        may_make=visit.may(Operation.CREATE_TRANSACTION),
+    )
 
 
 async def show_one(visit: Visit) -> Shown:
     """Show one transaction."""
-    found = await visit.env.store.read(lambda reader: _read(reader, visit.places["id"]))
-    order = order_of(visit, found.facts)
+
+    def read(reader: Reader) -> tuple[CheckoutFacts, dict[str, Any]]:
+        facts = facts_of(reader, visit.places["id"])
+        transaction_id = facts.request.id
+        events, _ = journal.of_transaction(reader, transaction_id, limit=JOURNAL_MAX, offset=0)
+        ids = {event.payment_id for event in events if event.payment_id is not None}
+        money = {payment_id: payments.get(reader, payment_id) for payment_id in ids}
+        entries = [
+            flat(TransactionEventAnswer.of(event, money.get(event.payment_id or "")))
+            | {"at_us": event.at}
+            for event in events
+        ]
+        return facts, {
+            "held": reviews.held_for(reader, transaction_id),
+            "texts": text_store.of_transaction(reader, transaction_id),
+            "journal": masked(visit, entries),
+        }
+
+    facts, values = await visit.env.store.read(read)
+    order = order_of(visit, facts)
     transaction = order.transaction
     state = state_of(transaction, visit.env.times().lower_bound_us)
     unpaid = state in {"open", "expired", "cancelled"}
     return Shown(
         "payments/transaction.html",
         {
+            **values,
             "order": order,
             "x": transaction,
             "p": order.payment,
             "state": state,
             "tones": TONES,
-            "held": found.held,
-            "texts": found.texts,
             "text_tones": {"sent": "good", "failed": "bad", "unknown": "warn", "expired": "warn"},
-            "journal": masked(visit, found.journal),
             "who": lambda actor: actor_name(visit, actor),
             "typed": visit.form,
             "may_reconcile": unpaid and visit.may(Operation.RECONCILE),
@@ -147,25 +145,6 @@ async def show_one(visit: Visit) -> Shown:
             "may_make": visit.may(Operation.CREATE_TRANSACTION),
         },
         f"{order.view.code} · {visit.money(transaction.expected_minor, transaction.currency)}",
-        status=422 if visit.errors else 200,
-    )
-
-
-def _read(reader: Reader, reference: str) -> _About:
-    facts = facts_of(reader, reference)
-    request = facts.request
-    events, _ = journal.of_transaction(reader, request.id, limit=JOURNAL_MAX, offset=0)
-    ids = {event.payment_id for event in events if event.payment_id is not None}
-    money = {payment_id: payments.get(reader, payment_id) for payment_id in ids}
-    return _About(
-        facts,
-        reviews.held_for(reader, request.id),
-        text_store.of_transaction(reader, request.id),
-        [
-            flat(TransactionEventAnswer.of(event, money.get(event.payment_id or "")))
-            | {"at_us": event.at}
-            for event in events
-        ],
     )
 
 
@@ -179,7 +158,7 @@ async def cancel(visit: Visit) -> Outcome:
             visit.env, visit.caller, visit.places["id"], reason=reason, keep=keep
         )
     except Refusal as refusal:
-        return await _refused(visit, refusal, "not_cancellable")
+        _not_open(visit, refusal, "not_cancellable")
     return place
 
 
@@ -188,8 +167,7 @@ async def renew(visit: Visit) -> Outcome:
     facts = await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
     request = replacement_of(facts.request)
     if request is None:
-        visit.errors[""] = visit.words("renew_erased")
-        return await show_one(visit)
+        visit.wrong("", "renew_erased")
 
     def place(made: initialize.Initialized) -> Goto:
         return Goto(f"{HERE}/{made.transaction.reference}", "said_renewed")
@@ -200,15 +178,14 @@ async def renew(visit: Visit) -> Outcome:
             visit.env, visit.caller, request, keep=keep, phones=phones
         )
     except Refusal as refusal:
-        return await _refused(visit, refusal, "not_renewable")
+        _not_open(visit, refusal, "not_renewable")
     return place(made)
 
 
-async def _refused(visit: Visit, refusal: Refusal, key: str) -> Shown:
+def _not_open(visit: Visit, refusal: Refusal, key: str) -> NoReturn:
     if refusal.code is not ErrorCode.TRANSACTION_NOT_CANCELLABLE:
         raise refusal
-    visit.errors[""] = visit.words(key)
-    return await show_one(visit)
+    visit.wrong("", key)
 
 
 async def reconcile(visit: Visit) -> Outcome:
@@ -218,11 +195,8 @@ async def reconcile(visit: Visit) -> Outcome:
     if not telco_id.isprintable() or not 0 < len(telco_id) <= TRANSACTION_ID_CHARACTERS_MAX:
         # An unknown transaction is reported before a wrong ID.
         await visit.env.store.read(lambda reader: facts_of(reader, visit.places["id"]))
-        visit.fail(FieldError("transaction_id", "invalid", visit.words("reconcile_wrong")))
-        return await show_one(visit)
+        visit.wrong("transaction_id", "reconcile_wrong")
     request = await vouched(visit, visit.places["id"], ReconcileRequest(telco_id, notes=notes))
-    if request is None:
-        return await show_one(visit)
     place = Goto(_here(visit), "said_reconciled")
     keep = visit.keep(lambda _: place)
     try:
@@ -235,45 +209,42 @@ async def reconcile(visit: Visit) -> Outcome:
         key = "reconcile_no_form" if wrong else f"reconcile_{refusal.code.lower()}"
         if refusal.code is ErrorCode.TRANSACTION_NOT_FOUND or not visit.words.has(key):
             raise
-        why = visit.words("reconcile_near", id=near) if near else visit.words(key)
-        visit.fail(FieldError("transaction_id", "invalid", why))
-        return await show_one(visit)
+        if near:
+            visit.wrong("transaction_id", "reconcile_near", id=near)
+        visit.wrong("transaction_id", key)
     return place
 
 
 async def send_again(visit: Visit) -> Outcome:
     """Send the code once more by SMS."""
     result = await texts.send_code_again(visit.env, visit.caller, visit.places["id"])
-    if result is SentAgain.QUEUED:
-        return Goto(_here(visit), "said_again_queued")
-    visit.errors[""] = visit.words(f"again_{result}")
-    return await show_one(visit)
+    if result is not SentAgain.QUEUED:
+        visit.wrong("", f"again_{result}")
+    return Goto(_here(visit), "said_again_queued")
 
 
 def _here(visit: Visit) -> str:
     return f"{HERE}/{reference_of(split_reference(visit.places['id']) or '')}"
 
 
-def _columns(visit: Visit) -> dict[str, Callable[[Found], object]]:
-    return {
-        "reference": lambda one: one[0].reference,
-        "code": lambda one: one[0].svc_code,
-        "state": lambda one: state_of(one[0], visit.env.times().lower_bound_us),
-        "created_at": lambda one: timestamp(one[0].created_at),
-        "expires_at": lambda one: timestamp_or_none(one[0].expires_at),
-        "completed_at": lambda one: timestamp_or_none(one[0].completed_at),
-        "expected": lambda one: (
-            None
-            if one[0].expected_minor is None
-            else render(one[0].expected_minor, one[0].currency)
-        ),
-        "received": lambda one: (
-            None if one[1] is None else render(one[1].amount_minor, one[1].currency)
-        ),
-        "currency": lambda one: one[0].currency,
-        "customer_name": lambda one: one[0].customer_name,
-        "phone": lambda one: one[0].phone_number,
-        "description": lambda one: one[0].description,
-        "own_number": lambda one: one[0].client_reference,
-        "network_transaction_id": lambda one: None if one[1] is None else one[1].telco_id_as_read,
-    }
+_COLUMNS: Final[dict[str, Callable[[Found], object]]] = {
+    "reference": lambda one: one[0].reference,
+    "code": lambda one: one[0].svc_code,
+    "state": lambda one: one[0].status,
+    "created_at": lambda one: timestamp(one[0].created_at),
+    "expires_at": lambda one: timestamp_or_none(one[0].expires_at),
+    "completed_at": lambda one: timestamp_or_none(one[0].completed_at),
+    "expected": lambda one: (
+        None if one[0].expected_minor is None else render(one[0].expected_minor, one[0].currency)
+    ),
+    "received": lambda one: (
+        None if one[1] is None else render(one[1].amount_minor, one[1].currency)
+    ),
+    "currency": lambda one: one[0].currency,
+    "customer_name": lambda one: one[0].customer_name,
+    "phone": lambda one: one[0].phone_number,
+    "description": lambda one: one[0].description,
+    "own_number": lambda one: one[0].client_reference,
+    "network_transaction_id": lambda one: None if one[1] is None else one[1].telco_id_as_read,
+}
+"""`state` is replaced by that of now."""

@@ -8,11 +8,9 @@ import os
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
-
 from daemon.core.lines.modem_health import find_problems
-from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
-from daemon.doctor.checks import Check, ReportedModem, Running, Status, System
+from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
+from daemon.doctor.checks import ReportedModem, Running, Status, System
 from daemon.doctor.run import run_checks, this_user
 from daemon.flows.upkeep import backups as flow
 from daemon.store.upkeep import backup, inspect
@@ -24,16 +22,29 @@ BACKUPS_SHOWN: Final = 20
 _ORDER: Final = (Status.FAIL, Status.WARN, Status.SKIP, Status.OK)
 
 
-class Backups(Struct, frozen=True):
-    """The newest backups of the shop, and how many there are."""
-
-    newest: list[backup.BackupFile]
-    count: int
-
-
 async def show(visit: Visit) -> Shown:
     """Show the stored state, without a new check."""
-    return await _page(visit)
+    env = visit.env
+    times = env.times()
+    full_check = await env.store.read(inspect.last_full_check)
+    known = await asyncio.to_thread(backup.entries, visit.machine.places)
+    return Shown(
+        "upkeep/health.html",
+        {
+            "free": await asyncio.to_thread(env.free_bytes, env.home),
+            "room": env.disk.room.value,
+            "doubt": "" if times.doubt is None else times.doubt.why,
+            "confirmed": times.confirmed,
+            "database": env.self_check.found.value,
+            "size": await inspect.database_bytes(env.store) or 0,
+            "full_check": full_check,
+            "backups": known[:BACKUPS_SHOWN],
+            "backup_count": len(known),
+            "also_to": env.config.backup.also_to,
+            "faults": env.faults.all(),
+            "version": VERSION,
+        },
+    )
 
 
 async def show_checks(visit: Visit) -> Shown:
@@ -60,7 +71,9 @@ async def show_checks(visit: Visit) -> Shown:
     )
     # In a thread: it reads hundreds of small files, and the whole database.
     found = await asyncio.to_thread(run_checks, system, ())
-    return Shown("upkeep/checks.html", {"checks": _worst_first(found), "counts": _counts(found)})
+    counts = {status.value: sum(check.status is status for check in found) for status in _ORDER}
+    worst_first = sorted(found, key=lambda check: _ORDER.index(check.status))
+    return Shown("upkeep/checks.html", {"checks": worst_first, "counts": counts})
 
 
 async def make_backup(visit: Visit) -> Outcome:
@@ -69,7 +82,7 @@ async def make_backup(visit: Visit) -> Outcome:
         made = await flow.create_for(visit.env, visit.caller, visit.machine.places)
     except (BackupBad, OSError) as error:
         visit.errors[""] = visit.cite(str(error), visit.words("backup_failed"))
-        return await _page(visit)
+        raise FormWrong from error
     return Goto(HERE, "said_backup_findings" if made["findings"] else "said_backup_made")
 
 
@@ -80,37 +93,5 @@ async def check_backup(visit: Visit) -> Outcome:
         tried = await flow.drill_for(visit.env, visit.caller, visit.machine.places, name)
     except (BackupBad, OSError) as error:
         visit.errors[""] = visit.cite(str(error), visit.words("backup_bad"))
-        return await _page(visit)
+        raise FormWrong from error
     return Goto(HERE, "said_backup_findings" if tried["findings"] else "said_backup_checked")
-
-
-async def _page(visit: Visit) -> Shown:
-    env = visit.env
-    times = env.times()
-    full_check = await env.store.read(inspect.last_full_check)
-    known = await asyncio.to_thread(backup.entries, visit.machine.places)
-    return Shown(
-        "upkeep/health.html",
-        {
-            "free": await asyncio.to_thread(env.free_bytes, env.home),
-            "room": env.disk.room.value,
-            "doubt": "" if times.doubt is None else times.doubt.why,
-            "confirmed": times.confirmed,
-            "database": env.self_check.found.value,
-            "size": await inspect.database_bytes(env.store) or 0,
-            "full_check": full_check,
-            "backups": Backups(known[:BACKUPS_SHOWN], len(known)),
-            "also_to": env.config.backup.also_to,
-            "faults": env.faults.all(),
-            "version": VERSION,
-        },
-        status=422 if visit.errors else 200,
-    )
-
-
-def _worst_first(found: list[Check]) -> list[Check]:
-    return sorted(found, key=lambda check: _ORDER.index(check.status))
-
-
-def _counts(found: list[Check]) -> dict[str, int]:
-    return {status.value: sum(check.status is status for check in found) for status in _ORDER}

@@ -1,6 +1,5 @@
 """The journal of actions, filtered by user, object and day, also as CSV."""
 
-import re
 from typing import Any, Final
 
 from daemon.core.ids import reference_of
@@ -32,14 +31,11 @@ CHOICES: Final = (
     Choice("thing", tuple(THINGS)),
 )
 _DAEMON: Final = "momo"
-_NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 async def show(visit: Visit) -> Shown | Download:
     """Show the list, or return it as CSV; the search is the name of a user, or a whole actor such as `socket:0`."""
-    asked = listing.ask(visit, CHOICES)
-    after = asked.after or ""
-    before = int(after) if _NUMBER.fullmatch(after) else None
+    asked = await listing.ask(visit, *CHOICES)
 
     def read(reader: Reader) -> tuple[list[Event], bool, list[str]]:
         names = [user.name for user in users.known(reader)]
@@ -50,31 +46,25 @@ async def show(visit: Visit) -> Shown | Download:
             things=THINGS[asked.chosen["thing"]],
             since=asked.since,
             until=asked.until,
-            before=before,
+            before=asked.number,
         )
         rows, more = journal.listed(reader, wanted, limit=asked.limit)
         return rows, more, names
 
     rows, more, names = await visit.env.store.read(read)
-    if asked.as_csv:
-        return await listing.csv_file(visit, "journal", _COLUMNS, rows)
-    last = str(rows[-1].seq) if more else None
-    return Shown(
-        "upkeep/journal.html",
-        {
-            "list": listing.page(visit, asked, rows, last),
-            "details": _details,
-            "who": lambda actor: actor_name(visit, actor),
-            "what": lambda event: _what(visit, event),
-            "names": names,
-        },
+    last = rows[-1].seq if more else None
+
+    def what(event: Event) -> str:
+        """Return an entry in words; its type if there are none."""
+        key = f"event_{event.type.replace('.', '_')}"
+        return visit.words(key) if visit.words.has(key) else event.type
+
+    def who(actor: str | None) -> str:
+        return actor_name(visit, actor)
+
+    return await LIST.answer(
+        visit, asked, rows, last, details=_details, who=who, what=what, names=names
     )
-
-
-def _what(visit: Visit, event: Event) -> str:
-    """Return an entry in words; its type if there are none."""
-    key = f"event_{event.type.replace('.', '_')}"
-    return visit.words(key) if visit.words.has(key) else event.type
 
 
 def _details(event: Event) -> list[tuple[str, Any]]:
@@ -87,16 +77,20 @@ def _details(event: Event) -> list[tuple[str, Any]]:
     ]
 
 
-_COLUMNS: Final = {
-    "id": lambda event: event.seq,
-    "at": lambda event: timestamp(event.at),
-    "who": lambda event: event.actor,
-    "what": lambda event: event.type,
-    "transaction": lambda event: (
-        None if event.transaction_id is None else reference_of(event.transaction_id)
-    ),
-    "payment_id": lambda event: event.payment_id,
-    "message_id": lambda event: event.message_id,
-    "endpoint_id": lambda event: event.endpoint_id,
-    "details": lambda event: dump(facts(event.data, None)).decode(),
-}
+LIST: Final = listing.ListPage[Event](
+    "journal",
+    "upkeep/journal.html",
+    {
+        "id": lambda event: event.seq,
+        "at": lambda event: timestamp(event.at),
+        "who": lambda event: event.actor,
+        "what": lambda event: event.type,
+        "transaction": lambda event: (
+            None if event.transaction_id is None else reference_of(event.transaction_id)
+        ),
+        "payment_id": lambda event: event.payment_id,
+        "message_id": lambda event: event.message_id,
+        "endpoint_id": lambda event: event.endpoint_id,
+        "details": lambda event: dump(facts(event.data, None)).decode(),
+    },
+)

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.errors import FieldError, Refusal
-from daemon.dash.parts.confirming import confirmed
-from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
+from daemon.core.errors import Refusal
+from daemon.dash.parts.confirming import confirm
+from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.upkeep import notices
 from daemon.flows.upkeep import settings as flow
 from daemon.runtime import config_file
@@ -54,27 +54,20 @@ async def show_list(visit: Visit) -> Shown:
             "problem": problem,
             "has_password": await notices.has_smtp_password(visit.env),
         },
-        status=422 if visit.errors else 200,
     )
-
-
-async def show_one(visit: Visit) -> Shown:
-    """Show one setting; with `value` in the address also the effect of a change to it."""
-    return await _one(visit, visit.query.get("value"), default="default" in visit.query)
 
 
 async def change(visit: Visit) -> Outcome:
     """Write a setting that was checked."""
     value = None if visit.form.get("default") else visit.form.get("value", "")
-    if not await confirmed(visit):
-        return await _one(visit, value, default=value is None)
+    await confirm(visit)
     try:
         done = await flow.change(
             visit.env, visit.caller, visit.machine.places, visit.places["id"], value
         )
     except (ConfigError, config_file.CannotEdit, OSError) as error:
-        visit.fail(FieldError("value", "invalid", visit.cite(str(error))))
-        return await _one(visit, value, default=value is None)
+        visit.errors["value"] = visit.cite(str(error))
+        raise FormWrong from error
     except config_file.NoSuchKey as error:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND) from error
     return Goto(HERE, "said_setting_acts" if done["live"] else "said_setting_changed")
@@ -82,12 +75,10 @@ async def change(visit: Visit) -> Outcome:
 
 async def set_mail_password(visit: Visit) -> Outcome:
     """Store the password of the mail account, or with an empty field remove it."""
-    if not await confirmed(visit):
-        return await show_list(visit)
+    await confirm(visit)
     given = visit.form.get("mail_password", "")
     if len(given) > PASSWORD_CHARACTERS_MAX:
-        visit.fail(FieldError("mail_password", "invalid", visit.words("mail_password_long")))
-        return await show_list(visit)
+        visit.wrong("mail_password", "mail_password_long")
     await notices.store_smtp_password(visit.env, visit.caller, given or None)
     return Goto(HERE, "said_mail_password_set" if given else "said_mail_password_removed")
 
@@ -98,8 +89,11 @@ async def test_notices(visit: Visit) -> Outcome:
     return Goto(HERE, "said_notice_tested")
 
 
-async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
-    key = visit.places["id"]
+async def show_one(visit: Visit) -> Shown:
+    """Show one setting; with `value` in the address or the form also the effect of a change to it."""
+    key, fields = visit.places["id"], visit.form or visit.query
+    default = "default" in fields
+    value = fields.get("value", "" if visit.form and not default else None)
     try:
         found = {one.key: one for one in await asyncio.to_thread(_read, visit)}
     except ConfigError as error:
@@ -115,7 +109,7 @@ async def _one(visit: Visit, value: str | None, *, default: bool) -> Shown:
             checked = await flow.preview(visit.caller, visit.machine.places, key, given)
             new = _text(checked["value"])
         except (ConfigError, config_file.CannotEdit) as error:
-            visit.fail(FieldError("value", "invalid", visit.cite(str(error))))
+            visit.errors["value"] = visit.cite(str(error))
     return Shown(
         "upkeep/setting.html",
         {
@@ -154,9 +148,6 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return ", ".join(str(one) for one in value) if _is_plain(value) else json.dumps(value)
+        plain = all("," not in str(one) and str(one).strip() == str(one) for one in value)
+        return ", ".join(str(one) for one in value) if plain else json.dumps(value)
     return str(value)
-
-
-def _is_plain(values: list[Any]) -> bool:
-    return all("," not in str(one) and str(one).strip() == str(one) for one in values)

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.model import Delivery
 from daemon.core.webhooks.diagnosis import cause_of
 from daemon.core.webhooks.endpoint import Endpoint
@@ -59,12 +59,7 @@ def condition(endpoint: Endpoint) -> str:
 
 def name_of(endpoint: Endpoint) -> str:
     """Return the name that an endpoint is shown under."""
-    return endpoint.description or host_of(endpoint)
-
-
-def host_of(endpoint: Endpoint) -> str:
-    """Return the host of an endpoint, or the whole address of a local one."""
-    return receiver_of(endpoint.url)
+    return endpoint.description or receiver_of(endpoint.url)
 
 
 def answer_of(visit: Visit, status_code: int | None, error_code: str | None) -> str:
@@ -72,11 +67,9 @@ def answer_of(visit: Visit, status_code: int | None, error_code: str | None) -> 
     if error_code is None:
         return "" if status_code is None else visit.words("hook_answered", status=status_code)
     means = cause_words(visit, "cause", cause_of(status_code, error_code))
-    return (
-        means
-        if status_code is None
-        else f"{visit.words('hook_answered', status=status_code)}: {means}"
-    )
+    if status_code is None:
+        return means
+    return f"{visit.words('hook_answered', status=status_code)}: {means}"
 
 
 def cause_words(visit: Visit, what: str, cause: str) -> str:
@@ -95,11 +88,11 @@ def read_text(visit: Visit, name: str, most: int = TEXT_MAX, *, required: bool =
     """Return a trimmed field of the form; if it is wrong, note the error."""
     text = visit.form.get(name, "").strip()
     if required and not text:
-        visit.fail(FieldError(name, "required", visit.words("field_required")))
+        visit.fail(name, "field_required")
     elif len(text) > most:
-        visit.fail(FieldError(name, "too_long", visit.words("field_too_long", most=most)))
+        visit.fail(name, "field_too_long", most=most)
     elif _CONTROL.search(text):
-        visit.fail(FieldError(name, "invalid", visit.words("field_control")))
+        visit.fail(name, "field_control")
     return text
 
 

@@ -1,6 +1,12 @@
-"""The delivery log, of all endpoints or of one; and one delivery with its attempts, to send again or to copy as curl."""
+"""The delivery log, of all endpoints or of one; one delivery with its attempts; and the dead letters by their fault.
 
+A delivery is sent again or copied as curl; of dead letters one, marked ones or all of a fault are sent again, or one is
+dismissed with a note.
+"""
+
+import functools
 import json
+import re
 import shlex
 import uuid
 from collections.abc import Mapping, Sequence
@@ -9,21 +15,25 @@ from typing import Any, Final
 from daemon.core.errors import Refusal
 from daemon.core.ids import reference_of, split_reference
 from daemon.core.json_values import timestamp
-from daemon.core.model import Delivery, Transaction
-from daemon.core.webhooks.delivery import Attempt
+from daemon.core.limits import DEAD_LETTERS_AT_ONCE, NOTES_CHARACTERS_MAX
+from daemon.core.model import Delivery
+from daemon.core.webhooks.diagnosis import diagnose
 from daemon.core.webhooks.endpoint import Endpoint
+from daemon.core.webhooks.endpoint_json import PaymentSummary
 from daemon.dash.pages.webhooks import common
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice
-from daemon.dash.web.visit import Download, Goto, Shown, Visit
+from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
+from daemon.flows.webhooks import dismiss as dismiss_flow
 from daemon.flows.webhooks import redeliver as flow
 from daemon.store.engine import Reader
 from daemon.store.payments import transactions
-from daemon.store.webhooks import deliveries, delivery_log
+from daemon.store.webhooks import dead_letters, deliveries, delivery_log
+from daemon.store.webhooks.dead_letters import DeadLetterCause, DeadLetterGroup
 from daemon.store.webhooks.delivery_log import DeliveryFilter, Logged
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
-HERE: Final = "/dash/deliveries"
+LETTERS: Final = "/dash/dead-letters"
 ATTEMPTS_MAX: Final = 100
 CHOICES: Final = (
     Choice("delivery", ("", *DeliveryStatus)),
@@ -31,23 +41,35 @@ CHOICES: Final = (
     Choice("mode", tuple(Mode), Mode.LIVE),
 )
 _REMOTE: Final = ("https://", "http://")
+MARK: Final = "letter."
+"""A marked dead letter is the field `letter.<id>`."""
+_KIND: Final = re.compile(r"([a-z0-9_]{1,40})~([a-z_]{0,40})~([0-9]{1,3})~([01])", re.ASCII)
+
+
+LIST: Final = listing.ListPage[tuple[Delivery, Endpoint]](
+    "deliveries",
+    "webhooks/deliveries.html",
+    {
+        "id": lambda row: row[0].id,
+        "created_at": lambda row: timestamp(row[0].created_at),
+        "event": lambda row: row[0].event,
+        "status": lambda row: row[0].status,
+        "attempts": lambda row: row[0].attempt_count,
+        "response_status_code": lambda row: row[0].response_status_code,
+        "error": lambda row: row[0].error_code,
+        "url": lambda row: row[1].url,
+        "reference": lambda row: reference_of(row[0].transaction_id),
+        "webhook_id": lambda row: row[0].webhook_id,
+    },
+)
 
 
 async def show_list(visit: Visit) -> Shown | Download:
-    """Show the deliveries to all endpoints, also to the `webhook_url` of orders."""
-    return await _list(visit, None)
-
-
-async def show_list_of_endpoint(visit: Visit) -> Shown | Download:
-    """Show the deliveries to one endpoint."""
-    return await _list(visit, await common.endpoint_of(visit))
-
-
-async def _list(visit: Visit, endpoint: Endpoint | None) -> Shown | Download:
-    asked = listing.ask(visit, CHOICES if endpoint is None else CHOICES[:2])
+    """Show the deliveries to one endpoint, or to all, also to the `webhook_url` of orders."""
+    endpoint = await common.endpoint_of(visit) if visit.places else None
+    asked = await listing.ask(visit, *(CHOICES if endpoint is None else CHOICES[:2]))
     transaction_id, webhook_id = _searched(asked.search)
     kind = asked.chosen["event"]
-    after = asked.after or ""
     wanted = DeliveryFilter(
         mode=Mode(asked.chosen["mode"]) if endpoint is None else None,
         endpoint_id=None if endpoint is None else endpoint.id,
@@ -58,23 +80,22 @@ async def _list(visit: Visit, endpoint: Endpoint | None) -> Shown | Download:
         webhook_id=webhook_id,
         since=asked.since,
         until=asked.until,
-        after=int(after) if after.isascii() and after.isdigit() and len(after) < 19 else None,
+        after=asked.number,
     )
-    rows, _total = await visit.env.store.read(
+    found, _total = await visit.env.store.read(
         lambda reader: delivery_log.listed(reader, wanted, limit=asked.limit + 1, offset=0)
     )
-    more, rows = len(rows) > asked.limit, rows[: asked.limit]
-    if asked.as_csv:
-        return await listing.csv_file(visit, "deliveries", _COLUMNS, rows)
-    found = listing.page(visit, asked, rows, str(rows[-1][0].seq) if more else None)
-    values = {
-        "list": found,
-        "answers": {one.id: _answer(visit, one) for one, _ in rows},
-        "endpoint": endpoint,
-        "tones": common.TONES,
-        "name_of": common.name_of,
-    }
-    return Shown("webhooks/deliveries.html", values)
+    rows = found[: asked.limit]
+    return await LIST.answer(
+        visit,
+        asked,
+        rows,
+        rows[-1][0].seq if len(found) > asked.limit else None,
+        answers={one.id: _answer(visit, one) for one, _ in rows},
+        endpoint=endpoint,
+        tones=common.TONES,
+        name_of=common.name_of,
+    )
 
 
 def _searched(text: str | None) -> tuple[str | None, str | None]:
@@ -92,37 +113,42 @@ def _searched(text: str | None) -> tuple[str | None, str | None]:
 
 async def show_one(visit: Visit) -> Shown:
     """Show one delivery with its attempts and the body that is sent."""
-    delivery_id = visit.places["id"]
+    delivery_id, t = visit.places["id"], visit.words
 
-    def read(
-        reader: Reader,
-    ) -> tuple[Logged, Sequence[Attempt], int, bytes, Transaction | None] | None:
+    def read(reader: Reader) -> dict[str, Any]:
         found = delivery_log.one(reader, delivery_id)
         if found is None:
-            return None
+            raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
+        delivery, endpoint = found
         attempts, total = delivery_log.attempts(reader, delivery_id, limit=ATTEMPTS_MAX, offset=0)
-        sent = deliveries.bodies(reader, [found[0].seq])
-        order = transactions.get(reader, found[0].transaction_id)
-        return found, attempts, total, sent[found[0].seq], order
+        body = deliveries.bodies(reader, [delivery.seq])[delivery.seq]
+        try:
+            text = json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+        except ValueError:
+            text = body.decode(errors="replace")
+        return {
+            "one": delivery,
+            "endpoint": endpoint,
+            "name": common.name_of(endpoint),
+            "attempts": [
+                (
+                    one,
+                    t("attempt_open")
+                    if one.finished_at is None
+                    else common.answer_of(visit, one.status_code, one.error_code),
+                )
+                for one in attempts
+            ],
+            "total": total,
+            "body": text,
+            "answer": _answer(visit, delivery),
+            "order": transactions.get(reader, delivery.transaction_id),
+            "again": common.may_be_sent_again(delivery, endpoint),
+            "has_curl": endpoint.url.startswith(_REMOTE),
+            "tones": common.TONES,
+        }
 
-    read_ = await visit.env.store.read(read)
-    if read_ is None:
-        raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
-    (delivery, endpoint), attempts, total, body, order = read_
-    values = {
-        "one": delivery,
-        "endpoint": endpoint,
-        "name": common.name_of(endpoint),
-        "attempts": [(one, _attempt(visit, one)) for one in attempts],
-        "total": total,
-        "body": _pretty(body),
-        "answer": _answer(visit, delivery),
-        "order": order,
-        "again": common.may_be_sent_again(delivery, endpoint),
-        "has_curl": endpoint.url.startswith(_REMOTE),
-        "tones": common.TONES,
-    }
-    return Shown("webhooks/delivery.html", values, visit.words("delivery"))
+    return Shown("webhooks/delivery.html", await visit.env.store.read(read), t("delivery"))
 
 
 async def redeliver(visit: Visit) -> Goto:
@@ -162,28 +188,165 @@ def _answer(visit: Visit, delivery: Delivery) -> str:
     return common.answer_of(visit, delivery.response_status_code, delivery.error_code)
 
 
-def _attempt(visit: Visit, attempt: Attempt) -> str:
-    if attempt.finished_at is None:
-        return visit.words("attempt_open")
-    return common.answer_of(visit, attempt.status_code, attempt.error_code)
+async def show_faults(visit: Visit) -> Shown:
+    """Show one card for each fault: the cause, the repair, the number of dead letters, and since when."""
+    asked = await listing.ask(visit, CHOICES[-1])
+    mode = Mode(asked.chosen["mode"])
+    found = await visit.env.store.read(lambda reader: dead_letters.groups(reader, mode))
+    values = {
+        "groups": [_card(visit, group) for group in found],
+        "total": sum(group.count for group in found),
+        "mode": mode,
+        "command": "momo dead-letters list" + (" --sandbox" if mode is Mode.TEST else ""),
+    }
+    return Shown("webhooks/dead_letters.html", values)
 
 
-def _pretty(body: bytes) -> str:
-    try:
-        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
-    except ValueError:
-        return body.decode(errors="replace")
+def _card(visit: Visit, group: DeadLetterGroup) -> dict[str, Any]:
+    found = diagnose(group.newest, group.endpoint)
+    status = group.newest.last_status_code
+    return {
+        "group": group,
+        "name": common.name_of(group.endpoint),
+        "href": address_of(group.kind),
+        "means": common.cause_words(visit, "cause", found.cause),
+        "mend": common.cause_words(visit, "mend", found.cause),
+        "answered": "" if status is None else visit.words("hook_answered", status=status),
+        "diagnosis": found.text,
+        "can": group.endpoint.deleted_at is None,
+    }
 
 
-_COLUMNS: Final[Mapping[str, Any]] = {
-    "id": lambda row: row[0].id,
-    "created_at": lambda row: timestamp(row[0].created_at),
-    "event": lambda row: row[0].event,
-    "status": lambda row: row[0].status,
-    "attempts": lambda row: row[0].attempt_count,
-    "response_status_code": lambda row: row[0].response_status_code,
-    "error": lambda row: row[0].error_code,
-    "url": lambda row: row[1].url,
-    "reference": lambda row: reference_of(row[0].transaction_id),
-    "webhook_id": lambda row: row[0].webhook_id,
-}
+def address_of(kind: DeadLetterCause) -> str:
+    """Return the address of the page of one fault."""
+    text = f"{kind.reason}~{kind.error_code}~{kind.status_code}~{int(kind.clock)}"
+    return f"{LETTERS}/of/{kind.endpoint_id}/{text}"
+
+
+def _kind_of(visit: Visit) -> DeadLetterCause:
+    match = _KIND.fullmatch(visit.places["kind"])
+    if match is None:
+        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    return DeadLetterCause(visit.places["id"], match[1], match[2], int(match[3]), match[4] == "1")
+
+
+async def show_fault(visit: Visit) -> Shown:
+    """Show the dead letters of one fault, at most 100 on a page, each to be marked."""
+    kind = _kind_of(visit)
+    after = (await listing.ask(visit)).number or 0
+    found, total = await visit.env.store.read(
+        lambda reader: dead_letters.of_kind(
+            reader, kind, after=after, limit=DEAD_LETTERS_AT_ONCE + 1
+        )
+    )
+    page, more = found[:DEAD_LETTERS_AT_ONCE], len(found) > DEAD_LETTERS_AT_ONCE
+    endpoint = page[0][2] if page else None
+    cause = "" if endpoint is None else diagnose(page[-1][0], endpoint).cause
+    values = {
+        "rows": [(letter, delivery, _money(visit, body)) for letter, delivery, _, body in page],
+        "total": total,
+        "endpoint": endpoint,
+        "name": "" if endpoint is None else common.name_of(endpoint),
+        "means": common.cause_words(visit, "cause", cause) if cause else "",
+        "mend": common.cause_words(visit, "mend", cause) if cause else "",
+        "here": address_of(kind),
+        "older": f"{address_of(kind)}?after={page[-1][0].seq}" if more else "",
+        "can": endpoint is not None and endpoint.deleted_at is None,
+        "command": f"momo dead-letters list --endpoint {kind.endpoint_id}",
+    }
+    return Shown("webhooks/dead_kind.html", values, visit.words("dead_letters"))
+
+
+def _money(visit: Visit, body: bytes) -> str:
+    payment = PaymentSummary.of(body)
+    if not payment.amount:
+        return ""
+    return visit.money_text(payment.amount, payment.currency or "GHS")
+
+
+async def replay_kind(visit: Visit) -> Goto:
+    """Send all dead letters of one fault again, 100 in one transaction; live payments go between."""
+    common.needs_open_collections(visit)
+    kind = _kind_of(visit)
+    after, sent = 0, 0
+    while True:
+        found, _ = await visit.env.store.read(
+            functools.partial(
+                dead_letters.of_kind, kind=kind, after=after, limit=DEAD_LETTERS_AT_ONCE
+            )
+        )
+        if not found:
+            break
+        sent += await _replay(visit, [letter.id for letter, *_ in found])
+        after = found[-1][0].seq
+        await visit.env.yield_to_live()
+    return Goto(LETTERS, "said_letters_sent" if sent else "said_no_letters_sent")
+
+
+async def replay_marked(visit: Visit) -> Outcome:
+    """Send the marked dead letters again, at most 100."""
+    common.needs_open_collections(visit)
+    marked = [name.removeprefix(MARK) for name in visit.form if name.startswith(MARK)]
+    if not marked or len(marked) > DEAD_LETTERS_AT_ONCE:
+        visit.wrong("", "mark_some" if not marked else "mark_fewer")
+    sent = await _replay(visit, marked)
+    return Goto(
+        address_of(_kind_of(visit)), "said_letters_sent" if sent else "said_no_letters_sent"
+    )
+
+
+async def _replay(visit: Visit, ids: Sequence[str]) -> int:
+    # The form's own key stands for all calls of it: each letter that was sent again is refused the second time.
+    asked = [(one, one) for one in ids]
+    return len((await flow.replay_dead_letters(visit.env, visit.caller, asked)).done)
+
+
+async def show_letter(visit: Visit) -> Shown:
+    """Show one dead letter."""
+    letter_id = visit.places["id"]
+    found = await visit.env.store.read(lambda reader: dead_letters.one(reader, letter_id))
+    if found is None:
+        raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+    letter, delivery, endpoint, body = found
+    why = diagnose(letter, endpoint)
+    is_open = letter.replayed_at is None and letter.resolved_at is None
+    values = {
+        "one": letter,
+        "delivery": delivery,
+        "endpoint": endpoint,
+        "name": common.name_of(endpoint),
+        "means": common.cause_words(visit, "cause", why.cause),
+        "mend": common.cause_words(visit, "mend", why.cause),
+        "answered": common.answer_of(visit, letter.last_status_code, letter.error_code),
+        "diagnosis": why.text,
+        "money": _money(visit, body),
+        "tones": common.TONES,
+        "open": is_open and letter.dismissed_at is None,
+        "again": is_open and common.may_be_sent_again(delivery, endpoint),
+        "notes_max": NOTES_CHARACTERS_MAX,
+        "command": f"momo dead-letters show {letter.id}",
+    }
+    return Shown("webhooks/dead_letter.html", values, visit.words("dead_letter"))
+
+
+async def replay_one(visit: Visit) -> Goto:
+    """Send one dead letter again."""
+    common.needs_open_collections(visit)
+
+    def place(found: dead_letters.Found) -> Goto:
+        _letter, delivery, endpoint, _body = found
+        return common.sent_again(delivery, endpoint)
+
+    keep = visit.keep(place)
+    return place(await flow.replay_dead_letter(visit.env, visit.caller, visit.places["id"], keep))
+
+
+async def dismiss(visit: Visit) -> Outcome:
+    """Close one dead letter with a note."""
+    notes = common.read_text(visit, "notes", NOTES_CHARACTERS_MAX, required=True)
+    visit.check()
+    letter_id = visit.places["id"]
+    place = Goto(f"{LETTERS}/{letter_id}", "said_letter_dismissed")
+    keep = visit.keep(lambda _: place)
+    await dismiss_flow.dismiss(visit.env, visit.caller, letter_id, notes, keep)
+    return place

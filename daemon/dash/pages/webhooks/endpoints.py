@@ -4,17 +4,15 @@ Before the signing secret is shown or rotated the own password is asked; the pag
 """
 
 import json
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from msgspec import Struct
 
 from daemon.core.access.callers import Operation
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.limits import ENDPOINTS_MAX, TEXT_CHARACTERS_MAX, URL_CHARACTERS_MAX
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
-from daemon.core.model import Delivery, Rule
 from daemon.core.reading import read
-from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.diagnosis import cause_of
 from daemon.core.webhooks.endpoint import (
     HEADER_BYTES_MAX,
@@ -26,11 +24,10 @@ from daemon.core.webhooks.endpoint import (
 )
 from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import condition, endpoint_of, name_of, read_text
-from daemon.dash.parts.confirming import confirmed
-from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
+from daemon.dash.parts.confirming import confirm
+from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import addresses, secrets, trial
 from daemon.flows.webhooks import endpoints as flow
-from daemon.flows.webhooks.secrets import RevealedSecret
 from daemon.store.engine import Reader
 from daemon.store.webhooks import backlog, delivery_log, endpoints, routing
 from daemon.store.webhooks.delivery_log import DeliveryFilter
@@ -123,7 +120,7 @@ class Kinds(FormLine, frozen=True):
         """Return the ticked kinds, at least one."""
         kinds = [str(kind) for kind in EventKind if visit.form.get(f"event.{kind}")]
         if not kinds:
-            visit.fail(FieldError("events", "required", visit.words("field_events")))
+            visit.fail("events", "field_events")
         return kinds
 
     def fact(self, visit: Visit, endpoint: Endpoint) -> str | None:
@@ -163,38 +160,35 @@ INPUTS: Final = (
 """The fields of an endpoint in the form, in their order; those with a fact stand on its page too."""
 
 
-class EndpointState(Struct, frozen=True):
-    """Everything about one endpoint."""
-
-    waiting: int
-    rules: list[Rule]
-    failed: Attempt | None
-    deliveries: list[tuple[Delivery, Endpoint]]
-
-
 async def show_one(visit: Visit) -> Shown:
     """Show one endpoint."""
     endpoint = await endpoint_of(visit)
 
-    def read(reader: Reader) -> EndpointState:
+    def read(reader: Reader) -> dict[str, Any]:
         wanted = DeliveryFilter(endpoint_id=endpoint.id)
         found, _ = delivery_log.listed(reader, wanted, limit=DELIVERIES_MAX, offset=0)
-        return EndpointState(
-            backlog.count(reader, endpoint.id),
-            routing.rules_of_endpoint(reader, endpoint.id),
-            delivery_log.last_failure(reader, endpoint),
-            found,
-        )
+        failed, answered, mend = delivery_log.last_failure(reader, endpoint), None, ""
+        if failed is not None:
+            answered = common.answer_of(visit, failed.status_code, failed.error_code)
+            mend = common.cause_words(
+                visit, "mend", cause_of(failed.status_code, failed.error_code)
+            )
+        return {
+            "waiting": backlog.count(reader, endpoint.id),
+            "rules": routing.rules_of_endpoint(reader, endpoint.id),
+            "failure": failed,
+            "failed": answered,
+            "mend": mend,
+            "deliveries": [
+                (one, common.answer_of(visit, one.response_status_code, one.error_code))
+                for one, _ in found
+            ],
+        }
 
-    state = await visit.env.store.read(read)
-    failed = state.failed
-    mend = ""
-    if failed is not None:
-        cause = cause_of(failed.status_code, failed.error_code)
-        mend = common.cause_words(visit, "mend", cause)
     return Shown(
         "webhooks/one.html",
         {
+            **await visit.env.store.read(read),
             "one": endpoint,
             "name": name_of(endpoint),
             "condition": condition(endpoint),
@@ -204,15 +198,6 @@ async def show_one(visit: Visit) -> Shown:
                 for row in INPUTS
                 if not row.once and (fact := row.fact(visit, endpoint)) is not None
             ],
-            "state": state,
-            "failed": None
-            if failed is None
-            else common.answer_of(visit, failed.status_code, failed.error_code),
-            "mend": mend,
-            "deliveries": [
-                (one, common.answer_of(visit, one.response_status_code, one.error_code))
-                for one, _ in state.deliveries
-            ],
         },
         name_of(endpoint),
     )
@@ -220,46 +205,35 @@ async def show_one(visit: Visit) -> Shown:
 
 async def show_new(visit: Visit) -> Shown:
     """Show the form of a new endpoint."""
-    return _form(visit, None, {row.name: row.fresh for row in INPUTS}, 200)
+    fresh = {row.name: row.fresh for row in INPUTS}
+    return _form(visit, None, _read(visit, None) if visit.form else fresh)
 
 
 async def create(visit: Visit) -> Outcome:
     """Create an endpoint; a user with the permission to see secrets is shown its secret, once."""
     common.needs_open_collections(visit)
     values = _read(visit, None)
-    if not visit.errors:
-        try:
-            await addresses.check_endpoint(
-                visit.env, visit.caller, values["url"], visit.machine.resolver
-            )
-            new, _ = read(NewEndpoint, {**values, "is_sandbox": values["sandbox"]})
-            # The token of the form makes it happen once, so no answer with a secret needs to be kept.
-            made = await flow.create(visit.env, visit.caller, new)
-        except Refusal as refusal:
-            _take(visit, refusal)
-        else:
-            return _created(visit, made)
-    return _form(visit, None, values, 422)
-
-
-def _created(visit: Visit, made: flow.MadeEndpoint) -> Outcome:
+    visit.check()
+    try:
+        await addresses.check_endpoint(
+            visit.env, visit.caller, values["url"], visit.machine.resolver
+        )
+        new, _ = read(NewEndpoint, {**values, "is_sandbox": values["sandbox"]})
+        # The token of the form makes it happen once, so no answer with a secret needs to be kept.
+        made = await flow.create(visit.env, visit.caller, new)
+    except Refusal as refusal:
+        _take(visit, refusal)
     endpoint_id = made.endpoint.id
     if not visit.may(Operation.MANAGE_SECRETS):
         return Goto(f"{HERE}/{endpoint_id}", "said_endpoint_created")
-    values = {
-        "id": endpoint_id,
-        "secret": made.secret,
-        "until": None,
-        "why": "secret_new",
-        "command": f"momo endpoints reveal {endpoint_id}",
-    }
-    return Shown("webhooks/secret.html", values, visit.words("secret"))
+    return _secret(visit, endpoint_id, made.secret, None, "secret_new")
 
 
 async def show_edit(visit: Visit) -> Shown:
     """Show the form with the values of an endpoint."""
     endpoint = await endpoint_of(visit)
-    return _form(visit, endpoint, _values(endpoint), 200)
+    values = _read(visit, endpoint) if visit.form else _values(endpoint)
+    return _form(visit, endpoint, values)
 
 
 async def edit(visit: Visit) -> Outcome:
@@ -268,20 +242,18 @@ async def edit(visit: Visit) -> Outcome:
     endpoint = await endpoint_of(visit)
     before, values = _values(endpoint), _read(visit, endpoint)
     changed = {name: values[name] for name in before if values[name] != before[name]}
-    if not visit.errors:
-        try:
-            if "url" in changed:
-                await addresses.check_endpoint(
-                    visit.env, visit.caller, changed["url"], visit.machine.resolver
-                )
-            if changed:
-                changes, _ = read(EndpointChanges, changed)
-                await flow.update(visit.env, visit.caller, endpoint.id, changes)
-        except Refusal as refusal:
-            _take(visit, refusal)
-        else:
-            return Goto(f"{HERE}/{endpoint.id}", "said_endpoint_changed")
-    return _form(visit, endpoint, values, 422)
+    visit.check()
+    try:
+        if "url" in changed:
+            await addresses.check_endpoint(
+                visit.env, visit.caller, changed["url"], visit.machine.resolver
+            )
+        if changed:
+            changes, _ = read(EndpointChanges, changed)
+            await flow.update(visit.env, visit.caller, endpoint.id, changes)
+    except Refusal as refusal:
+        _take(visit, refusal)
+    return Goto(f"{HERE}/{endpoint.id}", "said_endpoint_changed")
 
 
 async def pause(visit: Visit) -> Goto:
@@ -345,22 +317,22 @@ def _read(visit: Visit, endpoint: Endpoint | None) -> dict[str, Any]:
     return {row.name: row.read(visit) for row in INPUTS if endpoint is None or not row.once}
 
 
-def _take(visit: Visit, refusal: Refusal) -> None:
+def _take(visit: Visit, refusal: Refusal) -> NoReturn:
+    """Show the form again with a refusal, or raise it."""
     if refusal.code is ErrorCode.URL_NOT_ALLOWED:
-        visit.fail(FieldError("url", "invalid", refusal.message))
+        visit.errors["url"] = visit.words.told(refusal.message)
     elif refusal.code is ErrorCode.VALIDATION_ERROR:
         for each in refusal.extras["details"]:
             name, _, header = each["field"].partition(".")
-            visit.fail(
-                FieldError(name, each["code"], visit.words("hook_headers_wrong", name=header))
-            )
+            visit.fail(name, "hook_headers_wrong", name=header)
     elif refusal.code in _IN_THE_FORM:
         visit.refuse(refusal)
     else:
         raise refusal
+    raise FormWrong from refusal
 
 
-def _form(visit: Visit, endpoint: Endpoint | None, values: dict[str, Any], status: int) -> Shown:
+def _form(visit: Visit, endpoint: Endpoint | None, values: dict[str, Any]) -> Shown:
     shown = {
         "one": endpoint,
         "inputs": [(row, values[row.name]) for row in INPUTS if row.name in values],
@@ -370,54 +342,41 @@ def _form(visit: Visit, endpoint: Endpoint | None, values: dict[str, Any], statu
         else f"momo endpoints update {endpoint.id}",
     }
     title = visit.words("hook_new" if endpoint is None else "hook_edit")
-    return Shown("webhooks/form.html", shown, title, status=status)
+    return Shown("webhooks/form.html", shown, title)
 
 
-async def show(visit: Visit) -> Shown:
+async def show_secret(visit: Visit) -> Shown:
     """Show the two forms; no secret."""
-    return await _forms(visit, 200)
+    endpoint = await endpoint_of(visit)
+    command = f"momo endpoints reveal {endpoint.id}"
+    values = {"one": endpoint, "name": name_of(endpoint), "command": command}
+    return Shown("webhooks/secrets.html", values, visit.words("secret"))
 
 
 async def reveal(visit: Visit) -> Outcome:
     """Show the present secret, once."""
     endpoint = await endpoint_of(visit)
-    if not await confirmed(visit):
-        return await _forms(visit, 422)
-    return _shown(visit, await secrets.reveal(visit.env, visit.caller, endpoint.id), "secret_old")
+    await confirm(visit)
+    found = await secrets.reveal(visit.env, visit.caller, endpoint.id)
+    return _secret(visit, endpoint.id, found.secret, found.previous_expires_at, "secret_old")
 
 
 async def rotate(visit: Visit) -> Outcome:
     """Make a new secret and show it, once."""
     endpoint = await endpoint_of(visit)
-    if not await confirmed(visit):
-        return await _forms(visit, 422)
+    await confirm(visit)
     leaked = bool(visit.form.get("leaked"))
     try:
-        shown = await secrets.rotate(visit.env, visit.caller, endpoint.id, expire_previous=leaked)
+        found = await secrets.rotate(visit.env, visit.caller, endpoint.id, expire_previous=leaked)
     except Refusal as refusal:
         if refusal.code is not ErrorCode.ROTATION_LIMIT:
             raise
-        visit.fail(FieldError("", "limit", visit.words("secret_limit")))
-        return await _forms(visit, 422)
-    return _shown(visit, shown, "secret_rotated")
+        visit.wrong("", "secret_limit")
+    return _secret(visit, endpoint.id, found.secret, found.previous_expires_at, "secret_rotated")
 
 
-def _shown(visit: Visit, found: RevealedSecret, why: str) -> Shown:
-    values = {
-        "id": visit.places["id"],
-        "secret": found.secret,
-        "until": found.previous_expires_at,
-        "why": why,
-        "command": f"momo endpoints reveal {visit.places['id']}",
-    }
+def _secret(visit: Visit, endpoint_id: str, secret: str, until: int | None, why: str) -> Shown:
+    """Return the page that shows a secret once; `until` is when the one before ends."""
+    command = f"momo endpoints reveal {endpoint_id}"
+    values = {"id": endpoint_id, "secret": secret, "until": until, "why": why, "command": command}
     return Shown("webhooks/secret.html", values, visit.words("secret"))
-
-
-async def _forms(visit: Visit, status: int) -> Shown:
-    endpoint = await endpoint_of(visit)
-    values = {
-        "one": endpoint,
-        "name": name_of(endpoint),
-        "command": f"momo endpoints reveal {endpoint.id}",
-    }
-    return Shown("webhooks/secrets.html", values, visit.words("secret"), status=status)

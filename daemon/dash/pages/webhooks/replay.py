@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from daemon.core.books import day_sheet
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
 from daemon.core.json_values import timestamp
 from daemon.core.limits import DAY_US
 from daemon.core.webhooks.endpoint import Endpoint
@@ -34,18 +34,6 @@ LISTED_MAX: Final = 50
 _MISSING: Final = frozenset({*SENT, ReplayDecision.IN_FLIGHT})
 
 
-class Wanted(Struct, frozen=True):
-    """The window that the address or the form asks for.
-
-    Attributes:
-        texts: The fields as they were given, for showing them again.
-        request: None if something is missing or wrong.
-    """
-
-    texts: dict[str, str]
-    request: ReplayRequest | None
-
-
 class Gap(Struct, frozen=True):
     """The payments of a window from the view of an endpoint.
 
@@ -63,49 +51,77 @@ class Gap(Struct, frozen=True):
 
 async def show(visit: Visit) -> Shown:
     """Show the form; with a window, also its plan and the progress of an earlier start."""
-    return await _show(visit, _read(visit, visit.query), 200)
+    texts, asked = _read(visit)
+
+    def read(reader: Reader) -> tuple[list[Endpoint], Gap | None]:
+        return endpoints.in_use(reader), None if asked is None else _gap(reader, asked)
+
+    found, gap = await visit.env.store.read(read)
+    # The fields begin with the window from the start of yesterday until now.
+    local, yesterday = visit.words.local(visit.now), visit.words.local(visit.now - DAY_US)
+    window = {"from": f"{yesterday:%Y-%m-%d}T00:00", "to": f"{local:%Y-%m-%dT%H:%M}"}
+    command = "momo replay --endpoint NAME --from today --to now --dry-run"
+    if asked is not None:
+        times = f"--from {timestamp(asked.since)} --to {timestamp(asked.until)}"
+        command = f"momo replay --endpoint {asked.endpoint_id} {times}"
+    counts: Counter[ReplayDecision] = Counter() if gap is None else gap.counts
+    values = {
+        "endpoints": [(one, common.name_of(one)) for one in found],
+        "texts": {"endpoint": "", **window, **{name: one for name, one in texts.items() if one}},
+        "gap": gap,
+        "will_go": sum(counts[each] for each in SENT),
+        "on_the_way": counts[ReplayDecision.IN_FLIGHT],
+        "there": counts[ReplayDecision.DELIVERED],
+        "skipped": [
+            (each, counts[each])
+            for each in SKIPPED
+            if counts[each] and each not in (ReplayDecision.DELIVERED, ReplayDecision.IN_FLIGHT)
+        ],
+        "most": PAYMENTS_MAX,
+        "listed_max": LISTED_MAX,
+        "command": command,
+    }
+    return Shown("webhooks/replay.html", values, visit.words("replay"))
 
 
 async def start(visit: Visit) -> Outcome:
     """Queue the payments of the window that the endpoint lacks, at most 1000."""
     common.needs_open_collections(visit)
-    wanted = _read(visit, visit.form)
-    if wanted.request is None:
-        if not visit.errors:
-            visit.fail(FieldError("", "required", visit.words("replay_needs")))
-        return await _show(visit, wanted, 422)
+    texts, asked = _read(visit)
+    visit.check()
+    if asked is None:
+        visit.wrong("", "replay_needs")
 
     def place(done: flow.Replayed) -> Goto:
         said = "said_replay_started" if done.enqueued else "said_replay_nothing"
         if done.cursor is not None:
             said = "said_replay_more"
-        return Goto(f"{HERE}?{urlencode(wanted.texts)}", said)
+        return Goto(f"{HERE}?{urlencode(texts)}", said)
 
-    keep = visit.keep(place)
-    return place(await flow.replay(visit.env, visit.caller, wanted.request, keep))
+    return place(await flow.replay(visit.env, visit.caller, asked, visit.keep(place)))
 
 
-def _read(visit: Visit, given: object) -> Wanted:
-    fields = given if isinstance(given, dict) else {}
-    texts = {name: str(fields.get(name, "")) for name in ("endpoint", "from", "to")}
+def _read(visit: Visit) -> tuple[dict[str, str], ReplayRequest | None]:
+    """Return the fields of the form or the address as they were given, and the window; None if something is missing or wrong."""
+    fields = visit.form or visit.query
+    texts = {name: fields.get(name, "") for name in ("endpoint", "from", "to")}
     texts |= {name: "1" for name in ("historical", "no_failed") if fields.get(name)}
     since, until = _moment(visit, texts, "from"), _moment(visit, texts, "to")
     if since is None or until is None or not texts["endpoint"]:
-        return Wanted(texts, None)
+        return texts, None
     if since >= until:
-        visit.fail(FieldError("to", "out_of_range", visit.words("replay_backwards")))
-        return Wanted(texts, None)
-    if until - since > WINDOW_US_MAX:
-        visit.fail(FieldError("to", "out_of_range", visit.words("replay_too_long")))
-        return Wanted(texts, None)
-    asked = ReplayRequest(
-        texts["endpoint"],
-        since,
-        until,
-        include_failed="no_failed" not in texts,
-        include_historical="historical" in texts,
-    )
-    return Wanted(texts, asked)
+        visit.fail("to", "replay_backwards")
+    elif until - since > WINDOW_US_MAX:
+        visit.fail("to", "replay_too_long")
+    else:
+        return texts, ReplayRequest(
+            texts["endpoint"],
+            since,
+            until,
+            include_failed="no_failed" not in texts,
+            include_historical="historical" in texts,
+        )
+    return texts, None
 
 
 def _moment(visit: Visit, texts: dict[str, str], name: str) -> int | None:
@@ -119,42 +135,8 @@ def _moment(visit: Visit, texts: dict[str, str], name: str) -> int | None:
             return day_sheet.day(at.date(), zone)[1]
         return to_us(at if at.tzinfo else at.replace(tzinfo=zone))
     except (ValueError, OverflowError):
-        visit.fail(FieldError(name, "invalid", visit.words("replay_no_time")))
+        visit.fail(name, "replay_no_time")
         return None
-
-
-async def _show(visit: Visit, wanted: Wanted, status: int) -> Shown:
-    asked = wanted.request
-
-    def read(reader: Reader) -> tuple[list[Endpoint], Gap | None]:
-        return endpoints.in_use(reader), None if asked is None else _gap(reader, asked)
-
-    found, gap = await visit.env.store.read(read)
-    texts = {**_default(visit), **{name: text for name, text in wanted.texts.items() if text}}
-    command = "momo replay --endpoint NAME --from today --to now --dry-run"
-    if asked is not None:
-        window = f"--from {timestamp(asked.since)} --to {timestamp(asked.until)}"
-        command = f"momo replay --endpoint {asked.endpoint_id} {window}"
-    counts = None if gap is None else gap.counts
-    values = {
-        "endpoints": [(one, common.name_of(one)) for one in found],
-        "texts": texts,
-        "gap": gap,
-        "will_go": 0 if counts is None else sum(counts[each] for each in SENT),
-        "on_the_way": 0 if counts is None else counts[ReplayDecision.IN_FLIGHT],
-        "there": 0 if counts is None else counts[ReplayDecision.DELIVERED],
-        "skipped": []
-        if counts is None
-        else [
-            (each, counts[each])
-            for each in SKIPPED
-            if counts[each] and each not in (ReplayDecision.DELIVERED, ReplayDecision.IN_FLIGHT)
-        ],
-        "most": PAYMENTS_MAX,
-        "listed_max": LISTED_MAX,
-        "command": command,
-    }
-    return Shown("webhooks/replay.html", values, visit.words("replay"), status=status)
 
 
 def _gap(reader: Reader, asked: ReplayRequest) -> Gap:
@@ -175,14 +157,3 @@ def _gap(reader: Reader, asked: ReplayRequest) -> Gap:
         if candidate is not None and what in _MISSING and len(missing) < LISTED_MAX:
             missing.append((candidate, what))
     return Gap(endpoint, counts, missing, more=False)
-
-
-def _default(visit: Visit) -> dict[str, str]:
-    """Return the window that the fields begin with: from the start of yesterday until now."""
-    local = visit.words.local(visit.now)
-    yesterday = visit.words.local(visit.now - DAY_US)
-    return {
-        "endpoint": "",
-        "from": f"{yesterday:%Y-%m-%d}T00:00",
-        "to": f"{local:%Y-%m-%dT%H:%M}",
-    }

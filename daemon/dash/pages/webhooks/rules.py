@@ -1,26 +1,29 @@
-"""The routing rules of an endpoint: add, change, remove, and try one on a payment before it is saved.
+"""The routing rules of an endpoint: add, change, remove, and try one on a payment before it is saved; and explain a payment.
 
 A rule's filter is shown as rows of a form, `field, operator, value` joined by AND, as most filters are. Others stay JSON.
 """
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct
 
-from daemon.core.errors import FieldError, Refusal
+from daemon.core.errors import Refusal
+from daemon.core.ids import split_reference
 from daemon.core.model import Payment, Rule, Transaction
 from daemon.core.shape import flat
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import FIELDS, PaymentFacts
-from daemon.core.webhooks.rule_json import Routed, RuleTrialAnswer
+from daemon.core.webhooks.rule_json import Routed, RoutingAnswer, RuleTrialAnswer
 from daemon.core.webhooks.rules import OPERATORS, read_filter
 from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import endpoint_of, name_of, read_text
-from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
+from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import rules as flow
+from daemon.flows.webhooks.explain import explanation
 from daemon.flows.webhooks.rules import RuleChange
 from daemon.store.engine import Reader
 from daemon.store.payments import payment_list
@@ -33,27 +36,18 @@ HERE: Final = "/dash/webhooks"
 TRIED_MAX: Final = 20
 """The latest payments that a rule can be tried on."""
 POSITION_MAX: Final = 1_000_000
+GIVEN_MAX: Final = 100
 EXAMPLE: Final = '{"amount": {"$gte": "50.00"}}'
 
 
 async def show_new(visit: Visit) -> Shown:
     """Show the form of a new rule."""
-    endpoint = await endpoint_of(visit)
-    values = {"name": "", "filter": EXAMPLE, "enabled": True, "position": ""}
-    return await _form(visit, endpoint, None, values, 200)
+    return await _form(visit, await endpoint_of(visit), None)
 
 
 async def show_one(visit: Visit) -> Shown:
     """Show the form with the values of a rule."""
-    endpoint, rule = await _found(visit)
-    text = json.dumps(json.loads(rule.filter), indent=2, ensure_ascii=False)
-    values = {
-        "name": rule.name,
-        "filter": text,
-        "enabled": rule.enabled,
-        "position": str(rule.position),
-    }
-    return await _form(visit, endpoint, rule, values, 200)
+    return await _form(visit, *await _found(visit))
 
 
 async def create(visit: Visit) -> Outcome:
@@ -83,26 +77,28 @@ async def _found(visit: Visit) -> tuple[Endpoint, Rule]:
     return endpoint, rule
 
 
-async def _save(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Outcome:
-    common.needs_open_collections(visit)
+def _typed(visit: Visit) -> dict[str, Any]:
+    """Return the fields of the form as they were typed; rows are joined to a filter."""
     typed = visit.form.get("filter")
     rows = read_rows(visit.form) if typed is None else None
     if rows is not None:
         typed = json.dumps(filter_of(rows), ensure_ascii=False)
-    values: dict[str, Any] = {
+    return {
         "name": read_text(visit, "name"),
         "filter": typed,
         "rows": rows,
         "enabled": bool(visit.form.get("enabled")),
         "position": read_text(visit, "position", 7),
     }
+
+
+async def _save(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Outcome:
+    common.needs_open_collections(visit)
+    values = _typed(visit)
     position = _position(visit, values["position"])
     text = _filter(visit, values["filter"])
-    if visit.form.get("do") == "try":
-        # Without a write, the status leaves the token of the form free.
-        return await _form(visit, endpoint, rule, values, 422, tried=text)
-    if visit.errors or text is None:
-        return await _form(visit, endpoint, rule, values, 422)
+    if visit.form.get("do") == "try" or visit.errors or text is None:
+        raise FormWrong
     new = RuleChange(values["name"], position, values["enabled"], text)
     if rule is not None:
         await flow.update(visit.env, visit.caller, endpoint.id, rule.id, new)
@@ -114,8 +110,7 @@ async def _save(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Outcome:
     except Refusal as refusal:
         if refusal.code is not ErrorCode.VALIDATION_ERROR:
             raise
-        visit.fail(FieldError("", "too_many", visit.words("rule_too_many")))
-        return await _form(visit, endpoint, rule, values, 422)
+        visit.wrong("", "rule_too_many")
     return place
 
 
@@ -124,7 +119,7 @@ def _position(visit: Visit, text: str) -> int | None:
         return None
     if text.isascii() and text.isdigit() and int(text) <= POSITION_MAX:
         return int(text)
-    visit.fail(FieldError("position", "invalid", visit.words("rule_position_wrong")))
+    visit.fail("position", "rule_position_wrong")
     return None
 
 
@@ -135,29 +130,33 @@ def _filter(visit: Visit, text: str) -> str | None:
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        visit.fail(FieldError("filter", "invalid", visit.words("rule_no_json")))
+        visit.fail("filter", "rule_no_json")
         return None
     compact = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
     try:
         found = read_filter(compact)
     except (UnicodeEncodeError, RecursionError):
-        visit.fail(FieldError("filter", "invalid", visit.words("rule_no_json")))
+        visit.fail("filter", "rule_no_json")
         return None
     if isinstance(found, list):
         all_wrong = "; ".join(f"{error.field}: {error.message}" for error in found)
-        visit.fail(FieldError("filter", "invalid", visit.cite(all_wrong)))
+        visit.errors["filter"] = visit.cite(all_wrong)
         return None
     return compact
 
 
-async def _form(
-    visit: Visit,
-    endpoint: Endpoint,
-    rule: Rule | None,
-    values: dict[str, Any],
-    status: int,
-    tried: str | None = None,
-) -> Shown:
+async def _form(visit: Visit, endpoint: Endpoint, rule: Rule | None) -> Shown:
+    tried: str | None = None
+    if visit.form:
+        values = _typed(visit)
+        if visit.form.get("do") == "try":
+            tried = _filter(visit, values["filter"])
+    elif rule is None:
+        values = {"name": "", "filter": EXAMPLE, "enabled": True, "position": ""}
+    else:
+        text = json.dumps(json.loads(rule.filter), indent=2, ensure_ascii=False)
+        enabled, position = rule.enabled, str(rule.position)
+        values = {"name": rule.name, "filter": text, "enabled": enabled, "position": position}
     wanted = PaymentFilter(mode=endpoint.mode)
     payment_id = visit.form.get("payment", "")
 
@@ -187,7 +186,7 @@ async def _form(
         "example": EXAMPLE,
     }
     title = visit.words("rule_new" if rule is None else "rule_edit")
-    return Shown("webhooks/rule.html", shown, title, status=status)
+    return Shown("webhooks/rule.html", shown, title)
 
 
 def _trial(
@@ -201,6 +200,40 @@ def _trial(
         **flat(RuleTrialAnswer.of(text, facts)),
         **flat(Routed.of(receivers, facts, chosen, placed=payment.placed)),
     }
+
+
+async def show_route(visit: Visit) -> Shown:
+    """Show the field, and with `of` (reference, order or payment) the explanation."""
+    given = visit.query.get("of", "").strip()[:GIVEN_MAX]
+    found = (
+        await visit.env.store.read(lambda reader: _explanation(reader, given)) if given else None
+    )
+    if given and found is None:
+        visit.fail("of", "route_not_found")
+    values = {
+        "given": given,
+        "found": found,
+        "command": f"momo tx routes {found.reference}"
+        if found is not None
+        else "momo tx routes REFERENCE",
+    }
+    return Shown("webhooks/route.html", values, visit.words("route"))
+
+
+def _explanation(reader: Reader, given: str) -> RoutingAnswer | None:
+    wanted = split_reference(given)
+    if wanted is None:
+        try:
+            wanted = str(uuid.UUID(given))
+        except ValueError:
+            return None
+    of_order = explanation(reader, wanted, None)
+    if of_order is not None:
+        return of_order
+    about = payment_list.one(reader, wanted)
+    if about is None or about.transaction is None:
+        return None
+    return explanation(reader, about.transaction.id, None)
 
 
 ROWS: Final = 6
