@@ -101,6 +101,8 @@ class Faults(Struct):
     """The n-th `AT+CMGD` from now (1 is the next) fails and deletes no message; 0 is none."""
     ignore_deletes: bool = False
     """`AT+CMGD` answers OK and deletes no message."""
+    refuse_single_deletes: bool = False
+    """`AT+CMGD` with an index alone fails; with a flag it works."""
     swap_pdu: str = ""
     """This message replaces the content of the slot that is read next, right after the answer; once."""
 

@@ -160,7 +160,7 @@ class Phone:
                 if name == "+CMGS":
                     self._open_prompt(operator, argument, last=position == len(commands))
                 else:
-                    self._break_delete(name, operator)
+                    self._break_delete(name, operator, argument)
                     lines += self._handset.perform(name, operator, argument)
                     if f"{name}{operator}" in self.family.without_ok:
                         result = ""
@@ -469,10 +469,12 @@ class Phone:
         """Number of bytes returned by `data_to_send` in total; `Notice.offset` counts the same way."""
         return self._line.handed_over
 
-    def _break_delete(self, name: str, operator: str) -> None:
+    def _break_delete(self, name: str, operator: str, argument: str) -> None:
         if name != "+CMGD" or operator != "=":
             return
         self._handset.messages.ignore_deletes = self.faults.ignore_deletes
+        if self.faults.refuse_single_deletes and "," not in argument:
+            raise Refusal("CMS", 302)
         if self.faults.fail_delete_in:
             self.faults.fail_delete_in -= 1
             if not self.faults.fail_delete_in:

@@ -35,6 +35,7 @@ class Purpose(StrEnum):
     READ = "read"
     VERIFY = "verify"
     DELETE = "delete"
+    DELETE_READ = "delete_read"
     SELECT = "select"
     LIST = "list"
     COUNT = "count"

@@ -61,6 +61,8 @@ _OWN: Final = frozenset({2, 3})
 """`<stat>` of outgoing messages, unsent or sent (27.005 clause 3.1)."""
 REPORTS: Final = "SR"
 _ACKNOWLEDGE: Final = ModemCommand("AT+CNMA", "+CNMA:")
+_DELETE_READ: Final = ModemCommand("AT+CMGD=1,1", "+CMGD:", 60.0)
+"""Empties all slots with a read message. Flags 2 to 4 would delete what was never read, or what is not ours."""
 _COUNT: Final = ModemCommand("AT+CPMS?", "+CPMS:")
 _LIST: Final = ModemCommand("AT+CMGL=4", LIST, LIST_TIMEOUT_S)
 _PREFIXED: Final = {kind: ask.prefix for kind, ask in STORAGE_FREE_COMMANDS.items()}
@@ -100,6 +102,8 @@ class CommandScheduler:
         """Those that could not be read, and why."""
         self._delete_fails = 0
         """Slots in a row that the phone did not empty."""
+        self._bulk: list[StoredPart] = []
+        """What the last list showed, if all of it is durable and the phone does not empty single slots."""
         self._verified: StoredPart | None = None
         self._now = 0.0
         self._swept_at = float("-inf")
@@ -222,9 +226,11 @@ class CommandScheduler:
         for storage in self._storages.usable:
             self._periodic.add(Purpose.COUNT, self._now, storage)
 
-    def next(self, now: float) -> ModemCommand | None:  # noqa: C901, PLR0911 - the order is the point
+    def next(self, now: float) -> ModemCommand | None:  # noqa: C901, PLR0911, PLR0912 - the order is the point
         """Choose the next command, None when there is nothing to do now."""
         self._now = now
+        if self._bulk:  # straight after the list: what came since is unread, and stays
+            return self._command(_DELETE_READ, Purpose.DELETE_READ, self._bulk[0].storage)
         if self._periodic.overdue(now):
             return self._next_periodic()
         if self._unacknowledged:
@@ -385,6 +391,8 @@ class CommandScheduler:
             self._delete_fails += 1
             # The SIM fills up, and then no payment message comes.
             tell = self._delete_fails >= DELETE_FAILS_TOLD
+            if self._delete_fails == DELETE_FAILS_TOLD:
+                self._storages.to_list[part.storage] = None
             self._kept(part, f"{what}: {answer.why}", tell=tell)
 
     def _flush(self) -> None:
@@ -406,6 +414,10 @@ class CommandScheduler:
             self._done_verify(answer)
         elif kind is Purpose.DELETE:
             self._done_delete(answer)
+        elif kind is Purpose.DELETE_READ:
+            bulk, self._bulk = self._bulk, []
+            for part in bulk if answer.ok else ():
+                self._freed(part)
         elif kind is Purpose.LIST:
             self._done_list(answer)
         elif kind in {Purpose.SELECT, Purpose.COUNT}:
@@ -424,6 +436,7 @@ class CommandScheduler:
     def _put_back(self, kind: Purpose) -> None:
         part = self._what
         self._flush()
+        self._bulk.clear()
         self._verified = None
         if isinstance(part, StoredPart):
             self._slots.again(part)
@@ -504,6 +517,10 @@ class CommandScheduler:
         self._storages.own[self._where] = self._own_seen
         if self._entries.clean:
             self._slots.settle(self._where, self._seen)
+            fails = self._settings.delete and self._delete_fails >= DELETE_FAILS_TOLD
+            # A slot that the list does not show may hold a message that was read and is not stored.
+            if fails and len(self._seen) >= self._storages.used(self._where):
+                self._bulk = self._slots.all_durable(self._where, self._seen)
             if self._storages.clean(self._where):
                 self._periodic.count_late(self._now)
         else:
@@ -604,5 +621,6 @@ class CommandScheduler:
 
     def _forget_command(self) -> None:
         self._kind = self._what = self._verified = None
+        self._bulk.clear()
         self._entries.begin("")
         self._batch.clear()

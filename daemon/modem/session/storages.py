@@ -279,6 +279,12 @@ class Slots:
         if self._delete:
             self._queues.setdefault(part.storage, deque()).append(part)
 
+    def all_durable(self, storage: str, indexes: set[int]) -> list[StoredPart]:
+        """Return the parts in these slots of a storage if all are durable, else none."""
+        held = [self._held.get((storage, index)) for index in indexes]
+        parts = [one[0] for one in held if one and one[1] is not SlotState.HANDED_OUT]
+        return parts if len(parts) == len(indexes) else []
+
     def next_to_free(self, selected: str) -> StoredPart | None:
         """Remove and return the next slot to empty, from the selected storage if possible."""
         queue = self._queues.get(selected)

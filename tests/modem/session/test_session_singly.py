@@ -89,3 +89,53 @@ def test_phone_that_never_deletes_is_told_with_its_answer_and_later_messages_are
     shop = begun(phone, lambda data: data)
     assert len(shop.read) == 4
     assert told(shop) == ["the phone refused to delete it: +CMS ERROR: 302"] * 2
+
+
+def test_phone_that_deletes_no_single_slot_is_emptied_of_what_was_read_straight_after_a_list() -> (
+    None
+):
+    phone = Phone(storages={"SM": 20})
+    phone.preload([pdu(number) for number in range(4)])
+    phone.faults.refuse_single_deletes = True
+    shop = begun(phone, lambda data: data)
+    assert (len(shop.read), phone.stored()) == (4, {})
+    commands = [*phone.commands]
+    at = commands.index("AT+CMGD=1,1")
+    assert commands[at - 1] == "AT+CMGL=4"
+    assert {one for one in commands if one.startswith("AT+CMGD=1,")} == {"AT+CMGD=1,1"}
+
+
+def test_nothing_is_deleted_at_once_while_one_message_is_not_stored_or_not_shown() -> None:
+    phone = Phone(storages={"SM": 20})
+    phone.preload([pdu(number) for number in range(5)])
+    phone.faults.refuse_single_deletes = True
+
+    def hide_the_second(data: bytes) -> bytes:
+        last = [*phone.commands][-1:]
+        if last == ["AT+CMGL=4"]:
+            return re.sub(rb"\+CMGL: 2,.*?\r\n[0-9A-F]+\r\n", b"", data)
+        return ERROR if last == ["AT+CMGR=2"] else data
+
+    shop = begun(phone, hide_the_second)
+    shop.wait(1_000.0)
+    assert len(shop.read) == 4
+    assert "AT+CMGD=1,1" not in phone.commands
+    assert len(phone.stored()) == 5
+
+
+def test_message_that_comes_between_the_list_and_the_deletion_stays() -> None:
+    phone = Phone(storages={"SM": 20})
+    phone.preload([pdu(number) for number in range(4)])
+    phone.faults.refuse_single_deletes = True
+    came: list[str] = []
+
+    def deliver_behind_the_list(data: bytes) -> bytes:
+        if [*phone.commands][-1:] == ["AT+CMGL=4"] and b"OK" in data and len(came) < 9:
+            came.append(pdu(50 + len(came)))
+            phone.deliver(came[-1])
+        return data
+
+    shop = begun(phone, deliver_behind_the_list)
+    shop.wait(4_000.0)
+    assert "AT+CMGD=1,1" in phone.commands
+    assert {part.pdu for part in shop.read} == {*came, *(pdu(number) for number in range(4))}
