@@ -306,6 +306,8 @@ class FaultCause(StrEnum):
     MESSAGE_JOURNAL_UNREADABLE = "message_journal_unreadable"
     NOT_LISTENING = "not_listening"
     """An address of the API is not free yet, or its folder or certificate is not there; it is tried again."""
+    CA_FILE_UNREADABLE = "ca_file_unreadable"
+    """Webhooks wait until the CAs of the settings can be read."""
     LOOP_FAILS = "loop_fails"
     """A loop of the daemon ends by a bug, and is started again; the other loops work."""
 

@@ -26,6 +26,7 @@ from daemon.loops.connectivity import Connectivity, connection_probe
 from daemon.loops.keep_running import keep_running, note_work
 from daemon.runtime.log import Log
 from daemon.sender.connect import HostProbe
+from daemon.sender.https import CaFileError, load_context
 from daemon.sender.targets import Target
 from daemon.store.webhooks import deliveries, endpoints, leasing
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
@@ -187,8 +188,12 @@ class DeliverLoop:
                 self._log.info("deliver.link_is_back")
             await deliver.release_when_time_is_known(self._env)
             if self._locked and not await self._is_locked():
-                await deliver.release_locked(self._env)
+                await deliver.release(self._env, "secrets_locked")
                 self._locked = False
+            if self._env.ca_fault and await self._has_cas():
+                await deliver.release(self._env, "ca_file")
+                self._env.ca_fault = ""
+                self._log.info("deliver.has_cas")
             due = await self._write(self._free_workers())
         except Unavailable as error:
             self._log.warning("deliver.unavailable", why=error.why)
@@ -199,7 +204,7 @@ class DeliverLoop:
             self._unsent += due.leased  # `stop` returns the leases
             return 0.0
         self._start(due)
-        if self._locked:
+        if self._locked or self._env.ca_fault:
             return KEY_CHECK_S
         if due.next_at is None or len(self._running) >= self._workers:
             return REREAD_S  # the next worker that finishes wakes the loop
@@ -331,6 +336,15 @@ class DeliverLoop:
         """Return whether the master key is unavailable; asked in a thread, since a keyring may be slow."""
         return await asyncio.to_thread(self._env.vault.locked)
 
+    async def _has_cas(self) -> bool:
+        """Return whether the CAs of the settings can be read."""
+        try:
+            await asyncio.to_thread(load_context, self._env.config.webhooks.ca_file or None)
+        except CaFileError as error:
+            self._env.ca_fault = str(error)
+            return False
+        return True
+
     async def _link_is_lost(self) -> None:
         self._log.warning("deliver.link_is_lost")
         with contextlib.suppress(Unavailable):
@@ -415,6 +429,9 @@ class DeliverLoop:
         try:
             outcome = await deliver.attempt(self._env, self._sender, leased, opened)
             if outcome is None:
+                if self._env.ca_fault:
+                    self._log.warning("deliver.no_cas", why=self._env.ca_fault)
+                    return False
                 self._log.warning("deliver.secrets_locked", delivery=leased.delivery.id)
                 # A key that is available but wrong does not hold up other deliveries.
                 self._locked = self._locked or await self._is_locked()

@@ -71,6 +71,11 @@ class FaultLoop:
                 f"The message journal cannot be read: {self._env.journal_fault}. Until then no phone is read.",
                 "momo doctor permissions disk",
             )
+        if self._env.ca_fault:
+            found[FaultCause.CA_FILE_UNREADABLE] = (
+                f"{self._env.ca_fault}. Until then webhooks wait; none is lost.",
+                "momo doctor webhooks",
+            )
         if waiting := sorted(self._not_listening()):
             found[FaultCause.NOT_LISTENING] = (
                 f"The API is not reached yet: {'; '.join(waiting)}. Messages are read, and it is tried again.",

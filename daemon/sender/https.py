@@ -77,8 +77,12 @@ def ssl_context(ca_file: str | None) -> DatedContext:
     return context
 
 
-def _load(ca_file: str | None) -> DatedContext:
-    """Build the TLS context, once for all senders."""
+def load_context(ca_file: str | None) -> DatedContext:
+    """Build the TLS context, once for all senders.
+
+    Raises:
+        CaFileError: As for `ssl_context`.
+    """
     with _LOADING:
         return ssl_context(ca_file)
 
@@ -120,7 +124,7 @@ class Sender:
         """
         if self._transport is not None:
             return
-        context = await asyncio.to_thread(_load, self._ca_file)
+        context = await asyncio.to_thread(load_context, self._ca_file)
         if self._transport is None:
             self._transport = Transport(
                 self._dialer, context, RECEIVED_BYTES_MAX, age_s_max=CHECK_S, repeats=True
@@ -143,6 +147,7 @@ class Sender:
         answer, connected = PartialResponse(), True
         code: DeliveryError | None
         message: str | None
+        without_cas = False
         try:
             if self._transport is None:
                 await self.prepare()
@@ -158,6 +163,7 @@ class Sender:
                 code, message = DeliveryError.BLOCKED_ADDRESS, str(EXPLANATIONS[reason])
         except CaFileError as error:
             code, message, connected = DeliveryError.TLS_ERROR, str(error), False
+            without_cas = True
         except ExchangeError as error:
             code, message, connected = error.code, str(error), error.connected
         return AttemptOutcome(
@@ -169,6 +175,7 @@ class Sender:
             retry_after_s=retry_after_s(answer.headers),
             connected=connected,
             date_us=date_us(answer.headers),
+            without_cas=without_cas,
         )
 
     async def aclose(self) -> None:

@@ -16,8 +16,10 @@ from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import AttemptOutcome
 from daemon.core.webhooks.fair_queue import LivePriority
 from daemon.loops.deliveries import DeliverLoop
+from daemon.loops.faults import FaultLoop
 from daemon.runtime.config import Config, Webhooks
 from daemon.runtime.log import Log
+from daemon.sender.https import Sender
 from daemon.store.engine import Tx
 from daemon.store.webhooks import endpoints
 from daemon.store.webhooks.attempts import EndedAttempt
@@ -25,6 +27,7 @@ from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, DueDeliveries, Work
 from daemon.wire import DeliveryStatus
 from tests.fakes import outbox
 from tests.fakes.receipts import mtn
+from tests.fakes.receiver import Receiver
 from tests.fakes.sender import FakeSender, answered
 from tests.fakes.shop import FakeShop
 
@@ -620,3 +623,35 @@ async def test_what_did_not_begin_is_due_again_also_when_something_else_cannot_b
     await loop._write(NO_WORKERS)
     leases = [row.leased_until is None for row in await shop.rows(Delivery, "deliveries")]
     assert leases == [False, True]
+
+
+async def test_deliveries_wait_for_a_file_of_cas_uncounted_and_go_when_it_is_there(
+    tmp_path: Path,
+) -> None:
+    missing = tmp_path / "disk" / "ca.pem"
+    with Receiver(tmp_path) as receiver:
+        webhooks = Webhooks(ca_file=str(missing), allow_private_hosts=("localhost",))
+        shop = await FakeShop.make(tmp_path, Config(webhooks=webhooks))
+        url = receiver.url()
+        await outbox.add_endpoint(shop, "e1", url=url, url_normalised=url)
+        log = io.StringIO()
+        loop = DeliverLoop(shop.env, Sender.from_settings(webhooks), Log(log))
+        async with at_work(loop):
+            await owe(shop, 2)
+
+            async def waits() -> bool:
+                return {row.waiting for row in await shop.rows(Delivery, "deliveries")} == {
+                    "ca_file"
+                }
+
+            await until(waits)
+            await FaultLoop(shop.env, {}, Log(log)).look()
+            (fault,) = shop.env.faults.all()
+            assert (fault.cause, str(missing) in fault.text) == ("ca_file_unreadable", True)
+            missing.parent.mkdir()
+            missing.write_bytes(Path(receiver.ca_file).read_bytes())
+            await all_delivered(shop)
+        assert shop.env.ca_fault == ""
+        assert await shop.values("SELECT attempt_count FROM deliveries") == [1, 1]
+        assert len(receiver.requests) == 2
+        shop.close()

@@ -146,6 +146,8 @@ class AttemptOutcome(Struct, frozen=True):
     """The receiver's host answered TCP, so our own connection works."""
     date_us: int | None = None
     """The `Date` of the answer, in microseconds since 1970; None without one."""
+    without_cas: bool = False
+    """It was not made: the file of `[webhooks] ca_file` cannot be read now."""
     clock_wait_us: int | None = None
     """How long the delivery waits to be signed again, if a 4xx may be the fault of a clock; set by the flow."""
 

@@ -89,7 +89,7 @@ class DeliveryAnswer(Struct, frozen=True):
         str | None,
         sample(
             None,
-            "reason of the wait: `endpoint_paused`, `secrets_locked`, `shutdown`, or `clock` for a 4xx while our clock and "
+            "reason of the wait: `endpoint_paused`, `secrets_locked`, `ca_file`, `shutdown`, or `clock` for a 4xx while our clock and "
             "the receiver's differ",
         ),
     ]

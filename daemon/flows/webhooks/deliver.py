@@ -70,7 +70,7 @@ async def turn(
 async def attempt(
     env: Env, sender: Target, leased: Leased, opened: dict[tuple[str, str], str] | None = None
 ) -> AttemptOutcome | None:
-    """Sign and send one delivery; return None if it must wait because the secrets are locked.
+    """Sign and send one delivery; return None if it must wait: the secrets are locked, or `env.ca_fault` says why.
 
     `opened` is a cache of unsealed texts (`steps.webhooks.head`); those of this delivery are added.
     """
@@ -93,6 +93,10 @@ async def attempt(
         await _give_back(env, leased, "secrets_locked")
         return None
     outcome = await sender.post(leased.endpoint.url, headers, body)
+    if outcome.without_cas:  # its disk may not be mounted yet: that is no failure of the receiver
+        env.ca_fault = outcome.error_message or ""
+        await _give_back(env, leased, "ca_file")
+        return None
     return _compare_clocks(env, leased.endpoint, outcome, times)
 
 
@@ -148,10 +152,10 @@ async def _give_back(env: Env, leased: Leased, waiting: str) -> None:
     )
 
 
-async def release_locked(env: Env) -> None:
-    """Make the deliveries that waited for the master key due now."""
+async def release(env: Env, waiting: str) -> None:
+    """Make the deliveries due now that waited for the master key (`secrets_locked`), or for the CAs (`ca_file`)."""
     now = env.clock.now_us()
-    await env.store.write(lambda tx: deliveries.make_due(tx, waiting="secrets_locked", now=now))
+    await env.store.write(lambda tx: deliveries.make_due(tx, waiting=waiting, now=now))
 
 
 async def release_interrupted(env: Env, leased: Leased) -> None:
