@@ -6,20 +6,17 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.api.access import keys, login, users
-from daemon.api.books import export, report, statement
-from daemon.api.branches import branches, sync
+from daemon.api import access, books, branches, messages
 from daemon.api.http.auth import Authenticator
 from daemon.api.http.envelope import Envelope, with_cors
 from daemon.api.http.resource import Application, Routes, op, public
 from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
-from daemon.api.lines import lines, modems, smscs, sources
-from daemon.api.messages import confirmations, messages, sandbox
+from daemon.api.lines import lines, modems, sources
 from daemon.api.openapi.pages import DescriptionHandlers
-from daemon.api.payments import counter, reviews, transactions
+from daemon.api.payments import reviews, transactions
 from daemon.api.payments.initialize import initialize
-from daemon.api.upkeep import control, erasure, event_stream, metrics, notices, status
-from daemon.api.webhooks import dead_letters, deliveries, endpoints, listen, replay, rules, secrets
+from daemon.api.upkeep import control, event_stream, metrics, status
+from daemon.api.webhooks import deliveries, endpoints, listen, replay, rules
 from daemon.core.errors import Refusal
 from daemon.core.json_values import dump
 from daemon.core.payments import checkout
@@ -74,34 +71,34 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.TRANSACTION, {"GET": op(transactions.get_one, read)})
     routes.add(Path.RECONCILE, {"POST": op(transactions.reconcile, write)})
     routes.add(Path.TRANSACTION_EVENTS, {"GET": op(transactions.list_events, read)})
-    routes.add(Path.TEST_PAYMENTS, {"POST": op(sandbox.create, write)})
+    routes.add(Path.TEST_PAYMENTS, {"POST": op(messages.create_test_payment, write)})
     routes.add(Path.EVENTS, {"GET": op(event_stream.get, read)})
     routes.add(Path.CANCEL, {"POST": op(transactions.cancel, write)})
     routes.add(Path.REVIEWS, {"GET": op(reviews.get_list, write)})
     routes.add(Path.REVIEW, {"GET": op(reviews.get_one, write)})
     routes.add(Path.REVIEW_APPROVE, {"POST": op(reviews.approve, write)})
     routes.add(Path.REVIEW_REJECT, {"POST": op(reviews.reject, write)})
-    routes.add(Path.APPROVED_PAYERS, {"GET": op(confirmations.list_approved_payers, read)})
+    routes.add(Path.APPROVED_PAYERS, {"GET": op(messages.list_approved_payers, read)})
     payer = {
-        "GET": op(confirmations.get_approved_payer, read),
-        "DELETE": op(confirmations.revoke_approved_payer, write),
+        "GET": op(messages.get_approved_payer, read),
+        "DELETE": op(messages.revoke_approved_payer, write),
     }
     routes.add(Path.APPROVED_PAYER, payer)
 
 
 def _add_access(routes: Routes) -> None:
-    routes.add(Path.LOGIN, {"POST": public(login.login)})
-    routes.add(Path.LOGOUT, {"POST": op(login.logout)})
-    routes.add(Path.PASSWORD, {"POST": op(login.change_password)})
-    routes.add(Path.KEYS, {"GET": op(keys.get_list), "POST": op(keys.create)})
-    routes.add(Path.KEY, {"GET": op(keys.get_one), "DELETE": op(keys.revoke)})
-    routes.add(Path.KEY_ROTATE, {"POST": op(keys.rotate)})
-    routes.add(Path.LOCAL_PASSWORD, {"POST": op(login.set_password)}, local=True)
-    people = {"GET": op(users.get_list), "POST": op(users.add)}
+    routes.add(Path.LOGIN, {"POST": public(access.login)})
+    routes.add(Path.LOGOUT, {"POST": op(access.logout)})
+    routes.add(Path.PASSWORD, {"POST": op(access.change_password)})
+    routes.add(Path.KEYS, {"GET": op(access.list_keys), "POST": op(access.create_key)})
+    routes.add(Path.KEY, {"GET": op(access.get_key), "DELETE": op(access.revoke_key)})
+    routes.add(Path.KEY_ROTATE, {"POST": op(access.rotate_key)})
+    routes.add(Path.LOCAL_PASSWORD, {"POST": op(access.set_password)}, local=True)
+    people = {"GET": op(access.list_users), "POST": op(access.add_user)}
     routes.add(Path.LOCAL_USERS, people, local=True)
-    routes.add(Path.LOCAL_USER, {"PATCH": op(users.change)}, local=True)
-    routes.add(Path.LOCAL_USER_RESET, {"POST": op(users.reset)}, local=True)
-    routes.add(Path.LOCAL_DASHBOARD_LINK, {"POST": op(users.make_link)}, local=True)
+    routes.add(Path.LOCAL_USER, {"PATCH": op(access.change_user)}, local=True)
+    routes.add(Path.LOCAL_USER_RESET, {"POST": op(access.reset_user)}, local=True)
+    routes.add(Path.LOCAL_DASHBOARD_LINK, {"POST": op(access.make_link)}, local=True)
 
 
 def _add_open_collections(routes: Routes) -> None:
@@ -129,47 +126,50 @@ def _add_open_collections(routes: Routes) -> None:
     routes.add(Path.LINES, {"GET": op(lines.get_status, webhooks, read)})
     routes.add(
         Path.ENDPOINTS,
-        {"GET": op(endpoints.get_list, webhooks), "POST": op(endpoints.create, webhooks)},
+        {
+            "GET": op(endpoints.list_endpoints, webhooks),
+            "POST": op(endpoints.create_endpoint, webhooks),
+        },
     )
     routes.add(
         Path.ENDPOINT,
         {
-            "GET": op(endpoints.get_one, webhooks),
-            "PUT": op(endpoints.update, webhooks),
-            "DELETE": op(endpoints.delete, webhooks),
+            "GET": op(endpoints.get_endpoint, webhooks),
+            "PUT": op(endpoints.update_endpoint, webhooks),
+            "DELETE": op(endpoints.delete_endpoint, webhooks),
         },
     )
-    routes.add(Path.ENDPOINT_TEST, {"POST": op(endpoints.test, webhooks)})
+    routes.add(Path.ENDPOINT_TEST, {"POST": op(endpoints.test_endpoint, webhooks)})
     # No scope: the handlers reject every API key themselves.
-    routes.add(Path.ENDPOINT_SECRET, {"POST": op(secrets.reveal_endpoint)})
-    routes.add(Path.ENDPOINT_ROTATE, {"POST": op(secrets.rotate_endpoint)})
-    routes.add(Path.ACCOUNT_SECRET, {"POST": op(secrets.reveal_account)})
-    routes.add(Path.ACCOUNT_ROTATE, {"POST": op(secrets.rotate_account)})
+    routes.add(Path.ENDPOINT_SECRET, {"POST": op(endpoints.reveal_endpoint)})
+    routes.add(Path.ENDPOINT_ROTATE, {"POST": op(endpoints.rotate_endpoint)})
+    routes.add(Path.ACCOUNT_SECRET, {"POST": op(endpoints.reveal_account)})
+    routes.add(Path.ACCOUNT_ROTATE, {"POST": op(endpoints.rotate_account)})
     routes.add(
         Path.RULES, {"GET": op(rules.get_list, webhooks), "POST": op(rules.create, webhooks)}
     )
     routes.add(Path.RULE, {"PUT": op(rules.update, webhooks), "DELETE": op(rules.delete, webhooks)})
     routes.add(Path.RULES_TEST, {"POST": op(rules.test, webhooks)})
     routes.add(Path.ROUTING, {"GET": op(rules.explain, webhooks)})
-    routes.add(Path.DELIVERIES, {"GET": op(deliveries.get_list, webhooks)})
-    routes.add(Path.DELIVERY, {"GET": op(deliveries.get_one, webhooks)})
+    routes.add(Path.DELIVERIES, {"GET": op(deliveries.list_deliveries, webhooks)})
+    routes.add(Path.DELIVERY, {"GET": op(deliveries.get_delivery, webhooks)})
     routes.add(Path.DELIVERY_ATTEMPTS, {"GET": op(deliveries.get_attempts, webhooks)})
     routes.add(Path.REDELIVER, {"POST": op(deliveries.redeliver, webhooks)})
     routes.add(Path.GAP, {"GET": op(replay.list_missing, webhooks)})
     routes.add(Path.REPLAY, {"POST": op(replay.replay, webhooks)})
-    routes.add(Path.DEAD_LETTERS, {"GET": op(dead_letters.get_list, webhooks)})
+    routes.add(Path.DEAD_LETTERS, {"GET": op(deliveries.list_dead_letters, webhooks)})
     # Must stand before DEAD_LETTER, because its `{id}` would match `replay-batch`.
-    routes.add(Path.DEAD_LETTERS_REPLAY, {"POST": op(dead_letters.replay_batch, webhooks)})
-    routes.add(Path.DEAD_LETTER, {"GET": op(dead_letters.get_one, webhooks)})
-    routes.add(Path.DEAD_LETTER_DISMISS, {"POST": op(dead_letters.dismiss, webhooks)})
-    routes.add(Path.DEAD_LETTER_REPLAY, {"POST": op(dead_letters.replay, webhooks)})
+    routes.add(Path.DEAD_LETTERS_REPLAY, {"POST": op(deliveries.replay_batch, webhooks)})
+    routes.add(Path.DEAD_LETTER, {"GET": op(deliveries.get_dead_letter, webhooks)})
+    routes.add(Path.DEAD_LETTER_DISMISS, {"POST": op(deliveries.dismiss_dead_letter, webhooks)})
+    routes.add(Path.DEAD_LETTER_REPLAY, {"POST": op(deliveries.replay_dead_letter, webhooks)})
 
 
 def _add_branches(routes: Routes) -> None:
-    routes.add(Path.BRANCH_JOIN, {"POST": public(sync.join)})
-    routes.add(Path.BRANCH_SYNC, {"POST": op(sync.sync, Key.BRANCH)})
-    routes.add(Path.BRANCH_ROWS, {"POST": op(sync.rows, Key.BRANCH)})
-    routes.add(Path.BRANCH_LEAVE, {"POST": op(sync.leave, Key.BRANCH)})
+    routes.add(Path.BRANCH_JOIN, {"POST": public(branches.receive_join)})
+    routes.add(Path.BRANCH_SYNC, {"POST": op(branches.receive_sync, Key.BRANCH)})
+    routes.add(Path.BRANCH_ROWS, {"POST": op(branches.receive_rows, Key.BRANCH)})
+    routes.add(Path.BRANCH_LEAVE, {"POST": op(branches.receive_leave, Key.BRANCH)})
     hub = {
         "GET": op(branches.hub_status),
         "POST": op(branches.make_hub),
@@ -188,9 +188,9 @@ def _add_branches(routes: Routes) -> None:
 def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_SIM_PIN, {"POST": op(modems.store_pin)}, local=True)
     routes.add(Path.LOCAL_SIM_UNTOLD, {"POST": op(modems.acknowledge_unreported)}, local=True)
-    routes.add(Path.LOCAL_SIM_SMSCS, {"POST": op(smscs.show)}, local=True)
-    routes.add(Path.LOCAL_SIM_TRUST, {"POST": op(smscs.trust)}, local=True)
-    routes.add(Path.LOCAL_SIM_TEST_PAYMENT, {"POST": op(smscs.expect_test_payment)}, local=True)
+    routes.add(Path.LOCAL_SIM_SMSCS, {"POST": op(modems.show_smscs)}, local=True)
+    routes.add(Path.LOCAL_SIM_TRUST, {"POST": op(modems.trust_smsc)}, local=True)
+    routes.add(Path.LOCAL_SIM_TEST_PAYMENT, {"POST": op(modems.expect_test_payment)}, local=True)
     routes.add(Path.LOCAL_SOURCES, {"GET": op(sources.get_list)}, local=True)
     routes.add(Path.LOCAL_SOURCE, {"DELETE": op(sources.forget)}, local=True)
     routes.add(Path.LOCAL_SOURCE_KEY, {"POST": op(sources.rotate_key)}, local=True)
@@ -199,40 +199,40 @@ def _add_local(routes: Routes) -> None:
     routes.add(Path.LOCAL_DOCTOR, {"GET": op(control.run_doctor)}, local=True)
     routes.add(Path.LOCAL_LOGS, {"GET": op(control.get_log)}, local=True)
     routes.add(Path.LOCAL_SOURCE_PASSWORD, {"POST": op(modems.set_password)}, local=True)
-    routes.add(Path.LOCAL_MODEMS, {"GET": op(modems.get_list)}, local=True)
-    modem = {"GET": op(modems.get_one), "PATCH": op(modems.rename)}
+    routes.add(Path.LOCAL_MODEMS, {"GET": op(modems.list_modems)}, local=True)
+    modem = {"GET": op(modems.get_modem), "PATCH": op(modems.rename)}
     routes.add(Path.LOCAL_MODEM, modem, local=True)
-    routes.add(Path.LOCAL_MODEM_TEST, {"POST": op(modems.test)}, local=True)
+    routes.add(Path.LOCAL_MODEM_TEST, {"POST": op(modems.test_modem)}, local=True)
     routes.add(Path.LOCAL_MODEM_TEXTS, {"POST": op(modems.send_test_text)}, local=True)
     routes.add(Path.LOCAL_MODEM_TEXT, {"GET": op(modems.get_test_text)}, local=True)
-    routes.add(Path.LOCAL_MESSAGES, {"GET": op(messages.get_list)}, local=True)
+    routes.add(Path.LOCAL_MESSAGES, {"GET": op(messages.list_messages)}, local=True)
     routes.add(Path.LOCAL_REPARSE, {"POST": op(messages.reparse)}, local=True)
     routes.add(Path.LOCAL_IMPORT, {"POST": op(messages.import_batch)}, local=True)
-    routes.add(Path.LOCAL_MESSAGE, {"GET": op(messages.get_one)}, local=True)
-    confirm = {"POST": op(confirmations.confirm_wording)}
+    routes.add(Path.LOCAL_MESSAGE, {"GET": op(messages.get_message)}, local=True)
+    confirm = {"POST": op(messages.confirm_wording)}
     routes.add(Path.LOCAL_MESSAGE_CONFIRM, confirm, local=True)
-    routes.add(Path.LOCAL_TEMPLATES, {"GET": op(confirmations.list_wordings)}, local=True)
+    routes.add(Path.LOCAL_TEMPLATES, {"GET": op(messages.list_wordings)}, local=True)
     routes.add(Path.LOCAL_LISTEN, {"POST": op(listen.create)}, local=True)
     routes.add(Path.LOCAL_LISTENER, {"POST": op(listen.stream)}, local=True)
     routes.add(Path.LOCAL_LISTENER_OUTCOMES, {"POST": op(listen.settle)}, local=True)
     routes.add(Path.LOCAL_DELIVERY_SIGNED, {"POST": op(deliveries.sign)}, local=True)
-    routes.add(Path.LOCAL_REPLACE, {"POST": op(counter.replace)}, local=True)
-    routes.add(Path.LOCAL_SEND_CODE, {"POST": op(counter.send_code)}, local=True)
+    routes.add(Path.LOCAL_REPLACE, {"POST": op(transactions.replace_transaction)}, local=True)
+    routes.add(Path.LOCAL_SEND_CODE, {"POST": op(transactions.send_code)}, local=True)
     routes.add(Path.LOCAL_CHECKOUT, {"GET": op(transactions.get_checkout_page)}, local=True)
-    routes.add(Path.LOCAL_REPORT, {"GET": op(report.get)}, local=True)
-    routes.add(Path.LOCAL_REPORT_MAIL, {"POST": op(report.mail)}, local=True)
-    routes.add(Path.LOCAL_STATEMENT, {"POST": op(statement.compare)}, local=True)
-    routes.add(Path.LOCAL_EXPORT, {"GET": op(export.get)}, local=True)
-    routes.add(Path.LOCAL_PHONES_SHOWN, {"POST": op(export.note_phones)}, local=True)
-    prune = {"GET": op(erasure.survey), "POST": op(erasure.prune)}
+    routes.add(Path.LOCAL_REPORT, {"GET": op(books.get_report)}, local=True)
+    routes.add(Path.LOCAL_REPORT_MAIL, {"POST": op(books.mail_report)}, local=True)
+    routes.add(Path.LOCAL_STATEMENT, {"POST": op(books.compare)}, local=True)
+    routes.add(Path.LOCAL_EXPORT, {"GET": op(books.export)}, local=True)
+    routes.add(Path.LOCAL_PHONES_SHOWN, {"POST": op(books.note_phones)}, local=True)
+    prune = {"GET": op(control.survey), "POST": op(control.prune)}
     routes.add(Path.LOCAL_PRUNE, prune, local=True)
-    routes.add(Path.LOCAL_PAYER, {"POST": op(erasure.export)}, local=True)
-    routes.add(Path.LOCAL_PAYER_FORGET, {"POST": op(erasure.forget)}, local=True)
+    routes.add(Path.LOCAL_PAYER, {"POST": op(control.export_payer)}, local=True)
+    routes.add(Path.LOCAL_PAYER_FORGET, {"POST": op(control.forget_payer)}, local=True)
     routes.add(Path.LOCAL_SHUTDOWN, {"POST": op(control.shutdown)}, local=True)
-    routes.add(Path.LOCAL_NOTICES, {"GET": op(notices.get_list)}, local=True)
-    routes.add(Path.LOCAL_NOTICES_SEEN, {"POST": op(notices.see)}, local=True)
-    routes.add(Path.LOCAL_NOTICES_TEST, {"POST": op(notices.test)}, local=True)
-    routes.add(Path.LOCAL_SMTP_PASSWORD, {"POST": op(notices.set_password)}, local=True)
+    routes.add(Path.LOCAL_NOTICES, {"GET": op(control.list_notices)}, local=True)
+    routes.add(Path.LOCAL_NOTICES_SEEN, {"POST": op(control.see_notices)}, local=True)
+    routes.add(Path.LOCAL_NOTICES_TEST, {"POST": op(control.test_notices)}, local=True)
+    routes.add(Path.LOCAL_SMTP_PASSWORD, {"POST": op(control.set_smtp_password)}, local=True)
     routes.add(Path.LOCAL_SETUP, {"POST": op(control.setup)}, local=True)
 
 

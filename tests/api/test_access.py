@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx
 
 from daemon.wire import Mode, Scope
-from tests.api.access.test_login import api, session
+from tests.api.test_login import api, session
 from tests.api.webhooks.test_redeliver import NOBODY, code
 from tests.fakes.api import FakeApi
 from tests.fakes.each import each

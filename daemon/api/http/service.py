@@ -1,27 +1,28 @@
-"""The objects given to each operation: the running service, the hooks of the composition root, and one call."""
+"""The objects given to each operation: the running service, the hooks of the composition root, one call and its idempotency key."""
 
 import asyncio
+import hashlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.api.http.body import header
+from daemon.api.http.body import canonical, header
 from daemon.api.http.fields import Query, read_uuid
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.rate_limit import Rates, caller_address
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated, Source, Value
-from daemon.core.limits import IDEMPOTENCY_WAIT_S
+from daemon.core.limits import IDEMPOTENCY_KEY_CHARACTERS_MAX, IDEMPOTENCY_WAIT_S
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
 from daemon.env import Env
 from daemon.sender.address_guard import Resolver
-from daemon.wire import IDEMPOTENCY_REPLAYED_HEADER, ErrorCode
+from daemon.wire import IDEMPOTENCY_HEADER, IDEMPOTENCY_REPLAYED_HEADER, ErrorCode
 
 JSON_TYPE = b"application/json"
 NO_STORE: Final = (b"cache-control", b"no-store")
@@ -231,3 +232,63 @@ def client_address(call: Call) -> str:
     client = call.scope.get("client")
     setting = call.env.config.pages.client_header.lower().encode()
     return caller_address(client[0] if client else "", call.scope["headers"], setting)
+
+
+FIELD: Final = "idempotency_key"
+_HEADER: Final = IDEMPOTENCY_HEADER.lower().encode()
+
+
+def claim(call: Call, body: Mapping[str, Any], *, field: bool = False) -> Idempotency | None:
+    """Return the idempotency key of a call with its scope and fingerprint, None if it has no key.
+
+    Args:
+        call: The call.
+        body: Its body.
+        field: The operation also accepts the key as a field of the body.
+
+    Raises:
+        Refusal: IDEMPOTENCY_KEY_INVALID or IDEMPOTENCY_KEY_CONFLICT.
+    """
+    # All of them: two different headers are a conflict.
+    keys: list[object] = [_text(value) for name, value in call.scope["headers"] if name == _HEADER]
+    if field:
+        keys.append(body.get(FIELD))
+    given = {key for key in map(_checked, keys) if key is not None}
+    if len(given) > 1:
+        raise Refusal(ErrorCode.IDEMPOTENCY_KEY_CONFLICT)
+    if not given:
+        return None
+    covered = {name: value for name, value in body.items() if not field or name != FIELD}
+    caller = call.caller
+    return Idempotency(
+        scope=" ".join(
+            (
+                str(caller.mode or "any"),
+                caller.key_id or "session",
+                call.scope["method"],
+                call.scope["path"],
+            )
+        ),
+        key=given.pop(),
+        fingerprint=hashlib.sha256(canonical(covered)).hexdigest(),
+    )
+
+
+def _text(octets: bytes) -> str:
+    """Return the text of a header: UTF-8, as in the body, else Latin-1, in which HTTP/1.1 was written."""
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return octets.decode("latin-1")
+
+
+def _checked(key: object) -> str | None:
+    if key is None:
+        return None
+    if (
+        not isinstance(key, str)
+        or not 0 < len(key) <= IDEMPOTENCY_KEY_CHARACTERS_MAX
+        or "\0" in key
+    ):
+        raise Refusal(ErrorCode.IDEMPOTENCY_KEY_INVALID)
+    return key

@@ -6,8 +6,7 @@ from msgspec import Struct
 
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import read_uuid
-from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, ok, once
+from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Keep

@@ -1,4 +1,4 @@
-"""Modems and SIMs: state and problems, a test SMS, a PIN, unreported balance changes. On the Unix socket only."""
+"""Modems on the Unix socket: list, test, rename, the SIM's PIN and its message centres, SMS sent for a test."""
 
 import re
 from collections.abc import Sequence
@@ -17,12 +17,15 @@ from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.lines import modem_health
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.lines.silence import Rhythm
+from daemon.core.messages.trust import SmscSource
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_name
 from daemon.core.payments.payer_texts import TextKind
-from daemon.flows.lines import modems, sims, source_passwords
+from daemon.flows.access import password
+from daemon.flows.lines import modems, sims, smscs, source_passwords
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods, sms_rhythms
+from daemon.store.messages.balances import KnownSmsc
 from daemon.store.payments import texts
 from daemon.store.payments.texts import PayerText
 from daemon.wire import ErrorCode
@@ -54,12 +57,12 @@ NOTHING_KNOWN: Final = KnownModems((), (), (), {})
 """While the database cannot be read."""
 
 
-async def get_list(call: Call) -> Reply:
+async def list_modems(call: Call) -> Reply:
     """List the known modems, and ports with an unidentified modem."""
     return ok(await all_modems(call))
 
 
-async def get_one(call: Call) -> Reply:
+async def get_modem(call: Call) -> Reply:
     """Return one modem, with its signal over the last 24 hours: an hour without a measured signal is left out."""
     device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
     found = await one(call, device_id)
@@ -90,7 +93,7 @@ async def rename(call: Call) -> Reply:
     return ok(await one(call, device_id))
 
 
-async def test(call: Call) -> Reply:
+async def test_modem(call: Call) -> Reply:
     """POST: query the modem now, through the session that reads its messages, and return it.
 
     `answered` is whether the modem answered, `took_ms` the duration.
@@ -323,3 +326,66 @@ async def set_password(call: Call) -> Reply:
     fields.done()
     await source_passwords.store_source_password(call.env, call.caller, str(name), password)
     return ok({"name": name, "set": password is not None})
+
+
+async def show_smscs(call: Call) -> Reply:
+    """Return the SMSCs of a SIM, and the test payment that is expected: `{device_id, slot_index}`."""
+    fields = Fields(await read_object(call.scope, call.receive))
+    device_id, slot = read_sim(fields)
+    fields.refuse_unknown(("device_id", "slot_index"))
+    fields.done()
+    found = await smscs.smscs_of(call.env, device_id, slot)
+    return ok(
+        {
+            "device_id": device_id,
+            "slot_index": slot,
+            "network": found.sim.network,
+            "has_chain": found.has_chain,
+            "smscs": [_json(one) for one in found.smscs],
+            "test_payment": None if found.test_payment is None else _payment(found.test_payment),
+        }
+    )
+
+
+async def trust_smsc(call: Call) -> Reply:
+    """Accept a held message of a SIM: `{device_id, slot_index, message_id, password}`."""
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    device_id, slot = read_sim(fields)
+    message_id = fields.uuid("message_id", required=True)
+    given = fields.secret("password")
+    fields.refuse_unknown(("device_id", "slot_index", "message_id", "password"))
+    fields.done()
+    assert message_id is not None
+    await password.confirm(call.env, call.caller, given)
+    settled = await smscs.trust_message(call.env, call.caller, device_id, slot, message_id)
+    return ok({"message_id": message_id, "settled": settled})
+
+
+async def expect_test_payment(call: Call) -> Reply:
+    """Expect the owner's test payment on a SIM: `{device_id, slot_index}`."""
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    device_id, slot = read_sim(fields)
+    fields.refuse_unknown(("device_id", "slot_index"))
+    fields.done()
+    asked = await smscs.expect_test_payment(call.env, call.caller, device_id, slot)
+    return ok(_payment(asked))
+
+
+def _payment(asked: smscs.TestPayment) -> Json:
+    return {
+        "amount": render(asked.amount_minor, asked.currency),
+        "currency": asked.currency,
+        "expires_at": timestamp(asked.expires_at),
+    }
+
+
+def _json(one: KnownSmsc) -> Json:
+    return {
+        "smsc": one.smsc,
+        "home": one.source is not SmscSource.NOTICED,
+        "source": one.source,
+        "message_id": one.message_id,
+        "since": timestamp(one.since),
+    }

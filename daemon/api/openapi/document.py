@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct, field
 
-from daemon.api.http.idempotency import FIELD
 from daemon.api.http.resource import Operation
+from daemon.api.http.service import FIELD
 from daemon.api.openapi import schemas
 from daemon.api.openapi.describe import (
     DESCRIPTIONS,

@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar, Final
 from msgspec import UNSET, Meta, Struct, field
 
 from daemon.api.http.body import read_object
-from daemon.api.http.idempotency import FIELD, claim
-from daemon.api.http.service import Call, Reply, once
+from daemon.api.http.service import FIELD, Call, Reply, claim, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal

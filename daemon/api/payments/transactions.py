@@ -1,4 +1,4 @@
-"""Transactions: get, list, cancel, reconcile, and the timeline and checkout page of one."""
+"""Transactions: get, list, cancel, replace, reconcile, and the timeline and checkout page of one."""
 
 from typing import Annotated, Final, Literal
 
@@ -6,9 +6,9 @@ from msgspec import UNSET, Meta, Struct, field
 from msgspec.structs import replace
 
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, ok, once
+from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, described
+from daemon.api.payments.initialize import keeping
 from daemon.api.payments.reviews import branch_names
 from daemon.core import json_values
 from daemon.core.errors import FieldError, Refusal, invalid
@@ -17,6 +17,7 @@ from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Event, Payment, Transaction
 from daemon.core.payments import checkout
+from daemon.core.payments.replacement import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
 from daemon.core.payments.transaction_json import (
     FoundTransactionAnswer,
@@ -41,7 +42,7 @@ from daemon.core.shape import (
     sample,
 )
 from daemon.flows.access import password
-from daemon.flows.payments import cancel_expire
+from daemon.flows.payments import cancel_expire, initialize, texts
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.flows.payments.cancel_expire import Cancelled
 from daemon.flows.payments.reconcile import Reconciled
@@ -454,3 +455,32 @@ async def get_checkout_page(call: Call) -> Reply:
     }
     public = bool(env.config.http.public_base_url)
     return ok(data, None if public else {"warnings": [checkout.NOT_PUBLIC]})
+
+
+async def replace_transaction(call: Call) -> Reply:
+    """Cancel an unpaid transaction and make a new one like it, in one commit; the answer is that of initialize."""
+    body = await read_object_if_any(call.scope, call.receive)
+    idempotency = claim(call, body)
+    reference, mode = call.path("reference"), call.caller.mode
+    old = await call.env.store.look(
+        lambda reader: transactions.by_reference(reader, reference, mode)
+    )
+    if old is None or old.origin != "request":
+        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+    request = replacement_of(old)
+    if request is None:
+        why = "The data of its payer was erased."
+        raise Refusal(ErrorCode.TRANSACTION_NOT_CANCELLABLE, why)
+    keep, phones = keeping(call, idempotency), call.service.hooks.phone_states()
+    return await once(
+        call,
+        keep,
+        lambda: initialize.initialize(call.env, call.caller, request, keep=keep, phones=phones),
+    )
+
+
+async def send_code(call: Call) -> Reply:
+    """Send the SMS with the code once more; `result` is `queued`, or why it is not sent."""
+    reference = call.path("reference")
+    result = await texts.send_code_again(call.env, call.caller, reference)
+    return ok({"reference": reference, "result": result})

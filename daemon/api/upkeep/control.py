@@ -1,26 +1,38 @@
-"""Shutdown, setup, the doctor's checks and the log of the running daemon. On the Unix socket only.
-
-The doctor's modules are imported at the first call, so that a daemon that never runs the checks does not load them.
-"""
+"""Upkeep on the Unix socket: shutdown, doctor, log and setup; notices; what is pruned, shown to a payer or forgotten."""
 
 import asyncio
 import os
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from starlette.types import Receive, Scope, Send
 
-from daemon.api.http.body import read_object
+from daemon.api.http.auth import needs_owner
+from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
 from daemon.api.lines.modems import all_modems
-from daemon.core.json_values import Json, dump
+from daemon.core.books import export_rows
+from daemon.core.errors import Refusal, Unavailable
+from daemon.core.ids import reference_of
+from daemon.core.json_values import Json, dump, timestamp, timestamp_or_none
 from daemon.core.lines.modem_health import Level, ModemProblem
+from daemon.core.upkeep.faults import as_notice
+from daemon.core.upkeep.notice_rules import notice
+from daemon.flows.books.audit import note_export
+from daemon.flows.upkeep import erasure, notices
+from daemon.flows.upkeep.erasure import Pruned
 from daemon.flows.upkeep.setup import SetupRequest, set_up
 from daemon.runtime import log
 from daemon.runtime.log import LEVELS, LINES_MAX, LogFilter
-from daemon.wire import VERSION, places
+from daemon.store.books import exports
+from daemon.store.books.exports import TablePage
+from daemon.store.engine import Reader, Tx
+from daemon.store.upkeep import notices as store_notices
+from daemon.store.upkeep import payer_data
+from daemon.store.upkeep.payer_data import OpenRow, PayerRows
+from daemon.wire import VERSION, ErrorCode, places
 
 LINES: Final = 200
 _TEXT_CHARACTERS_MAX: Final = 2000
@@ -122,3 +134,217 @@ def _problems(row: Json) -> tuple[ModemProblem, ...]:
         ModemProblem(each["id"], Level(each["level"]), each["text"], each["fix"])
         for each in row["troubles"]
     )
+
+
+NOTICES_LIMIT: Final = 50
+LIMIT_MAX: Final = 500
+PASSWORD_CHARACTERS_MAX: Final = 1024
+
+
+async def list_notices(call: Call) -> Reply:
+    """List unseen notices, newest first, or all notices with `all=1`."""
+    query = call.query
+    limit, offset = query.page(NOTICES_LIMIT, LIMIT_MAX)
+    unseen = not query.flag("all")
+    query.done()
+    # Present faults stand first. They are not in the database, because it may have failed itself.
+    faults = [notice(as_notice(fault)) for fault in call.env.faults.all()]
+    try:
+        rows, total = await call.env.store.read(
+            lambda reader: store_notices.page(reader, unseen=unseen, limit=limit, offset=offset)
+        )
+        failed = await call.env.store.read(store_notices.last_failed)
+    except Unavailable:
+        if not faults:
+            raise
+        rows, total, failed = [], 0, None
+    meta = query.meta(limit=limit, offset=offset, total=total + len(faults)) or {}
+    if failed is not None:
+        meta["not_sent"] = {"channel": failed.channel, "error": failed.error}
+    return ok([*([] if offset else faults), *(notice(row) for row in rows)], meta)
+
+
+async def see_notices(call: Call) -> Reply:
+    """Mark one notice (`id`) or all notices as seen; `seen` counts the newly marked ones."""
+    fields = Fields(await read_object_if_any(call.scope, call.receive))
+    notice_id = fields.uuid("id")
+    fields.done()
+    now = call.env.clock.now_us()
+
+    if notice_id in [fault.id for fault in call.env.faults.all()]:
+        return ok({"seen": 0})  # a present fault leaves the list when it ends
+
+    def job(tx: Tx) -> int:
+        if notice_id is not None and not store_notices.exists(tx, notice_id):
+            raise Refusal(ErrorCode.NOTICE_NOT_FOUND)
+        return store_notices.mark_seen(tx, notice_id, now)
+
+    return ok({"seen": await call.env.store.write(job)})
+
+
+async def test_notices(call: Call) -> Reply:
+    """Queue a test message on each channel in the settings."""
+    return ok(
+        {"queued": await notices.queue_test(call.env, call.caller, call.service.hooks.channels)}
+    )
+
+
+async def set_smtp_password(call: Call) -> Reply:
+    """Store the password of the mail account; null deletes it."""
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    password = fields.value("password")
+    if password is not None and (
+        not isinstance(password, str) or not 0 < len(password) <= PASSWORD_CHARACTERS_MAX
+    ):
+        fields.fail("password", "invalid", "must be text of 1 to 1024 characters, or null")
+    fields.done()
+    await notices.store_smtp_password(call.env, call.caller, password)
+    return ok({"set": password is not None})
+
+
+LIMIT: Final = 10_000
+"""Largest number of rows of each kind in one export; `cut_off` is true if there are more."""
+UNFINISHED_SHOWN_MAX: Final = 100
+"""Open rows that are named; all of them are counted."""
+
+
+async def export_payer(call: Call) -> Reply:
+    """Return all data about the payer `{number}`. The journal records the export with a mark instead of the number."""
+    needs_owner(call.caller)
+    number, _ = await _read_body(call)
+    env = call.env
+    mark = erasure.payer_hash(env, number)
+    await note_export(env, call.caller, {"what": "payer", "payer": mark})
+    now = env.clock.now_us()
+    found = await env.store.read(lambda reader: payer_data.find(reader, number))
+    held = await env.store.read(lambda reader: _payer_json(reader, found, now))
+    return ok({"payer": number, "mark": mark, **held})
+
+
+async def forget_payer(call: Call) -> Reply:
+    """Erase the payer `{number, dry_run?}`. A dry run counts the rows to erase and names the open items that prevent it."""
+    needs_owner(call.caller)
+    number, dry_run = await _read_body(call)
+    if dry_run:
+        done = await erasure.preview_forget(call.env, number)
+    else:
+        done = await erasure.forget(call.env, call.caller, number)
+    return ok(
+        {
+            "mark": done.mark,
+            "counts": done.counts,
+            "total": sum(done.counts.values()),
+            "open": done.still_open,
+            "unfinished": [_unfinished_json(row) for row in done.unfinished[:UNFINISHED_SHOWN_MAX]],
+            "dry_run": dry_run,
+            "second_folder_waits": _second_folder(call),
+        }
+    )
+
+
+def _unfinished_json(row: OpenRow) -> Json:
+    name = reference_of(row.id) if row.kind == "orders" else row.id
+    return {"kind": row.kind, "id": name, "test": row.test}
+
+
+def _second_folder(call: Call) -> str | None:
+    """Return why the second folder of the message journal still has the payer's messages; None if it follows at once."""
+    message_journal = call.env.message_journal
+    return None if message_journal is None else message_journal.second.why or None
+
+
+async def _read_body(call: Call) -> tuple[str, bool]:
+    fields = Fields(await read_object(call.scope, call.receive))
+    number = fields.phone("number", required=True)
+    dry_run = fields.boolean("dry_run", False)
+    fields.refuse_unknown(("number", "dry_run"))
+    fields.done()
+    assert number is not None
+    return number, dry_run
+
+
+def _payer_json(reader: Reader, found: PayerRows, now: int) -> Json:
+    def parts(ids: tuple[str, ...]) -> list[TablePage]:
+        kept = ids[:LIMIT]
+        size = payer_data.BATCH
+        return [
+            TablePage(0, None, None, LIMIT, kept[start : start + size])
+            for start in range(0, len(kept), size)
+        ]
+
+    return {
+        "payments": [
+            export_rows.payment(row, line, pays)
+            for part in parts(found.payments)
+            for row, line, pays in exports.payments(reader, part)
+        ],
+        "orders": [
+            export_rows.transaction(row, payment, now)
+            for part in parts(found.orders)
+            for row, payment in exports.transactions(reader, part)
+        ],
+        "messages": [
+            export_rows.message(row, line, show_body=True)
+            for part in parts(found.messages)
+            for row, line in exports.messages(reader, part)
+        ],
+        "webhooks": [
+            _webhook_json(row)
+            for part in parts(found.transactions)
+            for row in exports.deliveries(reader, part)
+        ],
+        "sms": [_sms_json(row) for row in payer_data.texts(reader, found)],
+        "approved_names": payer_data.approved_names(reader, found),
+        "cut_off": any(
+            len(ids) > LIMIT for ids in (found.payments, found.transactions, found.messages)
+        ),
+    }
+
+
+def _webhook_json(row: exports.DeliveryRow) -> dict[str, Any]:
+    """Build the JSON of one webhook about the payer: its receiver and times."""
+    return {
+        "url": row.url,
+        "event": row.event,
+        "reference": reference_of(row.transaction_id),
+        "status": row.status,
+        "created_at": timestamp(row.created_at),
+        "delivered_at": timestamp_or_none(row.delivered_at),
+    }
+
+
+def _sms_json(row: payer_data.SentText) -> dict[str, Any]:
+    return {
+        "kind": row.kind,
+        "status": row.status,
+        "created_at": timestamp(row.created_at),
+        "ended_at": timestamp_or_none(row.ended_at),
+        "body": row.body,
+    }
+
+
+async def survey(call: Call) -> Reply:
+    """Count the rows to prune, without changes."""
+    return ok(_pruned_json(call, await erasure.preview_prune(call.env)))
+
+
+async def prune(call: Call) -> Reply:
+    """Prune one batch of each kind. Call again while `more` is true."""
+    needs_owner(call.caller)
+    return ok(_pruned_json(call, await erasure.prune(call.env)))
+
+
+def _pruned_json(call: Call, pruned: Pruned) -> dict[str, Any]:
+    kept = call.env.config.retention
+    return {
+        "counts": pruned.counts,
+        "total": sum(pruned.counts.values()),
+        "more": pruned.more,
+        "doubt": pruned.doubt or None,
+        "days": {
+            "attempts": kept.attempts_days,
+            "deliveries": kept.deliveries_days,
+            "messages": kept.messages_days,
+        },
+    }

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from daemon.api.http.service import Call, Reply, ok
 from daemon.api.lines import modems
-from daemon.api.messages import confirmations
+from daemon.api.messages import wordings_summary
 from daemon.core.books.day_sheet import midnight
 from daemon.core.errors import Unavailable
 from daemon.core.json_values import timestamp
@@ -77,7 +77,7 @@ async def get(call: Call) -> Reply:
             "restart": list(env.settings.waiting),
             "unwatched": env.settings.unwatched or None,
         },
-        "templates": confirmations.summary(env.own_wordings),
+        "templates": wordings_summary(env.own_wordings),
         "clock": _clock(env),
         "awake": {"hold": env.awake.hold, "why": env.awake.why or None},
     }

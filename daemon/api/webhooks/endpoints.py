@@ -1,31 +1,47 @@
-"""Webhook endpoints: create, list, update, pause, resume, delete, test."""
+"""Webhook endpoints: list, create, update, delete and test them; reveal and rotate signing secrets."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Struct, UnsetType
 
-from daemon.api.http.auth import needs_live
+from daemon.api.http.auth import needs_live, needs_operator
 from daemon.api.http.body import read_object
-from daemon.api.http.idempotency import claim
-from daemon.api.http.service import NO_STORE, Call, Reply, ok, once
+from daemon.api.http.service import NO_STORE, Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
+from daemon.core import json_values
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import dump, success, timestamp, warnings_meta
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.reading import read
-from daemon.core.shape import Count, On, Secret, Success, Time, Warnings, about, sample, shown
+from daemon.core.shape import (
+    ConfirmingPassword,
+    Count,
+    NoTime,
+    On,
+    Secret,
+    Success,
+    Time,
+    Warnings,
+    about,
+    flat,
+    sample,
+    shown,
+)
 from daemon.core.text import Text
 from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.diagnosis import explain
 from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer, EndpointChanges, NewEndpoint
 from daemon.core.webhooks.endpoint_json import ErrorOrNone, error_of
+from daemon.flows.access import password
 from daemon.flows.webhooks import addresses, trial
 from daemon.flows.webhooks import endpoints as endpoint_flow
+from daemon.flows.webhooks.secrets import RevealedSecret, reveal, rotate
 from daemon.store import idempotency
 from daemon.store.engine import Reader
 from daemon.store.webhooks import delivery_log, endpoints, routing
+from daemon.store.webhooks.secrets import ACCOUNT
 from daemon.wire import ErrorCode, Mode
 
 
@@ -107,7 +123,7 @@ async def find(call: Call) -> Endpoint:
 
 
 @described("List endpoints", answer(list[EndpointAnswer], EndpointsMeta))
-async def get_list(call: Call) -> Reply:
+async def list_endpoints(call: Call) -> Reply:
     """List the endpoints. A test key sees only sandbox endpoints.
 
     `meta.unclaimed_payments` counts the payments of the last 30 days that matched no endpoint when they arrived and have
@@ -133,7 +149,7 @@ async def get_list(call: Call) -> Reply:
         ErrorCode.LIVE_KEY_REQUIRED,
     ),
 )
-async def get_one(call: Call) -> Reply:
+async def get_endpoint(call: Call) -> Reply:
     """Return one endpoint. `meta.last_error` has the response of its last failed attempt."""
     endpoint = await find(call)
     failed = await call.env.store.read(lambda reader: delivery_log.last_failure(reader, endpoint))
@@ -163,7 +179,7 @@ def _last_error(row: Attempt) -> LastError:
     example={"url": "https://shop.example/momo", "description": "the till"},
     idempotent=True,
 )
-async def create(call: Call) -> Reply:
+async def create_endpoint(call: Call) -> Reply:
     """Create an endpoint; 201. Only this answer contains its secret."""
     needs_open_collections(call)
     body = await read_object(call.scope, call.receive)
@@ -208,7 +224,7 @@ def keeping(
     ),
     example={"is_active": False},
 )
-async def update(call: Call) -> Reply:
+async def update_endpoint(call: Call) -> Reply:
     """Change any settings of an endpoint. After a resume, `meta.queued` counts the deliveries that were queued."""
     needs_open_collections(call)
     endpoint = await find(call)
@@ -233,7 +249,7 @@ async def update(call: Call) -> Reply:
         ErrorCode.LIVE_KEY_REQUIRED,
     ),
 )
-async def delete(call: Call) -> Reply:
+async def delete_endpoint(call: Call) -> Reply:
     """Delete an endpoint. Its undelivered deliveries become dead letters; `undelivered` counts them."""
     needs_open_collections(call)
     endpoint = await find(call)
@@ -253,10 +269,140 @@ async def delete(call: Call) -> Reply:
         ErrorCode.LIVE_KEY_REQUIRED,
     ),
 )
-async def test(call: Call) -> Reply:
+async def test_endpoint(call: Call) -> Reply:
     """Send a made-up event and return the endpoint's response. Always 200; `success` is true if the endpoint sent 2xx."""
     needs_open_collections(call)
     endpoint = await find(call)
     async with call.service.test_sends:
         tried = await trial.send(call.env, call.caller, endpoint, call.service.resolver)
     return Reply(200, dump(shown(EndpointTest, tried)))
+
+
+UNTIL: Final = "previous_secret_expires_at"
+_PASSWORD: Final = (
+    ErrorCode.SESSION_REQUIRED,
+    ErrorCode.INVALID_PASSWORD,
+    ErrorCode.TOO_MANY_ATTEMPTS,
+    ErrorCode.NOT_SET_UP,
+)
+_ENDPOINT: Final = (
+    ErrorCode.OPEN_COLLECTIONS_DISABLED,
+    ErrorCode.ENDPOINT_NOT_FOUND,
+    ErrorCode.LIVE_KEY_REQUIRED,
+)
+_Until = Annotated[NoTime, about("the old secret also signs until then")]
+_SECRET: Final[dict[str, Any]] = {"secret": Secret, UNTIL: _Until}
+_SECRET_EXAMPLE: Final = {"password": "correct horse battery"}
+
+
+class SecretBody(Struct, frozen=True):
+    """The account password, and whether to end the old secrets."""
+
+    password: ConfirmingPassword | None = None
+    expire_previous: Annotated[
+        bool, sample(False, "expire all old secrets at once, for example after a leak")
+    ] = False
+
+
+class SecretAnswer(Struct, frozen=True):
+    """A signing secret."""
+
+    success: Success
+    secret: Secret
+    previous_secret_expires_at: _Until
+
+
+class AccountWebhook(Struct, frozen=True):
+    """Where the secret of the account is used."""
+
+    default_url: Annotated[
+        str | None, sample("https://shop.example/momo", "the account's default webhook")
+    ]
+
+
+@described(
+    "Reveal an endpoint's secret",
+    bare(SecretAnswer),
+    reads=SecretBody,
+    errors=(*_PASSWORD, *_ENDPOINT),
+    example=_SECRET_EXAMPLE,
+)
+async def reveal_endpoint(call: Call) -> Reply:
+    """Return an endpoint's signing secret."""
+    endpoint, _fields, warnings = await _confirmed(call, of_endpoint=True)
+    assert endpoint is not None
+    return _revealed(await reveal(call.env, call.caller, endpoint.id), warnings)
+
+
+@described(
+    "Reveal the account's webhook secret",
+    bare(SecretAnswer),
+    reads=SecretBody,
+    errors=_PASSWORD,
+    example=_SECRET_EXAMPLE,
+)
+async def reveal_account(call: Call) -> Reply:
+    """Return the secret that signs the webhooks of `webhook_url` and of the default URL."""
+    _endpoint, _fields, warnings = await _confirmed(call, of_endpoint=False)
+    return _revealed(await reveal(call.env, call.caller, ACCOUNT), warnings)
+
+
+@described(
+    "Rotate an endpoint's secret",
+    answer(EndpointAnswer, **_SECRET),
+    reads=SecretBody,
+    errors=(*_PASSWORD, *_ENDPOINT, ErrorCode.ROTATION_LIMIT),
+    example=_SECRET_EXAMPLE,
+)
+async def rotate_endpoint(call: Call) -> Reply:
+    """Create a new signing secret for an endpoint and return it."""
+    endpoint, leaked, warnings = await _confirmed(call, of_endpoint=True)
+    assert endpoint is not None
+    shown = await rotate(call.env, call.caller, endpoint.id, expire_previous=leaked)
+    return _rotated(EndpointAnswer.of(endpoint), shown, warnings)
+
+
+@described(
+    "Rotate the account's webhook secret",
+    answer(AccountWebhook, **_SECRET),
+    reads=SecretBody,
+    errors=(*_PASSWORD, ErrorCode.ROTATION_LIMIT),
+    example=_SECRET_EXAMPLE,
+)
+async def rotate_account(call: Call) -> Reply:
+    """Create a new webhook secret for the account and return it."""
+    _endpoint, leaked, warnings = await _confirmed(call, of_endpoint=False)
+    shown = await rotate(call.env, call.caller, ACCOUNT, expire_previous=leaked)
+    return _rotated(AccountWebhook(call.env.config.webhooks.default_url or None), shown, warnings)
+
+
+async def _confirmed(
+    call: Call, *, of_endpoint: bool
+) -> tuple[Endpoint | None, bool, dict[str, Any] | None]:
+    """Check the password; return the endpoint, whether to expire old secrets at once, and the warnings.
+
+    Raises:
+        Refusal: SESSION_REQUIRED for a key, OPEN_COLLECTIONS_DISABLED, ENDPOINT_NOT_FOUND, VALIDATION_ERROR,
+            INVALID_PASSWORD with `attempts_remaining`, TOO_MANY_ATTEMPTS with `retry_after`.
+    """
+    needs_operator(call.caller)
+    endpoint = None
+    if of_endpoint:
+        needs_open_collections(call)
+        endpoint = await find(call)
+    body = await read_object(call.scope, call.receive)
+    asked, warnings = read(SecretBody, body)
+    await password.confirm(call.env, call.caller, asked.password)
+    return endpoint, asked.expire_previous, json_values.warnings_meta(warnings)
+
+
+def _revealed(shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:
+    until = json_values.timestamp_or_none(shown.previous_expires_at)
+    body = flat(SecretAnswer(True, shown.secret, until)) | ({} if meta is None else {"meta": meta})
+    return Reply(200, json_values.dump(body), (NO_STORE,))
+
+
+def _rotated(data: object, shown: RevealedSecret, meta: dict[str, Any] | None) -> Reply:
+    until = json_values.timestamp_or_none(shown.previous_expires_at)
+    body = json_values.success(data, meta, secret=shown.secret, **{UNTIL: until})
+    return Reply(200, body, (NO_STORE,))

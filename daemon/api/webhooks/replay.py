@@ -10,8 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from daemon.api.http.auth import needs_live
 from daemon.api.http.body import read_object
-from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, ok, once
+from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import needs_open_collections
 from daemon.core.errors import Refusal

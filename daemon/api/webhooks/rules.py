@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from daemon.api.http.body import read_object
 from daemon.api.http.fields import read_uuid
-from daemon.api.http.idempotency import claim
-from daemon.api.http.service import Call, Reply, ok, once
+from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
 from daemon.core import ids

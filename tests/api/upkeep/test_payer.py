@@ -5,7 +5,7 @@ import json
 import pytest
 
 from daemon.store.engine import Tx
-from tests.api.books.test_export import filled
+from tests.api.test_export import filled
 from tests.fakes.api import FakeApi
 
 EXPORT, FORGET = "/local/v1/payer/export", "/local/v1/payer/forget"

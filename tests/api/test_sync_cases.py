@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon import wire
-from daemon.api.branches import sync
+from daemon.api import branches as sync
 from daemon.core.branches.facts import TABLES
 from daemon.store.engine import Reader, Tx
 from tests.fakes import new_database, postgresql

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 
 from daemon import wire
-from daemon.api.branches.sync import LIVE_FACTS
-from tests.api.branches.test_held_requests import EMPTY
+from daemon.api.branches import LIVE_FACTS
+from tests.api.test_held_requests import EMPTY
 from tests.fakes.api import FakeApi, running
 
 BEHIND = ("bole", "ejura", "nsawam", "techiman", "wa")

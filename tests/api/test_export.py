@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.books.export import KINDS
+from daemon.api.books import KINDS
 from momo_cli.commands.books.export import COLUMNS
 from tests.fakes.api import FakeApi
 from tests.fakes.receipts import mtn

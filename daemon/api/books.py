@@ -1,0 +1,316 @@
+"""The books, on the Unix socket only: the report, a statement compared with the payments, and the export."""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, tzinfo
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from daemon.api.http.auth import needs_owner
+from daemon.api.http.body import read_object
+from daemon.api.http.fields import Fields, Query
+from daemon.api.http.service import Call, Reply, ok
+from daemon.core.books import day_sheet, export_rows
+from daemon.core.errors import Refusal
+from daemon.core.ids import reference_of
+from daemon.core.json_values import Json, timestamp, timestamp_or_none
+from daemon.core.limits import BODY_BYTES_MAX
+from daemon.core.names import network_of
+from daemon.core.payments.transaction_json import TransactionListItemAnswer
+from daemon.flows.books import audit
+from daemon.flows.books.audit import note_statement
+from daemon.flows.upkeep import notices
+from daemon.steps.books.day_sheet import read_buckets, read_sheet
+from daemon.steps.books.statement import Finding, compared
+from daemon.store import shop
+from daemon.store.books import day_sheet as sheet_rows
+from daemon.store.books import exports
+from daemon.store.books.day_sheet import Period, Recent
+from daemon.store.books.exports import DeliveryRow, TablePage
+from daemon.store.engine import Reader
+from daemon.wire import ErrorCode, Mode
+from parsers.money import render
+from parsers.times import from_us
+
+REPORT_LIMIT: Final = 100
+REPORT_LIMIT_MAX: Final = 1000
+RECENT_MAX: Final = 50
+SUBJECT_CHARACTERS_MAX: Final = 200
+
+
+async def get_report(call: Call) -> Reply:
+    """Return the sheet of a local `date` (default today) or of the time from `from` to `to`, `to` excluded.
+
+    At a hub `branch` names one of its branches. With `by` (hour, day or payer) also rows by that; with `recent` also that many of the newest payments.
+    """
+    query = call.query
+    limit, offset = query.page(REPORT_LIMIT, REPORT_LIMIT_MAX)
+    by = query.word("by", ("hour", "day", "payer"))
+    recent = query.number("recent", 0, low=0, high=RECENT_MAX)
+    mode = Mode(query.word("mode", list(Mode)) or Mode.LIVE)
+    branch = query.text("branch", most=40)
+    local_date, since, until = _date(query), query.time("from"), query.time("to")
+    if (since is None) is not (until is None):
+        query.fail(
+            "to" if until is None else "from", "required", "`from` and `to` must be given together"
+        )
+    query.done()
+    now = call.env.clock.now_us()
+
+    def read(reader: Reader) -> Json:
+        owner = shop.get(reader)
+        zone: tzinfo = UTC if owner is None else ZoneInfo(owner.timezone)
+        if since is not None and until is not None:
+            period = Period(since, until, mode, branch)
+        else:
+            local = local_date or from_us(now).astimezone(zone).date()
+            period = Period(*day_sheet.day(local, zone), mode, branch)
+        found = read_sheet(reader, period, owner)
+        found["rows"] = _rows(reader, period, zone, by, limit, offset) if by else None
+        newest = sheet_rows.recent(reader, mode, recent, branch)
+        found["recent"] = [_recent(one, call.env.times().lower_bound_us) for one in newest]
+        return found
+
+    data = await call.env.store.read(read)
+    rows = data["rows"]
+    if rows is not None:
+        data["rows"], total = rows
+        return ok(data, query.meta(limit=limit, offset=offset, total=total))
+    return ok(data, query.meta())
+
+
+async def mail_report(call: Call) -> Reply:
+    """POST /local/v1/report/mail: queue an e-mail to the owner, retried like notices. `to` must be the owner's address."""
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    to = fields.text("to", required=True, blank=False)
+    subject = fields.text("subject", required=True, blank=False, most=SUBJECT_CHARACTERS_MAX)
+    text = fields.text("text", required=True, blank=False, lines=True, most=BODY_BYTES_MAX)
+    settings = call.env.config.smtp
+    if to is not None and "email" not in call.service.hooks.channels:
+        why = "the settings name no mail server: see [smtp] in config.toml"
+        fields.fail("to", "not_configured", why)
+    elif to is not None and to.casefold() != settings.to.casefold():
+        fields.fail(
+            "to", "invalid", f"only the owner gets mail, at the address in [smtp] to: {settings.to}"
+        )
+    fields.done()
+    await notices.queue_email(call.env, call.caller, str(subject), str(text))
+    return ok({"queued": ["email"], "to": settings.to})
+
+
+def _date(query: Query) -> date | None:
+    text = query.text("date")
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        query.fail("date", "invalid", "must be a day, such as 2026-01-31")
+        return None
+
+
+def _rows(
+    reader: Reader, period: Period, zone: tzinfo, by: str, limit: int, offset: int
+) -> tuple[list[Json], int]:
+    if by == "payer":
+        payers, total = sheet_rows.by_payer(reader, period, limit=limit, offset=offset)
+        return [
+            {
+                "payer_phone": number,
+                "payer_name": name,
+                "currency": currency,
+                "count": count,
+                "amount": render(minor, currency),
+            }
+            for number, name, currency, count, minor in payers
+        ], total
+    rows = read_buckets(reader, period, zone, by)
+    return rows[offset : offset + limit], len(rows)
+
+
+def _recent(one: Recent, now: int) -> dict[str, Any]:
+    payment, transaction = one.payment, one.transaction
+    currency = payment.currency
+    return {
+        "id": payment.id,
+        "amount": render(payment.amount_minor, currency),
+        "currency": currency,
+        "network": network_of(payment.provider),
+        "transaction_id": payment.telco_id_as_read,
+        "payer_name": payment.payer_name,
+        "payer_phone": payment.payer_phone,
+        "phone_number": one.phone_number,
+        "at": timestamp(payment.telco_at),
+        "stored_at": timestamp(payment.stored_at),
+        "standing": payment.standing,
+        "doubted": one.doubted,
+        "reversed": payment.reversed_at is not None,
+        "order": None
+        if transaction is None or transaction.origin != "request"
+        else TransactionListItemAnswer.of(transaction, payment, now),
+    }
+
+
+ENTRIES_MAX: Final = 400
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
+_COUNTS: Final = (*Finding, "not_on_statement")
+
+
+async def compare(call: Call) -> Reply:
+    """Compare up to 400 entries of the number `line`, or record the end of the comparison in the journal."""
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    line = fields.phone("line")
+    entries = fields.value("entries")
+    note = fields.object("note")
+    if entries is not None and not _are_entries(entries):
+        fields.fail(
+            "entries", "invalid", f"must be up to {ENTRIES_MAX} objects of id and amount_minor"
+        )
+    if note is not None and not _DIGEST.fullmatch(str(note.get("sha256"))):
+        fields.fail("note.sha256", "invalid", "must be the SHA-256 of the file, in hex")
+    fields.done()
+    noted = False
+    if note is not None:
+        facts = {
+            "line": line,
+            **{name: note.get(name) for name in _COUNTS if isinstance(note.get(name), int)},
+        }
+        noted = await note_statement(call.env, call.caller, str(note["sha256"]), facts)
+    asked: list[Json] = entries or []
+    found = await call.env.store.read(lambda reader: compared(reader, asked, line)) if asked else []
+    return ok({"entries": found, "noted": noted})
+
+
+def _are_entries(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) <= ENTRIES_MAX
+        and all(
+            isinstance(one, dict)
+            and isinstance(one.get("id"), str)
+            and 0 < len(one["id"]) <= 40
+            and isinstance(one.get("amount_minor"), int)
+            for one in value
+        )
+    )
+
+
+LIMIT: Final = 500
+LIMIT_MAX: Final = 1000
+_COMMAND_CHARACTERS_MAX: Final = 40
+SEQ_MAX: Final = 1 << 62
+
+Rows = list[tuple[int, Json]]
+
+
+class ExportQuery(Struct, frozen=True):
+    """The part of a table to export, and its form."""
+
+    part: TablePage
+    now: int
+    show_body: bool
+
+
+Read = Callable[[Reader, ExportQuery], Rows]
+
+
+async def export(call: Call) -> Reply:
+    """Return the rows after `after`, oldest first. `meta.next` is the `after` of the next page, null on the last page."""
+    needs_owner(call.caller)
+    what = call.path("what")
+    if what not in KINDS:
+        raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
+    query = call.query
+    after = query.number("after", 0, low=0, high=SEQ_MAX)
+    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
+    since, until = query.time("from"), query.time("to")
+    show_body = query.flag("show_body")
+    mode = Mode(query.word("mode", list(Mode)) or Mode.LIVE)
+    if show_body and what != "messages":
+        query.fail("show_body", "invalid", "is only for messages")
+    query.done()
+    wanted = ExportQuery(
+        # The journal has live and sandbox beside each other: it has no sums.
+        TablePage(after, since, until, limit + 1, mode=None if what == "audit" else mode),
+        call.env.times().lower_bound_us,
+        show_body,
+    )
+    if not after or show_body:
+        facts = {"what": what, "after": after, "show_body": show_body}
+        times = {"from": timestamp_or_none(since), "to": timestamp_or_none(until)}
+        await audit.note_export(call.env, call.caller, {**facts, **times})
+    rows = await call.env.store.read(lambda reader: KINDS[what](reader, wanted))
+    more, rows = len(rows) > limit, rows[:limit]
+    meta = {**(query.meta() or {}), "next": rows[-1][0] if more else None}
+    return ok([row for _, row in rows], meta)
+
+
+async def note_phones(call: Call) -> Reply:
+    """Record in the journal that `momo data` is about to show whole phone numbers to this caller."""
+    needs_owner(call.caller)
+    fields = Fields(await read_object(call.scope, call.receive))
+    command = fields.text("command", required=True, most=_COMMAND_CHARACTERS_MAX)
+    fields.done()
+    assert command is not None
+    await audit.note_phones(call.env, call.caller, command)
+    return ok({"noted": True})
+
+
+def _transactions(reader: Reader, wanted: ExportQuery) -> Rows:
+    return [
+        (row.seq, export_rows.transaction(row, payment, wanted.now))
+        for row, payment in exports.transactions(reader, wanted.part)
+    ]
+
+
+def _payments(reader: Reader, wanted: ExportQuery) -> Rows:
+    return [
+        (row.seq, export_rows.payment(row, line, pays))
+        for row, line, pays in exports.payments(reader, wanted.part)
+    ]
+
+
+def _messages(reader: Reader, wanted: ExportQuery) -> Rows:
+    return [
+        (row.seq, export_rows.message(row, line, show_body=wanted.show_body))
+        for row, line in exports.messages(reader, wanted.part)
+    ]
+
+
+def _deliveries(reader: Reader, wanted: ExportQuery) -> Rows:
+    return [(row.seq, _sent(row)) for row in exports.deliveries(reader, wanted.part)]
+
+
+def _audit(reader: Reader, wanted: ExportQuery) -> Rows:
+    return [(row.seq, export_rows.event(row)) for row in exports.journal(reader, wanted.part)]
+
+
+def _sent(row: DeliveryRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "webhook_id": row.webhook_id,
+        "endpoint_id": row.endpoint_id,
+        "url": row.url,
+        "event": row.event,
+        "reference": reference_of(row.transaction_id),
+        "status": row.status,
+        "attempt_count": row.attempt_count,
+        "response_status_code": row.response_status_code,
+        "error_code": row.error_code,
+        "created_at": timestamp(row.created_at),
+        "delivered_at": timestamp_or_none(row.delivered_at),
+        "test": row.test,
+    }
+
+
+KINDS: Final[Mapping[str, Read]] = {
+    "transactions": _transactions,
+    "payments": _payments,
+    "messages": _messages,
+    "deliveries": _deliveries,
+    "audit": _audit,
+}
