@@ -25,7 +25,6 @@ from daemon.core.model import Shop
 from daemon.dash.tables import ACTIONS, PAGES
 from daemon.dash.web.frame import ROOT, Frame, Look
 from daemon.dash.web.sending import (
-    AnswerSending,
     check_origin,
     claim_form,
     cookie_of,
@@ -33,11 +32,11 @@ from daemon.dash.web.sending import (
     is_secure,
     language_of,
     own_headers,
+    response,
 )
 from daemon.dash.web.stream import PartCache, TabStream
 from daemon.dash.web.visit import (
     Action,
-    Download,
     FormWrong,
     Goto,
     LivePart,
@@ -88,10 +87,10 @@ class Site:
         """Serve one request; every error is a page in plain sentences."""
         path = scope["path"].rstrip("/") or "/"
         if path.startswith(ROOT) and scope["method"] in _GET:
-            await self._send_file(path.removeprefix(ROOT), scope, send)
+            name, own = path.removeprefix(ROOT), own_headers(self._env)
+            await file_answer(self._look, name, own).send(scope, send)
             return
         secure = is_secure(scope, self._env)
-        sending = AnswerSending(scope, send, self._env, secure=secure)
         visit = self._visit(scope, path, secure=secure)
         try:
             await self._know(visit)
@@ -110,7 +109,10 @@ class Site:
         except Exception as error:  # noqa: BLE001 -- the visitor gets a page, the log the place
             self._log(error, scope)
             answer = self._frame.error(visit, Refusal(ErrorCode.INTERNAL_ERROR))
-        await self._answer(visit, answer, sending)
+        html = ""
+        if isinstance(answer, Shown):
+            answer, html = self._filled(visit, answer)
+        await response(self._env, answer, html, secure=secure).send(scope, send)
 
     def _visit(self, scope: Scope, path: str, *, secure: bool) -> Visit:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), True, errors="replace"))
@@ -250,33 +252,23 @@ class Site:
             raise Refusal(ErrorCode.SESSION_REQUIRED)
         await self._hub.run(visit, receive, send)
 
-    async def _answer(self, visit: Visit, answer: PageAnswer, sending: AnswerSending) -> None:
-        if isinstance(answer, Download):
-            await sending.download(answer)
-        elif isinstance(answer, Goto):
-            await sending.goto(answer)
-        elif isinstance(answer, LivePart):
-            await sending.part(answer)
-        else:
-            if not visit.cookie and answer.cookie is None:
-                # The forms of a visitor need a cookie too. A login replaces it by that of the session.
-                token = self._env.entropy.bytes(sessions.TOKEN_BYTES).hex()
-                visit.cookie, answer = token, replace(answer, cookie=token)
-            elif answer.cookie:
-                visit.cookie = answer.cookie
-            fragment = _is_fragment(visit)
-            found = self._pages.find(visit.here or visit.path)
-            page = None if found is None else found[0]
-            try:
-                html = self._frame.page(visit, page, answer, fragment=fragment)
-            except Exception as error:  # noqa: BLE001 -- the visitor gets a page, the log the place
-                self._log(error, visit.scope)
-                answer = self._frame.error(visit, Refusal(ErrorCode.INTERNAL_ERROR))
-                html = self._frame.page(visit, None, answer, fragment=fragment)
-            await sending.page(html, answer)
-
-    async def _send_file(self, name: str, scope: Scope, send: Send) -> None:
-        await file_answer(self._look, name, own_headers(self._env)).send(scope, send)
+    def _filled(self, visit: Visit, answer: Shown) -> tuple[Shown, str]:
+        """Return the page with its cookie, and its text; if it cannot be filled the page of that error."""
+        if not visit.cookie and answer.cookie is None:
+            # The forms of a visitor need a cookie too. A login replaces it by that of the session.
+            token = self._env.entropy.bytes(sessions.TOKEN_BYTES).hex()
+            visit.cookie, answer = token, replace(answer, cookie=token)
+        elif answer.cookie:
+            visit.cookie = answer.cookie
+        fragment = _is_fragment(visit)
+        found = self._pages.find(visit.here or visit.path)
+        page = None if found is None else found[0]
+        try:
+            return answer, self._frame.page(visit, page, answer, fragment=fragment)
+        except Exception as error:  # noqa: BLE001 -- the visitor gets a page, the log the place
+            self._log(error, visit.scope)
+            answer = self._frame.error(visit, Refusal(ErrorCode.INTERNAL_ERROR))
+            return answer, self._frame.page(visit, None, answer, fragment=fragment)
 
     def _log(self, error: Exception, scope: Scope) -> None:
         # Do not log the message: it may quote data of a person.

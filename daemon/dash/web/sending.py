@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.types import Scope, Send
+from starlette.types import Scope
 
 from daemon.core.access import sessions
 from daemon.core.access.rate_limit import is_loopback_address
@@ -107,47 +107,29 @@ def file_answer(look: Look, name: str, own: tuple[Header, ...]) -> PageResponse:
     return PageResponse(200, found.body, own, found.content_type, _FOREVER)
 
 
-class AnswerSending:
-    """Sends one answer."""
-
-    def __init__(self, scope: Scope, send: Send, env: Env, *, secure: bool) -> None:
-        self._scope = scope
-        self._send = send
-        self._secure = secure
-        self._own = own_headers(env)
-
-    async def page(self, html: str, shown: Shown) -> None:
-        """Send a page."""
-        headers = (*self._own, *self._cookie(shown.cookie))
-        answer = PageResponse(shown.status, html.encode(), headers, base=HEADERS)
-        await answer.send(self._scope, self._send)
-
-    async def part(self, part: LivePart) -> None:
-        """Send the part of a page that changes."""
-        answer = PageResponse(HTTPStatus.OK, part.body, self._own, base=HEADERS, zipped=part.zipped)
-        await answer.send(self._scope, self._send)
-
-    async def goto(self, goto: Goto) -> None:
-        """Send a redirect; the sentence that the page shows is in the address by its key."""
-        path = goto.path
-        if goto.said:
-            path += ("&" if "?" in path else "?") + f"said={goto.said}"
-        headers = (*self._own, *self._cookie(goto.cookie), (b"location", path.encode()))
-        answer = PageResponse(HTTPStatus.SEE_OTHER, b"", headers, base=HEADERS)
-        await answer.send(self._scope, self._send)
-
-    async def download(self, file: Download) -> None:
-        """Send a file."""
-        disposition = f'attachment; filename="{file.name}"'.encode()
-        headers = (*self._own, (b"content-disposition", disposition))
-        answer = PageResponse(200, file.body, headers, file.content_type.encode(), HEADERS)
-        await answer.send(self._scope, self._send)
-
-    def _cookie(self, token: str | None) -> tuple[Header, ...]:
-        if token is None:
-            return ()
-        text = sessions.set_cookie(token, secure=self._secure)
-        return ((b"set-cookie", text.encode()),)
+def response(
+    env: Env, answer: Goto | Download | LivePart | Shown, html: str, *, secure: bool
+) -> PageResponse:
+    """Return an answer as it is sent; `html` is the filled page of a `Shown`."""
+    own = own_headers(env)
+    if isinstance(answer, LivePart):
+        return PageResponse(HTTPStatus.OK, answer.body, own, base=HEADERS, zipped=answer.zipped)
+    if isinstance(answer, Download):
+        disposition = f'attachment; filename="{answer.name}"'.encode()
+        headers = (*own, (b"content-disposition", disposition))
+        return PageResponse(200, answer.body, headers, answer.content_type.encode(), HEADERS)
+    if answer.cookie is not None:
+        cookie = sessions.set_cookie(answer.cookie, secure=secure)
+        own = (*own, (b"set-cookie", cookie.encode()))
+    if isinstance(answer, Shown):
+        return PageResponse(answer.status, html.encode(), own, base=HEADERS)
+    # The sentence that the next page shows is in the address by its key.
+    path = answer.path
+    if answer.said:
+        path += ("&" if "?" in path else "?") + f"said={answer.said}"
+    return PageResponse(
+        HTTPStatus.SEE_OTHER, b"", (*own, (b"location", path.encode())), base=HEADERS
+    )
 
 
 def check_origin(scope: Scope) -> None:

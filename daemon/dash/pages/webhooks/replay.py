@@ -2,10 +2,8 @@
 
 from collections import Counter
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
-
-from msgspec import Struct
 
 from daemon.core.books import day_sheet
 from daemon.core.errors import Refusal
@@ -34,26 +32,11 @@ LISTED_MAX: Final = 50
 _MISSING: Final = frozenset({*SENT, ReplayDecision.IN_FLIGHT})
 
 
-class Gap(Struct, frozen=True):
-    """The payments of a window from the view of an endpoint.
-
-    Attributes:
-        counts: How many of each decision, of the payments that one start would go through.
-        missing: The first of those that are not there yet.
-        more: The window has more than one start sends.
-    """
-
-    endpoint: Endpoint
-    counts: Counter[ReplayDecision]
-    missing: list[tuple[Candidate, ReplayDecision]]
-    more: bool
-
-
 async def show(visit: Visit) -> Shown:
     """Show the form; with a window, also its plan and the progress of an earlier start."""
     texts, asked = _read(visit)
 
-    def read(reader: Reader) -> tuple[list[Endpoint], Gap | None]:
+    def read(reader: Reader) -> tuple[list[Endpoint], dict[str, Any] | None]:
         return endpoints.in_use(reader), None if asked is None else _gap(reader, asked)
 
     found, gap = await visit.env.store.read(read)
@@ -64,7 +47,7 @@ async def show(visit: Visit) -> Shown:
     if asked is not None:
         times = f"--from {timestamp(asked.since)} --to {timestamp(asked.until)}"
         command = f"momo replay --endpoint {asked.endpoint_id} {times}"
-    counts: Counter[ReplayDecision] = Counter() if gap is None else gap.counts
+    counts: Counter[ReplayDecision] = Counter() if gap is None else gap["counts"]
     values = {
         "endpoints": [(one, common.name_of(one)) for one in found],
         "texts": {"endpoint": "", **window, **{name: one for name, one in texts.items() if one}},
@@ -139,12 +122,15 @@ def _moment(visit: Visit, texts: dict[str, str], name: str) -> int | None:
         return None
 
 
-def _gap(reader: Reader, asked: ReplayRequest) -> Gap:
+def _gap(reader: Reader, asked: ReplayRequest) -> dict[str, Any]:
+    """Return the payments of a window from the view of the endpoint: how many of each decision, and the first that it lacks."""
     endpoint = endpoints.get(reader, asked.endpoint_id)
     if endpoint is None:
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     counts: Counter[ReplayDecision] = Counter()
     missing: list[tuple[Candidate, ReplayDecision]] = []
+    # `more`: the window has more than one start sends, and was looked at that far.
+    found = {"endpoint": endpoint, "counts": counts, "missing": missing, "more": False}
     for _seq, candidate, what in fates(
         reader,
         Window(endpoint, asked.since, asked.until),
@@ -152,8 +138,8 @@ def _gap(reader: Reader, asked: ReplayRequest) -> Gap:
         include_historical=asked.include_historical,
     ):
         if sum(counts[each] for each in SENT) >= PAYMENTS_MAX:
-            return Gap(endpoint, counts, missing, more=True)
+            return {**found, "more": True}
         counts[what] += 1
         if candidate is not None and what in _MISSING and len(missing) < LISTED_MAX:
             missing.append((candidate, what))
-    return Gap(endpoint, counts, missing, more=False)
+    return found
