@@ -31,6 +31,8 @@ _FREE: Final = frozenset(
 _FIELD: Final = re.compile(r"\(\?P<(\w+)>")
 _LOOKS: Final = ("(?!", "(?=", "(?<")
 _QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{\d{1,4}(?:,\d{0,4})?\})[?+]?")
+_LAST_QUANTIFIER: Final = re.compile(rf"{_QUANTIFIER.pattern}$")
+_KINDS: Final = {"\\d": "{digits}", "\\w": "{letters}", "\\s": "", "\\b": "", ".": ""}
 _UPPER: Final = re.compile(r"\{\d+,(\d+)\}")
 
 
@@ -207,9 +209,11 @@ def _shown(piece: str) -> str:
         # Show the first of several alternatives.
         atoms = _atoms(piece.partition(":")[2][:-1])
         return "".join(map(_shown, takewhile(lambda atom: atom != "|", atoms)))
-    if piece.startswith("["):
-        return piece[1]
+    bare = _LAST_QUANTIFIER.sub("", piece.replace("~", ""))
     if piece.startswith("("):
         return "…"
-    plain = piece.replace("~", "")
-    return "" if plain.startswith(("\\s", ".{")) else plain.replace("\\", "")
+    if "{0," in piece[len(bare) :]:
+        return ""
+    if bare.startswith("["):
+        bare = bare[1:3] if bare[1] == "\\" else bare[1]
+    return _KINDS.get(bare, bare.replace("\\", ""))

@@ -319,6 +319,8 @@ async def test_message_that_cannot_be_stored_by_a_bug_is_set_aside_and_the_other
             problems = [fault.text for fault in ran.env.faults.all()]
             named = [f"message {odd.index} on the stick" in one for one in problems]
             assert named == ([] if times == 1 else [True])
+            state = ran.source.conditions()[0].state
+            assert state == ("ready" if times == 1 else "set_aside")
 
 
 async def test_messages_that_the_stick_counts_and_does_not_list_are_told(

@@ -1,12 +1,13 @@
 """Explanations of unreadable texts: the nearest wording, and the place of the first difference."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from parsers.explain import _pieces, nearest, nearest_of
+from parsers.explain import _pieces, _shown, nearest, nearest_of
 from parsers.read import compile_pattern, wordings
 
 ON_NET = (
@@ -39,6 +40,16 @@ def test_the_place_is_named(text: str, at: str, expected: str, found: str) -> No
     assert close.expected.startswith(expected)
     assert close.found.startswith(found)
     assert "nearest to mtn receipt: at character" in str(close)
+
+
+def test_what_is_expected_is_words_and_fields_and_no_regular_expression() -> None:
+    for wording in wordings():
+        for piece in _pieces(wording.pattern):
+            words = re.sub(r"\{[a-z_]+\}", "", _shown(piece))
+            assert not re.search(r"[\\\[\]{}?*+^$|]", words), (wording.name, piece)
+    close = nearest("Your one-time password is 483920. Do not share it with anyone.")
+    assert close is not None
+    assert close.expected == "Use OTP {digits}"
 
 
 def test_a_fixed_piece_that_stands_twice_is_named() -> None:

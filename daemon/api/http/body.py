@@ -33,14 +33,14 @@ async def read_object(scope: Scope, receive: Receive) -> dict[str, Any]:
     return parse(await _read(scope, receive))
 
 
-async def read_bytes(scope: Scope, receive: Receive) -> bytes:
+async def read_bytes(scope: Scope, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
     """Return the body as sent, for a signature; `parse` reads it afterwards.
 
     Raises:
         Refusal: PAYLOAD_TOO_LARGE.
         ClientGoneError: The connection ended first.
     """
-    return await _read(scope, receive)
+    return await _read(scope, receive, limit)
 
 
 async def read_large_object(scope: Scope, receive: Receive, limit: int) -> dict[str, Any]:

@@ -16,7 +16,9 @@ from daemon.api.http.service import NO_STORE, Call, Reply, client_address, ok
 from daemon.api.openapi.describe import answer, described
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.json_values import success, timestamp_or_none
+from daemon.core.limits import BODY_BYTES_MAX as SMALL_BYTES_MAX
 from daemon.core.messages.android import (
+    BODY_BYTES_MAX,
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
     NotAPost,
@@ -97,8 +99,14 @@ async def post_android(call: Call) -> Reply:
 
     No API key is needed. 200 only when its messages are durable: the app repeats every other post.
     """
-    body = await read_bytes(call.scope, call.receive)
     source = call.service.hooks.posted(call.path("name"))
+    limit = SMALL_BYTES_MAX if source is None else BODY_BYTES_MAX
+    try:
+        body = await read_bytes(call.scope, call.receive, limit)
+    except Refusal:
+        if source is not None:
+            source.note_refused()
+        raise
     stamp, signature = header(call.scope, _TIMESTAMP), header(call.scope, _SIGNATURE)
     # An unknown name is answered like a wrong signature, so that nobody can list the names.
     if source is None:

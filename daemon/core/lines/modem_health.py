@@ -85,6 +85,8 @@ class ModemHealth(Struct, frozen=True):
 
 
 READY: Final = "ready"
+SET_ASIDE: Final = "set_aside"
+"""Messages are read, but for some on which momo fails by a bug; they stay on the phone."""
 TRANSIENT: Final = frozenset({"opening", "starting", "resuming", "restarting"})
 """States that end by themselves within a minute, without the operator."""
 
@@ -100,6 +102,7 @@ _STATES: Final[dict[str, tuple[str, Level]]] = {
     "no_sim": ("modem.sim", Level.FAIL),
     "not_storing": ("modem.disk", Level.FAIL),
     "not_deleting": ("modem.disk", Level.WARN),
+    SET_ASIDE: ("modem.set_aside", Level.WARN),
     "unusable": ("modem.unusable", Level.FAIL),
     "app_silent": ("modem.app_silent", Level.FAIL),
     "app_refused": ("modem.app_refused", Level.WARN),

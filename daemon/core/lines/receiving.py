@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from daemon.core.limits import DAY_US
 from daemon.core.lines.modem_health import (
     READY,
+    SET_ASIDE,
     TRANSIENT,
     Level,
     ModemHealth,
@@ -162,7 +163,7 @@ def port_problem(phone: ModemHealth, now_us: int) -> ModemProblem | None:
         )
     problems = find_problems(phone, now_us)
     # In any other state no message is read, also if the state ends by itself.
-    reads = phone.state in (READY, "not_deleting")
+    reads = phone.state in (READY, SET_ASIDE, "not_deleting")
     return next((p for p in problems if p.level is Level.FAIL or not reads), None)
 
 

@@ -27,6 +27,8 @@ WINDOW_US: Final = 10 * MINUTE_US
 SLOTS_MAX: Final = 8
 SENDER_CHARACTERS_MAX: Final = 64
 UNREADABLE_SENDER: Final = "?post"
+BODY_BYTES_MAX: Final = 256 * 1024
+"""Of a post: a batch of 100 long SMS. The app would repeat a larger one for two days, whatever the answer."""
 MESSAGES_MAX: Final = 200
 """In one post; the app puts at most 100 into a batch."""
 _RECEIVED: Final = "sms:received"
@@ -108,6 +110,9 @@ class PostedSource(Protocol):
 
     async def receive(self, body: Mapping[str, Any]) -> PostVerdict:
         """Take a genuine post; return when its messages are durable, or will not be."""
+
+    def note_refused(self) -> None:
+        """Count a post that is refused before its signature can be checked."""
 
     def note_unreadable(self, count: int = 1) -> None:
         """Count genuine posts that cannot be read."""

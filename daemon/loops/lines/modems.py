@@ -15,8 +15,9 @@ from msgspec import Struct, field
 
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
-from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.lines.modem_health import SET_ASIDE, ModemHealth
 from daemon.core.text import Text
+from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.lines.modems import note_modem
@@ -56,7 +57,7 @@ HANGS_BEFORE_RESTART: Final = 2
 NOTED_MAX: Final = 200
 """Unknown lines remembered per port, so that each is logged once and memory stays bounded."""
 
-SERVING: Final = frozenset({"ready", "hilink", "not_storing", "not_deleting"})
+SERVING: Final = frozenset({"ready", SET_ASIDE, "hilink", "not_storing", "not_deleting"})
 """States of a phone that is set up."""
 
 BATCH_MAX: Final = 64
@@ -572,6 +573,8 @@ class PortLoop:
             return False
         self._singly = max(0, self._singly - 1)
         self._aside.add(part.pdu)
+        if self.state.state == "ready":
+            self._say(SET_ASIDE, Text("fault.modem.set_aside"), REPORT)
         item = f"the message in slot {part.index} of {part.storage}"
         await set_aside(self._env, self._log, self.worker, item, error)
         await note_work(self._env, self._log, self.worker)

@@ -151,9 +151,13 @@ class AndroidSource:
         now = None if times.doubt is not None else self._env.clock.now_us()
         fault = fault_of(key, body, timestamp, signature, now)
         if fault is not None:
-            self._new.count += 1
-            self._new.at_us = self._last_refused_us = self._env.clock.now_us()
+            self.note_refused()
         return fault
+
+    def note_refused(self) -> None:
+        """Count a post that is refused."""
+        self._new.count += 1
+        self._new.at_us = self._last_refused_us = self._env.clock.now_us()
 
     async def receive(self, body: Mapping[str, Any]) -> PostVerdict:
         """Take a post that the app signed; return only when its messages are durable, or will not be.

@@ -13,7 +13,9 @@ from zoneinfo import ZoneInfo
 
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, Source
-from daemon.core.lines.modem_health import ModemHealth
+from daemon.core.lines.modem_health import SET_ASIDE, ModemHealth
+from daemon.core.text import Text
+from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
 from daemon.flows.lines.modems import note_modem
 from daemon.flows.lines.source_passwords import source_password
@@ -181,6 +183,7 @@ class HiLinkSource:
             await self._store_batch(source, [one])
         except Exception as error:  # noqa: BLE001 -- told and counted; the other messages must be stored
             self._aside.add(one)
+            self._handover.say(SET_ASIDE, Text("fault.modem.set_aside"), REPORT)
             item = f"message {one.index} on the stick"
             await set_aside(self._env, self._log, self.worker, item, error)
 
@@ -267,7 +270,9 @@ class HiLinkSource:
             total=None if local is None else local[2],
             storages=tuple(sorted(health.used)),
         )
-        if health.sim == "ready":
+        if health.sim == "ready" and self._aside:
+            self._handover.say(SET_ASIDE, Text("fault.modem.set_aside"), REPORT)
+        elif health.sim == "ready":
             self._handover.say("ready")
         else:
             self._handover.say(health.sim, *_SIM_FAULTS[health.sim])

@@ -205,9 +205,31 @@ async def test_new_key_replaces_the_old_one_at_once(phone: Phone) -> None:
 
 
 async def test_large_body_and_a_body_of_another_form_are_refused(phone: Phone) -> None:
-    assert (await phone.post(b"x" * 65_537)).status_code == 413
+    assert (await phone.post(b"x" * 262_145)).status_code == 413
+    row = await phone.row()
+    assert (row is not None and row.refused) == 1
     assert (await phone.post(b"[]")).status_code == 400
     assert (await phone.post(event("sms:batch:received", {}))).status_code == 422
+
+
+async def test_batch_of_a_hundred_long_messages_is_stored(phone: Phone) -> None:
+    started, made = STARTED.timestamp(), list(mtn_receipts(100))
+    at = [{"receivedAt": f"{one.sent_at.isoformat()}"} for one in made]
+    listed = [
+        {
+            "message": f"{one.text} {'long ' * 200}",
+            "sender": "+233200000001",
+            "simNumber": 1,
+            **when,
+        }
+        for one, when in zip(made, at, strict=True)
+    ]
+    body = event("sms:batch:received", {"messages": listed})
+    assert 100_000 < len(body) < 262_144
+    phone.api.shop.clock.advance(max(0.0, made[-1].sent_at.timestamp() - started))
+    answer = await phone.post(body)
+    assert (answer.status_code, answer.json().get("data")) == (200, {"result": "stored"})
+    assert await phone.api.shop.values("SELECT COUNT(*) FROM messages") == [100]
 
 
 @pytest.mark.parametrize("year", [1, 1970, 2090, 2569, 9999])

@@ -53,6 +53,7 @@ def test_what_passes_by_itself_is_no_trouble(state: str) -> None:
         ("puk_needed", ("modem.puk", "fail")),
         ("no_sim", ("modem.sim", "fail")),
         ("not_storing", ("modem.disk", "fail")),
+        ("set_aside", ("modem.set_aside", "warn")),
         ("a_newer_one", ("modem.state", "warn")),
     ],
 )
