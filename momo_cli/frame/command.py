@@ -33,8 +33,8 @@ class Marked(NamedTuple):
 
     @property
     def about(self) -> str:
-        """Return the docstring without its first line and the examples: the help below the summary."""
-        return self._help()[0].partition("\n")[2].strip()
+        """Return the docstring without the examples: the help below the summary."""
+        return self._help()[0].strip()
 
     @property
     def examples(self) -> str:
@@ -42,7 +42,7 @@ class Marked(NamedTuple):
         return "\n".join(line.removeprefix("  ") for line in self._help()[1].splitlines())
 
     def _help(self) -> tuple[str, str]:
-        text, _, examples = (inspect.getdoc(self.function) or "").partition(_EXAMPLES)
+        text, _, examples = f"\n\n{inspect.getdoc(self.function) or ''}".partition(_EXAMPLES)
         return text, examples
 
 
@@ -51,8 +51,8 @@ def command(
 ) -> Callable[[Function], Function]:
     """Mark a function as the command of that name. The function itself stays as it is.
 
-    Its docstring is its help page: after the first line, which the command table has too, come the facts for users, and
-    a section with examples.
+    Its docstring is its help page below the summary, which stands in the command table: the facts for users, and a section
+    with examples.
 
     `name` is that of the command table, such as `endpoints pause`; `view` may be a function of the flags.
     """

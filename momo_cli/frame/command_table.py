@@ -28,27 +28,21 @@ FIRST: Final = (
 
 COMMANDS: Final[dict[str, Info]] = {
     "init": Info("payments.init", "Create a transaction for a customer to pay", DAY),
-    "reconcile": Info(
-        "payments.reconcile", "Match a payment to a transaction by its network ID", DAY
-    ),
+    "reconcile": Info("payments.reconcile", "Match a payment to a transaction by its network ID", DAY),
     "tx list": Info("payments.transactions", "List transactions", DAY),
     "tx show": Info("payments.transactions", "Show one transaction", DAY),
     "tx watch": Info("payments.transactions", "Show changes of transactions as they happen", DAY),
     "tx wait": Info("payments.transactions", "Wait until a transaction is paid", DAY),
     "tx cancel": Info("payments.transactions", "Cancel an unpaid transaction", DAY),
     "tx replace": Info("payments.transactions", "Replace an unpaid transaction by a new one", DAY),
-    "tx send-code": Info(
-        "payments.transactions", "Send the customer the SMS with the code again", DAY
-    ),
+    "tx send-code": Info("payments.transactions", "Send the customer the SMS with the code again", DAY),
     "tx routes": Info("webhooks.rules", "Show which endpoints got a payment, and why", HOOKS),
     "open": Info("access.open", "Open the dashboard, or the checkout page of a transaction", DAY),
     "review list": Info("payments.review", "List the payments held for review", DAY),
     "review show": Info("payments.review", "Show one review with its evidence", DAY),
     "review approve": Info("payments.review", "Approve a held payment", DAY),
     "review reject": Info("payments.review", "Reject a held payment", DAY),
-    "review payers list": Info(
-        "payments.review", "List the payer names approved for a number", DAY
-    ),
+    "review payers list": Info("payments.review", "List the payer names approved for a number", DAY),
     "review payers revoke": Info("payments.review", "Revoke the approval of a payer name", DAY),
     "messages list": Info("messages.messages", "List the received SMS", DAY),
     "messages show": Info("messages.messages", "Show one SMS and the values read from it", DAY),
@@ -59,9 +53,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "messages templates list": Info("messages.templates", "List your own wordings", CARE),
     "messages templates check": Info("messages.templates", "Check a file of wordings", CARE),
     "messages templates learn": Info("messages.templates", "Propose a wording from messages", CARE),
-    "messages templates confirm": Info(
-        "messages.templates", "Confirm a wording by a genuine message", CARE
-    ),
+    "messages templates confirm": Info("messages.templates", "Confirm a wording by a genuine message", CARE),
     "notices list": Info("upkeep.status", "List the notices", DAY),
     "notices seen": Info("upkeep.status", "Mark notices as seen", DAY),
     "notices test": Info("upkeep.status", "Send yourself a test notice", DAY),
@@ -78,15 +70,11 @@ COMMANDS: Final[dict[str, Info]] = {
     "lines remove": Info("lines.numbers", "Remove a number", LINES),
     "lines centres": Info("lines.numbers", "Show which service centres are home, and why", LINES),
     "lines trust": Info("lines.numbers", "Accept a held message, and all that waits for it", LINES),
-    "lines test-payment": Info(
-        "lines.numbers", "Name an odd amount for you to pay to a SIM", LINES
-    ),
+    "lines test-payment": Info("lines.numbers", "Name an odd amount for you to pay to a SIM", LINES),
     "lines pin": Info("lines.numbers", "Store the PIN of a SIM, encrypted", LINES),
     "lines acknowledge": Info("lines.numbers", "Acknowledge money that no message explains", LINES),
     "lines ignore": Info("lines.numbers", "Set aside a SIM that is not for payments", LINES),
-    "phones status": Info(
-        "lines.phones", "Show the signal, the storage and the troubles of the modems", LINES
-    ),
+    "phones status": Info("lines.phones", "Show the signal, the storage and the troubles of the modems", LINES),
     "phones list": Info("lines.numbers", "List the phones and their SIMs", LINES),
     "phones show": Info("lines.phones", "Show one modem and its troubles", LINES),
     "phones add": Info("lines.phones", "Add an Android phone or a HiLink stick", LINES),
@@ -104,9 +92,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "endpoints add": Info("webhooks.endpoints", "Add an endpoint that payments are sent to", HOOKS),
     "endpoints update": Info("webhooks.endpoints", "Change an endpoint", HOOKS),
     "endpoints pause": Info("webhooks.endpoints", "Pause an endpoint", HOOKS),
-    "endpoints resume": Info(
-        "webhooks.endpoints", "Resume an endpoint, waiting deliveries first", HOOKS
-    ),
+    "endpoints resume": Info("webhooks.endpoints", "Resume an endpoint, waiting deliveries first", HOOKS),
     "endpoints delete": Info("webhooks.endpoints", "Delete an endpoint for good", HOOKS),
     "endpoints test": Info("webhooks.endpoints", "Send a test webhook to an endpoint", HOOKS),
     "endpoints reveal": Info("webhooks.endpoints", "Show the signing secret", HOOKS),
@@ -115,9 +101,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "endpoints rules add": Info("webhooks.rules", "Add a rule to an endpoint", HOOKS),
     "endpoints rules update": Info("webhooks.rules", "Change a rule", HOOKS),
     "endpoints rules remove": Info("webhooks.rules", "Remove a rule", HOOKS),
-    "endpoints rules test": Info(
-        "webhooks.rules", "Show which endpoints would get a payment", HOOKS
-    ),
+    "endpoints rules test": Info("webhooks.rules", "Show which endpoints would get a payment", HOOKS),
     "deliveries list": Info("webhooks.deliveries", "List the deliveries", HOOKS),
     "deliveries show": Info("webhooks.deliveries", "Show one delivery", HOOKS),
     "deliveries watch": Info("webhooks.deliveries", "Show deliveries as they end", HOOKS),
@@ -126,17 +110,11 @@ COMMANDS: Final[dict[str, Info]] = {
     "deliveries curl": Info("webhooks.deliveries", "Print a curl command for one delivery", HOOKS),
     "deliveries verify": Info("webhooks.deliveries", "Check whether a webhook is genuine", HOOKS),
     "listen": Info("webhooks.listen", "Send test webhooks to a program on this machine", HOOKS),
-    "replay": Info(
-        "webhooks.dead_letters", "Send an endpoint the payments of a time window", HOOKS
-    ),
-    "dead-letters list": Info(
-        "webhooks.dead_letters", "List the dead letters, grouped by cause", HOOKS
-    ),
+    "replay": Info("webhooks.dead_letters", "Send an endpoint the payments of a time window", HOOKS),
+    "dead-letters list": Info("webhooks.dead_letters", "List the dead letters, grouped by cause", HOOKS),
     "dead-letters show": Info("webhooks.dead_letters", "Show one dead letter", HOOKS),
     "dead-letters replay": Info("webhooks.dead_letters", "Send dead letters again", HOOKS),
-    "dead-letters dismiss": Info(
-        "webhooks.dead_letters", "Close dead letters without sending them again", HOOKS
-    ),
+    "dead-letters dismiss": Info("webhooks.dead_letters", "Close dead letters without sending them again", HOOKS),
     "simulate payment": Info("payments.simulate", "Simulate a payment in the sandbox", CARE),
     "simulate endpoint": Info("payments.simulate", "Simulate an endpoint that fails", CARE),
     "simulate sms": Info("payments.simulate", "Simulate an SMS in the sandbox", CARE),
@@ -155,9 +133,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "users password": Info("access.keys", "Set a new owner's password", CARE),
     "users role": Info("access.keys", "Give a user another role", CARE),
     "users disable": Info("access.keys", "Disable a user, or enable the user again", CARE),
-    "users reset": Info(
-        "access.keys", "Set a new password of a user, or switch the second factor off", CARE
-    ),
+    "users reset": Info("access.keys", "Set a new password of a user, or switch the second factor off", CARE),
     "daemon status": Info("upkeep.daemon", "Show whether the daemon runs", CARE),
     "daemon run": Info("upkeep.daemon", "Run the daemon in the foreground", CARE),
     "daemon start": Info("upkeep.daemon", "Start the daemon in the background", CARE),
@@ -175,14 +151,10 @@ COMMANDS: Final[dict[str, Info]] = {
     "data tables": Info("upkeep.data", "List the tables of the shop's database", CARE),
     "data schema": Info("upkeep.data", "List the columns of a table", CARE),
     "data query": Info("upkeep.data", "Read the shop's database with SQL", CARE),
-    "data copy": Info(
-        "upkeep.data", "Copy the tables into an SQLite file for other programs", CARE
-    ),
+    "data copy": Info("upkeep.data", "Copy the tables into an SQLite file for other programs", CARE),
     "data forget": Info("upkeep.data", "Erase the data of a payer", CARE),
     "data prune": Info("upkeep.data", "Erase old data", CARE),
-    "hub status": Info(
-        "upkeep.hub", "List the branches, or show how far this branch has sent", CARE
-    ),
+    "hub status": Info("upkeep.hub", "List the branches, or show how far this branch has sent", CARE),
     "hub init": Info("upkeep.hub", "Make this shop the hub of branches", CARE),
     "hub end": Info("upkeep.hub", "Make this hub an ordinary shop again", CARE),
     "hub invite": Info("upkeep.hub", "Invite a branch", CARE),
@@ -201,13 +173,11 @@ COMMANDS: Final[dict[str, Info]] = {
     "config edit": Info("upkeep.config", "Change the settings in your editor", CARE),
     "config validate": Info("upkeep.config", "Check the settings", CARE),
     "config path": Info("upkeep.config", "Print the path of the settings", CARE),
-    "demo": Info(
-        "payments.simulate", "Show a payment from SMS to webhook, on a simulated phone", CARE
-    ),
+    "demo": Info("payments.simulate", "Show a payment from SMS to webhook, on a simulated phone", CARE),
     "api": Info("upkeep.config", "Make any call of the API", CARE),
     "completion": Info("upkeep.help", "Print or install the shell completion", CARE),
     "help": Info("upkeep.help", "Explain a command or a topic", CARE),
-}
+}  # fmt: skip
 """All commands; the words before the last one are the group."""
 
 GROUPS: Final[dict[str, tuple[str, str]]] = {

@@ -54,9 +54,7 @@ def create(
     expires: str | None = option("DAYS", "Days until it ends by itself, such as 90d."),
     key_file: str | None = _KEY_FILE,
 ) -> Answer:
-    """Create an API key.
-
-    The key is shown only now. Without --scope it has all permissions that a key can have. With --key-file the key goes
+    """The key is shown only now. Without --scope it has all permissions that a key can have. With --key-file the key goes
     into that file (which must not exist yet; mode 0600) and is null in the output. The origin of a web page with a
     publishable key must stand in `momo config set http.cors_origins`.
 
@@ -87,9 +85,7 @@ def _days(expires: str) -> int:
 
 @command("keys list", view=_LIST_VIEW)
 def list_(client: Client) -> Answer:
-    """List the API keys.
-
-    The newest come first. The list shows the permissions of each key and its last use. momo does not store the keys
+    """The newest come first. The list shows the permissions of each key and its last use. momo does not store the keys
     themselves.
 
     Examples:
@@ -103,9 +99,7 @@ def list_(client: Client) -> Answer:
 
 @command("keys show", view=view_of(*_FIELDS))
 def show(client: Client, terminal: Terminal, key: str = _KEY) -> Answer:
-    """Show one API key.
-
-    It shows the permissions, the end and the last use of the key.
+    """It shows the permissions, the end and the last use of the key.
 
     Examples:
         momo keys show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
@@ -122,9 +116,7 @@ def rotate(
     overlap: str = option("TIME", "How long the old key stays valid; whole hours.", default="24h"),
     key_file: str | None = _KEY_FILE,
 ) -> Answer:
-    """Replace an API key by a new one.
-
-    The new key has the same permissions. Both keys work until the overlap is over; change your programs during that
+    """The new key has the same permissions. Both keys work until the overlap is over; change your programs during that
     time. Then the old key ends. --overlap 0 ends it at once, and asks first.
 
     The new key is shown only now. With --key-file it goes into that file (which must not exist yet; mode 0600) and is
@@ -154,9 +146,7 @@ def rotate(
 
 @command("keys revoke", view=view_of(*_FIELDS, "status"))
 def revoke(client: Client, terminal: Terminal, key: str = _KEY) -> Answer:
-    """End an API key at once.
-
-    Programs with this key are refused from the next call on. Exit 10: not confirmed.
+    """Programs with this key are refused from the next call on. Exit 10: not confirmed.
 
     Examples:
         momo keys revoke 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
@@ -258,9 +248,7 @@ _ROLE_NAME = argument("ROLE", "manager, cashier or viewer.")
 
 @command("users list", view=_USERS_VIEW)
 def list_users(client: Client) -> Answer:
-    """List the users of the dashboard.
-
-    The owner comes first. BROWSERS counts the browsers that are logged in.
+    """The owner comes first. BROWSERS counts the browsers that are logged in.
 
     Examples:
         momo users list
@@ -277,9 +265,7 @@ def add(
     role: str = _ROLE_NAME,
     password_file: str | None = NEW_PASSWORD_FILE,
 ) -> Answer:
-    """Add a user of the dashboard.
-
-    A manager may do everything but keys, secrets and users. A cashier serves customers and sees no whole phone numbers.
+    """A manager may do everything but keys, secrets and users. A cashier serves customers and sees no whole phone numbers.
     A viewer only reads.
 
     Examples:
@@ -297,9 +283,7 @@ def add(
 
 @command("users role", view=view_of(_USER_FIELDS, id="name"))
 def role_(client: Client, terminal: Terminal, name: str = _NAME, role: str = _ROLE_NAME) -> Answer:
-    """Give a user another role.
-
-    It ends the sessions of the user.
+    """It ends the sessions of the user.
 
     Examples:
         momo users role ama manager
@@ -317,9 +301,7 @@ def disable(
     name: str = _NAME,
     enable: bool = flag("Let the user log in again."),
 ) -> Answer:
-    """Disable a user, or enable the user again.
-
-    A disabled user is logged out at once. The journal keeps what the user did.
+    """A disabled user is logged out at once. The journal keeps what the user did.
 
     Examples:
         momo users disable ama
@@ -339,9 +321,7 @@ def reset(
     second_factor: bool = flag("Switch the second factor off, and keep the password."),
     password_file: str | None = NEW_PASSWORD_FILE,
 ) -> Answer:
-    """Set a new password of a user, or switch the second factor off.
-
-    It ends the sessions of the user. With both flags it does both. It works while the clock is wrong.
+    """It ends the sessions of the user. With both flags it does both. It works while the clock is wrong.
 
     Examples:
         momo users reset ama
@@ -375,9 +355,7 @@ def _user_state(row: Row) -> Cell:
 def set_(
     client: Client, terminal: Terminal, password_file: str | None = NEW_PASSWORD_FILE
 ) -> Answer:
-    """Set a new owner's password.
-
-    Every dashboard session ends. The user that runs momo, or root, needs no old password. It works with and without a
+    """Every dashboard session ends. The user that runs momo, or root, needs no old password. It works with and without a
     running daemon.
 
     Examples:

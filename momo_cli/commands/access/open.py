@@ -61,9 +61,7 @@ def open_(
     page: str | None = option("NAME", "A page of the dashboard: till, poster, review, day."),
     share: bool = flag("Open the dashboard to the phones of the shop's network."),
 ) -> Answer:
-    """Open the dashboard, or the checkout page of a transaction.
-
-    It opens in your browser; without a browser, its address is printed. Without a transaction it is a link to the
+    """It opens in your browser; without a browser, its address is printed. Without a transaction it is a link to the
     dashboard, which logs in without a password: for 60 seconds, once, and on this machine only. A transaction has one
     page, so `checkout` and `tx` before its reference mean the same and may be left out. BROWSER names the program that
     opens it. On a machine without a shop it makes one and starts the daemon, after a question (--yes answers it); name,
@@ -312,9 +310,7 @@ def create(
     ),
     new_ca: bool = flag("Make a new CA; every phone must trust it again."),
 ) -> Answer:
-    """Make a certificate for the shop's network.
-
-    The first call makes the shop's own certificate authority (CA), which phones have to trust once. It signs a
+    """The first call makes the shop's own certificate authority (CA), which phones have to trust once. It signs a
     certificate for this machine: its name, NAME.local, its IPv4 addresses, and the names given here. Without names
     those of the last call stay. The CA may only sign private names and addresses. The daemon renews the certificate
     30 days before its end, and when the machine's address changes; no restart is needed.
@@ -347,9 +343,7 @@ def create(
 
 @command("daemon certificate show", view=_VIEW)
 def show(terminal: Terminal) -> Answer:
-    """Show the shop's own certificate.
-
-    Compare the fingerprint with the one that a phone shows before it trusts the CA.
+    """Compare the fingerprint with the one that a phone shows before it trusts the CA.
 
     Examples:
         momo daemon certificate show
@@ -369,9 +363,7 @@ def export(
     file: str = argument("FILE", "The new file; - = stdout."),
     der: bool = flag("Write DER, which old Androids need, not PEM."),
 ) -> Answer:
-    """Export the CA for phones to trust.
-
-    The file is the certificate of the shop's CA, without its key. It is no secret. Send it to the phone, open it there,
+    """The file is the certificate of the shop's CA, without its key. It is no secret. Send it to the phone, open it there,
     and compare the fingerprint. The manual shows each step on the phone: docs/operators/https.md.
 
     Examples:

@@ -140,9 +140,7 @@ def export(
     show_body: bool = SHOW_BODY,
     payer: str | None = option("NUMBER", "Everything about one payer, instead of a TABLE."),
 ) -> Answer:
-    r"""Export a whole table.
-
-    Tables: transactions, payments, messages, deliveries, audit. Rows come oldest first, page by page, so that a large
+    r"""Tables: transactions, payments, messages, deliveries, audit. Rows come oldest first, page by page, so that a large
     table needs little memory. The order of the columns never changes; new ones are added at the end. Times are ISO 8601
     UTC, amounts have a decimal point. In csv a cell that a spreadsheet would read as a formula begins with an
     apostrophe; its lines end with CR LF (RFC 4180), and tr -d '\r' makes them plain. xlsx-csv is csv for Excel, with a
@@ -297,9 +295,7 @@ def import_(
     columns: list[str] | None = option("--column", "FIELD=NAME", f"A column: {', '.join(FIELDS)}."),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """Compare a network's statement with the messages.
-
-    It lists money on the statement without a message, messages whose money is not on the statement, different amounts,
+    """It lists money on the statement without a message, messages whose money is not on the statement, different amounts,
     payments held for review although they are on the statement, and the next command for each. A statement does not
     make a transaction paid: only a message or an operator does. Columns of MTN and Telecel are recognised by their
     names; for another network give --column id=NAME --column amount=NAME. The same file again gives the same result.

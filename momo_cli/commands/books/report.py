@@ -43,9 +43,7 @@ def today(
     by: str = option("line, hour or payer.", default="line", show_default=True),
     branch: str | None = OF_BRANCH,
 ) -> Answer:
-    """Show the day sheet, compared with the wallet.
-
-    It has the payments received on each line, their outcome, and a comparison with the wallet. `wallet says` is
+    """It has the payments received on each line, their outcome, and a comparison with the wallet. `wallet says` is
     computed from the balances in the network's messages, without momo's payments: the last balance of the day minus the
     last one before it, plus the money that left. A difference is money that moved without a message, or a false
     message.
@@ -83,9 +81,7 @@ def report(
     mail: str | None = option("ADDRESS", "Mail it to the owner's address."),
     branch: str | None = OF_BRANCH,
 ) -> Answer:
-    """Show or mail the sheet of any period.
-
-    It is the sheet of `momo today`. A day given with --to is included up to its end. Mail goes only to the address of
+    """It is the sheet of `momo today`. A day given with --to is included up to its end. Mail goes only to the address of
     [smtp] in config.toml, through the queue of the notices, with retries while there is no connection.
 
     Examples:

@@ -46,9 +46,7 @@ def lines(
     ),
     watch: str | None = WATCH,
 ) -> Answer:
-    """Show the phones, their SIMs and numbers.
-
-    Ready: every connected SIM has a number. Receiving: messages can come to every line now. READS says whether the phone
+    """Ready: every connected SIM has a number. Receiving: messages can come to every line now. READS says whether the phone
     has ever read a payment message. UNPLACED counts the payments of the last 30 days that
     match none of your numbers. A note says when a balance changed by more than the messages of the last 30 days
     explain.

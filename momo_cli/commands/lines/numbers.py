@@ -61,9 +61,7 @@ def add(
     sim: str | None = option("DEVICE:SLOT", "The SIM of the number."),
     merchant_code: str | None = option("The merchant code, if any."),
 ) -> Answer:
-    """Register a number that receives payments.
-
-    With --sim it is assigned to that SIM too. Without --provider the network is that of the SIM, and without --sim the SIM
+    """With --sim it is assigned to that SIM too. Without --provider the network is that of the SIM, and without --sim the SIM
     is the only one that has no number; if there are several, it asks which. With --provider alone it is on no SIM. It
     asks if the number is in the range of another network. Exit 10: not confirmed.
 
@@ -132,9 +130,7 @@ def _is_at(row: Row, place: Row) -> bool:
 
 @command("lines list", view=METHODS_VIEW)
 def list_(client: Client) -> Answer:
-    """List the registered numbers.
-
-    These are the merchant numbers, which receive payments.
+    """These are the merchant numbers, which receive payments.
 
     Examples:
         momo lines list
@@ -150,9 +146,7 @@ def list_(client: Client) -> Answer:
 
 @command("lines show", view=METHODS_VIEW)
 def show(client: Client, method: str = METHOD) -> Answer:
-    """Show one number.
-
-    It shows the SIM of the number and the time of its last payment.
+    """It shows the SIM of the number and the time of its last payment.
 
     Examples:
         momo lines show 0244124567
@@ -172,9 +166,7 @@ def update(
     phone: str | None = option("The right number, if a wrong one was registered."),
     move: bool = flag("With --sim: remove the number that is on the SIM now."),
 ) -> Answer:
-    """Change a number, the name of its account, or its SIM.
-
-    --phone and --name correct what was typed wrongly; payments that came before show the new values too. It asks if the
+    """--phone and --name correct what was typed wrongly; payments that came before show the new values too. It asks if the
     new number is in the range of another network. Exit 10: not confirmed.
 
     --sim assigns the number to a SIM, and removes it from its earlier one. A SIM that holds another number is refused
@@ -225,9 +217,7 @@ def update(
 
 @command("lines remove", view=METHODS_VIEW)
 def remove(client: Client, terminal: Terminal, method: str = METHOD) -> Answer:
-    """Remove a number.
-
-    Its payments are kept. New payments to its SIM match no number. Exit 10: not confirmed.
+    """Its payments are kept. New payments to its SIM match no number. Exit 10: not confirmed.
 
     Examples:
         momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
@@ -255,9 +245,7 @@ def claim(
         "ENDPOINT", "Then send them to this endpoint: its label, host or id."
     ),
 ) -> Answer:
-    """Claim the unplaced payments of a number.
-
-    These are the payments of the last 30 days that came to its SIM while the SIM had no number. --dry-run lists them.
+    """These are the payments of the last 30 days that came to its SIM while the SIM had no number. --dry-run lists them.
     They are sent to no endpoint, unless --replay-to names one; the command that sends them later is printed. Exit 10:
     not confirmed.
 
@@ -434,9 +422,7 @@ def list_phones(
     terminal: Terminal,
     wait: str | None = option("[=30s]", "Wait until a SIM is there."),
 ) -> Answer:
-    """List the phones and their SIMs.
-
-    DEVICE in other commands is the phone's name or its id. --wait waits until a SIM is there (exit 0) or the time is
+    """DEVICE in other commands is the phone's name or its id. --wait waits until a SIM is there (exit 0) or the time is
     over (exit 8). --sandbox lists the simulated phones of momo daemon run --simulated-phone.
 
     Examples:
@@ -478,9 +464,7 @@ def _rows(reply: Reply) -> Iterator[Row]:
 
 @command("lines centres", view=SMSCS_VIEW)
 def show_centres(client: Client, terminal: Terminal, sim: str = _SIM) -> Answer:
-    """Show which service centres are home, and why.
-
-    A receipt pays at once only through a home service centre (SMSC), and if its balance follows from the one before.
+    """A receipt pays at once only through a home service centre (SMSC), and if its balance follows from the one before.
     Messages through any other one are foreign: they wait until later messages, or you, prove them.
 
     Examples:
@@ -515,9 +499,7 @@ def trust(
     message: str = option("ID", "The held message.", default=...),
     password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
-    """Accept a held message, and all that waits for it.
-
-    Its service centre becomes home if its balance joins. Do it only if the wallet holds the balance that the message
+    """Its service centre becomes home if its balance joins. Do it only if the wallet holds the balance that the message
     names. A message with other doubts is refused: momo review approve decides about it.
 
     Examples:
@@ -540,9 +522,7 @@ def expect_test_payment(
     sim: str = _SIM,
     wait: str | None = option("[=1h]", "Wait until it has come."),
 ) -> Answer:
-    """Name an odd amount for you to pay to a SIM.
-
-    Its receipt proves the service centre and the balance of the SIM. Nobody else knows the amount, so nobody can forge
+    """Its receipt proves the service centre and the balance of the SIM. Nobody else knows the amount, so nobody can forge
     that receipt first. It is expected for an hour. With --wait: exit 0 when it has come, 8 if it has not.
 
     Examples:
@@ -574,9 +554,7 @@ def set_pin(
     sim: str = _SIM,
     pin_file: str | None = option("FILE", "The PIN, 4 to 8 digits; - = stdin."),
 ) -> Answer:
-    """Store the PIN of a SIM, encrypted.
-
-    With it the phone can be read after a restart. momo asks for the PIN; it is never a flag. The PIN is tried once. If
+    """With it the phone can be read after a restart. momo asks for the PIN; it is never a flag. The PIN is tried once. If
     the SIM rejects it, it is never tried again, because three wrong PINs block a SIM.
 
     Examples:
@@ -605,9 +583,7 @@ def set_pin(
 def acknowledge(
     client: Client, terminal: Terminal, sim: str = _SIM, notes: str | None = REASON
 ) -> Answer:
-    """Acknowledge money that no message explains.
-
-    It is then no longer shown or counted as a fault. If the balance of a SIM changes by more than the messages explain,
+    """It is then no longer shown or counted as a fault. If the balance of a SIM changes by more than the messages explain,
     a message was lost or the wallet was used elsewhere. Check the wallet's own history first. Later differences are
     reported again.
 
@@ -637,9 +613,7 @@ def ignore(
     sim: str = _SIM,
     undo: bool = flag("The SIM is for payments again."),
 ) -> Answer:
-    """Set aside a SIM that is not for payments.
-
-    It then needs no number: the lines, setup, doctor and the status leave it out, and endpoints can be created. Its
+    """It then needs no number: the lines, setup, doctor and the status leave it out, and endpoints can be created. Its
     messages are still read. A SIM with a number is refused (exit 5). A number that is assigned to it ends it.
 
     Examples:

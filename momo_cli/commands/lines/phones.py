@@ -51,9 +51,7 @@ _MODEM = argument("MODEM", "Its name, id or port: momo phones status.")
 
 @command("phones status", view=MODEMS_VIEW)
 def list_(client: Client) -> Answer:
-    """List the modems and their state.
-
-    The list shows the signal, the messages on the SIM and the trouble of each. TROUBLE is one word; `momo phones show`
+    """The list shows the signal, the messages on the SIM and the trouble of each. TROUBLE is one word; `momo phones show`
     explains it and names the remedy.
 
     Examples:
@@ -76,9 +74,7 @@ def _typed(row: dict[str, Any]) -> str:
 
 @command("phones show", view=MODEMS_VIEW)
 def show(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
-    """Show one modem and its troubles.
-
-    It shows signal (now and over 24 hours), network, SIM and storage, and the troubles with their remedies.
+    """It shows signal (now and over 24 hours), network, SIM and storage, and the troubles with their remedies.
 
     Examples:
         momo phones show front-desk
@@ -103,9 +99,7 @@ def check(
         "--send-to", "Send an SMS from it to this number, and show the result."
     ),
 ) -> Answer:
-    """Check a modem now.
-
-    The signal, the network, the storage and the SIM are checked. The daemon queries the modem between two messages, so
+    """The signal, the network, the storage and the SIM are checked. The daemon queries the modem between two messages, so
     reading is not disturbed. Exit 6: no message can come in. With --send-to momo then sends one SMS from it. The
     network charges for the SMS, so momo asks first. Exit 6: the SMS was not sent. Exit 8: its result is not known yet.
 
@@ -213,9 +207,7 @@ def _result_lines(row: Row, terminal: Terminal) -> Iterator[str]:
 
 @command("phones release", view=view_of("port device_id state manager uid pid", id="device_id"))
 def release(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
-    """Make ModemManager release a modem.
-
-    If ModemManager has taken the modem, momo cannot read it. This runs ModemManager's mmcli in the background. The
+    """If ModemManager has taken the modem, momo cannot read it. This runs ModemManager's mmcli in the background. The
     release lasts until the computer restarts or that program ends; momo phones udev-rule makes it permanent. If
     ModemManager does not have the modem, that is a success.
 
@@ -253,9 +245,7 @@ def _release_lines(row: Row, result: Row, terminal: Terminal) -> Iterator[str]:
 
 @command("phones udev-rule", view=view_of("path text", id="path"))
 def udev_rule() -> Answer:
-    """Print the udev rule for modems.
-
-    With this file ModemManager ignores the modems for ever, their ports belong to group dialout, and they are not put to
+    """With this file ModemManager ignores the modems for ever, their ports belong to group dialout, and they are not put to
     sleep. It covers every modem of the makers that it names. The .deb and momo daemon install --system install it. After
     writing it, restart the computer, or type: sudo udevadm control --reload && sudo udevadm trigger.
 
@@ -275,9 +265,7 @@ def rename(
     modem: str = _MODEM,
     name: str = argument("NAME", "Up to 40 characters, no : or /."),
 ) -> Answer:
-    """Give a modem a name.
-
-    All commands accept the name as MODEM or DEVICE.
+    """All commands accept the name as MODEM or DEVICE.
 
     Examples:
         momo phones name huawei-e3131-4f2a front-desk
@@ -303,9 +291,7 @@ def password(
     password_file: str | None = option("FILE", "The password; - = stdin."),
     forget: bool = flag("Delete the stored password."),
 ) -> Answer:
-    """Store the password of a HiLink stick's page.
-
-    Only a stick that asks for a password needs it; it is stored encrypted. --forget deletes it.
+    """Only a stick that asks for a password needs it; it is stored encrypted. --forget deletes it.
 
     Examples:
         momo phones password stick
@@ -341,9 +327,7 @@ _NAME = argument("NAME", "The source: its name in config.toml.")
 
 @command("phones sources", view=_LIST_VIEW)
 def list_sources(client: Client) -> Answer:
-    """List the sources besides AT modems.
-
-    HEARD is when an Android phone last posted something, REFUSED how many posts had a wrong signature or time.
+    """HEARD is when an Android phone last posted something, REFUSED how many posts had a wrong signature or time.
 
     Examples:
         momo phones sources
@@ -372,9 +356,7 @@ def add(
     user: str | None = option("NAME", "The user of that server, or of the stick."),
     url: str | None = option("URL", "HiLink: the stick's address."),
 ) -> Answer:
-    """Add a source of messages.
-
-    It is written to config.toml; the daemon reads it after a restart. An Android phone then needs a signing key: momo
+    """It is written to config.toml; the daemon reads it after a restart. An Android phone then needs a signing key: momo
     phones rotate-key. Without --may-pay its messages are history and pay nothing. docs/shop/sources.md shows what to press.
 
     Examples:
@@ -416,9 +398,7 @@ def add(
 
 @command("phones remove", view=_ADDED_VIEW)
 def remove(client: Client, terminal: Terminal, name: str = _NAME) -> Answer:
-    """Remove a source.
-
-    Its entry is removed from config.toml, and its key and password are deleted. Its messages and payments stay.
+    """Its entry is removed from config.toml, and its key and password are deleted. Its messages and payments stay.
 
     Examples:
         momo phones remove phone1
@@ -444,9 +424,7 @@ def rotate_key(
     secret_file: str | None = SECRET_FILE,
     qr: bool = flag("Also show the key as a QR code for the phone."),
 ) -> Answer:
-    """Make a signing key for an Android phone.
-
-    The key is shown only now, with what to enter in the app. A new key replaces the one of before at once: posts with
+    """The key is shown only now, with what to enter in the app. A new key replaces the one of before at once: posts with
     the old one are refused, and the app repeats them for two days, so enter the new key soon. With --secret-file the
     key goes into that file (which must not exist yet; mode 0600) and is null in the output.
 

@@ -64,9 +64,7 @@ def list_(
     offset: int = OFFSET,
     show_body: bool = SHOW_BODY,
 ) -> Answer:
-    """List the received SMS.
-
-    The newest come first, each with its state. The texts are shown only with --show-body.
+    """The newest come first, each with its state. The texts are shown only with --show-body.
 
     Examples:
         momo messages list --since 1h
@@ -98,9 +96,7 @@ def list_(
 def show(
     client: Client, terminal: Terminal, message: str = _MESSAGE, show_body: bool = SHOW_BODY
 ) -> Answer:
-    """Show one SMS and the values read from it.
-
-    It shows the values read from it and why it is or is not a payment. --show-body shows the text.
+    """It shows the values read from it and why it is or is not a payment. --show-body shows the text.
 
     Examples:
         momo messages show 0b6f8f0f-3a55-4a83-9d0c-6f1c0f2e3f11
@@ -143,9 +139,7 @@ def reparse(
     every: bool = flag("--all-unparsed", "All messages that no wording could read."),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """Read unparsed messages again.
-
-    They are read with today's wordings and the same rules. A message that can be read now gets the state that it would
+    """They are read with today's wordings and the same rules. A message that can be read now gets the state that it would
     have got when it came; old messages stay historical, and messages of unknown senders stay untrusted. The other
     messages do not change, so the command can be repeated at any time.
 
@@ -202,9 +196,7 @@ def import_(
     form: str | None = option("--format", "|".join(FORMS), "The format of the file."),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """Import the SMS of an old phone.
-
-    They are read from a backup, stored and counted as history: a file proves less than a phone, so nothing is paid by
+    """They are read from a backup, stored and counted as history: a file proves less than a phone, so nothing is paid by
     them and nothing is sent. `momo reconcile` uses their payments with the owner's password; `momo replay
     --include-historical` then sends them. Only messages from the network's own senders are imported, never private ones. Importing the same
     file again changes nothing.

@@ -213,9 +213,7 @@ def parse(
     pdu: bool = flag("Each line is a PDU, as a modem prints it."),
     jsonl: bool = flag("Each line is a JSON object, and each answer too."),
 ) -> Answer:
-    """Show the values in a pasted message.
-
-    It also shows why the message is or is not a payment. It needs no daemon and no shop. Messages in the file are
+    """It also shows why the message is or is not a payment. It needs no daemon and no shop. Messages in the file are
     separated by a line with --- or by an empty line. Pasted text is never a payment. With --jsonl each line is
     {"sender", "text"} or {"pdu"}, and each answer is one line.
 
@@ -309,9 +307,7 @@ def sample(
     message: str = argument("ID", "The message."),
     redacted: bool = flag("--redact", "Replace names, numbers, IDs and amounts."),
 ) -> Answer:
-    """Make a sample for the maintainers.
-
-    It is made of one message. --redact replaces every name, number, ID and amount. Equal values stay equal and the form
+    """It is made of one message. --redact replaces every name, number, ID and amount. Equal values stay equal and the form
     is kept, so that a wording can be made from the sample. Check it before you send it.
 
     Examples:
@@ -350,9 +346,7 @@ def sample(
     view=view_of("file name network kind confirmed line why todo", id="name"),
 )
 def list_(client: Client, terminal: Terminal) -> Answer:
-    """List your own wordings.
-
-    They are listed by file, with the problems of each file. The list also shows the wordings of momo that are not
+    """They are listed by file, with the problems of each file. The list also shows the wordings of momo that are not
     confirmed by a genuine message yet.
 
     Examples:
@@ -394,9 +388,7 @@ def _line(row: dict[str, Any], terminal: Terminal) -> str:
 def check(
     terminal: Terminal, files: list[str] = argument("FILE...", "The files; - is stdin.")
 ) -> Answer:
-    """Check a file of wordings.
-
-    Each sample must be read by its wording, and neither a shortened message nor text typed by a payer may change the
+    """Each sample must be read by its wording, and neither a shortened message nor text typed by a payer may change the
     values. It needs no daemon. Each problem names its line and the correction. Exit 6: there are problems.
 
     Examples:
@@ -445,9 +437,7 @@ def learn(
     ),
     out: str | None = option("FILE", "Write the wording to this file."),
 ) -> Answer:
-    r"""Propose a wording from messages.
-
-    The fields of the messages are marked. A mark is written as {amount:GHS 70.00}. Messages in the file are separated
+    r"""The fields of the messages are marked. A mark is written as {amount:GHS 70.00}. Messages in the file are separated
     by a line with ---. For messages without marks give --set FIELD=TEXT; on a terminal momo asks for the fields. The
     proposed wording has passed `momo messages templates check`; put it into the folder `templates` of your shop.
 
@@ -508,9 +498,7 @@ def confirm(
     undo: bool = flag("Revoke the confirmation."),
     password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
-    """Confirm a wording by a genuine message.
-
-    Held messages of this wording and sender are judged again, and later ones count automatically. Confirm only a
+    """Held messages of this wording and sender are judged again, and later ones count automatically. Confirm only a
     message whose payment you found in the wallet itself, on the phone. Approving its review does the same. --undo
     revokes the confirmation.
 

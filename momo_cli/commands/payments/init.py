@@ -62,9 +62,7 @@ def init(
     wait: str | None = option("[=10m]", "Wait until it is paid."),
     qr: bool = flag("Show the checkout page as a QR code."),
 ) -> Answer:
-    """Create a transaction for a customer to pay.
-
-    The customer types its code as the payment reference. AMOUNT is 12, 12.50 or "GHS 12.50". With --wait the command
+    """The customer types its code as the payment reference. AMOUNT is 12, 12.50 or "GHS 12.50". With --wait the command
     ends when the transaction is paid: exit 0 paid, 6 underpaid or ended otherwise, 8 not paid in time, 7 the daemon was
     away for 30 s (a restart ends no wait); the transaction stays open: momo tx wait REF. The idempotency
     key of the call is written to the state folder (idem.ndjson) before the call: repeated with --idempotency-key, the

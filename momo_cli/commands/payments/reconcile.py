@@ -89,9 +89,7 @@ def reconcile(
     stop_on_error: bool = flag("With --from-file: stop at the first failure."),
     password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
-    """Match a payment to a transaction by its network ID.
-
-    TXID is the network ID in the customer's confirmation message; keep its leading zeros. Exit 0: matched, the money
+    """TXID is the network ID in the customer's confirmation message; keep its leading zeros. Exit 0: matched, the money
     has arrived. 3: no payment with that ID has arrived yet, try again later. 5: refused, and a repeat would be refused
     too: do not hand over goods.
 

@@ -49,9 +49,7 @@ def list_(
     offset: int = OFFSET,
     fail_if_any: bool = FAIL_IF_ANY,
 ) -> Answer:
-    """List the payments held for review.
-
-    Held messages are listed too. The newest come first. With --all, decided ones are listed too. Those of the sandbox
+    """Held messages are listed too. The newest come first. With --all, decided ones are listed too. Those of the sandbox
     concern no money: they are listed only with --sandbox, and --fail-if-any does not count them.
 
     Examples:
@@ -80,9 +78,7 @@ def list_(
 
 @command("review show", view=REVIEW_VIEW)
 def show(client: Client, terminal: Terminal, review: str = _REVIEW) -> Answer:
-    """Show one review with its evidence.
-
-    It shows the message, the payment and the transaction side by side, the reason for the review, and what to do.
+    """It shows the message, the payment and the transaction side by side, the reason for the review, and what to do.
 
     Examples:
         momo review show 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
@@ -104,9 +100,7 @@ def approve(
     notes: str | None = NOTES,
     password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
-    """Approve a held payment.
-
-    It pays the transaction that it was held for, or the one given with --order. Without any, it gets a transaction of
+    """It pays the transaction that it was held for, or the one given with --order. Without any, it gets a transaction of
     its own and is forwarded. A payment that may be forged needs your confirmation that the money is in the wallet, and
     the owner's password. Messages that wait for the same answer are settled with it. If a payment is close to open transactions, they are suggested: on a terminal one key chooses,
     elsewhere --suggested. Exit 10: not confirmed.
@@ -188,9 +182,7 @@ def reject(
     review: str = _REVIEW,
     notes: str = option("--notes", "--reason", "The reason, for the journal.", default=...),
 ) -> Answer:
-    """Reject a held payment.
-
-    It pays no transaction and is not forwarded; its transaction waits for a payment again. Real money stays in the
+    """It pays no transaction and is not forwarded; its transaction waits for a payment again. Real money stays in the
     wallet and in the books: pay it back, or match it later with momo reconcile. The review of a flood rejects all its
     messages.
 
@@ -240,9 +232,7 @@ def list_payers(
     limit: int = LIMIT,
     offset: int = OFFSET,
 ) -> Answer:
-    """List the payer names approved for a number.
-
-    The newest come first. A receipt without a number matches the expected payer if its name was approved for that
+    """The newest come first. A receipt without a number matches the expected payer if its name was approved for that
     payer's number. Approving a review "payer's number not on the receipt" approves the name. --all lists the revoked
     names too.
 
@@ -272,9 +262,7 @@ def revoke(
     terminal: Terminal,
     payer: str = argument("ID", "The approved payer: its id, number or name."),
 ) -> Answer:
-    """Revoke the approval of a payer name.
-
-    The next receipt with this name and without a number is held for review again. Earlier payments stay as they are. An
+    """The next receipt with this name and without a number is held for review again. Earlier payments stay as they are. An
     approval that was revoked already does not change (exit 0).
 
     Examples:

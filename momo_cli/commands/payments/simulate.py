@@ -43,9 +43,7 @@ def payment(
     count: int = option("Payments to simulate.", default=1, min=1, max=10_000),
     rate: str = option("N/s", "With --count: payments per second.", default="2/s"),
 ) -> Answer:
-    """Simulate a payment in the sandbox.
-
-    The sandbox receives a payment SMS, which the real parser reads; no real money moves. Without --order, the payment
+    """The sandbox receives a payment SMS, which the real parser reads; no real money moves. Without --order, the payment
     belongs to no transaction. Create a transaction to pay with momo init --sandbox.
 
     Examples:
@@ -105,9 +103,7 @@ def endpoint(
     fail: str = option("500|410|timeout|drop", "The answer to each webhook.", default=...),
     count: int = option("Attempts until it ends.", default=20, min=1, max=_COUNT_MAX),
 ) -> Answer:
-    """Simulate an endpoint that fails.
-
-    It adds a sandbox endpoint that fails every webhook, and simulates payments for it, to show retries, dead letters,
+    """It adds a sandbox endpoint that fails every webhook, and simulates payments for it, to show retries, dead letters,
     and the pause after 20 failures in a row. It ends after --count attempts, or when momo has paused the endpoint. The
     endpoint stays, so that you can inspect it; delete it with momo endpoints delete. After three failures momo tries a
     failing endpoint only every 5, 15 and then 30 s, so 20 attempts take some minutes.
@@ -169,9 +165,7 @@ def sms(
     line: str | None = option("NUMBER", "The merchant number; its SIM gets the SMS."),
     sender: str | None = option("The sender name; default: the network's own."),
 ) -> Answer:
-    """Simulate an SMS in the sandbox.
-
-    The sandbox receives an SMS with the text of a file, which the real parser reads; no real money moves.
+    """The sandbox receives an SMS with the text of a file, which the real parser reads; no real money moves.
 
     Examples:
         momo simulate sms --file receipt.txt
@@ -196,9 +190,7 @@ def demo(
     terminal: Terminal,
     keep: bool = flag("Leave the shop running."),
 ) -> Answer:
-    """Show a payment from SMS to webhook, on a simulated phone.
-
-    It runs a temporary shop with a simulated phone and a real daemon. Your own shop is not touched. --keep leaves the
+    """It runs a temporary shop with a simulated phone and a real daemon. Your own shop is not touched. --keep leaves the
     temporary shop running and shows the commands to try.
 
     Examples:

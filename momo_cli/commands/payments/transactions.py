@@ -104,9 +104,7 @@ def list_(
     ),
     branch: str | None = OF_BRANCH,
 ) -> Answer:
-    """List transactions.
-
-    The newest come first; --sandbox lists those of the sandbox. In a pipe: tab-separated columns reference, svc_code,
+    """The newest come first; --sandbox lists those of the sandbox. In a pipe: tab-separated columns reference, svc_code,
     status, expected_amount, actual_amount, difference, difference_type, currency, payer_phone, payer_name, created_at,
     completed_at, payer_phone_source, payer_name_source. A source is `receipt`, or `request` if the receipt has no value.
 
@@ -203,9 +201,7 @@ def show(
     client_ref: str | None = option("--client-ref", "Find it by your own order number."),
     events: bool = flag("Its events too."),
 ) -> Answer:
-    """Show one transaction.
-
-    It shows the expected and the received amount, the payer and the times. A payer's name or number that the receipt
+    """It shows the expected and the received amount, the payer and the times. A payer's name or number that the receipt
     does not contain is the request's, and says so. With --events, also its events, oldest first, the SMS that paid it
     and its webhooks; --json then has "events", and the rest in "local", beside "data".
 
@@ -278,9 +274,7 @@ def watch(
     ),
     notify: bool = flag("Ring the bell and show a desktop notification for each."),
 ) -> Answer:
-    """Show changes of transactions as they happen.
-
-    Each change is one line, until Ctrl-C. --json writes one JSON document per line:
+    """Each change is one line, until Ctrl-C. --json writes one JSON document per line:
     {"type":"item","event":...,"id":...,"data":{...}}. It goes on while the daemon restarts and misses nothing; exit 7:
     the daemon was away for 30 s.
 
@@ -340,9 +334,7 @@ def wait(
     goal: Goal = option("--for", "The goal of the wait.", default=Goal.PAID, show_default=True),
     exact: bool = flag("Exit 6 if more or less than asked was paid."),
 ) -> Answer:
-    """Wait until a transaction is paid.
-
-    Exit 0: paid, with the amount asked for or more; with --exact, only with that amount. 8: the time (10 minutes, or --timeout) is over and nothing failed. 6: it ended otherwise (underpaid,
+    """Exit 0: paid, with the amount asked for or more; with --exact, only with that amount. 8: the time (10 minutes, or --timeout) is over and nothing failed. 6: it ended otherwise (underpaid,
     expired, cancelled). --timeout 0 waits without a limit. It goes on while the daemon restarts or answers that it
     cannot serve now, and says so; exit 7: the daemon was away for 30 s.
 
@@ -364,9 +356,7 @@ def wait(
 def cancel(
     client: Client, terminal: Terminal, transaction: str = TRANSACTION, reason: str | None = REASON
 ) -> Answer:
-    """Cancel an unpaid transaction.
-
-    Its code is not used again for 30 days. A payment that still arrives for it is held for review: momo review list.
+    """Its code is not used again for 30 days. A payment that still arrives for it is held for review: momo review list.
     Exit 5: it is paid or held for review; do not say to the customer that it is cancelled.
 
     Examples:
@@ -397,9 +387,7 @@ _RESULTS: Final = {
 
 @command("tx replace", view=view_of("reference svc_code amount expires_at", id="reference"))
 def renew(client: Client, terminal: Terminal, transaction: str = TRANSACTION) -> Answer:
-    """Replace an unpaid transaction by a new one.
-
-    The old one is cancelled and a new one with the same amount and customer is made, in one step, so only the new code
+    """The old one is cancelled and a new one with the same amount and customer is made, in one step, so only the new code
     is valid. A payment that still comes with the old code is held for review. Exit 5: it is paid or held for review.
 
     Examples:
@@ -427,9 +415,7 @@ def renew(client: Client, terminal: Terminal, transaction: str = TRANSACTION) ->
 
 @command("tx send-code", view=view_of("reference result", id="reference"))
 def send_code(client: Client, terminal: Terminal, transaction: str = TRANSACTION) -> Answer:
-    """Send the customer the SMS with the code again.
-
-    For one transaction it is done once. Exit 6: it is not sent; the answer says why.
+    """For one transaction it is done once. Exit 6: it is not sent; the answer says why.
 
     Examples:
         momo tx send-code 7KQ2MX
@@ -460,9 +446,7 @@ def watch_screen(
     read_only: bool = flag("Show only; nothing can be approved."),
     no_sound: bool = flag("Never ring the bell."),
 ) -> Answer:
-    """Show payments live on the whole screen.
-
-    The screen has the newest payment in large figures, the day's total of each line and the payments held for review; a
+    """The screen has the newest payment in large figures, the day's total of each line and the payments held for review; a
     bell rings for each payment. Type the six characters of a code to see whether that transaction is paid. + approves
     the marked payment for its suggested transaction, by the rules of `momo review approve`: a payment that may be
     forged needs the owner's password. Tab marks the next one, * turns the sound on and off, Esc clears; q and Enter

@@ -47,9 +47,7 @@ def show(
     origin: bool = flag("Show the origin of each value."),  # noqa: ARG001  # the view uses it
     changed: bool = flag("Only settings set in a file."),
 ) -> Answer:
-    """Show the settings.
-
-    With --origin the file and line of each value are shown too. A setting whose change waits for the next start of the
+    """With --origin the file and line of each value are shown too. A setting whose change waits for the next start of the
     daemon is named.
 
     Examples:
@@ -81,9 +79,7 @@ def _readable(value: object) -> str:
 
 @command("config get", view=view_of(_SETTING, id="value"))
 def get(terminal: Terminal, key: str = _KEY) -> Answer:
-    """Show one setting, with its meaning.
-
-    In a pipe only its value is printed.
+    """In a pipe only its value is printed.
 
     Examples:
         momo config get http.bind
@@ -105,9 +101,7 @@ def set_(
     value: str | None = argument("VALUE", "The new value.", default=None),
     default: bool = flag("Set the default, instead of a VALUE."),
 ) -> Answer:
-    """Change one setting.
-
-    It is changed in the shop's config.toml. Comments and everything else in the file stay. An invalid value is refused
+    """It is changed in the shop's config.toml. Comments and everything else in the file stay. An invalid value is refused
     before anything is written (exit 78). A list is separated by commas. --default removes the setting from the file.
     The running daemon uses some settings at once; the answer names one that waits for its next start.
 
@@ -147,9 +141,7 @@ def _quoted(value: object) -> str:
 
 @command("config edit", view=view_of("path changed restart", id="path"))
 def edit(client: Client, terminal: Terminal) -> Answer:
-    """Change the settings in your editor.
-
-    The editor is VISUAL, EDITOR, or else nano or vi. You edit a copy; it replaces the file if it is valid. An invalid
+    """The editor is VISUAL, EDITOR, or else nano or vi. You edit a copy; it replaces the file if it is valid. An invalid
     copy is kept: on a terminal you can edit it again, otherwise its path is shown.
 
     Examples:
@@ -238,9 +230,7 @@ def validate(
     terminal: Terminal,
     file: str | None = argument("[FILE]", "A file; default: the shop's.", default=None),
 ) -> Answer:
-    """Check the settings.
-
-    Nothing is started. Exit 78 if they are wrong, with the file, the line and the nearest known key.
+    """Nothing is started. Exit 78 if they are wrong, with the file, the line and the nearest known key.
 
     Examples:
         momo config validate
@@ -252,9 +242,7 @@ def validate(
 
 @command("config path", view=view_of("path exists", id="path"))
 def print_path(terminal: Terminal) -> Answer:
-    """Print the path of the settings.
-
-    The path is printed even if the file does not exist.
+    """The path is printed even if the file does not exist.
 
     Examples:
         momo config path
@@ -279,9 +267,7 @@ def api(
     header: list[str] | None = option("-H", "--header-line", "NAME:VALUE", "A header."),
     include: bool = flag("-i", "--include", "Show the status and the headers too."),
 ) -> Answer:
-    """Make any call of the API.
-
-    The call is made as the shop's owner. PATH is a path of docs/developers/api.md, with its query. -d sends a JSON body: as it is,
+    """The call is made as the shop's owner. PATH is a path of docs/developers/api.md, with its query. -d sends a JSON body: as it is,
     from a file after @, or from stdin with @-. --include shows the status and the headers of a successful response
     first. The response is printed unchanged; an error exits as for any other command.
 

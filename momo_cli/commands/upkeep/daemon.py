@@ -69,9 +69,7 @@ def run(
     log_json: bool = flag("Write the log as JSON lines."),
     supervised: bool = flag("Report readiness and the watchdog to systemd."),
 ) -> Answer:
-    """Run the daemon in the foreground.
-
-    It runs until Ctrl-C or SIGTERM. Without --modem it uses the modems of [modems] ports, or finds them. A second
+    """It runs until Ctrl-C or SIGTERM. Without --modem it uses the modems of [modems] ports, or finds them. A second
     Ctrl-C does not wait for work in progress; nothing is lost. Exit 75: another daemon runs for
     this shop. 78: not set up, or wrong settings.
 
@@ -117,9 +115,7 @@ def start(
     no_modem: bool = _NO_MODEM,
     simulated_phone: bool = _SIMULATED_PHONE,
 ) -> Answer:
-    """Start the daemon in the background.
-
-    The command waits until the daemon has opened the database, or knows why it cannot (momo status). Exit 0: started, or
+    """The command waits until the daemon has opened the database, or knows why it cannot (momo status). Exit 0: started, or
     already running. 8: not ready in time. A shop installed as a service is started by the service (momo daemon install).
     See its work with momo daemon logs.
 
@@ -137,9 +133,7 @@ def stop(
     terminal: Terminal,
     wait: str = option("TIME", "The longest wait.", default="30s"),
 ) -> Answer:
-    """Stop the daemon.
-
-    The command waits until it has ended; exit 8 when it has not ended in time. Messages stay on the SIM meanwhile.
+    """The command waits until it has ended; exit 8 when it has not ended in time. Messages stay on the SIM meanwhile.
 
     Examples:
         momo daemon stop
@@ -172,9 +166,7 @@ def restart(
     no_modem: bool = _NO_MODEM,
     simulated_phone: bool = _SIMULATED_PHONE,
 ) -> Answer:
-    """Stop the daemon and start it again.
-
-    Messages stay on the SIM meanwhile, and deliveries continue afterwards. Wrong settings are refused before anything
+    """Messages stay on the SIM meanwhile, and deliveries continue afterwards. Wrong settings are refused before anything
     is stopped (exit 78). The flags are those of momo daemon start.
 
     Examples:
@@ -192,9 +184,7 @@ def restart(
 
 @command("daemon status", view=view_of("pid version uptime_s", id="pid"))
 def status(client: Client, terminal: Terminal) -> Answer:
-    """Show whether the daemon runs.
-
-    People also see the state of its service, if it is installed as one. Exit 0 when it runs, 7 when it does not.
+    """People also see the state of its service, if it is installed as one. Exit 0 when it runs, 7 when it does not.
 
     Examples:
         momo daemon status
@@ -240,9 +230,7 @@ def logs(
     lines: int = option("The last N lines.", default=200, min=1, max=10_000),
     journal: bool = flag("The service's lines in the machine's journal instead."),
 ) -> Answer:
-    """Show the log of the daemon.
-
-    The daemon need not run. No message, name, number or secret is ever in it. -f continues with new lines, also after a
+    """The daemon need not run. No message, name, number or secret is ever in it. -f continues with new lines, also after a
     restart of the daemon. With --json each line is one JSON document. The log is momo.log in the shop's log folder: at
     most five files of 5 MB. --journal shows the same lines as the machine keeps them, and what came before the daemon's first
     line; only -f and --lines go with it. Exit 3 when this shop has no service.
@@ -342,9 +330,7 @@ def install(
     show: bool = flag("--print", "Print the files to stdout; write nothing."),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """Install momo as a service.
-
-    It is a systemd unit, or a launchd agent on a Mac. The machine then starts momo, and restarts it after a failure.
+    """It is a systemd unit, or a launchd agent on a Mac. The machine then starts momo, and restarts it after a failure.
     A summary is shown before the files are written, and --print prints them. --timers adds backups, the daily erasure of old data and the hourly check,
     which catch up after sleep. --linger lets a user's service run while the user is not logged in. Exit 6 when the
     files are written, but systemctl or launchctl failed.
@@ -419,9 +405,7 @@ def uninstall(
     terminal: Terminal,
     system: bool = flag("--system/--user", "The machine's service, or your own."),
 ) -> Answer:
-    """Remove the service.
-
-    The service is stopped and its files are removed. The shop, its database and its log stay. Exit 0 if there was no
+    """The service is stopped and its files are removed. The shop, its database and its log stay. Exit 0 if there was no
     service, too.
 
     Examples:

@@ -73,9 +73,7 @@ def forget(
     payer: str = option("NUMBER", "The payer's number.", default=...),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """Erase the data of a payer.
-
-    The names, numbers and texts of the payer are erased for good (Ghana's Data Protection Act 2012), also in notes and
+    """The names, numbers and texts of the payer are erased for good (Ghana's Data Protection Act 2012), also in notes and
     reasons. Amounts, times, transaction IDs, codes and your own references (client_reference) stay: they are the shop's
     accounts. So does the journal, which contains none of that, and notes the erasure without the payer. The message journal is erased too, in the second folder as soon as it can be
     written. Backups contain the data until they are pruned, and so do the receivers of your
@@ -154,9 +152,7 @@ def _shows(found: Mapping[str, Any]) -> Iterator[str]:
 
 @command("data prune", view=view_of(*_PRUNED, "total", id="total"))
 def prune(client: Client, terminal: Terminal, dry_run: bool = DRY_RUN) -> Answer:
-    """Erase old data.
-
-    These are attempts and responses, deliveries and the texts of SMS; payments and the journal stay. The daemon does
+    """These are attempts and responses, deliveries and the texts of SMS; payments and the journal stay. The daemon does
     this too, a little each minute; [retention] in config.toml sets how long data is kept. Exit 5: the clock of this
     machine is in doubt, and nothing was erased.
 
@@ -218,9 +214,7 @@ _SCHEMA_VIEW: Final = view_of(
 
 @command("data tables", view=_TABLES_VIEW)
 def tables(terminal: Terminal) -> Answer:
-    """List the tables of the shop's database.
-
-    They can be read with momo data query. Their columns: momo data schema TABLE. The daemon need not run.
+    """They can be read with momo data query. Their columns: momo data schema TABLE. The daemon need not run.
 
     Examples:
         momo data tables
@@ -234,9 +228,7 @@ def schema(
     terminal: Terminal,
     table: str | None = argument("[TABLE]", "A table; default: all.", default=None),
 ) -> Answer:
-    """List the columns of a table.
-
-    Amounts (..._minor) are whole pesewas, times (..._at) microseconds since 1970 in UTC, ids are text. SHOWN is `no` for
+    """Amounts (..._minor) are whole pesewas, times (..._at) microseconds since 1970 in UTC, ids are text. SHOWN is `no` for
     secrets, which cannot be read, and `masked` for columns in which phone numbers are masked without --show-phones.
 
     Examples:
@@ -257,9 +249,7 @@ def query(
     limit: int = option("At most N rows.", default=1_000, min=1, max=_ROWS_MAX),
     show_phones: bool = _SHOW_PHONES,
 ) -> Answer:
-    """Read the shop's database with SQL.
-
-    Only one SELECT of SQLite, of at most 10 seconds, which changes nothing; the shop works on meanwhile. Secrets cannot
+    """Only one SELECT of SQLite, of at most 10 seconds, which changes nothing; the shop works on meanwhile. Secrets cannot
     be read. Phone numbers are masked, also inside texts, and different numbers stay different: 024 *** 4567 #2.
     --show-phones shows them, and needs the daemon, which notes it in the journal. docs/developers/scripts.md has useful queries.
 
@@ -294,9 +284,7 @@ def export(
     file: str = argument("FILE.db", "The new SQLite file."),
     show_phones: bool = _SHOW_PHONES,
 ) -> Answer:
-    """Copy the tables into an SQLite file for other programs.
-
-    The copy has what momo data query shows: no secrets, and masked phone numbers without --show-phones. It is no backup:
+    """The copy has what momo data query shows: no secrets, and masked phone numbers without --show-phones. It is no backup:
     for that there is momo backup create. The file must not exist.
 
     Examples:
@@ -341,9 +329,7 @@ def create(
     to: str | None = option("FOLDER|FILE", "The place; default: the shop's backup folder."),
     keep: str | None = option("7d,4w,12m", "Remove old backups afterwards."),
 ) -> Answer:
-    """Back up the database into one file.
-
-    The backup is checked too. The shop stays open meanwhile. The file has every payment, transaction, user and API key.
+    """The backup is checked too. The shop stays open meanwhile. The file has every payment, transaction, user and API key.
     It lacks the settings (config.toml), master.key, which opens its encrypted secrets, and the folders templates,
     messages and tls. Keep copies of these somewhere else (momo help files). If a rule of the ledger does not hold in the shop, the backup
     is kept, the findings are shown, and the exit code is 6. --keep removes old backups from the shop's backup folder
@@ -362,9 +348,7 @@ def create(
 
 @command("backup list", view=_LIST_VIEW)
 def list_(terminal: Terminal) -> Answer:
-    """List the backups.
-
-    These are the backups in the shop's backup folder, newest first.
+    """These are the backups in the shop's backup folder, newest first.
 
     Examples:
         momo backup list
@@ -381,9 +365,7 @@ def verify(
     latest: bool = flag("The newest backup, as without a name."),
     drill: bool = flag("Also restore it into a temporary folder and open it."),
 ) -> Answer:
-    """Check a backup.
-
-    The whole backup is read: the newest, or the named one. Exit 6: it is not sound. --drill also restores it into a
+    """The whole backup is read: the newest, or the named one. Exit 6: it is not sound. --drill also restores it into a
     temporary folder, opens it there as the daemon would, and removes the folder again: the shop is not touched. momo
     daemon install --timers does so every week.
 
@@ -406,9 +388,7 @@ def prune_backups(
     keep: str = option("7d,4w,12m", "The backups to keep.", default="7d,4w,12m"),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """Remove old backups.
-
-    In the shop's backup folder the newest backup of each kept day, week and month stays. The same is done in the second
+    """In the shop's backup folder the newest backup of each kept day, week and month stays. The same is done in the second
     place (`[backup] also_to`), if it is there.
 
     Examples:
@@ -436,9 +416,7 @@ def restore(
     to: str | None = option("FILE", "Write a checked copy to this file instead."),
     stop: bool = flag("Stop the daemon first."),
 ) -> Answer:
-    """Restore a backup.
-
-    The backup replaces the shop's database. The old database is kept beside it. Stop the daemon first, or use --stop.
+    """The backup replaces the shop's database. The old database is kept beside it. Stop the daemon first, or use --stop.
     Changes after the backup are not in it: SMS still on the SIM are read again, webhooks sent since then may be sent
     again with the same ids; the numbers of both are shown. Type the shop's name to confirm, or give it with --confirm;
     -y is not enough. --to writes a checked copy elsewhere and does not change the shop; --dry-run only checks the

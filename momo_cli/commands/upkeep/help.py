@@ -29,9 +29,7 @@ def completion(
     shell: str = argument("bash|zsh|fish", "Your shell."),
     install: bool = flag("Write it to the shell's folder."),
 ) -> Answer:
-    """Print or install the shell completion.
-
-    It is a script for your shell. With TAB it completes commands and flags, and asks the daemon for transactions,
+    """It is a script for your shell. With TAB it completes commands and flags, and asks the daemon for transactions,
     endpoints, phones and the like; without a running daemon it leaves these out.
 
     Examples:
@@ -88,9 +86,7 @@ def help_(
     man: str | None = option("--man", "FOLDER", "Write man pages into this folder."),
     markdown: bool = flag("With `all`: the reference of all commands, in Markdown."),
 ) -> Answer:
-    """Explain a command or a topic.
-
-    The topics are exit-codes, errors, environment, formatting, files and cron. --man writes a man page for each command
+    """The topics are exit-codes, errors, environment, formatting, files and cron. --man writes a man page for each command
     into a folder, such as ~/.local/share/man/man1; `all` lists all commands.
 
     Examples:

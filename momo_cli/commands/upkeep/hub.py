@@ -69,9 +69,7 @@ def init(
     database: str | None = option("URL", "First copy the shop to this empty PostgreSQL database."),
     stop: bool = flag("Stop the daemon first, with --database."),
 ) -> Answer:
-    """Make this shop the hub of branches.
-
-    Its payment codes begin with a digit from now on; those of branches begin with a letter. It asks first; `momo hub
+    """Its payment codes begin with a digit from now on; those of branches begin with a letter. It asks first; `momo hub
     end` takes it back until a branch joins. Exit 10: not confirmed. Branches reach it by HTTPS:
     set http.bind and http.public_base_url, and use `momo daemon certificate create`, or a proxy with a public name.
 
@@ -109,9 +107,7 @@ def init(
 
 @command("hub end", view=view_of("changed withdrawn"))
 def end(client: Client, terminal: Terminal) -> Answer:
-    """Make this hub an ordinary shop again.
-
-    Open invitations are withdrawn. A hub that a branch has joined stays one, also if the branch has left (exit 5): it
+    """Open invitations are withdrawn. A hub that a branch has joined stays one, also if the branch has left (exit 5): it
     has the branch's rows. An ordinary shop does not change (exit 0).
 
     Examples:
@@ -140,9 +136,7 @@ def invite(
         "all|nothing", "nothing: it only receives payments; orders are made here.", default="all"
     ),
 ) -> Answer:
-    """Invite a branch.
-
-    It prints the command to type at the branch. The word works once, for 15 minutes. A branch that is invited again
+    """It prints the command to type at the branch. The word works once, for 15 minutes. A branch that is invited again
     gets a new key when it joins, and the machine that sent as this branch before is refused.
 
     Examples:
@@ -181,9 +175,7 @@ def status(
     terminal: Terminal,
     wait: bool = flag("At a branch: wait until all is sent; then compare every day."),
 ) -> Answer:
-    """List the branches; at a branch, show how far it has sent.
-
-    At a hub: HEARD is when a branch last sent, TODAY the number of its payments of today, REVIEWS that of its open reviews.
+    """At a hub: HEARD is when a branch last sent, TODAY the number of its payments of today, REVIEWS that of its open reviews.
     REFUSED counts facts that could not be stored, ASKED what was asked of the branch and is not answered. CLOCK is how far
     its clock is off, if it is more than a minute.
 
@@ -236,9 +228,7 @@ def release(
     terminal: Terminal,
     payment: str = argument("PAYMENT", "The payment's id."),
 ) -> Answer:
-    """Give a payment back to its branch.
-
-    The branch handed it up, because its reference has a code of head office, or because head office claimed it. From now
+    """The branch handed it up, because its reference has a code of head office, or because head office claimed it. From now
     on head office does not use it; the branch does once its connection is back.
 
     Examples:
@@ -261,9 +251,7 @@ def send_sms(
     number: str = _NUMBER,
     text: str = argument("TEXT", "The text."),
 ) -> Answer:
-    """Let a branch send an SMS to a payer.
-
-    A SIM of the branch sends it, within the limits of the branch. The dashboard's Journal has its answer.
+    """A SIM of the branch sends it, within the limits of the branch. The dashboard's Journal has its answer.
 
     Examples:
         momo hub send-sms kumasi 0244124567 "Your order is ready."
@@ -278,9 +266,7 @@ def forget(
     branch: str = _BRANCH,
     number: str = _NUMBER,
 ) -> Answer:
-    """Let a branch erase the data of a payer, as `momo data forget` does there.
-
-    Head office has copies of the branch's rows: type `momo data forget` here too. The
+    """Head office has copies of the branch's rows: type `momo data forget` here too. The
     dashboard's Journal has the branch's answer.
 
     Examples:
@@ -303,9 +289,7 @@ def set_(
     key: str = argument("KEY", "The setting."),
     value: str = argument("VALUE", "The new value."),
 ) -> Answer:
-    """Change a setting of a branch.
-
-    A hub may change the sections transactions, sms, pages (not client_header, logo), retention and limits. The branch
+    """A hub may change the sections transactions, sms, pages (not client_header, logo), retention and limits. The branch
     uses the new value after its next start. The dashboard's Journal has its answer.
 
     Examples:
@@ -336,9 +320,7 @@ def join(
     word: str = argument("WORD", "The word of the invitation."),
     dry_run: bool = flag("-n", "--dry-run", "Try the invitation and count what would be sent."),
 ) -> Answer:
-    """Make this shop a branch of a hub.
-
-    It sends its history, then all that it stores; it works on without internet and sends later. On a terminal the command
+    """It sends its history, then all that it stores; it works on without internet and sends later. On a terminal the command
     waits until the history is sent, and compares number and sum of the payments of each day with the hub's; Ctrl-C ends
     the waiting. Its payment codes begin with a letter from now on. Codes in use that begin with a digit stay its own.
     Exit 7: the hub did not answer; 5: it refused.
@@ -418,9 +400,7 @@ def leave(
     terminal: Terminal,
     force: bool = flag("Forget the hub now; what it may have used stays handed up."),
 ) -> Answer:
-    """Leave the hub.
-
-    The branch leaves by itself once all is sent and payments that head office did not use are back. momo hub status
+    """The branch leaves by itself once all is sent and payments that head office did not use are back. momo hub status
     shows how far it is. With --force, payments that were sent and not answered stay handed up, because head office may have
     used them; momo reconcile uses one with the owner's password.
 
@@ -449,9 +429,7 @@ def restore(
     terminal: Terminal,
     from_hub: bool = flag("Take the rows from the hub."),
 ) -> Answer:
-    """Take this branch's rows back from the hub.
-
-    For a shop that was restored from an old backup, or set up anew and joined again. Rows that are further on here stay, and
+    """For a shop that was restored from an old backup, or set up anew and joined again. Rows that are further on here stay, and
     the answer names rows of the hub that contradict them. Texts of SMS are not at the hub. Then everything is sent once more, and another machine that sends as this
     branch is refused.
 

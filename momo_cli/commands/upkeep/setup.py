@@ -69,9 +69,7 @@ def setup(
     check: bool = flag("Change nothing; show the missing steps (exit 6)."),
     again: bool = flag("Ask about postponed steps again."),
 ) -> Answer:
-    """Set up this machine.
-
-    The steps are shop, password, keys, phone, SIM, merchant number, a first payment and backups. On a terminal it asks
+    """The steps are shop, password, keys, phone, SIM, merchant number, a first payment and backups. On a terminal it asks
     for missing data and skips finished steps; stop it at any time and run it again. Without a terminal it uses the
     flags (or --from FILE.toml). Keys and secrets are shown once; in a pipe as the rows api_key, test_api_key and
     webhook_secret. Exit 6 when a requested step still needs you; with --check, when any step does.

@@ -56,9 +56,7 @@ def status(
     fail_if_unhealthy: bool = flag("Exit 6 when something needs attention."),
     watch: str | None = WATCH,
 ) -> Answer:
-    """Show the state of the shop.
-
-    That is the state of the daemon, the lines, today's payments and the webhooks.
+    """That is the state of the daemon, the lines, today's payments and the webhooks.
 
     Examples:
         momo status
@@ -296,9 +294,7 @@ def list_(
     every: bool = flag("--all", "Seen notices too."),
     limit: int = option("At most N.", default=50, min=1, max=500),
 ) -> Answer:
-    """List the notices.
-
-    These are the notices that you have not marked as seen, newest first; with --all the seen ones too. Notices for the
+    """These are the notices that you have not marked as seen, newest first; with --all the seen ones too. Notices for the
     same reason stand together. The list does not mark them as seen: use momo notices seen.
 
     Examples:
@@ -366,9 +362,7 @@ def seen(
     terminal: Terminal,
     notice: str | None = argument("[ID]", "One notice: its id, or a part of it.", default=None),
 ) -> Answer:
-    """Mark notices as seen.
-
-    All of them are marked, or the one with ID. A notice that occurs again is shown again.
+    """All of them are marked, or the one with ID. A notice that occurs again is shown again.
 
     Examples:
         momo notices seen
@@ -382,9 +376,7 @@ def seen(
 
 @command("notices test", view=view_of("channel", id="channel"))
 def send_test(client: Client, terminal: Terminal) -> Answer:
-    """Send yourself a test notice.
-
-    It goes through each channel in the settings: [smtp] and [notices] of config.toml.
+    """It goes through each channel in the settings: [smtp] and [notices] of config.toml.
 
     Examples:
         momo notices test
@@ -414,9 +406,7 @@ def password(
     password_file: str | None = option("FILE", "The password; - = stdin."),
     forget: bool = flag("Delete the stored password."),
 ) -> Answer:
-    """Store the password of the mail account.
-
-    It is the account that sends the notices; the password is stored encrypted. --forget deletes it.
+    """It is the account that sends the notices; the password is stored encrypted. --forget deletes it.
 
     Examples:
         momo notices password
@@ -465,9 +455,7 @@ def doctor(
     bundle: str | None = option("FILE", "Write a .tar.gz for support."),
     verbose: bool = flag("Show skipped checks and durations too."),
 ) -> Answer:
-    """Check this machine and this shop.
-
-    Each fault is shown with the command that fixes it. Without AREA all areas are checked. Without a running daemon its
+    """Each fault is shown with the command that fixes it. Without AREA all areas are checked. Without a running daemon its
     checks are skipped. Nothing is changed without --fix, which applies the safe fixes and lists them. --bundle writes a
     file for support, without names, numbers and secrets; the list of its files is shown first. Exit 6 when something is
     wrong; with --strict a warning counts too.
@@ -567,9 +555,7 @@ def _check_lines(checks: Sequence[Row], terminal: Terminal, *, verbose: bool) ->
     "daemon upgrade-check", view=view_of("state schema program_schema room restart", id="state")
 )
 def upgrade_check(client: Client, terminal: Terminal) -> Answer:
-    """Show the effect of starting this version.
-
-    The shop stays as it is, its database is migrated, or this version refuses to start on it. The command itself
+    """The shop stays as it is, its database is migrated, or this version refuses to start on it. The command itself
     changes nothing. The daemon backs up a database before it migrates it. Exit 6 when this version would not start on
     it, or there is no room for that backup.
 

@@ -51,9 +51,7 @@ def list_(
     offset: int = OFFSET,
     fail_if_any: bool = FAIL_IF_ANY,
 ) -> Answer:
-    """List the dead letters, grouped by cause.
-
-    Those of the sandbox lose no money: they are listed only with --sandbox, and --fail-if-any does not count them.
+    """Those of the sandbox lose no money: they are listed only with --sandbox, and --fail-if-any does not count them.
 
     Examples:
         momo dead-letters list
@@ -90,9 +88,7 @@ def show(
     letter: str = argument("ID", "The dead letter."),
     payload: bool = PAYLOAD,
 ) -> Answer:
-    """Show one dead letter.
-
-    It shows the cause, and the webhook that was not delivered.
+    """It shows the cause, and the webhook that was not delivered.
 
     Examples:
         momo dead-letters show 7d0f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
@@ -133,9 +129,7 @@ def dismiss(
     ids: list[str] | None = IDS,
     notes: str | None = option("Why nobody needs them; kept with each."),
 ) -> Answer:
-    """Close dead letters without sending them again.
-
-    They leave the list, and checks no longer report them. The webhooks stay failed and can still be replayed. --notes
+    """They leave the list, and checks no longer report them. The webhooks stay failed and can still be replayed. --notes
     is kept with each, as is who closed it. Exit 9: some were refused.
 
     Examples:
@@ -178,9 +172,7 @@ def replay(
     reason: str | None = option("WHY", "With --all: 4xx, timeout, gone..."),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """Send dead letters again.
-
-    The body and the webhook id stay the same; the signature is new. Name them by id, read ids from stdin with -, or take
+    """The body and the webhook id stay the same; the signature is new. Name them by id, read ids from stdin with -, or take
     --all of them, narrowed by --endpoint and --reason (4xx, timeout, or a cause as in `momo dead-letters list`). Many are
     sent 100 at a time, with one line for each. Exit 9: some were refused.
 
@@ -422,9 +414,7 @@ def replay_window(
     chunk: bool = flag("As many calls as needed; --json writes one line per call."),
     wait: bool = flag("Wait until each is delivered or failed for good."),
 ) -> Answer:
-    """Send an endpoint the payments of a time window.
-
-    It gets the payments that it should have and has not. Delivered and waiting payments are skipped, so windows may
+    """It gets the payments that it should have and has not. Delivered and waiting payments are skipped, so windows may
     overlap and a repeat sends nothing twice: you need not remember where the last window ended. On a terminal the plan
     is shown first. One call queues at most 1000 payments and covers at most 31 days; --chunk repeats the call until all
     are queued, with one line per call. Exit 9: there were more payments than one call takes, and --chunk was not given.

@@ -92,9 +92,7 @@ def list_(
     every: bool = ALL_ROWS,
     fail_if_any: bool = FAIL_IF_ANY,
 ) -> Answer:
-    """List the deliveries.
-
-    The newest come first, each with the endpoint's response. Those of the sandbox are listed too; --sandbox lists them
+    """The newest come first, each with the endpoint's response. Those of the sandbox are listed too; --sandbox lists them
     alone. --fail-if-any does not count them, unless --sandbox or --endpoint names them.
 
     Examples:
@@ -158,9 +156,7 @@ def watch(
     status: str | None = _STATUS,
     since: str | None = SINCE_EVENT,
 ) -> Answer:
-    """Show deliveries as they end.
-
-    Each end and each failed attempt is one line, until Ctrl-C. Failed attempts that will be repeated are polled every
+    """Each end and each failed attempt is one line, until Ctrl-C. Failed attempts that will be repeated are polled every
     15 seconds. --json writes one JSON document per line:
     {"type":"item","event":"delivery.delivered","id":...,"data":{the delivery}}.
 
@@ -241,9 +237,7 @@ def show(
     payload: bool = PAYLOAD,
     attempts: bool = flag("Also each attempt."),
 ) -> Answer:
-    """Show one delivery.
-
-    It shows the endpoint, the response and the next attempt.
+    """It shows the endpoint, the response and the next attempt.
 
     Examples:
         momo deliveries show 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
@@ -271,9 +265,7 @@ def attempts(
     limit: int = LIMIT,
     offset: int = OFFSET,
 ) -> Answer:
-    """List the attempts of one delivery.
-
-    The attempts of all its runs are listed, oldest first.
+    """The attempts of all its runs are listed, oldest first.
 
     Examples:
         momo deliveries attempts 4c6f8e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
@@ -304,9 +296,7 @@ def redeliver(
     until: str | None = option("--to", "With --failed: last day, or the time of the end."),
     dry_run: bool = DRY_RUN,
 ) -> Answer:
-    """Send deliveries again.
-
-    Delivered and failed ones can be sent again. Each keeps its webhook id, so that a receiver recognises a webhook that
+    """Delivered and failed ones can be sent again. Each keeps its webhook id, so that a receiver recognises a webhook that
     it had already. Name them by id, or take all failed deliveries of an endpoint with --failed --endpoint. With
     --dry-run nothing is sent. Exit 9: some were refused.
 
@@ -369,9 +359,7 @@ def curl(
     delivery: str = _DELIVERY,
     url: str | None = option("The address; default: the endpoint's, if it is an https address."),
 ) -> Answer:
-    """Print a curl command for one delivery.
-
-    The command sends the delivery again, with a signature of this moment. A verifying receiver accepts it for five
+    """The command sends the delivery again, with a signature of this moment. A verifying receiver accepts it for five
     minutes. It does not contain the secret. --url sends it elsewhere, such as to a server on your computer. momo itself
     sends nothing, and its log of the delivery does not change.
 
@@ -412,9 +400,7 @@ def verify(
     headers: str | None = option("FILE", "The header lines, `Name: value`."),
     at: int | None = option("SECONDS", "When it was received, in Unix seconds; default: now."),
 ) -> Answer:
-    """Check whether a webhook is genuine.
-
-    Use it for a webhook that your server got. If it is not genuine, the usual mistake that explains it is named. The
+    """Use it for a webhook that your server got. If it is not genuine, the usual mistake that explains it is named. The
     file holds the request as it was received: header lines, an empty line, then the exact bytes of the body. Or give
     the body alone, and the headers with --headers. Needs no daemon and no shop. Exit 6: a receiver must reject it.
 

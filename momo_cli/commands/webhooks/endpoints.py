@@ -95,9 +95,7 @@ def add(
     header: list[str] | None = _HEADERS,
     secret_file: str | None = SECRET_FILE,
 ) -> Answer:
-    """Add an endpoint.
-
-    Payments are sent to an https address, to a command or into a folder. The signing secret is shown only now. With
+    """Payments are sent to an https address, to a command or into a folder. The signing secret is shown only now. With
     --secret-file the secret goes into that file (which must not exist yet; mode 0600) and is null in the output.
 
     The endpoint gets the payments that match one of its rules (`momo endpoints rules add --help`), and the payments that match no
@@ -230,9 +228,7 @@ def _added(
 
 @command("endpoints list", view=_LIST_VIEW)
 def list_(client: Client, terminal: Terminal) -> Answer:
-    """List the endpoints.
-
-    QUEUED is the number of deliveries that wait.
+    """QUEUED is the number of deliveries that wait.
 
     Examples:
         momo endpoints list
@@ -264,10 +260,8 @@ def list_(client: Client, terminal: Terminal) -> Answer:
 
 @command("endpoints show", view=_SHOW_VIEW)
 def show(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answer:
-    """Show an endpoint and its state.
-
-    Examples:
-        momo endpoints show b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
+    """Examples:
+    momo endpoints show b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
     """
     return _shown(client, client.get(_path(client, endpoint)), terminal)
 
@@ -284,9 +278,7 @@ def update(
     event: list[str] | None = _EVENTS,
     header: list[str] | None = _HEADERS,
 ) -> Answer:
-    """Change an endpoint.
-
-    After a change of the address, waiting deliveries go to the new one. --send-header adds a header or changes its value;
+    """After a change of the address, waiting deliveries go to the new one. --send-header adds a header or changes its value;
     without a value, as in 'X-Shop:', it removes the header. The others stay.
 
     Examples:
@@ -312,9 +304,7 @@ def update(
 
 @command("endpoints pause", view=_STATE_VIEW)
 def pause(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answer:
-    """Pause an endpoint.
-
-    Its deliveries wait until it is resumed; none is lost.
+    """Its deliveries wait until it is resumed; none is lost.
 
     Examples:
         momo endpoints pause b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
@@ -330,9 +320,7 @@ def pause(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answ
 
 @command("endpoints resume", view=_STATE_VIEW)
 def resume(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answer:
-    """Resume an endpoint.
-
-    One waiting delivery is sent as a probe; then the others follow.
+    """One waiting delivery is sent as a probe; then the others follow.
 
     Examples:
         momo endpoints resume b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
@@ -353,9 +341,7 @@ def delete(
     endpoint: str = _ENDPOINT,
     confirm: str | None = option("HOST", "The host of its address."),
 ) -> Answer:
-    """Delete an endpoint for good.
-
-    Its waiting deliveries become dead letters; its delivery log stays. Type the host of the address to confirm, or give
+    """Its waiting deliveries become dead letters; its delivery log stays. Type the host of the address to confirm, or give
     it with --confirm, or use --yes. Exit 10: not confirmed.
 
     Examples:
@@ -405,9 +391,7 @@ def send_test(
     endpoint: str = _ENDPOINT,
     body_max: str = option("N", "Characters of the response to show: 200, 2k.", default="2k"),
 ) -> Answer:
-    """Send a test webhook to an endpoint.
-
-    It is signed like a real payment and marked as a test. The endpoint's response is shown. Exit 6: the endpoint did
+    """It is signed like a real payment and marked as a test. The endpoint's response is shown. Exit 6: the endpoint did
     not accept it.
 
     Examples:
@@ -442,9 +426,7 @@ def reveal(
     password_file: str | None = PASSWORD_FILE,
     secret_file: str | None = SECRET_FILE,
 ) -> Answer:
-    """Show the signing secret.
-
-    --account shows the one that signs for the webhook URLs of transactions (momo init --webhook-url). It needs the
+    """--account shows the one that signs for the webhook URLs of transactions (momo init --webhook-url). It needs the
     owner's password; five attempts in 15 minutes. `-o id` prints only the secret.
 
     Examples:
@@ -467,9 +449,7 @@ def rotate(
     password_file: str | None = PASSWORD_FILE,
     secret_file: str | None = SECRET_FILE,
 ) -> Answer:
-    """Change the signing secret.
-
-    The new secret is shown only now. --account changes the one for the webhook URLs of transactions. For 24 hours the
+    """The new secret is shown only now. --account changes the one for the webhook URLs of transactions. For 24 hours the
     old secret signs too, so that the receiver can switch; --expire-previous ends it at once, for a secret that has
     leaked. It needs the owner's password; five attempts in 15 minutes.
 

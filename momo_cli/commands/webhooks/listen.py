@@ -71,9 +71,7 @@ def listen(
     endpoint: str | None = option("ID", "Continue with a kept endpoint."),
     keep: bool = flag("Keep the endpoint, paused."),
 ) -> Answer:
-    """Send test webhooks to a program on this machine.
-
-    The sandbox's webhooks are sent until Ctrl-C. Use it to write a receiver: it needs no public address and no
+    """The sandbox's webhooks are sent until Ctrl-C. Use it to write a receiver: it needs no public address and no
     certificate. The webhooks are signed like real ones. Make payments with momo simulate payment in another terminal.
     The delivery log shows your receiver's responses, and a failed delivery is retried after 5 s, 30 s and so on. momo
     adds an endpoint, and deletes it at the end; with --keep it stays, paused, and --endpoint ID continues with it and

@@ -43,9 +43,7 @@ _FILTER = option("--filter", "JSON|@FILE", "The same in JSON.")
 
 @command("endpoints rules list", view=_LIST_VIEW)
 def list_(client: Client, terminal: Terminal, endpoint: str = _ENDPOINT) -> Answer:
-    """List the rules of an endpoint.
-
-    They are tried in this order; the first rule that matches takes a payment.
+    """They are tried in this order; the first rule that matches takes a payment.
 
     Examples:
         momo endpoints rules list b91f0c1e-7d2b-4c3d-9e4f-0123456789ab
@@ -74,9 +72,7 @@ def add(
     position: int | None = option("Its place; default: the last.", min=0),
     off: bool = flag("Add it switched off."),
 ) -> Answer:
-    """Add a rule to an endpoint.
-
-    The endpoint gets the payments that match the rule, and while its catch_all is on, also those that match no rule.
+    """The endpoint gets the payments that match the rule, and while its catch_all is on, also those that match no rule.
 
     Conditions are joined by AND: FIELD OP VALUE, with OP one of = != > >= < <= in startswith endswith contains. VALUE
     of `in` is a list with commas. They may be one argument in quotes. Other filters are written in JSON, with --filter.
@@ -108,9 +104,7 @@ def update(
     position: int | None = option("Its place.", min=0),
     enabled: bool | None = option("Switch it on or off."),
 ) -> Answer:
-    """Change a rule.
-
-    Payments that were sent by the rule stay where they are; the change is for later payments.
+    """Payments that were sent by the rule stay where they are; the change is for later payments.
 
     Examples:
         momo endpoints rules update shop.example 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab --no-enabled
@@ -131,9 +125,7 @@ def update(
 def remove(
     client: Client, terminal: Terminal, endpoint: str = _ENDPOINT, rule: str = _RULE
 ) -> Answer:
-    """Remove a rule.
-
-    Payments that were sent by the rule stay where they are.
+    """Payments that were sent by the rule stay where they are.
 
     Examples:
         momo endpoints rules remove b91f0c1e-7d2b-4c3d-9e4f-0123456789ab 6d3c0c1e-7d2b-4c3d-9e4f-0123456789ab
@@ -167,9 +159,7 @@ def try_(
     ),
     filter_: str | None = _FILTER,
 ) -> Answer:
-    """Show which endpoints would get a payment.
-
-    The reasons are shown too. Nothing is sent or stored. The sample is the `data` of a webhook, whole or in part, or a
+    """The reasons are shown too. Nothing is sent or stored. The sample is the `data` of a webhook, whole or in part, or a
     whole webhook. With --filter or FIELD OP VALUE the answer also says whether that filter matches.
 
     Examples:
@@ -204,9 +194,7 @@ def explain(
     transaction: str = argument("REF", "Its reference, or the transaction_id of a webhook."),
     today: bool = flag("Use the rules of today."),
 ) -> Answer:
-    """Show which endpoints got a payment, and why.
-
-    It lists each endpoint, each rule, each comparison and the value compared, by the rules at the time of the payment;
+    """It lists each endpoint, each rule, each comparison and the value compared, by the rules at the time of the payment;
     with --today, by the rules of today, as a replay would.
 
     Examples:
