@@ -143,11 +143,7 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
         REFUSED, ("momo reconcile {reference} {transaction_id} --provider {provider}",)
     ),
     _E.URL_NOT_ALLOWED: ErrorRow(
-        REFUSED,
-        (
-            "momo endpoints add --help",
-            "momo config get webhooks.allow_private_hosts",
-        ),
+        REFUSED, ("momo endpoints add --help", "momo config get webhooks.allow_private_hosts")
     ),
     _E.SIM_NOT_FOUND: ErrorRow(REFUSED, ("momo phones list",)),
     _E.NETWORK_MISMATCH: ErrorRow(REFUSED, ("momo phones list",)),

@@ -159,11 +159,7 @@ Handler = Callable[[Webhook], PostResult]
 
 
 def listen(
-    client: Client,
-    endpoint: str,
-    handle: Handler,
-    now: Callable[[], datetime],
-    resume: str = "",
+    client: Client, endpoint: str, handle: Handler, now: Callable[[], datetime], resume: str = ""
 ) -> Iterator[Row | None]:
     """Receive webhooks until the caller stops iterating.
 

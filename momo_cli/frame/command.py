@@ -39,7 +39,7 @@ class Marked(NamedTuple):
     @property
     def examples(self) -> str:
         """Return the examples of the docstring, each line indented by two spaces."""
-        return "\n".join(line.removeprefix("  ") for line in self._help()[1].splitlines())
+        return "\n".join(f"  {line.removeprefix('    ')}" for line in self._help()[1].splitlines())
 
     def _help(self) -> tuple[str, str]:
         text, _, examples = f"\n\n{inspect.getdoc(self.function) or ''}".partition(_EXAMPLES)

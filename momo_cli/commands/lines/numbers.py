@@ -138,9 +138,7 @@ def list_(client: Client) -> Answer:
     """
     reply = client.get(Path.PAYMENT_METHODS)
     return Answer(
-        *reply.parts,
-        empty="No numbers yet.",
-        next=[] if reply.data else ["momo lines add --help"],
+        *reply.parts, empty="No numbers yet.", next=[] if reply.data else ["momo lines add --help"]
     )
 
 

@@ -136,11 +136,7 @@ def _answer(
         pay = [f"momo simulate payment --order {reply.data['svc_code']}"] if client.sandbox else []
         following = [f"momo tx {verb} {reply.data['reference']}" for verb in ("watch", "wait")]
         return Answer(*reply.parts, lines=lines, notes=notes, next=[*first, *pay, *following])
-    for line in (
-        *lines,
-        *notes,
-        "Waiting for the payment… (Ctrl-C leaves the transaction open)",
-    ):
+    for line in (*lines, *notes, "Waiting for the payment… (Ctrl-C leaves the transaction open)"):
         terminal.note(line)
     reference = reply.data["reference"]
     paid, code = wait_for(client, reference, goal=Goal.PAID, limit_s=wait_s, answered=True)

@@ -186,10 +186,7 @@ def sms(
 
 
 @command("demo")
-def demo(
-    terminal: Terminal,
-    keep: bool = flag("Leave the shop running."),
-) -> Answer:
+def demo(terminal: Terminal, keep: bool = flag("Leave the shop running.")) -> Answer:
     """It runs a temporary shop with a simulated phone and a real daemon. Your own shop is not touched. --keep leaves the
     temporary shop running and shows the commands to try.
 

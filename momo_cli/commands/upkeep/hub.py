@@ -224,9 +224,7 @@ def status(
 
 @command("hub release", view=_RELEASE_VIEW)
 def release(
-    client: Client,
-    terminal: Terminal,
-    payment: str = argument("PAYMENT", "The payment's id."),
+    client: Client, terminal: Terminal, payment: str = argument("PAYMENT", "The payment's id.")
 ) -> Answer:
     """The branch handed it up, because its reference has a code of head office, or because head office claimed it. From now
     on head office does not use it; the branch does once its connection is back.
@@ -261,10 +259,7 @@ def send_sms(
 
 @command("hub forget", view=_ASKED_VIEW)
 def forget(
-    client: Client,
-    terminal: Terminal,
-    branch: str = _BRANCH,
-    number: str = _NUMBER,
+    client: Client, terminal: Terminal, branch: str = _BRANCH, number: str = _NUMBER
 ) -> Answer:
     """Head office has copies of the branch's rows: type `momo data forget` here too. The
     dashboard's Journal has the branch's answer.
@@ -425,9 +420,7 @@ def leave(
 
 @command("hub restore", view=_RESTORE_VIEW)
 def restore(
-    client: Client,
-    terminal: Terminal,
-    from_hub: bool = flag("Take the rows from the hub."),
+    client: Client, terminal: Terminal, from_hub: bool = flag("Take the rows from the hub.")
 ) -> Answer:
     """For a shop that was restored from an old backup, or set up anew and joined again. Rows that are further on here stay, and
     the answer names rows of the hub that contradict them. Texts of SMS are not at the hub. Then everything is sent once more, and another machine that sends as this

@@ -357,11 +357,7 @@ def _gap(
     client: Client, terminal: Terminal, endpoint: str, since: str, until: str, *, every: bool
 ) -> Answer:
     """Return the payments for the endpoint that were never sent or are not delivered."""
-    query = {
-        "endpoint_id": endpoint,
-        **period(since, until, terminal),
-        "limit": _PAYMENTS_PAGE,
-    }
+    query = {"endpoint_id": endpoint, **period(since, until, terminal), "limit": _PAYMENTS_PAGE}
     reply = client.get(Path.GAP, **query)
     rows = list(_all(client, query, reply.body)) if every else reply.data or []
     looked, more = at(reply.body, "meta.looked_at"), at(reply.body, "meta.has_more")
