@@ -5,7 +5,6 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 from daemon import wire
 from daemon.commands.output import print_json
@@ -44,7 +43,21 @@ def doctor_command(options: argparse.Namespace, places: wire.Places) -> int:
     document = report(found)
     document["data"]["fixed"] = fixed
     if options.bundle:
-        document["data"]["bundle"] = _bundle(options, system, document)
+        from daemon.doctor import bundle as doctor_bundle  # noqa: PLC0415 -- few calls need it
+
+        target = Path(options.bundle)
+        content = doctor_bundle.files(system, document)
+        sizes = {name: len(data) for name, data in content.items()}
+        size = None
+        if not options.dry_run:
+            try:
+                size = doctor_bundle.write(target, content)
+            except OSError as error:
+                raise StartError(
+                    wire.ErrorCode.USAGE, EXIT_USAGE, f"{target} cannot be written: {error}",
+                    "momo doctor --bundle momo-doctor-2.tar.gz",
+                ) from error  # fmt: skip
+        document["data"]["bundle"] = {"path": str(target), "bytes": size, "files": sizes}
     if options.json:
         print_json(document)
     else:
@@ -57,26 +70,6 @@ def doctor_command(options: argparse.Namespace, places: wire.Places) -> int:
 
 def _pause(seconds: float) -> None:
     threading.Event().wait(seconds)
-
-
-def _bundle(
-    options: argparse.Namespace, system: System, document: dict[str, Any]
-) -> dict[str, Any]:
-    from daemon.doctor import bundle as doctor_bundle  # noqa: PLC0415 -- few calls need it
-
-    target = Path(options.bundle)
-    content = doctor_bundle.files(system, document)
-    sizes = {name: len(data) for name, data in content.items()}
-    size = None
-    if not options.dry_run:
-        try:
-            size = doctor_bundle.write(target, content)
-        except OSError as error:
-            raise StartError(
-                wire.ErrorCode.USAGE, EXIT_USAGE, f"{target} cannot be written: {error}",
-                "momo doctor --bundle momo-doctor-2.tar.gz",
-            ) from error  # fmt: skip
-    return {"path": str(target), "bytes": size, "files": sizes}
 
 
 def upgrade_check_command(_options: argparse.Namespace, places: wire.Places) -> int:

@@ -179,7 +179,22 @@ def _guarded(terminal: Terminal, flags: Flags, words: list[str]) -> int:
     except (BrokenPipeError, UnwrittenError):
         raise
     except Exception as defect:  # noqa: BLE001  # the last line of defence; nothing is swallowed
-        return _crash(terminal, defect)
+        # A crash file has no values, so a traceback is masked.
+        from parsers.masking import describe_traceback  # noqa: PLC0415  # only defects need it
+
+        text = describe_traceback(defect)
+        try:
+            path = write_crash_file(terminal.located.places.state, text, terminal.now())
+            message = f"this is a defect of momo; it is recorded in {path}"
+        except OSError as problem:
+            message = f"this is a defect of momo; it could not be recorded ({problem.strerror})"
+            terminal.complain(text)
+        else:
+            if terminal.flags.debug:
+                terminal.complain(text)
+        why = f"{type(defect).__name__}; {message}"
+        bundle = ("momo doctor --bundle momo-doctor.tar.gz",)
+        return fail(terminal, Failure(ErrorCode.INTERNAL_ERROR, why, next=bundle))
 
 
 def _work(terminal: Terminal, flags: Flags, words: list[str]) -> int:
@@ -244,7 +259,16 @@ def fail(terminal: Terminal, failure: Failure) -> int:
     elif failure.shown and terminal.flags.get is None:
         terminal.stdout.write(failure.shown + "\n")
         terminal.stdout.flush()
-    lines = _error_lines(terminal, failure)
+    from momo_cli.show.error_detail import explain_failure  # noqa: PLC0415  # only failures need it
+
+    sentence, details = explain_failure(failure, terminal)
+    shown_code = terminal.style(f"[{clean(failure.code) or 'unknown'}]", "dim", message=True)
+    if terminal.flags.quiet and details:  # one line, and cron's mail still has the reason
+        sentence, details = f"{sentence}: {'; '.join(details)}", []
+    lines = [f"{terminal.style('error:', 'red', message=True)} {sentence}  {shown_code}"]
+    lines += [f"    {detail}" for detail in details]
+    for i, command in enumerate(errors.next_of(failure)):
+        lines.append(("  next:  " if i == 0 else "         ") + command)
     if terminal.flags.quiet:
         lines = [lines[0], *[line for line in lines if line.startswith("  next:")][:1]]
     for line in lines:
@@ -252,41 +276,9 @@ def fail(terminal: Terminal, failure: Failure) -> int:
     return code
 
 
-def _error_lines(terminal: Terminal, failure: Failure) -> list[str]:
-    from momo_cli.show.error_detail import explain_failure  # noqa: PLC0415  # only failures need it
-
-    sentence, details = explain_failure(failure, terminal)
-    code = terminal.style(f"[{clean(failure.code) or 'unknown'}]", "dim", message=True)
-    if terminal.flags.quiet and details:  # one line, and cron's mail still has the reason
-        sentence, details = f"{sentence}: {'; '.join(details)}", []
-    lines = [f"{terminal.style('error:', 'red', message=True)} {sentence}  {code}"]
-    lines += [f"    {detail}" for detail in details]
-    for i, command in enumerate(errors.next_of(failure)):
-        lines.append(("  next:  " if i == 0 else "         ") + command)
-    return lines
-
-
 def _command_of(words: Sequence[str]) -> str:
     """Return the name of the command or group that the words begin with."""
     return find_name([word for word in words if not word.startswith("-")])
-
-
-def _crash(terminal: Terminal, defect: Exception) -> int:
-    """Write a crash file without values, and name it in the error."""
-    from parsers.masking import describe_traceback  # noqa: PLC0415  # only defects need it
-
-    text = describe_traceback(defect)
-    try:
-        path = write_crash_file(terminal.located.places.state, text, terminal.now())
-        message = f"this is a defect of momo; it is recorded in {path}"
-    except OSError as problem:
-        message = f"this is a defect of momo; it could not be recorded ({problem.strerror})"
-        terminal.complain(text)
-    else:
-        if terminal.flags.debug:
-            terminal.complain(text)
-    why, bundle = f"{type(defect).__name__}; {message}", "momo doctor --bundle momo-doctor.tar.gz"
-    return fail(terminal, Failure(ErrorCode.INTERNAL_ERROR, why, next=(bundle,)))
 
 
 def write_crash_file(state: str, text: str, now: datetime) -> str:

@@ -191,7 +191,9 @@ def daemon(setup: Setup) -> Row:
     if fault:
         return outcome("needs_action", clean(fault), fix)
     word = "Running" if started.status == "already_running" else "Started"
-    return outcome("done", f"{word} (pid {started.pid}){_only_ports(setup)}")
+    ports = json.loads(setup.get(_PORTS))
+    only = f", only for {' and '.join(map(clean, ports))}" if ports else ""
+    return outcome("done", f"{word} (pid {started.pid}){only}")
 
 
 def _looked_at(setup: Setup) -> Row:
@@ -201,12 +203,6 @@ def _looked_at(setup: Setup) -> Row:
     if setup.client.alive():
         return outcome("done", "Running")
     return outcome("needs_action", "It is not running", "momo daemon start")
-
-
-def _only_ports(setup: Setup) -> str:
-    """Return a note that the daemon uses only the given ports, because there may be other modems."""
-    ports = json.loads(setup.get(_PORTS))
-    return f", only for {' and '.join(map(clean, ports))}" if ports else ""
 
 
 def backup(setup: Setup) -> Row:

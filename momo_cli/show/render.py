@@ -66,7 +66,11 @@ def _write_rows(terminal: Terminal, view: View, answer: Answer) -> None:
     elif terminal.output is Output.PLAIN and answer.plain and not terminal.flags.fields:
         _put(terminal, answer.plain)
     elif terminal.output is Output.PLAIN:
-        _write_plain(terminal, view, answer.rows)
+        columns = _fields(terminal, view)
+        if terminal.flags.header:
+            _put(terminal, "\t".join(field.name for field in columns))
+        for record in answer.rows:
+            _put(terminal, "\t".join(clean(raw(value)) for value in values_of(columns, record)))
     elif terminal.output is Output.CSV:
         from momo_cli.show.spreadsheet import csv_lines  # noqa: PLC0415  # only this form needs it
 
@@ -131,14 +135,6 @@ def _write_ndjson(terminal: Terminal, view: View, answer: Answer) -> None:
         raise
     if answer.summary:
         _put(terminal, dumps({"type": "summary", "items": count}))
-
-
-def _write_plain(terminal: Terminal, view: View, rows: Iterable[Row]) -> None:
-    fields = _fields(terminal, view)
-    if terminal.flags.header:
-        _put(terminal, "\t".join(field.name for field in fields))
-    for row in rows:
-        _put(terminal, "\t".join(clean(raw(value)) for value in values_of(fields, row)))
 
 
 def _write_table(terminal: Terminal, view: View, answer: Answer) -> None:

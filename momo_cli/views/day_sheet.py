@@ -111,19 +111,16 @@ def balance_differences(data: Row) -> list[str]:
             difference = wallet["difference"]
             apart = money(difference.lstrip("-"), currency)
             more = "less" if difference.startswith("-") else "more"
+            amounts = [
+                f"{money(wallet[name], currency)} {moved}"
+                for name, moved in (("untold_in", "came in"), ("untold_out", "went out"))
+                if wallet[name] != "0.00"
+            ]
+            untold = f"; {' and '.join(amounts)} without a message" if amounts else ""
             found.append(
-                f"{_name(line)}: {apart} {more} in the payments than in the wallet{_untold(wallet, currency)}."
+                f"{_name(line)}: {apart} {more} in the payments than in the wallet{untold}."
             )
     return found
-
-
-def _untold(wallet: Row, currency: str) -> str:
-    amounts = [
-        f"{money(wallet[name], currency)} {moved}"
-        for name, moved in (("untold_in", "came in"), ("untold_out", "went out"))
-        if wallet[name] != "0.00"
-    ]
-    return f"; {' and '.join(amounts)} without a message" if amounts else ""
 
 
 def columns(sheet: Row) -> list[tuple[str, Row]]:

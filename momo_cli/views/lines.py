@@ -201,13 +201,24 @@ def trouble_lines(row: Row, terminal: Terminal) -> Iterator[str]:
 def modem_lines(row: Row, terminal: Terminal) -> list[str]:
     """Return the lines of one phone."""
     made = " ".join(clean(row.get(part)) for part in ("manufacturer", "model") if row.get(part))
+    hours = row.get("signal_hours") or ()
+    day = ""
+    if hours:
+        lowest = min(int(hour["lowest_dbm"]) for hour in hours)
+        highest = max(int(hour["highest_dbm"]) for hour in hours)
+        day = f"{lowest} to {highest} dBm"
+    kind = at(row, "source.kind")
+    source = ""
+    if kind not in {None, SourceKind.MODEM}:
+        source_name, level = clean(at(row, "source.name")), clean(at(row, "source.trust_level"))
+        source = f"{source_name} ({clean(kind)}, trust level {level})"
     facts = (
         ("port", clean(row.get("port"))),
-        ("source", _source(row)),
+        ("source", source),
         ("make", made),
         ("IMEI", clean(row.get("imei"))),
         ("signal", signal(row, terminal)),
-        ("24 hours", _signal_of_day(row)),
+        ("24 hours", day),
         ("network", network(row)),
         ("storage", f"{_storages(row)} messages" if row.get("storage") else ""),
         ("last SMS", ago(row.get("last_sms_at"), terminal)),
@@ -216,25 +227,6 @@ def modem_lines(row: Row, terminal: Terminal) -> list[str]:
     found += [f"  {name:<9} {value}" for name, value in facts if value and value != "—"]
     found += [f"  {'SIM':<9} {_sim(sim)}" for sim in row.get("sims") or ()]
     return found + list(trouble_lines(row, terminal))
-
-
-def _signal_of_day(row: Row) -> str:
-    """Return the weakest and the strongest signal of the last 24 hours."""
-    hours = row.get("signal_hours") or ()
-    if not hours:
-        return ""
-    lowest = min(int(hour["lowest_dbm"]) for hour in hours)
-    highest = max(int(hour["highest_dbm"]) for hour in hours)
-    return f"{lowest} to {highest} dBm"
-
-
-def _source(row: Row) -> str:
-    """Return the source of a phone that is no AT modem, and how far it is trusted."""
-    kind = at(row, "source.kind")
-    if kind in {None, SourceKind.MODEM}:
-        return ""
-    name, level = clean(at(row, "source.name")), clean(at(row, "source.trust_level"))
-    return f"{name} ({clean(kind)}, trust level {level})"
 
 
 def _sim(sim: Row) -> str:

@@ -80,20 +80,30 @@ def review_lines(row: Row, terminal: Terminal) -> list[str]:
     mark = styled(with_test_mark(review_state(row), row), terminal)
     why = f"{clean(row.get('why'))} {clean(row.get('by_itself'))}".strip()
     found = [f"{mark}  {amount}  {_summary(row)}", "", why]
+    other, shown = row.get("other_message"), list[tuple[str, str]]()
+    if isinstance(other, dict):
+        shown = [*_message(other, None, terminal), ("message", clean(other.get("id")))]
     for title, facts in (
         ("the message", _message(row.get("message") or {}, row.get("line"), terminal)),
         ("the balance of the line", _chain(row, terminal)),
         ("the payment", _payment(row, "payment", terminal)),
         ("the transaction", _request(row, terminal)),
         ("the other payment with this ID", _payment(row, "other_payment", terminal)),
-        ("the other message with this ID", _other_message(row, terminal)),
+        ("the other message with this ID", shown),
         ("decided", _decision(row, terminal)),
     ):
         known = [(name, value) for name, value in facts if value]
         if known:
             width = max(len(name) for name, _ in known)
             found += ["", title, *(f"  {name:<{width}}  {value}" for name, value in known)]
-    found += _named(row)
+    about = at(row, "request.reference")
+    orders = [one for one in row.get("orders_named") or () if at(one, "reference") != about]
+    found += ["", "transactions with a code in its reference"] if orders else []
+    found += [
+        f"  {clean(at(one, 'svc_code'))}  {state(at(one, 'status')).text}  "
+        f"{money(at(one, 'expected_amount'), at(one, 'currency'))}  {clean(at(one, 'reference'))}"
+        for one in orders
+    ]
     if suggestions_of(row):
         found += ["", *suggestion_lines(row)]
     if row.get("state") == OPEN:
@@ -179,14 +189,6 @@ def suggestion_lines(row: Row) -> list[str]:
             f"     {clean(one.get('why'))}",
         ]
     return found
-
-
-def _other_message(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
-    """Return the facts of the other message with the same transaction ID."""
-    other = row.get("other_message")
-    if not isinstance(other, dict):
-        return []
-    return [*_message(other, None, terminal), ("message", clean(other.get("id")))]
 
 
 def _message(message: Row, line: object, terminal: Terminal) -> list[tuple[str, str]]:
@@ -282,20 +284,6 @@ def _decision(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
         ("by", clean(row.get("decided_by"))),
         ("notes", clean(row.get("notes"))),
     ]
-
-
-def _named(row: Row) -> list[str]:
-    """Return the transactions with a code in the payment's reference, other than the one of the review."""
-    about = at(row, "request.reference")
-    orders = [one for one in row.get("orders_named") or () if at(one, "reference") != about]
-    if not orders:
-        return []
-    facts = [
-        f"  {clean(at(one, 'svc_code'))}  {state(at(one, 'status')).text}  "
-        f"{money(at(one, 'expected_amount'), at(one, 'currency'))}  {clean(at(one, 'reference'))}"
-        for one in orders
-    ]
-    return ["", "transactions with a code in its reference", *facts]
 
 
 def suggested_reference(row: Row, number: int) -> str:

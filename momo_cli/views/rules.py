@@ -109,20 +109,20 @@ def claim_lines(endpoints: Iterable[Row], terminal: Terminal) -> list[str]:
         lines.append(f"{mark}  {clean(endpoint.get('url'))}{paused}")
         lines.append(f"  {clean(endpoint.get('reason'))}")
         for rule in endpoint.get("rules") or []:
-            lines += _rule_found(rule, terminal)
-    return lines
-
-
-def _rule_found(rule: Row, terminal: Terminal) -> list[str]:
-    name = clean(rule.get("name")) or f"no. {rule.get('position')}"
-    verdict = "matches" if rule.get("matched") else "does not match"
-    if not rule.get("enabled"):
-        verdict += ", but is off"
-    lines = [f"  rule {name}: {verdict}"]
-    for clause in rule.get("clauses") or []:
-        holds = clause.get("matched") is True
-        mark = terminal.tick if holds else terminal.style("✗", "red")
-        seen = "unknown" if clause.get("actual") is None else clean(dumps(clause.get("actual")))
-        wanted = clean(dumps(clause.get("expected")))
-        lines.append(f"    {mark} {clean(clause.get('path'))} {wanted}: it is {seen}")
+            name = clean(rule.get("name")) or f"no. {rule.get('position')}"
+            verdict = "matches" if rule.get("matched") else "does not match"
+            if not rule.get("enabled"):
+                verdict += ", but is off"
+            found = [f"  rule {name}: {verdict}"]
+            for clause in rule.get("clauses") or []:
+                holds = clause.get("matched") is True
+                sign = terminal.tick if holds else terminal.style("✗", "red")
+                seen = (
+                    "unknown"
+                    if clause.get("actual") is None
+                    else clean(dumps(clause.get("actual")))
+                )
+                wanted = clean(dumps(clause.get("expected")))
+                found.append(f"    {sign} {clean(clause.get('path'))} {wanted}: it is {seen}")
+            lines += found
     return lines

@@ -242,7 +242,17 @@ BOOKS_EVERY_S: Final = 30.0
 
 def run_loop(fetcher: Fetcher, terminal: Terminal, model: Model) -> int:
     """Show the view until the operator quits; return the exit code. Signals end it by an exception."""
-    console = _console(terminal)
+    console = Console(
+        file=terminal.stdout,
+        color_system="standard" if terminal.color else None,
+        force_terminal=True,
+        no_color=not terminal.color,
+        legacy_windows=False,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        _environ={},  # COLUMNS would override the size of a resized window
+    )
     descriptor, keys = terminal.stdin.fileno(), Keys()
     with (
         system.ended_by_signals(resized=fetcher.wake),
@@ -258,7 +268,15 @@ def run_loop(fetcher: Fetcher, terminal: Terminal, model: Model) -> int:
         fetcher.open()
         asked_at = system.monotonic()
         while True:
-            live.update(_drawn(model, console, terminal), refresh=True)
+            width, height = os.get_terminal_size(terminal.stdout.fileno())
+            console.size = (width, height)
+            local, at_s = terminal.now(), system.monotonic()
+            screen = Screen(width, height, local, at_s, terminal.zone, terminal.symbols)
+            shown = Text("\n", no_wrap=True, overflow="crop", end="").join(
+                screen_lines(model, screen)
+            )
+            shown.no_wrap, shown.overflow = True, "crop"
+            live.update(shown, refresh=True)
             ready, _, _ = select.select([descriptor, fetcher.woken], [], [], TICK_S)
             now = system.monotonic()
             actions: list[Action] = []
@@ -288,27 +306,3 @@ def _done(actions: Iterable[Action], fetcher: Fetcher, console: Console) -> bool
             for _ in range(action.times):
                 console.bell()
     return False
-
-
-def _console(terminal: Terminal) -> Console:
-    return Console(
-        file=terminal.stdout,
-        color_system="standard" if terminal.color else None,
-        force_terminal=True,
-        no_color=not terminal.color,
-        legacy_windows=False,
-        highlight=False,
-        emoji=False,
-        markup=False,
-        _environ={},  # COLUMNS would override the size of a resized window
-    )
-
-
-def _drawn(model: Model, console: Console, terminal: Terminal) -> Text:
-    width, height = os.get_terminal_size(terminal.stdout.fileno())
-    console.size = (width, height)
-    now, tick = terminal.now(), system.monotonic()
-    screen = Screen(width, height, now, tick, terminal.zone, terminal.symbols)
-    shown = Text("\n", no_wrap=True, overflow="crop", end="").join(screen_lines(model, screen))
-    shown.no_wrap, shown.overflow = True, "crop"
-    return shown

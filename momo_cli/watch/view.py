@@ -7,7 +7,7 @@ always shown.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from typing import Final, NamedTuple
 
@@ -95,7 +95,15 @@ def screen_lines(model: Model, screen: Screen) -> list[Text]:
     if screen.width >= WIDE:
         left = _left(model, screen._replace(width=screen.width - _SIDE - 3), room)
         right = [*_day(model, _SIDE), *_waiting(model, screen, _SIDE)]
-        body = _beside(left, right, screen, room)
+        width, found = screen.width - _SIDE - 3, []
+        for place in range(min(room, max(len(left), len(right)))):
+            row = left[place].copy() if place < len(left) else Text()
+            row.truncate(width, overflow="ellipsis", pad=True)
+            row.append("   ")
+            if place < len(right):
+                row.append_text(right[place])
+            found.append(row)
+        body = found
     else:
         day, waiting = _day(model, screen.width), _waiting(model, screen, screen.width)
         top = _newest(model, screen, tall=room >= _LOW)
@@ -112,18 +120,6 @@ def screen_lines(model: Model, screen: Screen) -> list[Text]:
 def _left(model: Model, screen: Screen, room: int) -> list[Text]:
     top = _newest(model, screen, tall=room >= _LOW)
     return [*top, *_older(model, screen, screen.width, room - len(top))]
-
-
-def _beside(left: Sequence[Text], right: Sequence[Text], screen: Screen, room: int) -> list[Text]:
-    width, found = screen.width - _SIDE - 3, []
-    for place in range(min(room, max(len(left), len(right)))):
-        line = left[place].copy() if place < len(left) else Text()
-        line.truncate(width, overflow="ellipsis", pad=True)
-        line.append("   ")
-        if place < len(right):
-            line.append_text(right[place])
-        found.append(line)
-    return found
 
 
 def _cut(line: Text, screen: Screen) -> Text:

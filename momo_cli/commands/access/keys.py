@@ -208,14 +208,10 @@ def _may(row: Row) -> str:
     return clean(", ".join(sorted(map(str, scopes))))
 
 
-def _last_use(row: Row, terminal: Terminal) -> str:
-    """Return when a key was last used, and from which address."""
-    when, origin = ago(row.get("last_used_at"), terminal), clean(row.get("last_used_from"))
-    return " from ".join(part for part in (when, origin) if part) or "never"
-
-
 def _lines(row: Row, terminal: Terminal) -> list[str]:
     cell = _state(row)
+    when, origin = ago(row.get("last_used_at"), terminal), clean(row.get("last_used_from"))
+    used = " from ".join(part for part in (when, origin) if part) or "never"
     facts = (
         ("key", clean(row.get("hint"))),
         ("name", clean(row.get("name"))),
@@ -223,7 +219,7 @@ def _lines(row: Row, terminal: Terminal) -> list[str]:
         ("may", _may(row)),
         ("made", ago(row.get("created_at"), terminal)),
         ("ends", clock(row.get("expires_at"), terminal) or "never"),
-        ("last used", _last_use(row, terminal)),
+        ("last used", used),
         ("id", clean(row.get("id"))),
     )
     return fact_lines(facts, 10)

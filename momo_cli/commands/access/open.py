@@ -248,9 +248,15 @@ def _share(client: Client, terminal: Terminal, user: str | None) -> Answer:
         "ca_fingerprint": facts.get("ca_fingerprint"),
         "changed": [],
     }
+    rows = [("address", clean(row["address"]))]
+    if row["name"]:
+        rows.append(("or", f"{clean(row['name'])}/dash"))
+    if row["ca_fingerprint"]:
+        rows.append(("CA SHA-256", clean(row["ca_fingerprint"])))
+    labels = fact_lines(rows, _LABELS)
     return Answer(
         *made(row),
-        lines=[*drawn(row["url"], terminal), *_lines(row)],
+        lines=[*drawn(row["url"], terminal), *labels],
         plain=row["url"],
         notes=[
             "The link works once, for 60 seconds. Later, log in with name and password.",
@@ -288,15 +294,6 @@ def _is_network_address(name: str) -> bool:
     return address.version == 4 and not address.is_loopback
 
 
-def _lines(row: dict[str, Any]) -> list[str]:
-    facts = [("address", clean(row["address"]))]
-    if row["name"]:
-        facts.append(("or", f"{clean(row['name'])}/dash"))
-    if row["ca_fingerprint"]:
-        facts.append(("CA SHA-256", clean(row["ca_fingerprint"])))
-    return fact_lines(facts, _LABELS)
-
-
 _VIEW: Final = view_of("names given begins_at ends_at ca_ends_at ca_fingerprint path", id="path")
 _EVERYWHERE: Final = "0.0.0.0:8420"
 
@@ -327,7 +324,7 @@ def create(
         *(["--", *name] if name else []),
     ]
     row = run_verb(terminal, "certificate", *words).data
-    used = _tls_setting(terminal) == row["path"]
+    used = _setting(terminal, "tls_cert") == row["path"]
     following = [] if used else [f"momo config set http.tls_cert {row['path']}"]
     following += [] if used else [f"momo config set http.bind {_EVERYWHERE}"]
     following += ["momo daemon restart"] if not used and client.alive() else []
@@ -386,10 +383,6 @@ def export(
     said = f"{terminal.tick} The CA is in {clean(file)}."
     facts = fact_lines([("SHA-256", clean(row["ca_fingerprint"]))], 12)
     return Answer(*made(row), lines=[said, *facts])
-
-
-def _tls_setting(terminal: Terminal) -> str:
-    return str(run_verb(terminal, "config", "--json", "get", "--", "http.tls_cert").data["value"])
 
 
 def _certificate_lines(row: Any, terminal: Terminal) -> list[str]:

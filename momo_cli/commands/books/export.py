@@ -40,7 +40,7 @@ from momo_cli.text import at, clean
 from momo_cli.times import stamp
 from parsers.money import render
 from parsers.phone import read_phone
-from parsers.statement import FIELDS, Statement, StatementEntry, read_statement, rows_of
+from parsers.statement import FIELDS, Statement, read_statement, rows_of
 
 _LEFT_BYTES: Final = 100_000_000
 """Free space, in bytes, that an export must leave; the daemon stops its backups at the same limit."""
@@ -310,7 +310,24 @@ def import_(
     if line is not None and number is None:
         raise usage(f"--line: {line!r} is not a phone number")
     data = _bytes(file)
-    statement = _read(data, file, columns or ())
+    named = {}
+    for given in columns or ():
+        name, equals, column = given.partition("=")
+        if not equals or name not in FIELDS:
+            raise usage(f"--column: {given!r}: write FIELD=NAME, FIELD one of {', '.join(FIELDS)}")
+        named[name] = column
+    text = data.decode("utf-8-sig", "replace")
+    try:
+        rows = rows_of(text)
+    except csv.Error as problem:
+        raise usage(f"{file}: not CSV ({problem})") from None
+    statement = read_statement(rows, named)
+    if statement.missing:
+        there = ", ".join(name.strip() for name in statement.header if name.strip())[:300]
+        wants = " ".join(f"--column {name}=NAME" for name in statement.missing)
+        raise usage(
+            f"{file}: no column found for {' and '.join(statement.missing)}; give {wants}. The columns are: {there}"
+        )
     found = list(_compared(client, statement, number))
     known = {entry.id for entry in statement.entries}
     times = [entry.at.replace(tzinfo=terminal.zone) for entry in statement.entries if entry.at]
@@ -363,28 +380,6 @@ def _bytes(path: str) -> bytes:
     return data
 
 
-def _read(data: bytes, file: str, columns: Sequence[str]) -> Statement:
-    named = {}
-    for given in columns:
-        name, equals, column = given.partition("=")
-        if not equals or name not in FIELDS:
-            raise usage(f"--column: {given!r}: write FIELD=NAME, FIELD one of {', '.join(FIELDS)}")
-        named[name] = column
-    text = data.decode("utf-8-sig", "replace")
-    try:
-        rows = rows_of(text)
-    except csv.Error as problem:
-        raise usage(f"{file}: not CSV ({problem})") from None
-    statement = read_statement(rows, named)
-    if statement.missing:
-        there = ", ".join(name.strip() for name in statement.header if name.strip())[:300]
-        wants = " ".join(f"--column {name}=NAME" for name in statement.missing)
-        raise usage(
-            f"{file}: no column found for {' and '.join(statement.missing)}; give {wants}. The columns are: {there}"
-        )
-    return statement
-
-
 def _compared(client: Client, statement: Statement, line: str | None) -> Iterator[dict[str, Any]]:
     """Yield the entries that differ from the messages."""
     entries = statement.entries
@@ -395,18 +390,14 @@ def _compared(client: Client, statement: Statement, line: str | None) -> Iterato
         reply = client.call("POST", Path.LOCAL_STATEMENT, body=body)
         for entry, said in zip(batch, reply.data["entries"], strict=True):
             if said["finding"] != "agrees":
-                yield _differs(entry, said)
-
-
-def _differs(entry: StatementEntry, said: Row) -> dict[str, Any]:
-    return {
-        **{field.name: said.get(field.name) for field in _FIELDS},
-        "id": entry.id,
-        "at": "" if entry.at is None else entry.at.isoformat(),
-        "statement_amount": render(entry.minor),
-        "file_line": entry.line,
-        "next": _next(said),
-    }
+                yield {
+                    **{field.name: said.get(field.name) for field in _FIELDS},
+                    "id": entry.id,
+                    "at": "" if entry.at is None else entry.at.isoformat(),
+                    "statement_amount": render(entry.minor),
+                    "file_line": entry.line,
+                    "next": _next(said),
+                }
 
 
 def _next(said: Row) -> str:

@@ -66,7 +66,27 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
     """Return the answer with one row per SIM."""
     reply = client.get(Path.LINES)
     data = reply.data or {}
-    rows = list(_rows(data))
+    rows: list[Row] = []
+    for device in data.get("phones") or ():
+        for sim in device.get("sims") or ():
+            line = sim.get("line") or {}
+            rows.append(
+                {
+                    "device_id": device.get("device_id"),
+                    "phone": device.get("name"),
+                    "slot_index": sim.get("slot_index"),
+                    "network": sim.get("network"),
+                    "phone_number": line.get("phone_number"),
+                    "account_name": line.get("account_name"),
+                    "payment_method_id": line.get("payment_method_id"),
+                    "reads_payments": device.get("reads_payments"),
+                    "receiving": sim.get("receiving"),
+                    "receiving_reason": sim.get("receiving_reason"),
+                    "unplaced_payments": sim.get("unplaced_payments") or 0,
+                    "unaccounted": sim.get("unaccounted"),
+                    "trouble": device.get("trouble"),
+                }
+            )
     ready, unplaced = bool(data.get("ready")), data.get("unplaced_payments") or 0
     bare = any(not row["phone_number"] for row in rows)
     asks = terminal.human or (fail_if_unready and ready and bare)
@@ -135,27 +155,6 @@ def _fixes(phones: Sequence[Row]) -> Iterator[str]:
     for row in phones:
         for trouble in row.get("troubles") or ():
             yield clean(trouble.get("fix"))
-
-
-def _rows(data: dict[str, Any]) -> Iterator[Row]:
-    for device in data.get("phones") or ():
-        for sim in device.get("sims") or ():
-            line = sim.get("line") or {}
-            yield {
-                "device_id": device.get("device_id"),
-                "phone": device.get("name"),
-                "slot_index": sim.get("slot_index"),
-                "network": sim.get("network"),
-                "phone_number": line.get("phone_number"),
-                "account_name": line.get("account_name"),
-                "payment_method_id": line.get("payment_method_id"),
-                "reads_payments": device.get("reads_payments"),
-                "receiving": sim.get("receiving"),
-                "receiving_reason": sim.get("receiving_reason"),
-                "unplaced_payments": sim.get("unplaced_payments") or 0,
-                "unaccounted": sim.get("unaccounted"),
-                "trouble": device.get("trouble"),
-            }
 
 
 def _notes(rows: list[Row], terminal: Terminal, told: str, *, moved: bool) -> Iterator[str]:

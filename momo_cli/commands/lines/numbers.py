@@ -267,7 +267,9 @@ def claim(
             return _answer(seen, ["There is nothing to claim."])
         for line in found:
             terminal.note(line)
-        if not terminal.confirm(f"Claim {_counted(seen)} for {_number(client, path)}?"):
+        row = client.get(path.rpartition("/")[0]).data or {}
+        shown = shown_phone(row.get("phone_number")) or "this number"
+        if not terminal.confirm(f"Claim {_counted(seen)} for {shown}?"):
             return _answer(seen, ["Nothing was changed."], exit_code=exit_codes.CANCELLED)
     reply = _claim(client, path, method, idempotency_key=system.new_key())
     line = f"{terminal.tick} Claimed {_counted(reply)}."
@@ -275,7 +277,14 @@ def claim(
         return _answer(reply, [line])
     if target is None:
         line += " They were NOT sent to any webhook yet."
-        return _answer(reply, [line], next_=_replays(client, terminal, reply))
+        replays: list[str] = []
+        if terminal.human:
+            rows = client.get(Path.ENDPOINTS).data or ()
+            mine = (row for row in rows if bool(row.get("is_sandbox")) is client.sandbox)
+            names = [endpoint_name(row, rows) for row in mine]
+            replays = [_replay(each, reply) for each in names[:_HINTS_MAX]]
+            replays = replays or ["momo endpoints add --help"]
+        return _answer(reply, [line], next_=replays)
     again = _replay(target, reply)
     window = {name: reply.body[name] for name in ("from", "to")}
     try:
@@ -316,23 +325,6 @@ def _candidates(seen: Reply, terminal: Terminal) -> Iterator[str]:
     more = (seen.body.get("claimed") or 0) - len(rows)
     if rows and more:
         yield f"  and {more} more"
-
-
-def _number(client: Client, path: str) -> str:
-    """Return the number for the question, with the spaces in which it is read."""
-    row = client.get(path.rpartition("/")[0]).data or {}
-    return shown_phone(row.get("phone_number")) or "this number"
-
-
-def _replays(client: Client, terminal: Terminal, claimed: Reply) -> list[str]:
-    """Return the commands that send the claimed payments to the endpoints of the shop."""
-    if not terminal.human:
-        return []
-    rows = client.get(Path.ENDPOINTS).data or ()
-    names = [
-        endpoint_name(row, rows) for row in rows if bool(row.get("is_sandbox")) is client.sandbox
-    ]
-    return [_replay(each, claimed) for each in names[:_HINTS_MAX]] or ["momo endpoints add --help"]
 
 
 def _replay(endpoint: str, claimed: Reply) -> str:

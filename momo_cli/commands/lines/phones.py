@@ -227,20 +227,20 @@ def release(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
     result |= {"manager": done.manager, "uid": done.uid, "pid": done.pid}
     if done.pid is not None:
         result["state"] = "released"
-    return Answer(*made(result), lines=list(_release_lines(row, result, terminal)))
-
-
-def _release_lines(row: Row, result: Row, terminal: Terminal) -> Iterator[str]:
+    lines: list[str] = []
     name = modem_name(row)
     if not result["manager"]:
-        yield f"There is no ModemManager here (no mmcli): {name} is not taken by it."
+        lines.append(f"There is no ModemManager here (no mmcli): {name} is not taken by it.")
     elif result["pid"] is None:
-        yield f"ModemManager does not have {name}. It may still take it when it is plugged in."
-        yield _PERMANENT
+        lines.append(
+            f"ModemManager does not have {name}. It may still take it when it is plugged in."
+        )
+        lines.append(_PERMANENT)
     else:
-        yield terminal.style(f"✓ ModemManager has released {name}.", "green")
-        yield f"It lasts until this computer restarts, or until: kill {result['pid']}"
-        yield _PERMANENT
+        lines.append(terminal.style(f"✓ ModemManager has released {name}.", "green"))
+        lines.append(f"It lasts until this computer restarts, or until: kill {result['pid']}")
+        lines.append(_PERMANENT)
+    return Answer(*made(result), lines=lines)
 
 
 @command("phones udev-rule", view=view_of("path text", id="path"))
@@ -446,10 +446,12 @@ def rotate_key(
     phone = clean(row["phone_url"]) or "http://PHONE:8080"
     user = clean(row["user"])
     lines = []
-    for event in ("sms:received", "system:ping"):
+    for event in ("sms:received", "system:ping"):  # the app has no screen for its webhook addresses
         body = dumps({"url": row["url"], "event": event})
         kind = "Content-Type: application/json"
         lines.append(shlex.join(["curl", "-u", user, "-H", kind, "-d", body, f"{phone}/webhooks"]))
+    if qr and row["key"] is not None:  # the phone's camera copies it
+        lines += ["", *drawn(str(row["key"]), terminal)]
     key = f"in {secret_file}" if row["key"] is None else terminal.style(clean(row["key"]), "bold")
     return Answer(
         document,
@@ -464,17 +466,10 @@ def rotate_key(
             "  3. Home: Local server = on; press Offline until it says Online",
             "  4. On this computer, with the address, user and password that Home shows:",
         ],
-        verbatim=[*lines, *(_code(row, terminal) if qr else [])],
+        verbatim=lines,
         notes=notes,
         next=["momo phones sources"],
     )
-
-
-def _code(row: Row, terminal: Terminal) -> list[str]:
-    """Return the key as a QR code: the phone's camera copies it."""
-    if row["key"] is None:
-        return []
-    return ["", *drawn(str(row["key"]), terminal)]
 
 
 def _state(row: Row) -> Cell:

@@ -109,6 +109,10 @@ def show(
         f"{styled(with_test_mark(state_cell(reply.data.get('state')), reply.data), terminal)}  from {clean(reply.data.get('sender')) or '—'}"
     ]
     trusted = reply.data.get("trusted")
+    source = ""
+    if reply.data.get("trust_level") not in {None, TrustLevel.FULL}:
+        made = "; momo made its PDU from the text" if reply.data.get("synthesised") else ""
+        source = f"{clean(reply.data.get('source'))} (trust level {clean(reply.data.get('trust_level'))}{made})"
     facts = [
         ("kind", clean(reply.data.get("kind"))),
         ("network", clean(reply.data.get("provider"))),
@@ -117,7 +121,7 @@ def show(
         ("line", clean(reply.data.get("line"))),
         ("sent", clock(reply.data.get("smsc_ts"), terminal)),
         ("stored", clock(reply.data.get("received_at"), terminal)),
-        ("source", _source(reply.data)),
+        ("source", source),
         ("recovered", "from the message journal" if reply.data.get("recovered") else ""),
         ("id", clean(reply.data.get("id"))),
     ]
@@ -343,11 +347,3 @@ def _why(row: Row) -> str:
     if row.get("state") == MessageState.INCOMPLETE and at(row, "parts.total"):
         found.insert(0, f"{at(row, 'parts.seen')} of {at(row, 'parts.total')} parts")
     return ", ".join(found)
-
-
-def _source(row: Row) -> str:
-    """Return where a message came from; empty for an AT modem."""
-    if row.get("trust_level") in {None, TrustLevel.FULL}:
-        return ""
-    made = "; momo made its PDU from the text" if row.get("synthesised") else ""
-    return f"{clean(row.get('source'))} (trust level {clean(row.get('trust_level'))}{made})"

@@ -94,23 +94,10 @@ def init(
     }
     wait_s = None if wait is None else duration_s(wait, "--wait")
     reply = _create(client, only_given(given), idempotency_key or fresh_key(terminal, "init"))
-    return _answer(client, terminal, reply, given, wait_s, qr=qr)
-
-
-def _answer(
-    client: Client,
-    terminal: Terminal,
-    reply: Reply,
-    given: dict[str, Any],
-    wait_s: float | None,
-    *,
-    qr: bool,
-) -> Answer:
     numbers = _numbers(client, terminal)
     row = reply.data
     amount = money(row.get("amount"), row.get("currency"))
-    who = [given.get("customer_name"), phone(given["phone_number"])]
-    head = " · ".join([f"Transaction {amount}", *filter(None, who)])
+    head = " · ".join(filter(None, (f"Transaction {amount}", name, phone(phone_number))))
     svc_code = terminal.style(clean(row.get("svc_code")), "bold")
     lines = [
         clean(head),
@@ -125,7 +112,11 @@ def _answer(
             lines += drawn(clean(row["checkout_url"]), terminal)
     if row.get("payer_sms_sent"):
         lines.append(f"  sms    the code is sent to {phone(given['phone_number'])}")
-    notes = _new_warnings(reply.body, terminal)
+    notes = warnings_of(reply.body)
+    # The warning about the address of the page comes once per shop; `meta.warnings` of the document has all.
+    unpublished = any(_NOT_PUBLIC in text for text in notes)
+    if unpublished and (terminal.output is Output.JSON or _told(terminal)):
+        notes = [text for text in notes if _NOT_PUBLIC not in text]
     unready = numbers == [] and not client.sandbox
     if unready:
         notes.append(_NO_NUMBER)
@@ -160,18 +151,6 @@ def _numbers(client: Client, terminal: Terminal) -> list[str] | None:
 
 def _of_number(row: Row) -> tuple[str, str]:
     return clean(at(row, "sim.network")), clean(row.get("account_name"))
-
-
-def _new_warnings(body: Row, terminal: Terminal) -> list[str]:
-    """Return the warnings of an answer; the one about the address of the page only once per shop.
-
-    The document of `--json` has them all in `meta.warnings`.
-    """
-    found = warnings_of(body)
-    in_document = terminal.output is Output.JSON
-    if any(_NOT_PUBLIC in text for text in found) and (in_document or _told(terminal)):
-        return [text for text in found if _NOT_PUBLIC not in text]
-    return found
 
 
 def _told(terminal: Terminal) -> bool:

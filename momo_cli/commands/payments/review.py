@@ -135,7 +135,15 @@ def approve(
         failure.facts.setdefault("reference", str(body.get("reference", order or "")))
         failure.facts.setdefault("review", review)
         raise
-    lines = [_line(reply, terminal), *settled_lines(reply.body)]
+    row, transaction = reply.data, reply.body.get("transaction")
+    paid, status = clean(at(transaction, "reference")), state(at(transaction, "status"))
+    said = terminal.style("✓ Approved.", "green")
+    said += f" {money(row.get('amount'), row.get('currency'))}"
+    if at(transaction, "origin") == "open":
+        said += f" is recorded as a new transaction ({paid})."
+    else:
+        said += f" → {paid}  {styled(status, terminal)}"
+    lines = [said, *settled_lines(reply.body)]
     return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
 
 
@@ -165,16 +173,6 @@ def _is_sure(terminal: Terminal, row: Row) -> bool:
     return terminal.ask(f"\n{review_question(row)}: ", "--yes") == "YES"
 
 
-def _line(reply: Reply, terminal: Terminal) -> str:
-    row, transaction = reply.data, reply.body.get("transaction")
-    said = terminal.style("✓ Approved.", "green")
-    said += f" {money(row.get('amount'), row.get('currency'))}"
-    if at(transaction, "origin") == "open":
-        return f"{said} is recorded as a new transaction ({clean(at(transaction, 'reference'))})."
-    status = styled(state(at(transaction, "status")), terminal)
-    return f"{said} → {clean(at(transaction, 'reference'))}  {status}"
-
-
 @command("review reject", view=REVIEW_VIEW)
 def reject(
     client: Client,
@@ -195,21 +193,18 @@ def reject(
     except Failure as failure:
         failure.facts.setdefault("review", review)
         raise
-    lines = [*_lines(reply, terminal), *settled_lines(reply.body)]
-    return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
-
-
-def _lines(reply: Reply, terminal: Terminal) -> list[str]:
     row, amount = reply.data, money(reply.data.get("amount"), reply.data.get("currency"))
-    said = terminal.style("✓ Rejected.", "green")
+    lines = [terminal.style("✓ Rejected.", "green")]
     if reply.body.get("transaction") is None:
-        return [f"{said} The message is ignored."]
-    kept = clean(at(reply.body, "transaction.reference"))
-    found = [f"{said} {amount} is recorded and not forwarded ({kept})."]
-    if row.get("request") is not None:
-        status = styled(state(at(row, "request.status")), terminal)
-        found.append(f"  transaction  {clean(at(row, 'request.reference'))}  {status}")
-    return found
+        lines[0] += " The message is ignored."
+    else:
+        kept = clean(at(reply.body, "transaction.reference"))
+        lines[0] += f" {amount} is recorded and not forwarded ({kept})."
+        if row.get("request") is not None:
+            status = styled(state(at(row, "request.status")), terminal)
+            lines.append(f"  transaction  {clean(at(row, 'request.reference'))}  {status}")
+    lines += settled_lines(reply.body)
+    return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
 
 
 _STATES: Final = {"approved": Cell("✓ approved", "green"), "revoked": Cell("✗ revoked", "red")}

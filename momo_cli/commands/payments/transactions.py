@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final
@@ -147,21 +147,13 @@ def list_(
         "--per-page": None if per_page == _PER_PAGE else str(per_page),
         "--page": str(page + 1),
     }
-    return _listed(
-        reply, _kind(wanted, origin), page, flags, ["--sandbox"] if client.sandbox else []
-    )
-
-
-def _listed(
-    reply: Reply, kind: str, page: int, flags: dict[str, str | None], switches: list[str]
-) -> Answer:
-    """Return the answer with one page; `flags` and `switches` are those of the command for the next page."""
+    kind = _kind(wanted, origin)
     rows = reply.data or []
     total, more = at(reply.body, "pagination.total"), at(reply.body, "pagination.has_next")
     of = f" of {total}" if isinstance(total, int) else ""
     heading = f"Showing {len(rows)}{of} {kind}, page {page}"
     words = [word for flag, value in flags.items() if value is not None for word in (flag, value)]
-    words = [*switches, *words]
+    words = [*(["--sandbox"] if client.sandbox else []), *words]
     return Answer(
         reply.text,
         rows,
@@ -224,7 +216,20 @@ def show(
 def _with_events(client: Client, terminal: Terminal, reply: Reply, answer: Answer) -> Answer:
     path = path_of(Path.TRANSACTION_EVENTS, reference=str(reply.data["reference"]))
     events = list(client.rows(path, {}, page=_LIMIT_MAX))
-    local = _local(client, reply.data, events)
+    name = reply.data["reference"]
+    messages = [event["message_id"] for event in events if event.get("message_id")]
+    sent = client.get(Path.DELIVERIES, transaction_id=name, kind="all", limit=_SENT_MAX)
+    review = None
+    if reply.data.get("status") == TransactionStatus.MANUAL_REVIEW:
+        rows = client.get(Path.REVIEWS).data or ()
+        about = (row for row in rows if at(row, "request.reference") == name)
+        review = next((row.get("id") for row in about), None)
+    local = {
+        "message_id": messages[-1] if messages else None,
+        "matched_by": reply.data.get("matched_by"),
+        "review": review,
+        "deliveries": sent.data or [],
+    }
     # One document for all calls: the transaction's own, with the events beside its `data`.
     document = dumps({**reply.body, "events": events, "local": local})
     lines = [f"  {_when(event, terminal)}  {clean(event.get('text'))}" for event in events]
@@ -233,24 +238,6 @@ def _with_events(client: Client, terminal: Terminal, reply: Reply, answer: Answe
     lines += [_sent(row, terminal) for row in local["deliveries"]]
     # The rows for programs are the events; on a terminal the transaction stands above them.
     return replace(answer, document=document, rows=events, lines=[*answer.lines, "", *lines])
-
-
-def _local(client: Client, transaction: Row, events: Sequence[Row]) -> dict[str, Any]:
-    """Return the local facts of a transaction: its SMS, the way it was matched, its review and its webhooks."""
-    reference = transaction["reference"]
-    messages = [event["message_id"] for event in events if event.get("message_id")]
-    sent = client.get(Path.DELIVERIES, transaction_id=reference, kind="all", limit=_SENT_MAX)
-    review = None
-    if transaction.get("status") == TransactionStatus.MANUAL_REVIEW:
-        rows = client.get(Path.REVIEWS).data or ()
-        about = (row for row in rows if at(row, "request.reference") == reference)
-        review = next((row.get("id") for row in about), None)
-    return {
-        "message_id": messages[-1] if messages else None,
-        "matched_by": transaction.get("matched_by"),
-        "review": review,
-        "deliveries": sent.data or [],
-    }
 
 
 def _sent(row: Row, terminal: Terminal) -> str:

@@ -3,7 +3,7 @@
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes
@@ -242,7 +242,19 @@ def logs(
         momo daemon logs --journal -f
     """
     if journal:
-        _show_journal(terminal, lines, follow=follow)
+        service = installed_service(terminal)
+        if service is None:
+            following = ("momo daemon install", "momo daemon logs")
+            raise Failure(ErrorCode.SERVICE_NOT_INSTALLED, next=following)
+        flags = [f"-n{lines}" if service.kind is not Kind.LAUNCHD else f"-{lines}"]
+        words = service.journal(*flags, *(["-f"] if follow else []))
+        terminal.stdout.flush()
+        terminal.stderr.flush()
+        try:
+            os.execvpe(words[0], words, terminal.located.environ)  # noqa: S606  # the machine's own program
+        except OSError as problem:
+            why = f"{words[0]}: {problem.strerror}"
+            raise Failure(ErrorCode.INTERNAL_ERROR, why, next=("momo daemon logs",)) from None
     check_choice(level, "--level", _LEVELS)
     name, since = component and component.strip().lower(), time_of(since, "--since", terminal)
     query = only_given({"level": level, "lines": str(lines), "component": name, "since": since})
@@ -252,23 +264,6 @@ def logs(
         return Answer(rows=_shown(terminal, more), stream=True)
     found = list(_shown(terminal, rows))
     return Answer(rows=found, empty="The log has no such lines.", stream=True)
-
-
-def _show_journal(terminal: Terminal, lines: int, *, follow: bool) -> NoReturn:
-    """Become the program that shows the lines of this shop's service in the machine's journal."""
-    service = installed_service(terminal)
-    if service is None:
-        following = ("momo daemon install", "momo daemon logs")
-        raise Failure(ErrorCode.SERVICE_NOT_INSTALLED, next=following)
-    flags = [f"-n{lines}" if service.kind is not Kind.LAUNCHD else f"-{lines}"]
-    words = service.journal(*flags, *(["-f"] if follow else []))
-    terminal.stdout.flush()
-    terminal.stderr.flush()
-    try:
-        os.execvpe(words[0], words, terminal.located.environ)  # noqa: S606  # the machine's own program
-    except OSError as problem:
-        why = f"{words[0]}: {problem.strerror}"
-        raise Failure(ErrorCode.INTERNAL_ERROR, why, next=("momo daemon logs",)) from None
 
 
 def _when(ts: object, terminal: Terminal) -> str:

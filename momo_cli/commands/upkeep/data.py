@@ -235,7 +235,8 @@ def schema(
         momo data schema payments
         momo data schema --fields table,column
     """
-    return Answer(*run_verb(terminal, "db", "schema", *_with_phones(table), "--json").parts)
+    named = [] if table is None else [table]
+    return Answer(*run_verb(terminal, "db", "schema", *named, "--json").parts)
 
 
 @command("data query", view=BY_RESULT)
@@ -295,10 +296,6 @@ def export(
     done = run_verb(terminal, "db", "export", file, *flags, "--json")
     said = f"{terminal.tick} {done.data['rows']:,} rows of {done.data['tables']} tables are in {clean(file)}."
     return Answer(*done.parts, lines=[said])
-
-
-def _with_phones(table: str | None) -> list[str]:
-    return [] if table is None else [table]
 
 
 def _shown_phones(client: Client, what: str, show_phones: bool) -> list[str]:
@@ -453,10 +450,7 @@ def restore(
         return unchanged(seen, f"The shop is called {clean(shop)}, not {clean(typed)}.")
     if stop and client.alive():
         stop_daemon(client, terminal, _STOP_S)
-    return _restored(terminal, _run(terminal, "restore", *named))
-
-
-def _restored(terminal: Terminal, done: VerbResult) -> Answer:
+    done = _run(terminal, "restore", *named)
     data = done.data
     lines = [f"{terminal.tick} Restored.", *_backup_lines(data, terminal)]
     lines += fact_lines([("before", clean(data.get("kept")))], 6)

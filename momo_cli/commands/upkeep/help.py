@@ -129,7 +129,17 @@ def help_(
         line = f"momo {row['version']} ({', '.join([runs, *facts])})"
         return Answer(*made(row), lines=[line], plain=line)
     if topic == _ALL and not markdown:
-        return _text(_ALL, _every_command(), {})
+        lines = []
+        for panel in PANELS:
+            lines.append(f"{panel}:")
+            for word, (about, of) in words_after("").items():
+                if of == panel:
+                    verbs = ", ".join(_verbs(word))
+                    lines.append(f"  {word:<13} {about}{': ' if verbs else ''}{verbs}")
+            lines.append("")
+        named = ", ".join(reference.TOPICS)
+        lines.append(f"More: momo help COMMAND, or one of the topics: {named}")
+        return _text(_ALL, "\n".join(lines), {})
     if topic == _ALL:
         return _text(_ALL, _reference().markdown("##"), {}, verbatim=True)
     if topic is None or topic not in reference.TOPICS or markdown:
@@ -141,20 +151,6 @@ def help_(
 def _reference() -> Any:
     """Return the module of the reference, by name, because it imports the tree, and the tree finds this module."""
     return import_module("momo_cli.frame.reference")
-
-
-def _every_command() -> str:
-    """Return all commands by panel, each group with its verbs."""
-    lines = []
-    for panel in PANELS:
-        lines.append(f"{panel}:")
-        for word, (about, of) in words_after("").items():
-            if of == panel:
-                verbs = ", ".join(_verbs(word))
-                lines.append(f"  {word:<13} {about}{': ' if verbs else ''}{verbs}")
-        lines.append("")
-    topics_there = ", ".join(reference.TOPICS)
-    return "\n".join([*lines, "More: momo help COMMAND, or one of the topics: " + topics_there])
 
 
 def _verbs(group: str) -> Iterator[str]:

@@ -90,17 +90,6 @@ def setup(
     }  # fmt: skip
     given |= only_given(flags)
     answers = setup_answers(given, tuple(modem or ()), again=again)
-    return _set_up(client, terminal, given, answers, check=check)
-
-
-def _set_up(
-    client: Client,
-    terminal: Terminal,
-    given: Mapping[str, Any],
-    answers: SetupAnswers,
-    *,
-    check: bool,
-) -> Answer:
     _become_root(terminal)
     exists = os.path.exists(terminal.located.places.database)  # noqa: PTH110  # no pathlib needed
     new = not exists and not check

@@ -192,8 +192,17 @@ def _items(
     resume = shlex.join(["momo", "deliveries", "watch", *only])
     for event in follow_events(client, None, since, resume=resume):
         if event is not None and event.kind.startswith("delivery."):
-            at_, data = event.data.get("at"), _delivery(client, event.data)
-            yield {"event": event.kind, "id": event.id, "at": at_, "data": data}
+            delivery_id = str(at(event.data, "details.delivery_id"))
+            # If it is erased already, the event's own data stand for it.
+            data = client.find(path_of(Path.DELIVERY, id=delivery_id)) or {
+                "id": delivery_id,
+                "endpoint_id": event.data.get("endpoint_id"),
+                "transaction_id": event.data.get("transaction_id"),
+                "event": at(event.data, "details.event"),
+                "response_status_code": at(event.data, "details.code"),
+            }
+            when = event.data.get("at")
+            yield {"event": event.kind, "id": event.id, "at": when, "data": data}
         if event is not None:
             continue
         found = _retrying(client, endpoint)
@@ -214,19 +223,6 @@ def _retrying(client: Client, endpoint: str | None) -> list[dict[str, Any]]:
             raise
         return []
     return found
-
-
-def _delivery(client: Client, event: Row) -> Row:
-    """Return the delivery of an event; if it is erased already, the event's own data."""
-    delivery_id = str(at(event, "details.delivery_id"))
-    found: Row | None = client.find(path_of(Path.DELIVERY, id=delivery_id))
-    return found or {
-        "id": delivery_id,
-        "endpoint_id": event.get("endpoint_id"),
-        "transaction_id": event.get("transaction_id"),
-        "event": at(event, "details.event"),
-        "response_status_code": at(event, "details.code"),
-    }
 
 
 @command("deliveries show", view=DELIVERY_VIEW)

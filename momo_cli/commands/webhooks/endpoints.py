@@ -3,7 +3,7 @@
 import contextlib
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -124,7 +124,13 @@ def add(
         with _refusal_explained(terminal, url):
             reply = client.post_once(Path.ENDPOINTS, only_given(given))
         keep(str(reply.body.get("secret")))
-    made = _add_rules(client, reply.data["id"], filters)
+    path = path_of(Path.RULES, id=reply.data["id"])
+    made: list[Reply | Failure] = []
+    for filter_ in filters:
+        try:
+            made.append(client.call("POST", path, body={"filter": filter_}))
+        except Failure as failure:  # the endpoint exists already, so its secret must be shown
+            made.append(failure)
     name = endpoint_word(client, terminal, clean(reply.data["id"]))
     missing = [
         f"momo endpoints rules add {name} --filter {shlex.quote(dumps(filter_))}"
@@ -157,31 +163,17 @@ def _refusal_explained(terminal: Terminal, url: str | None) -> Iterator[None]:
         if at(failure.body, "error.reason") in _MISSPELT:
             failure.next = ("momo endpoints add --help",)
         if at(failure.body, "error.reason") == _PRIVATE and host:
-            failure.next = (_allowing(terminal, host), "momo daemon restart")
+            from momo_cli.service.daemon_program import run_verb  # noqa: PLC0415  # only this refusal needs it
+
+            allowed: list[str] = []
+            with contextlib.suppress(Failure):
+                seen = run_verb(terminal, "config", "--json", "get", "--", _ALLOWED)
+                allowed = [str(one) for one in seen.data["value"]]
+            failure.next = (
+                f"momo config set {_ALLOWED} {shlex.quote(','.join([*allowed, host]))}",
+                "momo daemon restart",
+            )
         raise
-
-
-def _allowing(terminal: Terminal, host: str) -> str:
-    """Return the command that allows a private host; those that are allowed stay allowed."""
-    from momo_cli.service.daemon_program import run_verb  # noqa: PLC0415  # only this refusal needs it
-
-    allowed: list[str] = []
-    with contextlib.suppress(Failure):
-        seen = run_verb(terminal, "config", "--json", "get", "--", _ALLOWED)
-        allowed = [str(one) for one in seen.data["value"]]
-    return f"momo config set {_ALLOWED} {shlex.quote(','.join([*allowed, host]))}"
-
-
-def _add_rules(client: Client, endpoint: str, filters: Iterable[Any]) -> list[Reply | Failure]:
-    """Add the rules; return each answer or error. The endpoint exists already, so its secret must be shown."""
-    path = path_of(Path.RULES, id=endpoint)
-    made: list[Reply | Failure] = []
-    for filter_ in filters:
-        try:
-            made.append(client.call("POST", path, body={"filter": filter_}))
-        except Failure as failure:
-            made.append(failure)
-    return made
 
 
 def _added(
@@ -525,6 +517,15 @@ def _shown(
     """Return the answer with one endpoint below the lines `said`; `status` is the status after a pause or resume."""
     row: Row = {**reply.data, "status": status} if status else reply.data
     cell = _state(row)
+    failed = at(reply.body, "meta.last_error")
+    last = []
+    if isinstance(failed, dict):
+        code = failed.get("response_status_code")
+        answer = clean(code if code is not None else at(failed, "error.code"))
+        last = [
+            f"  last bad {ago(failed.get('at'), terminal)}: {answer}",
+            f"           {clean(failed.get('diagnosis'))}",
+        ]
     lines = [
         *said,
         f"{terminal.style(cell.text, cell.style)}  {clean(row.get('url'))}",
@@ -533,7 +534,7 @@ def _shown(
         f"  last ok  {ago(row.get('last_success_at'), terminal) or '—'}",
         f"  fails    {row.get('consecutive_failures') or 0} in a row",
         *([f"  headers  {clean(', '.join(row['headers']))}"] if row.get("headers") else []),
-        *_last_error(reply, terminal),
+        *last,
     ]
     notes = warnings_of(reply.body)
     name = endpoint_word(client, terminal, clean(row.get("id")))
@@ -542,16 +543,3 @@ def _shown(
         next_.append(f"momo endpoints resume {name}")
     document = with_status(reply.body, status) if status else reply.text
     return Answer(document, [row], lines=lines, notes=notes, next=next_)
-
-
-def _last_error(reply: Reply, terminal: Terminal) -> list[str]:
-    """Return the lines with the last failed response, and how to mend it."""
-    failed = at(reply.body, "meta.last_error")
-    if not isinstance(failed, dict):
-        return []
-    code = failed.get("response_status_code")
-    answer = clean(code if code is not None else at(failed, "error.code"))
-    return [
-        f"  last bad {ago(failed.get('at'), terminal)}: {answer}",
-        f"           {clean(failed.get('diagnosis'))}",
-    ]

@@ -91,7 +91,15 @@ def listen(
     if endpoint is not None and secret_file is not None:
         raise usage("--secret-file: the secret was shown when it was made: momo endpoints reveal")
     receiver = None if forward_to is None else parse_receiver(forward_to)
-    responder = Responder(receiver, _fails(fail), dup, slow)
+    codes: tuple[int, ...] = ()
+    if fail is not None:
+        words = fail.split(",")
+        codes = tuple(int(word) for word in words if word.strip().isdecimal())
+        wrong = len(codes) != len(words) or not all(200 <= code <= 599 for code in codes)
+        if wrong or len(codes) > _FAILS_MAX:
+            form = "separated by commas, such as 503,503,200"
+            raise usage(f"--fail: status codes from 200 to 599, {form}")
+    responder = Responder(receiver, codes, dup, slow)
     if endpoint is not None:
         endpoint, keep = endpoint.strip(), True
     else:
@@ -128,36 +136,18 @@ def _rows(
                     terminal.verbatim(dumps(row["payload"]))
                 yield row
                 if not paused and row["status_code"] not in range(200, 300):
-                    paused = _paused(client, terminal, endpoint)
+                    seen = client.find(path_of(Path.ENDPOINT, id=endpoint))
+                    paused = bool(at(seen, "auto_paused_at"))
+                    if paused:
+                        terminal.complain(
+                            f"momo paused the endpoint after {seen['consecutive_failures']} failures in a row, as it would "
+                            f"a real one; next: momo endpoints resume {endpoint}"
+                        )
         finally:
             # After Ctrl-C too. A kept endpoint is paused by the daemon, because no listener is connected.
             if not keep:
                 with ending(terminal), contextlib.suppress(Failure):
                     client.call("DELETE", path_of(Path.ENDPOINT, id=endpoint))
-
-
-def _paused(client: Client, terminal: Terminal, endpoint: str) -> bool:
-    """Return whether momo has paused the endpoint after failures; if so, write it on stderr."""
-    seen = client.find(path_of(Path.ENDPOINT, id=endpoint))
-    if not at(seen, "auto_paused_at"):
-        return False
-    terminal.complain(
-        f"momo paused the endpoint after {seen['consecutive_failures']} failures in a row, as it would "
-        f"a real one; next: momo endpoints resume {endpoint}"
-    )
-    return True
-
-
-def _fails(text: str | None) -> tuple[int, ...]:
-    if text is None:
-        return ()
-    words = text.split(",")
-    codes = tuple(int(word) for word in words if word.strip().isdecimal())
-    wrong = len(codes) != len(words) or not all(200 <= code <= 599 for code in codes)
-    if wrong or len(codes) > _FAILS_MAX:
-        form = "separated by commas, such as 503,503,200"
-        raise usage(f"--fail: status codes from 200 to 599, {form}")
-    return codes
 
 
 @contextlib.contextmanager
