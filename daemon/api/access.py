@@ -7,7 +7,6 @@ from msgspec import Meta, Struct
 
 from daemon.api.http.auth import needs_operator, needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, claim, client_address, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.core.access import sessions as browser_sessions
@@ -365,59 +364,76 @@ async def list_users(call: Call) -> Reply:
     return ok(await call.env.store.read(read))
 
 
+_UserName = Annotated[str, Meta(min_length=1, max_length=NAME_CHARACTERS_MAX)]
+
+
+class NewUser(Struct, frozen=True):
+    """A user to add."""
+
+    name: _UserName
+    role: _UserName
+    password: Annotated[str, marked(read="secret")]
+
+
 async def add_user(call: Call) -> Reply:
     """Add a user."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    name = fields.text("name", required=True, most=NAME_CHARACTERS_MAX)
-    role = _role(fields.text("role", required=True, most=NAME_CHARACTERS_MAX))
-    password = fields.secret("password", required=True)
-    fields.done()
-    assert name is not None
-    made = await flow.add(call.env, call.caller, name, role, password)
+    new = await call.body(NewUser)
+    role = _role(new.role)
+    made = await flow.add(call.env, call.caller, new.name, role, new.password)
     return ok(user_json(made, [], call.env.clock.now_us()))
+
+
+class UserChanges(Struct, frozen=True):
+    """What changes of a user."""
+
+    role: Annotated[str, Meta(max_length=NAME_CHARACTERS_MAX)] | None = None
+    disabled: bool | None = None
 
 
 async def change_user(call: Call) -> Reply:
     """Change the role of a user, or disable or enable the user."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    role = fields.text("role", most=NAME_CHARACTERS_MAX)
-    disabled = fields.switch("disabled")
-    fields.done()
+    changes = await call.body(UserChanges)
     name = call.path("name")
-    if role is not None:
-        await flow.set_role(call.env, call.caller, name, _role(role))
-    if disabled is not None:
-        await flow.set_disabled(call.env, call.caller, name, disabled=disabled)
+    if changes.role is not None:
+        await flow.set_role(call.env, call.caller, name, _role(changes.role))
+    if changes.disabled is not None:
+        await flow.set_disabled(call.env, call.caller, name, disabled=changes.disabled)
     return await _one(call, name)
+
+
+class UserReset(Struct, frozen=True):
+    """What is new for a user who lost it."""
+
+    password: Annotated[str, marked(read="secret")] | None = None
+    second_factor: bool = False
 
 
 async def reset_user(call: Call) -> Reply:
     """Set a new password of a user, switch the second factor off, or both."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    password = fields.secret("password")
-    second_factor = bool(fields.switch("second_factor"))
-    fields.done()
-    name = call.path("name")
-    await flow.reset(call.env, call.caller, name, password, second_factor=second_factor)
+    new, name = await call.body(UserReset), call.path("name")
+    await flow.reset(call.env, call.caller, name, new.password, second_factor=new.second_factor)
     return await _one(call, name)
+
+
+class LinkBody(Struct, frozen=True):
+    """Whom a link logs in, and whether on another device too."""
+
+    user: Annotated[str, Meta(max_length=NAME_CHARACTERS_MAX)] | None = None
+    anywhere: bool = False
 
 
 async def make_link(call: Call) -> Reply:
     """Make the one-time link that logs a user in, the owner without `user`; with `anywhere` on another device too."""
     needs_owner(call.caller)
-    fields = Fields(await read_object_if_any(call.scope, call.receive))
-    name = fields.text("user", most=NAME_CHARACTERS_MAX)
-    anywhere = fields.boolean("anywhere", default=False)
-    fields.done()
-    env = call.env
+    asked, env = await call.body(LinkBody, optional=True), call.env
     if not env.http_address:
         raise Refusal(
             ErrorCode.NO_CHECKOUT_PAGE, "No page is served: HTTP is off.", reason="http_off"
         )
-    token = await browser.make_link(env, call.caller, name, anywhere=anywhere)
+    token = await browser.make_link(env, call.caller, asked.user, anywhere=asked.anywhere)
     scheme = "https" if env.config.http.tls_cert else "http"
     link = f"{scheme}://{env.http_address}/dash/enter?link={token}"
     body = ok({"url": link, "expires_in_s": round(ONE_TIME_LINK_S)}).body

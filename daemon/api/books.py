@@ -1,24 +1,24 @@
 """The books, on the Unix socket only: the report, a statement compared with the payments, and the export."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, tzinfo
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 from zoneinfo import ZoneInfo
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
 from daemon.api.http.auth import needs_owner
-from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields, Query
 from daemon.api.http.service import Call, Reply, ok
 from daemon.core.books import day_sheet, export_rows
-from daemon.core.errors import Refusal
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import reference_of
 from daemon.core.json_values import Json, timestamp, timestamp_or_none
 from daemon.core.limits import BODY_BYTES_MAX
 from daemon.core.names import network_of
 from daemon.core.payments.transaction_json import TransactionListItemAnswer
+from daemon.core.reading import Wrong
+from daemon.core.shape import Offset, marked, page_size
 from daemon.flows.books import audit
 from daemon.flows.books.audit import note_statement
 from daemon.flows.upkeep import notices
@@ -40,23 +40,48 @@ RECENT_MAX: Final = 50
 SUBJECT_CHARACTERS_MAX: Final = 200
 
 
+def _date(text: str) -> date | Wrong:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return Wrong("invalid", "must be a day, such as 2026-01-31")
+
+
+_Time = Annotated[int, marked(read="time")]
+
+
+class ReportQuery(Struct, frozen=True):
+    """The time of a report, and its rows."""
+
+    limit: Annotated[int, page_size(REPORT_LIMIT_MAX)] = REPORT_LIMIT
+    offset: Offset = 0
+    by: Literal["hour", "day", "payer"] | None = None
+    recent: Annotated[int, page_size(RECENT_MAX, low=0)] = 0
+    mode: Mode = Mode.LIVE
+    branch: Annotated[str, Meta(max_length=40)] | None = None
+    day: Annotated[date, marked(read="text", then=_date)] | None = field(name="date", default=None)
+    since: _Time | None = field(name="from", default=None)
+    until: _Time | None = field(name="to", default=None)
+
+    @staticmethod
+    def check(
+        _given: object, query: Mapping[str, str], fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Ask for both ends of a time."""
+        for there, other in (("from", "to"), ("to", "from")):
+            if query.get(there) and not query.get(other):
+                fail(other, "required", "`from` and `to` must be given together")
+
+
 async def get_report(call: Call) -> Reply:
     """Return the sheet of a local `date` (default today) or of the time from `from` to `to`, `to` excluded.
 
     At a hub `branch` names one of its branches. With `by` (hour, day or payer) also rows by that; with `recent` also that many of the newest payments.
     """
     query = call.query
-    limit, offset = query.page(REPORT_LIMIT, REPORT_LIMIT_MAX)
-    by = query.word("by", ("hour", "day", "payer"))
-    recent = query.number("recent", 0, low=0, high=RECENT_MAX)
-    mode = Mode(query.word("mode", list(Mode)) or Mode.LIVE)
-    branch = query.text("branch", most=40)
-    local_date, since, until = _date(query), query.time("from"), query.time("to")
-    if (since is None) is not (until is None):
-        query.fail(
-            "to" if until is None else "from", "required", "`from` and `to` must be given together"
-        )
-    query.done()
+    asked = query.read(ReportQuery)
+    limit, offset, by, mode, branch = asked.limit, asked.offset, asked.by, asked.mode, asked.branch
+    since, until = asked.since, asked.until
     now = call.env.clock.now_us()
 
     def read(reader: Reader) -> Json:
@@ -65,11 +90,11 @@ async def get_report(call: Call) -> Reply:
         if since is not None and until is not None:
             period = Period(since, until, mode, branch)
         else:
-            local = local_date or from_us(now).astimezone(zone).date()
+            local = asked.day or from_us(now).astimezone(zone).date()
             period = Period(*day_sheet.day(local, zone), mode, branch)
         found = read_sheet(reader, period, owner)
         found["rows"] = _rows(reader, period, zone, by, limit, offset) if by else None
-        newest = sheet_rows.recent(reader, mode, recent, branch)
+        newest = sheet_rows.recent(reader, mode, asked.recent, branch)
         found["recent"] = [_recent(one, call.env.times().lower_bound_us) for one in newest]
         return found
 
@@ -81,35 +106,26 @@ async def get_report(call: Call) -> Reply:
     return ok(data, query.meta())
 
 
+class MailBody(Struct, frozen=True):
+    """An e-mail to the owner."""
+
+    to: Annotated[str, Meta(min_length=1)]
+    subject: Annotated[str, Meta(min_length=1, max_length=SUBJECT_CHARACTERS_MAX)]
+    text: Annotated[str, Meta(min_length=1, max_length=BODY_BYTES_MAX), marked(lines=True)]
+
+
 async def mail_report(call: Call) -> Reply:
     """POST /local/v1/report/mail: queue an e-mail to the owner, retried like notices. `to` must be the owner's address."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    to = fields.text("to", required=True, blank=False)
-    subject = fields.text("subject", required=True, blank=False, most=SUBJECT_CHARACTERS_MAX)
-    text = fields.text("text", required=True, blank=False, lines=True, most=BODY_BYTES_MAX)
-    settings = call.env.config.smtp
-    if to is not None and "email" not in call.service.hooks.channels:
+    mail, settings = await call.body(MailBody), call.env.config.smtp
+    if "email" not in call.service.hooks.channels:
         why = "the settings name no mail server: see [smtp] in config.toml"
-        fields.fail("to", "not_configured", why)
-    elif to is not None and to.casefold() != settings.to.casefold():
-        fields.fail(
-            "to", "invalid", f"only the owner gets mail, at the address in [smtp] to: {settings.to}"
-        )
-    fields.done()
-    await notices.queue_email(call.env, call.caller, str(subject), str(text))
+        raise invalid([FieldError("to", "not_configured", why)])
+    if mail.to.casefold() != settings.to.casefold():
+        why = f"only the owner gets mail, at the address in [smtp] to: {settings.to}"
+        raise invalid([FieldError("to", "invalid", why)])
+    await notices.queue_email(call.env, call.caller, mail.subject, mail.text)
     return ok({"queued": ["email"], "to": settings.to})
-
-
-def _date(query: Query) -> date | None:
-    text = query.text("date")
-    if text is None:
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        query.fail("date", "invalid", "must be a day, such as 2026-01-31")
-        return None
 
 
 def _rows(
@@ -159,20 +175,42 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _COUNTS: Final = (*Finding, "not_on_statement")
 
 
+def _entries(value: object) -> object:
+    good = (
+        isinstance(value, list)
+        and len(value) <= ENTRIES_MAX
+        and all(
+            isinstance(each, dict)
+            and isinstance(each.get("id"), str)
+            and 0 < len(each["id"]) <= 40
+            and isinstance(each.get("amount_minor"), int)
+            for each in value
+        )
+    )
+    if good:
+        return value
+    return Wrong("invalid", f"must be up to {ENTRIES_MAX} objects of id and amount_minor")
+
+
+def _note(value: Json) -> Json | Wrong:
+    if _DIGEST.fullmatch(str(value.get("sha256"))):
+        return value
+    return Wrong("invalid", "must be the SHA-256 of the file, in hex", ".sha256")
+
+
+class StatementBody(Struct, frozen=True):
+    """Entries of a statement, and what is noted at the end."""
+
+    line: Annotated[str, marked(read="phone")] | None = None
+    entries: Annotated[Sequence[Json], marked(read="any", then=_entries)] = ()
+    note: Annotated[Json, marked(then=_note)] | None = None
+
+
 async def compare(call: Call) -> Reply:
     """Compare up to 400 entries of the number `line`, or record the end of the comparison in the journal."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    line = fields.phone("line")
-    entries = fields.value("entries")
-    note = fields.object("note")
-    if entries is not None and not _are_entries(entries):
-        fields.fail(
-            "entries", "invalid", f"must be up to {ENTRIES_MAX} objects of id and amount_minor"
-        )
-    if note is not None and not _DIGEST.fullmatch(str(note.get("sha256"))):
-        fields.fail("note.sha256", "invalid", "must be the SHA-256 of the file, in hex")
-    fields.done()
+    body = await call.body(StatementBody)
+    line, note, asked = body.line, body.note, body.entries
     noted = False
     if note is not None:
         facts = {
@@ -180,23 +218,8 @@ async def compare(call: Call) -> Reply:
             **{name: note.get(name) for name in _COUNTS if isinstance(note.get(name), int)},
         }
         noted = await note_statement(call.env, call.caller, str(note["sha256"]), facts)
-    asked: list[Json] = entries or []
     found = await call.env.store.read(lambda reader: compared(reader, asked, line)) if asked else []
     return ok({"entries": found, "noted": noted})
-
-
-def _are_entries(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) <= ENTRIES_MAX
-        and all(
-            isinstance(one, dict)
-            and isinstance(one.get("id"), str)
-            and 0 < len(one["id"]) <= 40
-            and isinstance(one.get("amount_minor"), int)
-            for one in value
-        )
-    )
 
 
 LIMIT: Final = 500
@@ -208,6 +231,17 @@ Rows = list[tuple[int, Json]]
 
 
 class ExportQuery(Struct, frozen=True):
+    """The page and the time of an export."""
+
+    after: Annotated[int, page_size(SEQ_MAX, low=0)] = 0
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    since: _Time | None = field(name="from", default=None)
+    until: _Time | None = field(name="to", default=None)
+    show_body: bool = False
+    mode: Mode = Mode.LIVE
+
+
+class ExportedPart(Struct, frozen=True):
     """The part of a table to export, and its form."""
 
     part: TablePage
@@ -215,7 +249,7 @@ class ExportQuery(Struct, frozen=True):
     show_body: bool
 
 
-Read = Callable[[Reader, ExportQuery], Rows]
+Read = Callable[[Reader, ExportedPart], Rows]
 
 
 async def export(call: Call) -> Reply:
@@ -225,17 +259,14 @@ async def export(call: Call) -> Reply:
     if what not in KINDS:
         raise Refusal(ErrorCode.ROUTE_NOT_FOUND)
     query = call.query
-    after = query.number("after", 0, low=0, high=SEQ_MAX)
-    limit = query.number("limit", LIMIT, high=LIMIT_MAX)
-    since, until = query.time("from"), query.time("to")
-    show_body = query.flag("show_body")
-    mode = Mode(query.word("mode", list(Mode)) or Mode.LIVE)
+    asked = query.read(ExportQuery)
+    after, limit, since, until = asked.after, asked.limit, asked.since, asked.until
+    show_body = asked.show_body
     if show_body and what != "messages":
-        query.fail("show_body", "invalid", "is only for messages")
-    query.done()
-    wanted = ExportQuery(
+        raise invalid([FieldError("show_body", "invalid", "is only for messages")])
+    wanted = ExportedPart(
         # The journal has live and sandbox beside each other: it has no sums.
-        TablePage(after, since, until, limit + 1, mode=None if what == "audit" else mode),
+        TablePage(after, since, until, limit + 1, mode=None if what == "audit" else asked.mode),
         call.env.times().lower_bound_us,
         show_body,
     )
@@ -249,43 +280,45 @@ async def export(call: Call) -> Reply:
     return ok([row for _, row in rows], meta)
 
 
+class PhonesBody(Struct, frozen=True):
+    """The command that shows whole phone numbers."""
+
+    command: Annotated[str, Meta(min_length=1, max_length=_COMMAND_CHARACTERS_MAX)]
+
+
 async def note_phones(call: Call) -> Reply:
     """Record in the journal that `momo data` is about to show whole phone numbers to this caller."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    command = fields.text("command", required=True, most=_COMMAND_CHARACTERS_MAX)
-    fields.done()
-    assert command is not None
-    await audit.note_phones(call.env, call.caller, command)
+    await audit.note_phones(call.env, call.caller, (await call.body(PhonesBody)).command)
     return ok({"noted": True})
 
 
-def _transactions(reader: Reader, wanted: ExportQuery) -> Rows:
+def _transactions(reader: Reader, wanted: ExportedPart) -> Rows:
     return [
         (row.seq, export_rows.transaction(row, payment, wanted.now))
         for row, payment in exports.transactions(reader, wanted.part)
     ]
 
 
-def _payments(reader: Reader, wanted: ExportQuery) -> Rows:
+def _payments(reader: Reader, wanted: ExportedPart) -> Rows:
     return [
         (row.seq, export_rows.payment(row, line, pays))
         for row, line, pays in exports.payments(reader, wanted.part)
     ]
 
 
-def _messages(reader: Reader, wanted: ExportQuery) -> Rows:
+def _messages(reader: Reader, wanted: ExportedPart) -> Rows:
     return [
         (row.seq, export_rows.message(row, line, show_body=wanted.show_body))
         for row, line in exports.messages(reader, wanted.part)
     ]
 
 
-def _deliveries(reader: Reader, wanted: ExportQuery) -> Rows:
+def _deliveries(reader: Reader, wanted: ExportedPart) -> Rows:
     return [(row.seq, _sent(row)) for row in exports.deliveries(reader, wanted.part)]
 
 
-def _audit(reader: Reader, wanted: ExportQuery) -> Rows:
+def _audit(reader: Reader, wanted: ExportedPart) -> Rows:
     return [(row.seq, export_rows.event(row)) for row in exports.journal(reader, wanted.part)]
 
 

@@ -2,19 +2,22 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path as FilePath
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from msgspec import Meta, Struct
 
 from daemon.api.http.auth import needs_owner
-from daemon.api.http.body import read_large, read_large_object, read_object, read_object_if_any
-from daemon.api.http.fields import Fields, read_uuid
+from daemon.api.http.body import read_large, read_large_object, read_object_if_any
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
 from daemon.core.branches.answer import AnswerError
 from daemon.core.branches.facts import BYTES_MAX, METHODS_MAX, SyncRequest, decode
 from daemon.core.branches.public_key import spki_of_pem
 from daemon.core.errors import Refusal
-from daemon.core.json_values import dump, timestamp_or_none
+from daemon.core.json_values import timestamp_or_none
+from daemon.core.reading import Wrong, read, read_uuid
+from daemon.core.shape import marked
 from daemon.env import Env
 from daemon.flows.branches import hub
 from daemon.flows.branches import join as join_flow
@@ -30,6 +33,7 @@ from daemon.sender.hub_client import (
 from daemon.store.branches import branches, link
 from daemon.wire import ErrorCode, Path
 
+T = TypeVar("T", bound=Struct)
 REQUEST_BYTES_MAX: Final = 2 * BYTES_MAX
 """One fact may be larger than a batch should be."""
 LIVE_FACTS: Final = 16
@@ -38,22 +42,24 @@ HELD_S: Final = 25.0
 """How long a request that brings nothing is held open."""
 
 
+class Join(Struct, frozen=True):
+    """The word of an invitation, and the numbers of the branch."""
+
+    word: Annotated[str, Meta(min_length=1)]
+    dry_run: bool = False
+    version: str | None = None
+    methods: Annotated[list[str], Meta(max_length=METHODS_MAX)] | None = None
+
+
+async def _large(call: Call, shape: type[T]) -> T:
+    return read(shape, await read_large_object(call.scope, call.receive, REQUEST_BYTES_MAX))[0]
+
+
 async def receive_join(call: Call) -> Reply:
     """Join as a branch, with the word of an invitation (`momo hub invite`). The answer has the branch's key, once."""
-    fields = Fields(await read_large_object(call.scope, call.receive, REQUEST_BYTES_MAX))
-    word = fields.text("word", required=True, blank=False) or ""
-    dry_run = fields.boolean("dry_run", default=False)
-    fields.text("version")
-    methods = fields.words("methods", None, most=METHODS_MAX) or ()
-    fields.done()
-    reply = ok(
-        await hub.accept(
-            call.env,
-            word.strip(),
-            dry_run=dry_run,
-            methods=[*filter(None, map(read_uuid, methods))],
-        )
-    )
+    asked = await _large(call, Join)
+    methods = [*filter(None, map(read_uuid, asked.methods or ()))]
+    reply = ok(await hub.accept(call.env, asked.word, dry_run=asked.dry_run, methods=methods))
     return Reply(reply.status, reply.body, (NO_STORE,))
 
 
@@ -116,39 +122,55 @@ async def _hold(call: Call, request: SyncRequest, answer: SyncAnswer) -> SyncAns
     return answer
 
 
+class RowsBody(Struct, frozen=True):
+    """Which rows of a kind a branch asks for."""
+
+    kind: Annotated[str, Meta(min_length=1)]
+    after: Annotated[int, Meta(ge=0, le=1 << 60)] = 0
+    limit: Annotated[int, Meta(ge=1, le=hub.ROWS_MAX)] = hub.ROWS_MAX
+
+
 async def receive_rows(call: Call) -> Reply:
     """Return rows that the branch with this key has sent, page by page, for its restore."""
-    fields = Fields(await read_large_object(call.scope, call.receive, REQUEST_BYTES_MAX))
-    kind = fields.text("kind", required=True, blank=False) or ""
-    after = fields.integer("after", 0, 1 << 60) or 0
-    limit = fields.integer("limit", 1, hub.ROWS_MAX) or hub.ROWS_MAX
-    fields.done()
-    return Reply(
-        200,
-        dump(
-            {
-                "success": True,
-                "data": await hub.rows(call.env, call.caller.key_id, kind, after, limit),
-            }
-        ),
-    )
+    asked = await _large(call, RowsBody)
+    return ok(await hub.rows(call.env, call.caller.key_id, asked.kind, asked.after, asked.limit))
 
 
 async def receive_leave(call: Call) -> Reply:
     """Begin to leave. The branch goes on sending; an answer with `left: true` is the last one."""
-    Fields(await read_large_object(call.scope, call.receive, REQUEST_BYTES_MAX)).done()
+    await read_large_object(call.scope, call.receive, REQUEST_BYTES_MAX)
     return ok(await hub.begin_to_leave(call.env, call.caller.key_id))
 
 
-DECIDES: Final = ("all", "nothing")
-_MEMBERS: Final = {
-    "send_sms": ("number", "text"),
-    "forget_payer": ("number",),
-    "settings": ("key", "value"),
+_Line = Annotated[str, Meta(min_length=1)]
+
+
+class SmsOfHub(Struct, frozen=True, forbid_unknown_fields=True):
+    """An SMS that a branch is to send."""
+
+    number: Annotated[str, marked(read="phone")]
+    text: _Line
+
+
+class PayerOfHub(Struct, frozen=True, forbid_unknown_fields=True):
+    """The payer whom a branch is to forget."""
+
+    number: Annotated[str, marked(read="phone")]
+
+
+class SettingOfHub(Struct, frozen=True, forbid_unknown_fields=True):
+    """A setting that a branch is to take."""
+
+    key: _Line
+    value: _Line
+
+
+_BODIES: Final[dict[str, type[Struct]]] = {
+    "send_sms": SmsOfHub,
+    "forget_payer": PayerOfHub,
+    "settings": SettingOfHub,
 }
-"""The members of a command's body, all texts."""
-COMPARED: Final = ("recent", "all")
-"""The last 31 days, or every day."""
+"""The body of each command."""
 
 
 async def hub_status(call: Call) -> Reply:
@@ -162,28 +184,34 @@ async def hub_status(call: Call) -> Reply:
 async def make_hub(call: Call) -> Reply:
     """Make this shop a hub."""
     needs_owner(call.caller)
-    Fields(await read_object_if_any(call.scope, call.receive)).done()
+    await read_object_if_any(call.scope, call.receive)
     return ok({**await hub.init(call.env, call.caller), "url": call.env.public_base_url})
 
 
 async def end_hub(call: Call) -> Reply:
     """Make this hub an ordinary shop again, as long as no branch has joined."""
     needs_owner(call.caller)
-    Fields(await read_object_if_any(call.scope, call.receive)).done()
+    await read_object_if_any(call.scope, call.receive)
     return ok(await hub.end(call.env, call.caller))
+
+
+def _branch_name(text: str) -> str | Wrong:
+    return text if len(text) <= 40 else Wrong("invalid", "must have at most 40 characters")
+
+
+class Invitation(Struct, frozen=True):
+    """The name of a new branch, and what its hub decides for it."""
+
+    name: Annotated[str, Meta(min_length=1), marked(then=_branch_name)]
+    decides: Literal["all", "nothing"] = "all"
 
 
 async def invite(call: Call) -> Reply:
     """Invite a branch; the answer has the word, once."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    name = (fields.text("name", required=True, blank=False) or "").strip()
-    decides = fields.word("decides", DECIDES) or "all"
-    if len(name) > 40:
-        fields.fail("name", "invalid", "must have at most 40 characters")
-    fields.done()
+    asked = await call.body(Invitation)
     pin = await asyncio.to_thread(_own_pin, call.env)
-    made = await hub.invite(call.env, call.caller, name, decides, pin)
+    made = await hub.invite(call.env, call.caller, asked.name, asked.decides, pin)
     reply = ok({**made, "url": call.env.public_base_url})
     return Reply(reply.status, reply.body, (NO_STORE,))
 
@@ -198,39 +226,51 @@ def _own_pin(env: Env) -> str:
 
 async def release(call: Call) -> Reply:
     """Give a payment that was handed up back to its branch."""
-    Fields(await read_object_if_any(call.scope, call.receive)).done()
+    await read_object_if_any(call.scope, call.receive)
     payment_id = call.uuid(ErrorCode.NO_MATCHING_TRANSACTION)
     return ok(await hub.give_back(call.env, call.caller, payment_id))
+
+
+class Command(Struct, frozen=True):
+    """What a branch is asked for."""
+
+    branch: _Line
+    kind: Annotated[str, marked(words=hub.ASKED)]
+    body: dict[str, Any]
+
+    @staticmethod
+    def check(
+        given: Mapping[str, Any], _body: object, fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Read the body of this kind of command."""
+        if "kind" in given and "body" in given:
+            try:
+                read(_BODIES[given["kind"]], given["body"])
+            except Refusal as refusal:
+                for each in refusal.extras["details"]:
+                    fail(f"body.{each['field']}", each["code"], each["message"])
 
 
 async def ask(call: Call) -> Reply:
     """Ask a branch for something: `send_sms`, `forget_payer` or `settings`."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    name = fields.text("branch", required=True, blank=False) or ""
-    kind = fields.word("kind", hub.ASKED) or ""
-    body, members = fields.inside("body"), _MEMBERS.get(kind, ())
-    if body is None:
-        fields.value("body", required=True)
-    else:
-        for member in members:
-            body.text(member, required=True, blank=False)
-        if "number" in members:
-            body.phone("number")
-        body.refuse_unknown(members)
-    fields.done()
-    given = {} if body is None else dict(body.body)
-    return ok(await hub.ask(call.env, call.caller, name, kind, given))
+    asked = await call.body(Command)
+    return ok(await hub.ask(call.env, call.caller, asked.branch, asked.kind, asked.body))
+
+
+class BranchQuery(Struct, frozen=True):
+    """Whether the payments of the last 31 days are compared with the hub's copies, or those of every day."""
+
+    compare: Literal["recent", "all"] | None = None
 
 
 async def branch_status(call: Call) -> Reply:
     """Return how far this branch has sent; with `compare`, also whether the hub's copies agree with its payments."""
-    asked = call.query.word("compare", COMPARED)
-    call.query.done()
+    asked = call.query.read(BranchQuery).compare
     found = await join_flow.status(call.env)
     data = {**found, "heard_at": timestamp_or_none(found["heard_at"])}
     if asked is not None:
-        data["compared"] = await _compare(call.env, recent=asked == COMPARED[0])
+        data["compared"] = await _compare(call.env, recent=asked == "recent")
     return ok(data)
 
 
@@ -244,18 +284,25 @@ async def _compare(env: Env, *, recent: bool) -> dict[str, Any]:
         await client.aclose()
 
 
+def _hub_address(text: str) -> str | Wrong:
+    url = text.rstrip("/")
+    fault = address_fault(url)
+    return Wrong("invalid", fault) if fault else url
+
+
+class JoinBody(Struct, frozen=True):
+    """The address of a hub, and the word of its invitation."""
+
+    url: Annotated[str, Meta(min_length=1), marked(then=_hub_address)]
+    word: _Line
+    dry_run: bool = False
+
+
 async def join(call: Call) -> Reply:
     """Join a hub; with `dry_run` only try the invitation."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    url = (fields.text("url", required=True, blank=False) or "").strip().rstrip("/")
-    word = (fields.text("word", required=True, blank=False) or "").strip()
-    dry_run = fields.boolean("dry_run", default=False)
-    if url and (fault := address_fault(url)):
-        fields.fail("url", "invalid", fault)
-    fields.done()
-    secret, _, pin = word.partition(".")
-    env = call.env
+    asked, env = await call.body(JoinBody), call.env
+    url, (secret, _, pin) = asked.url, asked.word.partition(".")
     invitation = join_flow.Invitation(url, secret, pin)
 
     @contextlib.asynccontextmanager
@@ -269,18 +316,22 @@ async def join(call: Call) -> Reply:
     with _hub_errors():
         async with connect("") as guest:
             done = await join_flow.join(
-                env, call.caller, invitation, guest, connect, dry_run=dry_run
+                env, call.caller, invitation, guest, connect, dry_run=asked.dry_run
             )
     return ok(done)
+
+
+class LeaveBody(Struct, frozen=True):
+    """Whether the hub is forgotten at once."""
+
+    force: bool = False
 
 
 async def leave(call: Call) -> Reply:
     """Leave the hub once all is sent and the undecided payments are back; with `force` forget it at once."""
     needs_owner(call.caller)
-    fields = Fields(await read_object_if_any(call.scope, call.receive))
-    force = fields.boolean("force", default=False)
-    fields.done()
-    done = await join_flow.leave(call.env, call.caller, force=force)
+    asked = await call.body(LeaveBody, optional=True)
+    done = await join_flow.leave(call.env, call.caller, force=asked.force)
     if not done["left"]:
         with _hub_errors():
             await _ask_hub(call.env, Path.BRANCH_LEAVE, {})
@@ -290,7 +341,7 @@ async def leave(call: Call) -> Reply:
 async def restore(call: Call) -> Reply:
     """Take this branch's rows back from the hub."""
     needs_owner(call.caller)
-    Fields(await read_object_if_any(call.scope, call.receive)).done()
+    await read_object_if_any(call.scope, call.receive)
     client = await _client(call.env)
     with _hub_errors():
         try:

@@ -3,14 +3,13 @@
 Messages are on the Unix socket only. A caller that reads the text of SMS is recorded in the journal first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from daemon.api.http.auth import needs_owner
-from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields, Query, read_uuid
+from daemon.api.http.body import read_object
 from daemon.api.http.service import Call, Reply, claim, finished, ok
 from daemon.api.openapi.describe import answer, described
 from daemon.core import json_values
@@ -24,7 +23,7 @@ from daemon.core.messages.message_json import (
 )
 from daemon.core.payments.review_json import ApprovedPayerAnswer, ReviewAnswer
 from daemon.core.payments.transaction_json import TransactionAnswer
-from daemon.core.reading import read
+from daemon.core.reading import Wrong, read, read_uuid
 from daemon.core.shape import Offset, PageMeta, marked, page_size, sample
 from daemon.flows.access import password
 from daemon.flows.books.audit import note_shown
@@ -59,19 +58,44 @@ _MEMBERS: Final = (
 )
 
 
+def _line(text: str) -> str | Wrong:
+    found = read_uuid(text) or read_phone(text.strip())
+    return found or Wrong("invalid", "must be one of your numbers, or a payment method's id")
+
+
+def _sender(text: str) -> str:
+    """Return a sender name unchanged and a phone number as E.164, as stored with messages."""
+    return read_phone(text) or text
+
+
+class MessagesQuery(Struct, frozen=True):
+    """The page and the filter of the list."""
+
+    limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
+    offset: Offset = 0
+    state: MessageState | None = None
+    line: Annotated[str, marked(read="any", then=_line)] | None = None
+    sender: Annotated[str, Meta(max_length=SENDER_CHARACTERS_MAX), marked(then=_sender)] | None = (
+        None
+    )
+    since: Annotated[int, marked(read="time")] | None = None
+    show_body: bool = False
+
+
+class MessageQuery(Struct, frozen=True):
+    """Whether the text is shown."""
+
+    show_body: bool = False
+
+
 async def list_messages(call: Call) -> Reply:
     """List messages, newest first; with their texts only if `show_body=1`."""
     query = call.query
-    limit, offset = query.page(LIMIT, LIMIT_MAX)
-    state = query.word("state", list(MessageState))
+    asked = query.read(MessagesQuery)
+    limit, offset, show_body = asked.limit, asked.offset, asked.show_body
     wanted = messages.MessageFilter(
-        state=None if state is None else MessageState(state),
-        line=_line(query),
-        sender=_sender(query),
-        since=query.time("since"),
+        state=asked.state, line=asked.line, sender=asked.sender, since=asked.since
     )
-    show_body = query.flag("show_body")
-    query.done()
     found, total = await call.env.store.read(
         lambda reader: messages.page(reader, wanted, limit=limit, offset=offset)
     )
@@ -90,27 +114,9 @@ async def list_messages(call: Call) -> Reply:
     return ok(items, query.meta(limit=limit, offset=offset, total=total))
 
 
-def _sender(query: Query) -> str | None:
-    """Return a sender name unchanged and a phone number as E.164, as stored with messages."""
-    text = query.text("sender", most=SENDER_CHARACTERS_MAX)
-    return None if text is None else read_phone(text.strip()) or text.strip()
-
-
-def _line(query: Query) -> str | None:
-    text: str | None = query.value("line")
-    if text is None:
-        return None
-    found = read_uuid(text) or read_phone(text.strip())
-    if found is None:
-        query.fail("line", "invalid", "must be one of your numbers, or a payment method's id")
-    return found
-
-
 async def get_message(call: Call) -> Reply:
     """Return one message; with its text only if `show_body=1`."""
-    query = call.query
-    show_body = query.flag("show_body")
-    query.done()
+    show_body = call.query.read(MessageQuery).show_body
     message_id = call.uuid(ErrorCode.MESSAGE_NOT_FOUND)
     found = await call.env.store.look(lambda reader: messages.with_line(reader, message_id))
     if found is None:
@@ -122,25 +128,32 @@ async def get_message(call: Call) -> Reply:
     return ok((MessageInFullAnswer if show_body else MessageAnswer).of(*found))
 
 
+def _ids(value: object) -> object:
+    good = (
+        isinstance(value, list)
+        and len(value) <= IDS_MAX
+        and all(isinstance(each, str) and read_uuid(each) for each in value)
+    )
+    return value if good else Wrong("invalid", f"must be a list of up to {IDS_MAX} message ids")
+
+
+class ReparseBody(Struct, frozen=True):
+    """The messages to parse again, or where the next batch starts."""
+
+    ids: Annotated[Sequence[str], marked(read="any", then=_ids)] = ()
+    after: Annotated[int, Meta(ge=0, le=1 << 62)] = 0
+    dry_run: bool = False
+
+
 async def reparse(call: Call) -> Reply:
     """POST /local/v1/messages/reparse: parse one batch of unparsed messages again.
 
     To continue, call again with `after` set to `next` of the answer.
     """
-    fields = Fields(await read_object_if_any(call.scope, call.receive))
-    given = fields.value("ids")
-    if given is not None and not (
-        isinstance(given, list)
-        and len(given) <= IDS_MAX
-        and all(isinstance(one, str) and read_uuid(one) for one in given)
-    ):
-        fields.fail("ids", "invalid", f"must be a list of up to {IDS_MAX} message ids")
-    after = fields.value("after")
-    if after is not None and (not isinstance(after, int) or isinstance(after, bool) or after < 0):
-        fields.fail("after", "invalid", "must be the `next` of the previous answer")
-    dry_run = fields.boolean("dry_run", default=False)
-    fields.done()
-    done = await ingest.reparse(call.env, ingest.ReparseSelection(given or (), after or 0, dry_run))
+    asked = await call.body(ReparseBody, optional=True)
+    dry_run = asked.dry_run
+    selection = ingest.ReparseSelection(asked.ids, asked.after, dry_run)
+    done = await ingest.reparse(call.env, selection)
     return ok(
         {
             "looked_at": done.looked_at,
@@ -152,27 +165,38 @@ async def reparse(call: Call) -> Reply:
     )
 
 
+def _entries(given: object) -> list[FileMessage] | Wrong:
+    listed = given if isinstance(given, list) and len(given) <= BATCH else [None]
+    entries = [entry for each in listed if (entry := _entry(each)) is not None]
+    return entries if len(entries) == len(listed) else Wrong("invalid", _MEMBERS)
+
+
+class ImportBody(Struct, frozen=True):
+    """Messages of the number `line`; `pasted` ones were copied from a phone's screen."""
+
+    line: Annotated[str, Meta(min_length=1)]
+    messages: Annotated[list[FileMessage], marked(read="any", then=_entries)]
+    dry_run: bool = False
+    pasted: bool = False
+
+
 async def import_batch(call: Call) -> Reply:
     """Import up to 50 messages of the number `line`; importing the same messages again changes nothing."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    line = fields.text("line", required=True, blank=False) or ""
-    given = fields.value("messages", required=True)
-    dry_run = fields.boolean("dry_run", default=False)
-    pasted = fields.boolean("pasted", default=False)
-    listed = given if isinstance(given, list) and len(given) <= BATCH else [None]
-    entries = [entry for one in listed if (entry := _entry(one)) is not None]
-    if given is not None and len(entries) != len(listed):
-        fields.fail("messages", "invalid", _MEMBERS)
-    fields.done()
+    asked = await call.body(ImportBody)
     taken = await import_messages(
-        call.env, call.caller, line.strip(), entries, dry_run=dry_run, pasted=pasted
+        call.env,
+        call.caller,
+        asked.line,
+        asked.messages,
+        dry_run=asked.dry_run,
+        pasted=asked.pasted,
     )
     found = [
         {"fate": one.fate, "state": one.state, "id": one.message_id, "why": one.why or None}
         for one in taken
     ]
-    return ok({"messages": found, "dry_run": dry_run})
+    return ok({"messages": found, "dry_run": asked.dry_run})
 
 
 def _entry(one: Any) -> FileMessage | None:
@@ -314,19 +338,30 @@ def wordings_summary(own: OwnWordings) -> Json:
     }
 
 
+class ConfirmBody(Struct, frozen=True):
+    """The account password, which only `undo` does not need."""
+
+    undo: bool = False
+    password: Annotated[str, marked(read="secret")] | None = None
+
+    @staticmethod
+    def check(
+        given: Mapping[str, Any], body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Ask for the password."""
+        if not given.get("undo") and body.get("password") is None:
+            fail("password", "required", "this field is required")
+
+
 async def confirm_wording(call: Call) -> Reply:
     """Confirm a wording from a sender by one genuine message; needs the account password. `undo` withdraws it."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    undo = fields.boolean("undo", default=False)
-    given = fields.value("password", required=not undo)
-    if given is not None and not isinstance(given, str):
-        fields.fail("password", "wrong_type", "must be a string")
-    fields.done()
+    asked = await call.body(ConfirmBody)
+    undo = asked.undo
     message_id = call.uuid(ErrorCode.MESSAGE_NOT_FOUND)
     if not undo:
         # Withdrawing trust needs no password.
-        await password.confirm(call.env, call.caller, given)
+        await password.confirm(call.env, call.caller, asked.password)
     row = await confirmation_flow.confirm_wording(call.env, call.caller, message_id, undo=undo)
     data: dict[str, Any] = {
         "network": row.network,

@@ -9,8 +9,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.http.auth import Authenticator, needs, needs_operator
-from daemon.api.http.fields import Query
-from daemon.api.http.service import Call, Handler, Reply, Service
+from daemon.api.http.service import Call, Handler, Query, Reply, Service
 from daemon.core.access.callers import ANONYMOUS, Caller
 from daemon.core.errors import Refusal
 from daemon.core.json_values import with_warnings

@@ -5,25 +5,33 @@ import hashlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from msgspec import Struct, field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.api.http.body import canonical, header
-from daemon.api.http.fields import Query, read_uuid
+from daemon.api.http.body import canonical, header, read_object, read_object_if_any
 from daemon.core import json_values
 from daemon.core.access.callers import Caller
 from daemon.core.access.rate_limit import Rates, caller_address
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated, Source, Value
-from daemon.core.limits import IDEMPOTENCY_KEY_CHARACTERS_MAX, IDEMPOTENCY_WAIT_S
+from daemon.core.limits import (
+    IDEMPOTENCY_KEY_CHARACTERS_MAX,
+    IDEMPOTENCY_WAIT_S,
+    TEXT_CHARACTERS_MAX,
+)
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
+from daemon.core.reading import read, read_query, read_uuid
+from daemon.core.shape import members
 from daemon.env import Env
 from daemon.sender.address_guard import Resolver
 from daemon.wire import IDEMPOTENCY_HEADER, IDEMPOTENCY_REPLAYED_HEADER, ErrorCode
 
+T = TypeVar("T", bound=Struct)
+UNREAD_MAX: Final = 20
+"""Largest number of unknown query parameters named in one answer."""
 JSON_TYPE = b"application/json"
 NO_STORE: Final = (b"cache-control", b"no-store")
 """The header of every answer that holds a secret."""
@@ -192,6 +200,40 @@ class Service(Struct, frozen=True):
     """Set when the listeners begin to close; open streams end then."""
 
 
+class Query:
+    """The query string of a call; the last of several members with the same name counts."""
+
+    def __init__(self, query: Mapping[str, str]) -> None:
+        self.warnings: list[str] = []
+        self._given = query
+        self._unread = dict.fromkeys(query)
+
+    def read(self, shape: type[T]) -> T:
+        """Return the query in its shape.
+
+        Raises:
+            Refusal: VALIDATION_ERROR, naming every wrong parameter.
+        """
+        for each in members(shape):
+            self._unread.pop(each.name, None)
+        found, lowered = read_query(shape, self._given)
+        self.warnings += lowered
+        return found
+
+    def meta(self, **members: Any) -> dict[str, Any] | None:
+        """Return the `meta` of a list: `members` and the warnings about lowered numbers."""
+        if self.warnings:
+            members["warnings"] = self.warnings
+        return members or None
+
+    def unread(self) -> list[str]:
+        """Return a warning for each parameter not read so far; `Resource` adds them to the answer."""
+        return [
+            f"Unknown parameter `{name[:TEXT_CHARACTERS_MAX]}` was ignored."
+            for name in list(self._unread)[:UNREAD_MAX]
+        ]
+
+
 class Call(Struct, frozen=True):
     """One authorized call of one operation."""
 
@@ -206,6 +248,11 @@ class Call(Struct, frozen=True):
     def env(self) -> Env:
         """The shop's environment: database, clock, settings and so on."""
         return self.service.env
+
+    async def body(self, shape: type[T], *, optional: bool = False) -> T:
+        """Return the body in its shape; unknown members of one for the Unix socket are not named."""
+        reader = read_object_if_any if optional else read_object
+        return read(shape, await reader(self.scope, self.receive))[0]
 
     def header(self, name: bytes) -> str | None:
         """Return a header; `name` is in lower case."""

@@ -5,7 +5,6 @@ from typing import Annotated
 from msgspec import Struct
 
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import read_uuid
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.core.errors import Refusal
@@ -22,7 +21,7 @@ from daemon.core.lines.line_json import (
     SimAnswer,
     UpdatedSimAnswer,
 )
-from daemon.core.reading import read
+from daemon.core.reading import read, read_uuid
 from daemon.core.shape import DryRun, flat, sample
 from daemon.flows.lines import payment_methods as method_flow
 from daemon.flows.lines import sims as sim_flow

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from daemon.api.http.auth import needs_owner
-from daemon.api.http.body import read_object
-from daemon.api.http.fields import Fields
 from daemon.api.http.service import Call, Reply, ok
 from daemon.core import json_values
 from daemon.core.errors import Refusal, Unavailable
@@ -21,6 +20,8 @@ from daemon.core.messages.trust import SmscSource
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_name
 from daemon.core.payments.payer_texts import TextKind
+from daemon.core.reading import Wrong
+from daemon.core.shape import UuidRead, marked
 from daemon.flows.access import password
 from daemon.flows.lines import modems, sims, smscs, source_passwords
 from daemon.store.engine import Reader
@@ -78,16 +79,22 @@ async def get_modem(call: Call) -> Reply:
     return ok({**found, "signal_hours": hours})
 
 
+def _name(text: str) -> str | Wrong:
+    problem = modems.name_problem(text)
+    return Wrong("invalid", _NAME_PROBLEMS[problem]) if problem in _NAME_PROBLEMS else text
+
+
+class ModemName(Struct, frozen=True, forbid_unknown_fields=True):
+    """The new name of a modem."""
+
+    name: Annotated[
+        str, Meta(min_length=1, max_length=modems.NAME_CHARACTERS_MAX), marked(then=_name)
+    ]
+
+
 async def rename(call: Call) -> Reply:
     """PATCH `{name}`: rename the modem."""
-    fields = Fields(await read_object(call.scope, call.receive))
-    name = fields.text("name", required=True, most=modems.NAME_CHARACTERS_MAX)
-    problem = None if name is None else modems.name_problem(name)
-    if problem in _NAME_PROBLEMS:
-        fields.fail("name", "invalid", _NAME_PROBLEMS[problem])
-    fields.refuse_unknown(("name",))
-    fields.done()
-    assert name is not None
+    name = (await call.body(ModemName)).name
     device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
     await modems.name_modem(call.env, call.caller, device_id, name)
     return ok(await one(call, device_id))
@@ -108,13 +115,15 @@ async def test_modem(call: Call) -> Reply:
     return ok({**found, "answered": answered, "took_ms": took_ms})
 
 
+class TestTextBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whom a test SMS goes to."""
+
+    number: Annotated[str, marked(read="phone")]
+
+
 async def send_test_text(call: Call) -> Reply:
-    """Queue a test SMS to `{number}`. `status` is `queued`; poll `get_one` for the result."""
-    fields = Fields(await read_object(call.scope, call.receive))
-    number = fields.phone("number", required=True)
-    fields.refuse_unknown(("number",))
-    fields.done()
-    assert number is not None
+    """Queue a test SMS to `{number}`. `status` is `queued`; poll `get_test_text` for the result."""
+    number = (await call.body(TestTextBody)).number
     device_id = call.uuid(ErrorCode.DEVICE_NOT_FOUND)
     await one(call, device_id)
     queued = await modems.queue_test_sms(call.env, call.caller, device_id, number)
@@ -131,28 +140,27 @@ async def get_test_text(call: Call) -> Reply:
     return ok(_text_json(found))
 
 
-async def store_pin(call: Call) -> Reply:
-    """Store a PIN: `{device, slot_index, pin}`, where `device` is an id or a name.
+def _pin(value: object) -> object:
+    good = isinstance(value, str) and _PIN.fullmatch(value)
+    return value if good else Wrong("invalid", "must be a text of 4 to 8 digits")
 
-    The PIN is tried once, when the SIM asks for it.
-    """
+
+_SlotIndex = Annotated[int, Meta(ge=0, le=1 << 31)]
+
+
+class PinBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A SIM and its PIN; `device` is an id or a name."""
+
+    device: Annotated[str, Meta(min_length=1, max_length=_DEVICE_CHARACTERS_MAX)]
+    pin: Annotated[str, marked(read="any", then=_pin)]
+    slot_index: _SlotIndex = 0
+
+
+async def store_pin(call: Call) -> Reply:
+    """Store a PIN. It is tried once, when the SIM asks for it."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    device = fields.text("device", required=True, most=_DEVICE_CHARACTERS_MAX)
-    slot = fields.value("slot_index")
-    if slot is None:
-        slot = 0
-    elif type(slot) is not int or slot < 0:
-        fields.fail("slot_index", "wrong_type", "must be a whole number from 0 on")
-    pin = fields.value("pin", required=True)
-    if not isinstance(pin, str) or not _PIN.fullmatch(pin):
-        fields.fail("pin", "invalid", "must be a text of 4 to 8 digits")
-    fields.refuse_unknown(("device", "slot_index", "pin"))
-    fields.done()
-    assert device is not None
-    assert isinstance(pin, str)
-    assert type(slot) is int
-    kept = await sims.store_pin(call.env, call.caller, device, slot, pin)
+    asked = await call.body(PinBody)
+    kept = await sims.store_pin(call.env, call.caller, asked.device, asked.slot_index, asked.pin)
     return ok(
         {
             "device_id": kept.device.device_id,
@@ -163,15 +171,24 @@ async def store_pin(call: Call) -> Reply:
     )
 
 
+class SimBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A SIM."""
+
+    device_id: Annotated[str, UuidRead]
+    slot_index: _SlotIndex
+
+
+class AcknowledgeBody(SimBody, frozen=True, forbid_unknown_fields=True):
+    """A SIM whose balance changes are acknowledged, and why."""
+
+    notes: Annotated[str, Meta(max_length=_NOTES_CHARACTERS_MAX)] | None = None
+
+
 async def acknowledge_unreported(call: Call) -> Reply:
-    """Acknowledge balance changes of a SIM that no message reported: `{device_id, slot_index, notes?}`."""
-    fields = Fields(await read_object(call.scope, call.receive))
-    device_id, slot = read_sim(fields)
-    notes = fields.text("notes", most=_NOTES_CHARACTERS_MAX)
-    fields.refuse_unknown(("device_id", "slot_index", "notes"))
-    fields.done()
+    """Acknowledge balance changes of a SIM that no message reported."""
+    asked = await call.body(AcknowledgeBody)
     gaps, currency = await sims.acknowledge_unaccounted(
-        call.env, call.caller, device_id, slot, notes
+        call.env, call.caller, asked.device_id, asked.slot_index, asked.notes
     )
     return ok(
         [
@@ -184,16 +201,6 @@ async def acknowledge_unreported(call: Call) -> Reply:
             for gap in gaps
         ]
     )
-
-
-def read_sim(fields: Fields) -> tuple[str, int]:
-    """Read `device_id` and `slot_index`; use them only after `fields.done`."""
-    device_id = fields.uuid("device_id", required=True)
-    slot = fields.value("slot_index", required=True)
-    if type(slot) is not int or slot < 0:
-        fields.fail("slot_index", "wrong_type", "must be a whole number from 0 on")
-        slot = 0
-    return device_id or "", slot
 
 
 async def one(call: Call, device_id: str) -> Json:
@@ -312,33 +319,34 @@ def _text_json(text: PayerText) -> Json:
     }
 
 
+def _source_password(text: str) -> str | Wrong:
+    good = 0 < len(text) <= PASSWORD_CHARACTERS_MAX
+    return text if good else Wrong("invalid", "must be text of 1 to 128 characters, or null")
+
+
+class SourcePassword(Struct, frozen=True):
+    """The password of a source's own web page."""
+
+    name: Annotated[str, marked(read="secret")]
+    password: Annotated[str, marked(read="secret", then=_source_password)] | None = None
+
+
 async def set_password(call: Call) -> Reply:
     """Store the password of a source's own web page; null deletes it."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    name, password = fields.value("name"), fields.value("password")
-    if not isinstance(name, str):
-        fields.fail("name", "invalid", "must be the name of a source")
-    if password is not None and (
-        not isinstance(password, str) or not 0 < len(password) <= PASSWORD_CHARACTERS_MAX
-    ):
-        fields.fail("password", "invalid", "must be text of 1 to 128 characters, or null")
-    fields.done()
-    await source_passwords.store_source_password(call.env, call.caller, str(name), password)
-    return ok({"name": name, "set": password is not None})
+    new = await call.body(SourcePassword)
+    await source_passwords.store_source_password(call.env, call.caller, new.name, new.password)
+    return ok({"name": new.name, "set": new.password is not None})
 
 
 async def show_smscs(call: Call) -> Reply:
-    """Return the SMSCs of a SIM, and the test payment that is expected: `{device_id, slot_index}`."""
-    fields = Fields(await read_object(call.scope, call.receive))
-    device_id, slot = read_sim(fields)
-    fields.refuse_unknown(("device_id", "slot_index"))
-    fields.done()
-    found = await smscs.smscs_of(call.env, device_id, slot)
+    """Return the SMSCs of a SIM, and the test payment that is expected."""
+    sim = await call.body(SimBody)
+    found = await smscs.smscs_of(call.env, sim.device_id, sim.slot_index)
     return ok(
         {
-            "device_id": device_id,
-            "slot_index": slot,
+            "device_id": sim.device_id,
+            "slot_index": sim.slot_index,
             "network": found.sim.network,
             "has_chain": found.has_chain,
             "smscs": [_json(one) for one in found.smscs],
@@ -347,29 +355,29 @@ async def show_smscs(call: Call) -> Reply:
     )
 
 
+class TrustBody(SimBody, frozen=True, forbid_unknown_fields=True):
+    """The held message of a SIM that is accepted, and the account password."""
+
+    message_id: Annotated[str, UuidRead]
+    password: Annotated[str, marked(read="secret")] | None = None
+
+
 async def trust_smsc(call: Call) -> Reply:
-    """Accept a held message of a SIM: `{device_id, slot_index, message_id, password}`."""
+    """Accept a held message of a SIM."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    device_id, slot = read_sim(fields)
-    message_id = fields.uuid("message_id", required=True)
-    given = fields.secret("password")
-    fields.refuse_unknown(("device_id", "slot_index", "message_id", "password"))
-    fields.done()
-    assert message_id is not None
-    await password.confirm(call.env, call.caller, given)
-    settled = await smscs.trust_message(call.env, call.caller, device_id, slot, message_id)
-    return ok({"message_id": message_id, "settled": settled})
+    asked = await call.body(TrustBody)
+    await password.confirm(call.env, call.caller, asked.password)
+    settled = await smscs.trust_message(
+        call.env, call.caller, asked.device_id, asked.slot_index, asked.message_id
+    )
+    return ok({"message_id": asked.message_id, "settled": settled})
 
 
 async def expect_test_payment(call: Call) -> Reply:
-    """Expect the owner's test payment on a SIM: `{device_id, slot_index}`."""
+    """Expect the owner's test payment on a SIM."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    device_id, slot = read_sim(fields)
-    fields.refuse_unknown(("device_id", "slot_index"))
-    fields.done()
-    asked = await smscs.expect_test_payment(call.env, call.caller, device_id, slot)
+    sim = await call.body(SimBody)
+    asked = await smscs.expect_test_payment(call.env, call.caller, sim.device_id, sim.slot_index)
     return ok(_payment(asked))
 
 

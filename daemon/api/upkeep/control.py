@@ -4,20 +4,21 @@ import asyncio
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
+from msgspec import Meta, Struct, field
 from starlette.types import Receive, Scope, Send
 
 from daemon.api.http.auth import needs_owner
-from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, ok
 from daemon.api.lines.modems import all_modems
 from daemon.core.books import export_rows
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.ids import reference_of
 from daemon.core.json_values import Json, dump, timestamp, timestamp_or_none
 from daemon.core.lines.modem_health import Level, ModemProblem
+from daemon.core.reading import Wrong
+from daemon.core.shape import Offset, UuidRead, marked, page_size
 from daemon.core.upkeep.faults import as_notice
 from daemon.core.upkeep.notice_rules import notice
 from daemon.flows.books.audit import note_export
@@ -56,36 +57,57 @@ async def shutdown(call: Call) -> Shutdown:
     return Shutdown(call)
 
 
+class SetupBody(Struct, frozen=True):
+    """What is known of a new shop; with `check` nothing is created."""
+
+    shop: Annotated[str, Meta(max_length=_TEXT_CHARACTERS_MAX)] | None = None
+    tz: str | None = None
+    owner_email: str | None = None
+    check_only: bool = field(name="check", default=False)
+    password: Annotated[str, marked(read="secret")] | None = None
+
+
 async def setup(call: Call) -> Reply:
     """Create the missing parts of the shop. A second call changes nothing and shows no secret."""
-    fields = Fields(await read_object(call.scope, call.receive))
-    shop = fields.text("shop", most=_TEXT_CHARACTERS_MAX)
-    timezone = fields.text("tz")
-    owner_email = fields.text("owner_email")
-    check = fields.boolean("check", default=False)
-    password = fields.value("password")
-    if password is not None and not isinstance(password, str):
-        fields.fail("password", "wrong_type", "must be a string")
-    fields.done()
-    env = call.env
-    request = SetupRequest(shop, timezone, password, owner_email, check)
+    asked, env = await call.body(SetupBody), call.env
+    request = SetupRequest(
+        asked.shop, asked.tz, asked.password, asked.owner_email, asked.check_only
+    )
     data = await set_up(env.store, env.clock, env.entropy, env.vault, request)
     return Reply(200, ok(data).body, (NO_STORE,))
 
 
+_AsGiven = Annotated[str, marked(read="any")]
+
+
+class LogQuery(Struct, frozen=True):
+    """Which lines of the log."""
+
+    since: _AsGiven = ""
+    level: Annotated[str, marked(words=LEVELS)] = LEVELS[0]
+    component: _AsGiven = ""
+    lines: Annotated[int, page_size(LINES_MAX)] = LINES
+    after: _AsGiven = ""
+
+
 async def get_log(call: Call) -> Reply:
     """Return log lines, oldest first; `meta.cursor` is the `after` of the next call."""
-    query = call.query
+    asked = call.query.read(LogQuery)
     wanted = LogFilter(
-        since=query.value("since") or "",
-        level=query.word("level", LEVELS) or LEVELS[0],
-        component=query.value("component") or "",
-        lines=query.number("lines", LINES, high=LINES_MAX),
-        after=query.value("after") or "",
+        since=asked.since,
+        level=asked.level,
+        component=asked.component,
+        lines=asked.lines,
+        after=asked.after,
     )
-    query.done()
     rows, cursor = await asyncio.to_thread(log.read, call.service.hooks.log_folder, wanted)
-    return ok(rows, query.meta(cursor=cursor))
+    return ok(rows, call.query.meta(cursor=cursor))
+
+
+class DoctorQuery(Struct, frozen=True):
+    """The areas to check, separated by commas."""
+
+    area: _AsGiven = ""
 
 
 async def run_doctor(call: Call) -> Reply:
@@ -93,12 +115,9 @@ async def run_doctor(call: Call) -> Reply:
     from daemon.doctor.checks import ReportedModem, Running, System, report  # noqa: PLC0415 -- see the module's docstring
     from daemon.doctor.run import AREAS, run_checks, this_user  # noqa: PLC0415 -- the same
 
-    query = call.query
-    areas = [area for area in (query.value("area") or "").split(",") if area]
-    for area in areas:
-        if area not in AREAS:
-            query.fail("area", "invalid", f"must be one of {', '.join(AREAS)}")
-    query.done()
+    areas = [area for area in call.query.read(DoctorQuery).area.split(",") if area]
+    if not set(areas) <= set(AREAS):
+        raise invalid([FieldError("area", "invalid", f"must be one of {', '.join(AREAS)}")])
     phones = tuple(
         ReportedModem(row["name"] or row["port"], row["port"], row["state"], _problems(row))
         for row in await all_modems(call)
@@ -141,12 +160,19 @@ LIMIT_MAX: Final = 500
 PASSWORD_CHARACTERS_MAX: Final = 1024
 
 
+class NoticesQuery(Struct, frozen=True):
+    """The page of the list, and whether seen ones are in it."""
+
+    limit: Annotated[int, page_size(LIMIT_MAX)] = NOTICES_LIMIT
+    offset: Offset = 0
+    with_seen: bool = field(name="all", default=False)
+
+
 async def list_notices(call: Call) -> Reply:
     """List unseen notices, newest first, or all notices with `all=1`."""
     query = call.query
-    limit, offset = query.page(NOTICES_LIMIT, LIMIT_MAX)
-    unseen = not query.flag("all")
-    query.done()
+    asked = query.read(NoticesQuery)
+    limit, offset, unseen = asked.limit, asked.offset, not asked.with_seen
     # Present faults stand first. They are not in the database, because it may have failed itself.
     faults = [notice(as_notice(fault)) for fault in call.env.faults.all()]
     try:
@@ -164,11 +190,15 @@ async def list_notices(call: Call) -> Reply:
     return ok([*([] if offset else faults), *(notice(row) for row in rows)], meta)
 
 
+class SeenBody(Struct, frozen=True):
+    """The notice that is seen; without it all are."""
+
+    id: Annotated[str, UuidRead] | None = None
+
+
 async def see_notices(call: Call) -> Reply:
     """Mark one notice (`id`) or all notices as seen; `seen` counts the newly marked ones."""
-    fields = Fields(await read_object_if_any(call.scope, call.receive))
-    notice_id = fields.uuid("id")
-    fields.done()
+    notice_id = (await call.body(SeenBody, optional=True)).id
     now = call.env.clock.now_us()
 
     if notice_id in [fault.id for fault in call.env.faults.all()]:
@@ -189,16 +219,21 @@ async def test_notices(call: Call) -> Reply:
     )
 
 
+def _mail_password(text: str) -> str | Wrong:
+    good = 0 < len(text) <= PASSWORD_CHARACTERS_MAX
+    return text if good else Wrong("invalid", "must be text of 1 to 1024 characters, or null")
+
+
+class MailPassword(Struct, frozen=True):
+    """The password of the mail account."""
+
+    password: Annotated[str, marked(read="secret", then=_mail_password)] | None = None
+
+
 async def set_smtp_password(call: Call) -> Reply:
     """Store the password of the mail account; null deletes it."""
     needs_owner(call.caller)
-    fields = Fields(await read_object(call.scope, call.receive))
-    password = fields.value("password")
-    if password is not None and (
-        not isinstance(password, str) or not 0 < len(password) <= PASSWORD_CHARACTERS_MAX
-    ):
-        fields.fail("password", "invalid", "must be text of 1 to 1024 characters, or null")
-    fields.done()
+    password = (await call.body(MailPassword)).password
     await notices.store_smtp_password(call.env, call.caller, password)
     return ok({"set": password is not None})
 
@@ -209,11 +244,17 @@ UNFINISHED_SHOWN_MAX: Final = 100
 """Open rows that are named; all of them are counted."""
 
 
+class PayerBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A payer, and whether to count only."""
+
+    number: Annotated[str, marked(read="phone")]
+    dry_run: bool = False
+
+
 async def export_payer(call: Call) -> Reply:
     """Return all data about the payer `{number}`. The journal records the export with a mark instead of the number."""
     needs_owner(call.caller)
-    number, _ = await _read_body(call)
-    env = call.env
+    number, env = (await call.body(PayerBody)).number, call.env
     mark = erasure.payer_hash(env, number)
     await note_export(env, call.caller, {"what": "payer", "payer": mark})
     now = env.clock.now_us()
@@ -225,7 +266,8 @@ async def export_payer(call: Call) -> Reply:
 async def forget_payer(call: Call) -> Reply:
     """Erase the payer `{number, dry_run?}`. A dry run counts the rows to erase and names the open items that prevent it."""
     needs_owner(call.caller)
-    number, dry_run = await _read_body(call)
+    asked = await call.body(PayerBody)
+    number, dry_run = asked.number, asked.dry_run
     if dry_run:
         done = await erasure.preview_forget(call.env, number)
     else:
@@ -252,16 +294,6 @@ def _second_folder(call: Call) -> str | None:
     """Return why the second folder of the message journal still has the payer's messages; None if it follows at once."""
     message_journal = call.env.message_journal
     return None if message_journal is None else message_journal.second.why or None
-
-
-async def _read_body(call: Call) -> tuple[str, bool]:
-    fields = Fields(await read_object(call.scope, call.receive))
-    number = fields.phone("number", required=True)
-    dry_run = fields.boolean("dry_run", False)
-    fields.refuse_unknown(("number", "dry_run"))
-    fields.done()
-    assert number is not None
-    return number, dry_run
 
 
 def _payer_json(reader: Reader, found: PayerRows, now: int) -> Json:

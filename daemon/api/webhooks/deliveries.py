@@ -7,7 +7,6 @@ from msgspec import Meta, Raw, Struct, field
 
 from daemon.api.http.auth import needs_live, needs_owner
 from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import read_uuid
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import NoFields, answer, described
 from daemon.api.webhooks.endpoints import needs_open_collections
@@ -16,7 +15,7 @@ from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import cursor, success
 from daemon.core.limits import DEAD_LETTERS_AT_ONCE
-from daemon.core.reading import Wrong, ignored, read
+from daemon.core.reading import Wrong, ignored, read, read_uuid
 from daemon.core.shape import (
     CursorOf1,
     CursorOf2,

@@ -9,19 +9,20 @@ paused: its deliveries wait for the next connection (docs/decisions/0019).
 """
 
 import base64
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Annotated, Any, Final
 
+from msgspec import Meta, Struct
 from starlette.types import Receive, Scope, Send
 
 from daemon.api.http.auth import needs_owner
-from daemon.api.http.body import read_object, read_object_if_any
-from daemon.api.http.fields import Fields
 from daemon.api.http.service import NO_STORE, Call, Reply, finished, ok
 from daemon.api.webhooks.endpoints import find, keeping, needs_open_collections
 from daemon.core import json_values
 from daemon.core.errors import MomoError, Refusal
 from daemon.core.limits import ANSWER_KEPT_BYTES_MAX, HOUR_US
+from daemon.core.shape import marked
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges, NewEndpoint
 from daemon.flows.webhooks import endpoints
@@ -45,13 +46,17 @@ _ERRORS: Final = {
 """The possible errors of a POST to the local receiver, with their text in the delivery log."""
 
 
+class ListenBody(Struct, frozen=True):
+    """Whether the endpoint stays when the listener ends."""
+
+    keep: bool = False
+
+
 async def create(call: Call) -> Reply:
     """Create a sandbox endpoint for a listener, paused until it connects, and delete abandoned ones."""
     needs_owner(call.caller)
     needs_open_collections(call)
-    fields = Fields(await read_object_if_any(call.scope, call.receive))
-    description = KEPT if fields.boolean("keep", default=False) else DESCRIPTION
-    fields.done()
+    description = KEPT if (await call.body(ListenBody, optional=True)).keep else DESCRIPTION
     await _remove_abandoned(call)
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
     new = NewEndpoint(url, description, is_sandbox=True, events=_EVENTS)
@@ -65,37 +70,40 @@ async def stream(call: Call) -> "ListenerStream":
     return ListenerStream(call, await _listening(call))
 
 
+class ListenOutcome(Struct, frozen=True):
+    """What the local receiver said to an attempt: a status, or why there is none."""
+
+    attempt: Annotated[int, Meta(ge=-(1 << 62), le=1 << 62)]
+    status_code: Annotated[int, Meta(ge=100, le=999)] | None = None
+    error: Annotated[DeliveryError, marked(words=tuple(_ERRORS))] | None = None
+    response_body: Annotated[str, marked(read="secret")] = ""
+
+    @staticmethod
+    def check(
+        _given: object, body: Mapping[str, Any], fail: Callable[[str, str, str], Any]
+    ) -> None:
+        """Ask for one of the two."""
+        if body.get("error") is None and body.get("status_code") is None:
+            fail("status_code", "required", "must be an HTTP status code")
+
+
 async def settle(call: Call) -> Reply:
     """Record the local receiver's response: `{attempt, status_code}`, or `{attempt, error}` without a response."""
     needs_owner(call.caller)
     endpoint = await _listening(call)
-    fields = Fields(await read_object(call.scope, call.receive))
-    attempt = fields.value("attempt", required=True)
-    status = fields.value("status_code")
-    error = fields.value("error")
-    body = fields.value("response_body")
-    if type(attempt) is not int:
-        fields.fail("attempt", "wrong_type", "must be a whole number")
-    if error is not None and error not in tuple(_ERRORS):
-        fields.fail("error", "invalid", f"must be one of: {', '.join(_ERRORS)}")
-    if error is None and (type(status) is not int or not 100 <= status <= 999):
-        fields.fail("status_code", "invalid", "must be an HTTP status code")
-    if body is not None and not isinstance(body, str):
-        fields.fail("response_body", "wrong_type", "must be text")
-    fields.done()
+    outcome = await call.body(ListenOutcome)
     text = (
-        (body or "")
-        .encode()[:ANSWER_KEPT_BYTES_MAX]
+        outcome.response_body.encode()[:ANSWER_KEPT_BYTES_MAX]
         .decode("utf-8", "ignore")
         .replace("\0", "\ufffd")
     )
-    if error is not None:
-        code = DeliveryError(error)
-        report = ListenerReport(None, text, code, _ERRORS[code])
+    if outcome.error is not None:
+        report = ListenerReport(None, text, outcome.error, _ERRORS[outcome.error])
     else:
-        report = ListenerReport(status, text, *judge_status(status))
+        assert outcome.status_code is not None
+        report = ListenerReport(outcome.status_code, text, *judge_status(outcome.status_code))
     listener = call.env.live_receivers.at(endpoint.url)
-    taken = listener is not None and listener.settle(attempt, report)
+    taken = listener is not None and listener.settle(outcome.attempt, report)
     return ok({"taken": taken})
 
 

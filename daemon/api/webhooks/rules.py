@@ -6,7 +6,6 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from daemon.api.http.body import read_object
-from daemon.api.http.fields import read_uuid
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import find, needs_open_collections
@@ -15,7 +14,7 @@ from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import compact, dump, success, warnings_meta
 from daemon.core.limits import FILTER_BYTES_MAX
-from daemon.core.reading import Wrong, read
+from daemon.core.reading import Wrong, read, read_uuid
 from daemon.core.shape import On, Success, flat, marked, sample
 from daemon.core.webhooks.routing import claims
 from daemon.core.webhooks.rule_fields import ShownFacts
