@@ -12,6 +12,7 @@ from daemon.api.http.envelope import Envelope, with_cors
 from daemon.api.http.resource import Application, Routes, op, public
 from daemon.api.http.service import Hooks, PagesApp, Reply, Service, ok
 from daemon.api.lines import lines, modems, sources
+from daemon.api.openapi import manual
 from daemon.api.openapi.pages import DescriptionHandlers
 from daemon.api.payments import reviews, transactions
 from daemon.api.payments.initialize import initialize
@@ -241,6 +242,11 @@ def _add_description(routes: Routes) -> None:
     routes.add(Path.OPENAPI, {"GET": public(description.document)})
     routes.add(Path.DOCS, {"GET": public(description.page)})
     routes.add(Path.DOCS_ERRORS, {"GET": public(description.errors_page)})
+    routes.add(Path.MANUAL, {"GET": public(manual.index)})
+    routes.add(
+        Path.MANUAL_PICTURE.replace("{name}", "{name:path}"), {"GET": public(manual.picture)}
+    )
+    routes.add(Path.MANUAL_PAGE, {"GET": public(manual.page)})
 
 
 def _with_pages(app: ASGIApp, pages: PagesApp | None, dash: PagesApp | None) -> ASGIApp:

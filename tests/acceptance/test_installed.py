@@ -150,6 +150,7 @@ def test_the_sdist_and_the_wheel_have_everything(built: tuple[Path, Path], tmp_p
         f"{units}/77-momo-modems.rules", f"{units}/modules.conf", f"{units}/sysusers.conf",
         "daemon/store/migrations/0001_schema.sql", "daemon/pages/look/page.css",
         "daemon/words/en/checkout.json", "daemon/api/templates/docs.html",
+        "daemon/manual/shop/mishaps.md", "daemon/manual/img/demo.svg",
     }  # fmt: skip
     assert data <= in_wheel
     assert data | {"LICENSE", "README.md", "packaging/man/momo.1"} <= in_sdist

@@ -6,7 +6,8 @@ from daemon.wire import Path
 from tests.api.http.test_reading_writes_nothing import gets
 from tests.fakes.api import FakeApi
 
-NO_ENVELOPE = {Path.OPENAPI, Path.DOCS, Path.DOCS_ERRORS, Path.METRICS}
+MANUAL = {Path.MANUAL, Path.MANUAL_PAGE, Path.MANUAL_PICTURE}
+NO_ENVELOPE = {Path.OPENAPI, Path.DOCS, Path.DOCS_ERRORS, Path.METRICS, *MANUAL}
 """Paths that answer with a document of another form, without a place for warnings."""
 COLOUR = "Unknown parameter `colour` was ignored."
 

@@ -58,11 +58,11 @@ class DescriptionHandlers:
 
     async def page(self, call: Call) -> Reply:
         """Return the OpenAPI document as an HTML page without scripts or external resources."""
-        return await self._once(call, Path.DOCS, lambda: _html(*page(self._described())))
+        return await self._once(call, Path.DOCS, lambda: html_reply(*page(self._described())))
 
     async def errors_page(self, call: Call) -> Reply:
         """Return the table of errors as such a page; `doc_url` of an error leads to its place there."""
-        return await self._once(call, Path.DOCS_ERRORS, lambda: _html(*errors_page()))
+        return await self._once(call, Path.DOCS_ERRORS, lambda: html_reply(*errors_page()))
 
     async def _once(self, call: Call, path: Path, make: Callable[[], Reply]) -> Reply:
         if path not in self._made:
@@ -90,11 +90,12 @@ def _address(call: Call) -> str:
     return f"{call.scope['scheme']}://{host}"
 
 
-def _html(text: str, style: str) -> Reply:
+def html_reply(text: str, style: str, more: str = "form-action 'self'") -> Reply:
+    """Return a page whose inline style may act; `more` is added to the policy of its content."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'"
+        f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; frame-ancestors 'none'; "
+        f"{more}"
     )
     headers = (
         _MINUTES,
@@ -120,7 +121,7 @@ def page(document: Mapping[str, Any]) -> tuple[str, str]:
         (tag["name"], tag["description"], list(_operations(document, tag["name"])))
         for tag in document["tags"]
     ]
-    return _rendered(
+    return rendered(
         "docs.html", document["components"]["schemas"], document=document, sections=sections
     )
 
@@ -134,10 +135,11 @@ def errors_page() -> tuple[str, str]:
         (code, spec, example(error_schema(code), {}))
         for code, spec in sorted(ERRORS.items(), key=lambda item: item[1].http_status)
     ]
-    return _rendered("errors.html", {}, errors=errors)
+    return rendered("errors.html", {}, errors=errors)
 
 
-def _rendered(name: str, shapes: Mapping[str, Any], **values: Any) -> tuple[str, str]:
+def rendered(name: str, shapes: Mapping[str, Any], **values: Any) -> tuple[str, str]:
+    """Return a page of the folder `templates`, and its inline style."""
     import jinja2  # noqa: PLC0415 -- few shops open the page
 
     loader = jinja2.PackageLoader("daemon.api", "templates")

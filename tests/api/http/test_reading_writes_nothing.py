@@ -70,6 +70,8 @@ async def things(api: FakeApi) -> dict[str, dict[str, str]]:
         Path.LOCAL_MESSAGE: message,
         Path.LOCAL_CHECKOUT: of_request,
         Path.LOCAL_EXPORT: {"what": "messages"},
+        Path.MANUAL_PAGE: {"folder": "shop", "name": "modems"},
+        Path.MANUAL_PICTURE: {"name": "demo.svg"},
         "/pay/{slug}": {"slug": request["public_slug"]},
         "query": {"endpoint": letter["endpoint_id"]},
     }
