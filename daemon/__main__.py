@@ -112,6 +112,7 @@ def _add_shop_commands(add: Add) -> None:
         "--in-browser", action="store_true", help="name and password follow in the browser"
     )
     make.add_argument("--json", action="store_true")
+    make.add_argument("--shown-later", action="store_true", help="the caller shows the keys")
     copies = add("backup", help="create, list, verify, prune and restore backups")
     copies.add_argument("what", choices=("create", "list", "verify", "prune", "restore"))
     copies.add_argument("name", nargs="?")

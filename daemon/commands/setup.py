@@ -2,7 +2,10 @@
 
 import argparse
 import asyncio
+import contextlib
 import os
+import sys
+from pathlib import Path
 from typing import Any
 
 from daemon import wire
@@ -31,8 +34,17 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
     """Create the missing parts. It can be run again: existing parts are not changed."""
     clock, entropy = SystemClock(), SystemEntropy()
     shop = open_shop(places, os.environ, clock)
+    # There from before the keys are made until they are shown: a run that is killed between does not lose them.
+    unshown = Path(places.home) / wire.UNSHOWN_NAME
+
+    def note() -> None:
+        with contextlib.suppress(OSError):  # a full disk is told when the keys are stored
+            unshown.touch(mode=0o600)
+
+    makes = not (options.check or options.in_browser)
     try:
         request = setup.SetupRequest(
+            unshown=makes and unshown.exists(),
             shop=options.shop or None,
             timezone=options.tz,
             password=None if options.in_browser else password(options.password_file),
@@ -40,7 +52,7 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
             check=options.check,
             in_browser=options.in_browser,
         )
-        result = await setup.set_up(shop.store, clock, entropy, shop.vault, request)
+        result = await setup.set_up(shop.store, clock, entropy, shop.vault, request, note)
     except Refusal as refusal:
         raise StartError(
             refusal.code, EXIT_USAGE, str(refusal.message), "momo setup --help"
@@ -60,6 +72,10 @@ async def _set_up(options: argparse.Namespace, places: wire.Places) -> int:
         for name in ("api_key", "test_api_key", "webhook_secret"):
             if result[name]:
                 print(f"{name}: {result[name]}   (shown only once: save it)")
+    if makes and not options.shown_later:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            unshown.unlink(missing_ok=True)
     waiting = [step for step in result["steps"] if step["status"] == "needs_action"]
     return EXIT_FINDINGS if options.check and waiting else EXIT_OK
 

@@ -128,3 +128,28 @@ def test_a_person_gets_from_a_locked_modem_to_the_first_payment_and_is_asked_not
             assert momo(environ, "phones", "list", "--wait")[0] == 0
         finally:
             momo(environ, "daemon", "stop")
+
+
+def test_setup_that_is_killed_before_it_shows_its_keys_shows_others_the_next_time(
+    tmp_path: Path,
+) -> None:
+    environ = {**os.environ, "MOMO_HOME": str(tmp_path / "shop"), "HOME": str(tmp_path)}
+    (tmp_path / "password").write_text(PASSWORD)
+    flags = ("--shop", "Ama", "--password-file", str(tmp_path / "password"), "--json")
+
+    def run(program: str, *words: str) -> Any:
+        argv = [sys.executable, "-m", program, "setup", *words]
+        done = subprocess.run(
+            argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["data"]
+
+    # The program of the daemon has stored the keys, and the one that would show them is killed.
+    lost = run("daemon", "--no-input", *flags, "--shown-later")
+    shown = run("momo_cli", "--no-input", "--json")
+    assert shown["api_key"] not in (None, lost["api_key"])
+    assert shown["webhook_secret"] == lost["webhook_secret"]
+    # Now they were shown, so that they stay.
+    again = run("momo_cli", "--no-input", "--json")
+    assert (again["api_key"], again["webhook_secret"]) == (None, None)

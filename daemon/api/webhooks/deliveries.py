@@ -46,6 +46,9 @@ from daemon.store.webhooks.dead_letters import Found
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
 EXAMPLE_ID: Final = "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"
+REVERSED_SINCE: Final = (
+    "The network has taken this payment back since: the receiver is told again that it was paid."
+)
 PAUSED: Final = "The endpoint is paused: the delivery waits until it is resumed."
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
@@ -206,9 +209,11 @@ async def redeliver(call: Call) -> Reply:
     asked = claim(call, body)
     meta = CallMeta(call.request_id, asked, tuple(ignored(NoFields, body)))
 
-    def render(queued: delivery_log.Logged) -> HttpAnswer:
-        told = meta.as_json(*(() if queued[1].is_active else (PAUSED,)))
-        return HttpAnswer(200, success(DeliveryAnswer.of(*queued), told))
+    def render(queued: redeliver_flow.Redelivered) -> HttpAnswer:
+        told = [] if queued.endpoint.is_active else [PAUSED]
+        told += [REVERSED_SINCE] if queued.reversed_since else []
+        shown = DeliveryAnswer.of(queued.delivery, queued.endpoint)
+        return HttpAnswer(200, success(shown, meta.as_json(*told)))
 
     keep, delivery_id = Keep(asked, render), call.uuid(ErrorCode.DELIVERY_NOT_FOUND)
     return await once(

@@ -132,7 +132,10 @@ _Label = Annotated[
 _CatchAll = Annotated[bool, sample(True, "receives payments that match no rule of any endpoint")]
 _Events = Annotated[
     tuple[EventKind, ...],
-    sample(["transaction.forwarded", "transaction.completed"], "the event kinds to send"),
+    sample(
+        ["transaction.forwarded", "transaction.completed"],
+        "the event kinds to send; by default `transaction.forwarded` alone, so that a reversal is not told",
+    ),
     Meta(max_length=2 * len(EventKind)),
     marked(then=_once),
 ]

@@ -1,7 +1,9 @@
 """Create the shop, by `momo setup` or in the browser: the owner's password, API keys and webhook secret. Safe to run again."""
 
 import asyncio
+import contextlib
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec import Struct
@@ -35,6 +37,7 @@ from daemon.wire import ErrorCode, Mode, Role
 
 ACCOUNT_KEY_BYTES: Final = 32
 SECRET_PURPOSE: Final = "webhook-secret"  # noqa: S105 -- the purpose of the sealed bytes, not a secret
+KEY_NAME: Final = "made by setup"
 OWNER_NAME: Final = "owner"
 """The name of the first user."""
 DEFAULT_TIMEZONE: Final = "Africa/Accra"
@@ -43,7 +46,8 @@ DEFAULT_TIMEZONE: Final = "Africa/Accra"
 class SetupRequest(Struct, frozen=True):
     """Data of the new shop; all of it is optional if the shop exists already.
 
-    With `check` nothing is changed; only the missing steps are reported. With `in_browser` the owner chooses name and
+    With `unshown` an earlier run may have ended before it showed its keys and secret: keys of it that nobody has used are replaced,
+    and the secret is shown. With `check` nothing is changed; only the missing steps are reported. With `in_browser` the owner chooses name and
     password on the page of the first run; until then no password fits. Keys are made later, where they can be shown.
     """
 
@@ -53,6 +57,7 @@ class SetupRequest(Struct, frozen=True):
     owner_email: str | None = None
     check: bool = False
     in_browser: bool = False
+    unshown: bool = False
 
 
 class _Standing(Struct, frozen=True):
@@ -61,6 +66,9 @@ class _Standing(Struct, frozen=True):
     has_keys: bool
     has_secret: bool
     phones: tuple[str, ...]
+    unused_keys: tuple[str, ...]
+    """Ids of the keys that an earlier run made, and that nobody has used."""
+    sealed: str | None
 
 
 class _Made(Struct):
@@ -74,11 +82,16 @@ class _Made(Struct):
 
 
 async def set_up(
-    store: Store, clock: Clock, entropy: Entropy, vault: Vault, request: SetupRequest
+    store: Store,
+    clock: Clock,
+    entropy: Entropy,
+    vault: Vault,
+    request: SetupRequest,
+    about_to_make: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Create the missing parts of the shop and report each step.
 
-    The clock is read once. If the vault is locked, a later run makes the webhook secret.
+    `about_to_make` is called before keys or a secret are stored that are shown only once. If the vault is locked, a later run makes the webhook secret.
 
     Returns:
         `shop`, `api_key`, `test_api_key` and `webhook_secret` (each only in the run that creates it, else None), and
@@ -88,13 +101,16 @@ async def set_up(
         Refusal: VALIDATION_ERROR, naming `shop`, `tz` and `password` if they are wrong.
         Unavailable: Nothing could be written.
     """
-    standing = await store.read(_look)
+    standing = await store.read(lambda reader: _look(reader, clock.now_us()))
     if request.check:
         return _result(standing, _Made(), check=True)
     made = await _make(standing, entropy, vault, request, clock.now_us())
 
     def job(tx: Tx) -> None:
         now = clock.now_us()
+        if standing.has_keys and made.api_key is not None:
+            for key_id in standing.unused_keys:
+                api_keys.revoke(tx, key_id, now)
         if made.shop is not None:
             assert made.owner is not None
             shops.add(tx, made.shop)
@@ -106,11 +122,13 @@ async def set_up(
         if made.sealed is not None:
             store_secrets.add(tx, owner=store_secrets.ACCOUNT, sealed=made.sealed, now=now)
 
+    if made.api_key is not None or made.webhook_secret is not None:
+        await asyncio.to_thread(about_to_make)
     await store.write(job)
     return _result(standing, made, check=False)
 
 
-def _look(reader: Reader) -> _Standing:
+def _look(reader: Reader, now: int) -> _Standing:
     owner = users.owner(reader)
     return _Standing(
         shop=shops.get(reader),
@@ -118,6 +136,12 @@ def _look(reader: Reader) -> _Standing:
         has_keys=api_keys.exist(reader),
         has_secret=store_secrets.exists(reader, store_secrets.ACCOUNT),
         phones=tuple(device.name for device in devices.known(reader) if device.present),
+        unused_keys=tuple(
+            key.id
+            for key in api_keys.known(reader)
+            if key.name == KEY_NAME and key.last_used_at is None and key.revoked_at is None
+        ),
+        sealed=next(iter(store_secrets.valid_at(reader, store_secrets.ACCOUNT, now)), None),
     )
 
 
@@ -129,9 +153,14 @@ async def _make(
         made.shop, made.owner = await _new_shop(request, entropy, now)
     if request.in_browser:
         return made
-    if not standing.has_keys:
+    if not standing.has_keys or (request.unshown and standing.unused_keys):
         made.api_key = make_key(Mode.LIVE, KeyKind.SECRET, entropy.below)
         made.test_api_key = make_key(Mode.TEST, KeyKind.SECRET, entropy.below)
+    if request.unshown and standing.sealed is not None:
+        with contextlib.suppress(SecretsLocked, SecretsUnsafe):
+            sealed = standing.sealed
+            opened = await asyncio.to_thread(vault.unseal, sealed, SECRET_PURPOSE)
+            made.webhook_secret = opened.decode()
     if not standing.has_secret:
         secret = make_secret(entropy.bytes(SECRET_BYTES))
         try:
@@ -181,7 +210,7 @@ def _key_row(key: str, mode: Mode, key_id: str, now: int) -> dict[str, Any]:
     assert parts is not None, "we have just made it"
     return {
         "id": key_id,
-        "name": "made by setup",
+        "name": KEY_NAME,
         "mode": mode,
         "kind": parts.kind,
         "hint": parts.hint,

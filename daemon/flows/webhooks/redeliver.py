@@ -10,23 +10,36 @@ from msgspec import Struct
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Keep
+from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import DeliveryEvent, TransitionError, next_status
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
 from daemon.steps.webhooks.head import head_to_show
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
+from daemon.store.payments import transactions
 from daemon.store.webhooks import dead_letters, deliveries, delivery_log
 from daemon.store.webhooks import secrets as store_secrets
 from daemon.store.webhooks.dead_letters import Found
-from daemon.store.webhooks.delivery_log import Logged
-from daemon.wire import ErrorCode, Mode
+from daemon.wire import ErrorCode, EventKind, Mode
+
+
+class Redelivered(Struct, frozen=True):
+    """A delivery that was queued again.
+
+    `reversed_since` means that its body says paid, and that the network took the payment back later.
+    """
+
+    delivery: Delivery
+    endpoint: Endpoint
+    reversed_since: bool
 
 
 async def redeliver(
-    env: Env, caller: Caller, delivery_id: str, keep: Keep[Logged] | None = None
-) -> Logged:
-    """Queue a delivered or failed delivery again, and return it with its endpoint; it is sent with its old ids.
+    env: Env, caller: Caller, delivery_id: str, keep: Keep[Redelivered] | None = None
+) -> Redelivered:
+    """Queue a delivered or failed delivery again, and return it; it is sent with its old ids.
 
     Raises:
         Refusal: DELIVERY_NOT_FOUND; LIVE_KEY_REQUIRED; ENDPOINT_DELETED; DELIVERY_NOT_REDELIVERABLE with
@@ -36,7 +49,7 @@ async def redeliver(
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
-    def effect(tx: Tx) -> Logged:
+    def effect(tx: Tx) -> Redelivered:
         found = delivery_log.one(tx, delivery_id)
         if found is None:
             raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)
@@ -51,7 +64,11 @@ async def redeliver(
             raise Refusal(
                 ErrorCode.DELIVERY_NOT_REDELIVERABLE, delivery_status=delivery.status
             ) from None
-        return dead_letters.requeue(tx, delivery, endpoint, caller.name, now), endpoint
+        about = transactions.get(tx, delivery.transaction_id)
+        reversed_at = None if about is None else about.reversed_at
+        is_old = reversed_at is not None and delivery.event != EventKind.REVERSED
+        queued = dead_letters.requeue(tx, delivery, endpoint, caller.name, now)
+        return Redelivered(queued, endpoint, is_old and delivery.created_at <= (reversed_at or 0))
 
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))
 
@@ -163,7 +180,7 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
 
-    def job(tx: Tx) -> tuple[Logged, bytes, list[str]]:
+    def job(tx: Tx) -> tuple[delivery_log.Logged, bytes, list[str]]:
         found = delivery_log.one(tx, delivery_id)
         if found is None:
             raise Refusal(ErrorCode.DELIVERY_NOT_FOUND)

@@ -1,12 +1,15 @@
 """The command setup: set up this machine."""
 
+import atexit
+import contextlib
 import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-from daemon.wire import ErrorCode, Path
+from daemon.wire import UNSHOWN_NAME, ErrorCode, Path
 from momo_cli import exit_codes
 from momo_cli.errors import Failure
 from momo_cli.frame.command import command
@@ -110,11 +113,13 @@ def setup(
     if runs:
         done = _through_daemon(client, basics, password, check=check)
     else:
-        done = run_verb(terminal, "setup", *_flags(basics, password, check=check), stdin=password)
+        flags = [*_flags(basics, password, check=check), *([] if check else ["--shown-later"])]
+        done = run_verb(terminal, "setup", *flags, stdin=password)
     setup = Setup(client, terminal, answers, asks=guided, looks=check)
     if (allowed := let_caller_in(setup)) is not None:
         steps = at(done.body, "data.steps") or []
         steps.append({"id": "access", **allowed})
+    shows = partial(atexit.register, _forget_unshown, terminal.located.places.home)
     if guided or check or answers.any:
         wizard = Wizard(setup)
         data: dict[str, Any] = dict(done.body.get("data") or {})
@@ -129,6 +134,7 @@ def setup(
             end = "Stopped; momo setup continues from here."
             lines = [*shown.secret_lines(terminal, data), "", end]
             rows = shown.setup_rows(data, [*first, *wizard.steps])
+            shows()
             return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
         steps = [*first, *wizard.steps]
         data["steps"] = steps
@@ -138,6 +144,8 @@ def setup(
             lines = shown.setup_lines(terminal, data, steps)
         mark = terminal.style("!", "yellow") if bad else terminal.tick
         end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
+        if not check:
+            shows()
         return Answer(
             dumps({**done.body, "data": data}),
             shown.setup_rows(data, steps),
@@ -146,7 +154,14 @@ def setup(
             exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
         )
     added = _add_methods(client, terminal, answers)
+    shows()
     return _answer(terminal, done, [*([] if runs else ["momo daemon start"]), *added, _FIRST])
+
+
+def _forget_unshown(home: str) -> None:
+    """Note that the keys were shown, now that the output was written."""
+    with contextlib.suppress(OSError):
+        os.unlink(f"{home}/{UNSHOWN_NAME}")  # noqa: PTH108  # no pathlib needed
 
 
 def _become_root(terminal: Terminal) -> None:

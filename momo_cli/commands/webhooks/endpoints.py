@@ -99,8 +99,9 @@ def add(
     --secret-file the secret goes into that file (which must not exist yet; mode 0600) and is null in the output.
 
     The endpoint gets the payments that match one of its rules (`momo endpoints rules add --help`), and the payments that match no
-    rule of any endpoint, unless --no-catch-all. It gets transaction.forwarded; --event asks for other kinds:
-    transaction.completed, transaction.expired, transaction.review_required, transaction.updated, transaction.reversed.
+    rule of any endpoint, unless --no-catch-all. It gets transaction.forwarded alone, and is not told when the network takes a
+    payment back; --event asks for other kinds: transaction.reversed, transaction.completed, transaction.expired,
+    transaction.review_required, transaction.updated.
     After a reconcile it also gets a transaction.completed that has no other receiver.
 
     Examples:
@@ -206,6 +207,8 @@ def _added(
     notes = [*dict.fromkeys(note for one in (reply, *replies) for note in warnings_of(one.body))]
     reasons = (failure.message or row_for(failure).sentence for failure in failed)
     notes += [f"warning: a rule was not added: {reason}" for reason in reasons]
+    if EventKind.REVERSED not in (row.get("events") or [EventKind.REVERSED]):
+        notes.append("It is not told when the network takes a payment back.")
     if secret is not None:
         notes.append("Keep the secret now: it is not shown again.")
     return Answer(

@@ -109,6 +109,21 @@ async def test_every_attempt_of_every_run_is_told_oldest_first(api: FakeApi) -> 
     assert all(row["started_at"] <= row["finished_at"] for row in body["data"])
 
 
+async def test_forward_of_a_payment_that_was_reversed_since_is_sent_again_with_a_warning(
+    api: FakeApi,
+) -> None:
+    entry = await bring_to(api, DeliveryStatus.DELIVERED)
+    before = (await again(api.live, entry["id"])).json()["meta"]
+    await attempt(api, answered(200))
+    now = api.shop.clock.now_us() + 1
+    await api.shop.env.store.write(
+        lambda tx: tx.run("UPDATE transactions SET reversed_at = ?", (now,))
+    )
+    after = (await again(api.live, entry["id"])).json()["meta"]
+    assert "warnings" not in before
+    assert "has taken this payment back since" in after["warnings"][0]
+
+
 async def test_an_attempt_under_way_has_no_end_yet(api: FakeApi) -> None:
     entry = await owed(api)
     await delivering.lease(api.shop.env, limit=1, per_endpoint=1, running={})

@@ -128,6 +128,18 @@ def test_adding_sends_what_was_given_and_leaves_the_rest_to_the_daemon(
     ]
 
 
+@pytest.mark.parametrize(
+    ("events", "told"), [(["transaction.forwarded"], True), (["transaction.reversed"], False)]
+)
+def test_adding_says_that_reversals_are_not_among_what_is_sent(
+    api: FakeApi, momo: Momo, events: list[str], *, told: bool
+) -> None:
+    made = {"success": True, "data": {**samples.ENDPOINT, "events": events}, "secret": "s"}
+    api.on("POST", wire.Path.ENDPOINTS, Says(made, 201))
+    ran = momo("endpoints", "add", HOOK, "-o", "table")
+    assert ("not told when the network takes a payment back" in ran.err + ran.out) is told
+
+
 def test_rules_are_tried_before_the_endpoint_is_made_and_made_with_it(
     api: FakeApi, momo: Momo
 ) -> None:

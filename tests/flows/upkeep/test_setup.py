@@ -131,3 +131,28 @@ async def test_locked_secrets_leave_one_step_for_another_run(machine: Machine) -
     assert statuses(second)["webhook_secret"] == "done"
     assert str(second["webhook_secret"]).startswith("whsec_")
     assert second["api_key"] is None
+
+
+async def test_keys_that_were_never_shown_are_made_again_and_the_secret_is_shown(
+    machine: Machine,
+) -> None:
+    first = await machine.set_up(ASKED)
+    again = await machine.set_up(SetupRequest(unshown=True))
+    assert again["webhook_secret"] == first["webhook_secret"]
+    valid = await machine.store.read(
+        lambda reader: reader.all("SELECT sha256 FROM api_keys WHERE revoked_at IS NULL")
+    )
+    shown = {hash_key(str(again[name])) for name in ("api_key", "test_api_key")}
+    assert {row[0] for row in valid} == shown
+    assert again["api_key"] != first["api_key"]
+
+
+async def test_keys_that_somebody_uses_stay_although_it_is_not_known_that_they_were_shown(
+    machine: Machine,
+) -> None:
+    await machine.set_up(ASKED)
+    await machine.store.write(lambda tx: tx.run("UPDATE api_keys SET last_used_at = 1"))
+    again = await machine.set_up(SetupRequest(unshown=True))
+    assert (again["api_key"], again["test_api_key"]) == (None, None)
+    valid = "SELECT COUNT(*) FROM api_keys WHERE revoked_at IS NULL"
+    assert await machine.store.read(lambda reader: reader.all(valid)) == [(2,)]

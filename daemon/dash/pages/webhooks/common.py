@@ -96,7 +96,8 @@ def read_text(visit: Visit, name: str, most: int = TEXT_MAX, *, required: bool =
     return text
 
 
-def sent_again(delivery: Delivery, endpoint: Endpoint) -> Goto:
+def sent_again(delivery: Delivery, endpoint: Endpoint, *, reversed_since: bool = False) -> Goto:
     """Go to a delivery that was queued again, and say so."""
     said = "said_sent_again" if endpoint.is_active else "said_waits_for_endpoint"
+    said = "said_sent_again_reversed" if reversed_since else said
     return Goto(f"/dash/deliveries/{delivery.id}", said)

@@ -30,7 +30,7 @@ from daemon.store.engine import Reader
 from daemon.store.payments import transactions
 from daemon.store.webhooks import dead_letters, deliveries, delivery_log
 from daemon.store.webhooks.dead_letters import DeadLetterCause, DeadLetterGroup
-from daemon.store.webhooks.delivery_log import DeliveryFilter, Logged
+from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
 LETTERS: Final = "/dash/dead-letters"
@@ -156,8 +156,10 @@ async def redeliver(visit: Visit) -> Goto:
     common.needs_open_collections(visit)
     delivery_id = visit.places["id"]
 
-    def place(queued: Logged) -> Goto:
-        return common.sent_again(*queued)
+    def place(queued: flow.Redelivered) -> Goto:
+        return common.sent_again(
+            queued.delivery, queued.endpoint, reversed_since=queued.reversed_since
+        )
 
     return place(await flow.redeliver(visit.env, visit.caller, delivery_id, visit.keep(place)))
 
