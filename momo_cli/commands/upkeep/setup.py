@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, Final
 
 from daemon.wire import UNSHOWN_NAME, ErrorCode, Path
@@ -113,49 +112,55 @@ def setup(
     if runs:
         done = _through_daemon(client, basics, password, check=check)
     else:
-        flags = [*_flags(basics, password, check=check), *([] if check else ["--shown-later"])]
-        done = run_verb(terminal, "setup", *flags, stdin=password)
+        words = [*_flags(basics, password, check=check), *([] if check else ["--shown-later"])]
+        done = run_verb(terminal, "setup", *words, stdin=password)
     setup = Setup(client, terminal, answers, asks=guided, looks=check)
     if (allowed := let_caller_in(setup)) is not None:
         steps = at(done.body, "data.steps") or []
         steps.append({"id": "access", **allowed})
-    shows = partial(atexit.register, _forget_unshown, terminal.located.places.home)
     if guided or check or answers.any:
-        wizard = Wizard(setup)
-        data: dict[str, Any] = dict(done.body.get("data") or {})
-        # The later steps know more about the phone.
-        first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
-        for step in first if wizard.setup.asks else ():
-            wizard.tell(step)
-        try:
-            wizard.run()
-        except KeyboardInterrupt:
-            # The keys and secrets exist already and are shown only once: now.
-            end = "Stopped; momo setup continues from here."
-            lines = [*shown.secret_lines(terminal, data), "", end]
-            rows = shown.setup_rows(data, [*first, *wizard.steps])
-            shows()
-            return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
-        steps = [*first, *wizard.steps]
-        data["steps"] = steps
-        bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
-        lines = shown.secret_lines(terminal, data)
-        if not wizard.setup.asks:
-            lines = shown.setup_lines(terminal, data, steps)
-        mark = terminal.style("!", "yellow") if bad else terminal.tick
-        end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
-        if not check:
-            shows()
-        return Answer(
-            dumps({**done.body, "data": data}),
-            shown.setup_rows(data, steps),
-            lines=[*lines, "", end],
-            next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
-            exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
-        )
-    added = _add_methods(client, terminal, answers)
-    shows()
-    return _answer(terminal, done, [*([] if runs else ["momo daemon start"]), *added, _FIRST])
+        answer = _guided(setup, done)
+    else:
+        added = _add_methods(client, terminal, answers)
+        todo = [*([] if runs else ["momo daemon start"]), *added, _FIRST]
+        answer = _answer(terminal, done, todo)
+    if not check:
+        atexit.register(_forget_unshown, terminal.located.places.home)
+    return answer
+
+
+def _guided(setup: Setup, done: VerbResult) -> Answer:
+    """Run the steps after the shop was made."""
+    terminal = setup.terminal
+    wizard = Wizard(setup)
+    data: dict[str, Any] = dict(done.body.get("data") or {})
+    # The later steps know more about the phone.
+    first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
+    for step in first if wizard.setup.asks else ():
+        wizard.tell(step)
+    try:
+        wizard.run()
+    except KeyboardInterrupt:
+        # The keys and secrets exist already and are shown only once: now.
+        end = "Stopped; momo setup continues from here."
+        lines = [*shown.secret_lines(terminal, data), "", end]
+        rows = shown.setup_rows(data, [*first, *wizard.steps])
+        return Answer(done.text, rows, lines=lines, exit_code=exit_codes.INTERRUPTED)
+    steps = [*first, *wizard.steps]
+    data["steps"] = steps
+    bad = [step for step in steps if step["status"] in ("needs_action", "failed")]
+    lines = shown.secret_lines(terminal, data)
+    if not wizard.setup.asks:
+        lines = shown.setup_lines(terminal, data, steps)
+    mark = terminal.style("!", "yellow") if bad else terminal.tick
+    end = f"{mark} {counted(len(bad), 'step')} to go." if bad else f"{mark} momo is ready."
+    return Answer(
+        dumps({**done.body, "data": data}),
+        shown.setup_rows(data, steps),
+        lines=[*lines, "", end],
+        next=[str(step["fix"]) for step in bad if step["fix"]] or [_FIRST, "momo status"],
+        exit_code=exit_codes.FINDINGS if bad else exit_codes.OK,
+    )
 
 
 def _forget_unshown(home: str) -> None:
