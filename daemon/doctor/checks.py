@@ -61,6 +61,26 @@ class Check:
         return self.id.partition(".")[0]
 
 
+def passed(name: str, detail: str, fix: str = "") -> Check:
+    """Return a check that found nothing wrong."""
+    return Check(name, Status.OK, detail, fix)
+
+
+def warned(name: str, detail: str, fix: str = "", remedy: Callable[[], str] | None = None) -> Check:
+    """Return a check that found something to look at."""
+    return Check(name, Status.WARN, detail, fix, remedy)
+
+
+def failed(name: str, detail: str, fix: str = "", remedy: Callable[[], str] | None = None) -> Check:
+    """Return a check that found a fault."""
+    return Check(name, Status.FAIL, detail, fix, remedy)
+
+
+def skipped(name: str, detail: str, fix: str = "") -> Check:
+    """Return a check that could not be made; `detail` is the reason."""
+    return Check(name, Status.SKIP, detail, fix)
+
+
 class ReportedModem(Struct, frozen=True):
     """A modem as reported by the daemon: its name, port, state and troubles."""
 
@@ -150,13 +170,9 @@ def settings_or_default(system: System) -> Config:
 
 def too_open(name: str, path: Path, *, how: str, now: int, wanted: int) -> Check:
     """Return the failed check of a file or folder that other users may use, with the mode that it should have."""
-    return Check(
-        name,
-        Status.FAIL,
-        f"other users may {how} {path} (mode {now:04o})",
-        f"chmod {wanted:o} {path}",
-        remedy=chmod(path, wanted),
-    )
+    return failed(
+        name, f"other users may {how} {path} (mode {now:04o})", f"chmod {wanted:o} {path}", remedy=chmod(path, wanted),
+    )  # fmt: skip
 
 
 def has_shop(system: System) -> bool:
@@ -216,15 +232,13 @@ def with_database(
 ) -> Iterator[Check]:
     """Yield the checks that `look` finds in the database; if it cannot be read, a skipped check `name`."""
     if not has_shop(system):
-        yield Check(name, Status.SKIP, NO_SHOP, "momo setup")
+        yield skipped(name, NO_SHOP, "momo setup")
         return
     try:
         with open_database(system) as reader:
             found = list(look(reader))
     except UnreadableShop as error:
-        yield Check(
-            name, Status.SKIP, f"the database cannot be read: {error}", "momo doctor db upgrade"
-        )
+        yield skipped(name, f"the database cannot be read: {error}", "momo doctor db upgrade")
         return
     yield from found
 

@@ -15,11 +15,14 @@ from daemon.core.upkeep.keep_awake import AwakeState
 from daemon.doctor.checks import (
     NO_SHOP,
     Check,
-    Status,
     System,
+    failed,
     installed_units,
+    passed,
     settings_or_default,
+    skipped,
     too_open,
+    warned,
     with_database,
 )
 from daemon.runtime.config_file import ConfigError, load_config
@@ -33,34 +36,24 @@ def daemon_checks(system: System) -> Iterator[Check]:
     """Check the daemon, the shop and the settings."""
     running = system.running
     if running is None:
-        yield Check(
-            "daemon.running",
-            Status.WARN,
-            "the daemon does not run: SMS wait on the SIMs, and webhooks are not sent",
-            "momo daemon start",
-        )
+        yield warned(
+            "daemon.running", "the daemon does not run: SMS wait on the SIMs, and webhooks are not sent", "momo daemon start",
+        )  # fmt: skip
     else:
         where = f", API on {running.http}" if running.http else ""
-        yield Check(
-            "daemon.running", Status.OK, f"runs as PID {system.pid}, momo {running.version}{where}"
-        )
+        yield passed("daemon.running", f"runs as PID {system.pid}, momo {running.version}{where}")
     if system.store_url:
-        yield Check(
-            "daemon.shop", Status.OK, f"{IN_POSTGRESQL}; its settings are in {system.shop.home}"
-        )
+        yield passed("daemon.shop", f"{IN_POSTGRESQL}; its settings are in {system.shop.home}")
     elif Path(system.shop.database).is_file():
-        yield Check("daemon.shop", Status.OK, f"the shop is in {system.shop.home}")
+        yield passed("daemon.shop", f"the shop is in {system.shop.home}")
     else:
-        yield Check("daemon.shop", Status.FAIL, f"{NO_SHOP} ({system.shop.home})", "momo setup")
+        yield failed("daemon.shop", f"{NO_SHOP} ({system.shop.home})", "momo setup")
     try:
         load_config(system.shop.config, system.environ)
     except ConfigError as error:
-        yield Check(
-            "daemon.settings", Status.FAIL, f"the daemon will not start: {error}",
-            "momo config edit",
-        )  # fmt: skip
+        yield failed("daemon.settings", f"the daemon will not start: {error}", "momo config edit")
     else:
-        yield Check("daemon.settings", Status.OK, f"the settings are valid ({system.shop.config})")
+        yield passed("daemon.settings", f"the settings are valid ({system.shop.config})")
 
 
 def upgrade_checks(system: System) -> Iterator[Check]:
@@ -68,31 +61,29 @@ def upgrade_checks(system: System) -> Iterator[Check]:
     yield from with_database(system, "upgrade.schema", _schema)
     running = system.running
     if running is None:
-        yield Check("upgrade.daemon", Status.SKIP, "the daemon does not run", "momo daemon start")
+        yield skipped("upgrade.daemon", "the daemon does not run", "momo daemon start")
     elif running.version != system.version:
-        yield Check(
-            "upgrade.daemon", Status.WARN,
-            f"momo {system.version} is installed, but {running.version} still runs",
+        yield warned(
+            "upgrade.daemon", f"momo {system.version} is installed, but {running.version} still runs",
             "momo daemon stop, then momo daemon start",
         )  # fmt: skip
     else:
-        yield Check("upgrade.daemon", Status.OK, f"momo {system.version} is installed and runs")
+        yield passed("upgrade.daemon", f"momo {system.version} is installed and runs")
 
 
 def _schema(reader: Reader) -> Iterator[Check]:
     try:
         has, known = inspect.schema(reader)
     except MomoError as error:  # made by another version of momo
-        yield Check("upgrade.schema", Status.FAIL, str(error), "momo daemon upgrade-check")
+        yield failed("upgrade.schema", str(error), "momo daemon upgrade-check")
         return
     if has < known:
-        yield Check(
-            "upgrade.schema", Status.WARN,
-            f"the database has schema {has}, this momo has {known}: the next start upgrades it, after a backup",
+        yield warned(
+            "upgrade.schema", f"the database has schema {has}, this momo has {known}: the next start upgrades it, after a backup",
             "momo daemon stop, then momo daemon start",
         )  # fmt: skip
     else:
-        yield Check("upgrade.schema", Status.OK, f"schema {has}, the schema of this momo")
+        yield passed("upgrade.schema", f"schema {has}, the schema of this momo")
 
 
 def service_checks(system: System) -> Iterator[Check]:
@@ -100,54 +91,46 @@ def service_checks(system: System) -> Iterator[Check]:
     yield _awake(system)
     found = installed_units(system, "service")
     if not found:
-        yield Check(
-            "service.installed", Status.WARN,
-            "no service is installed: after a power cut you must start momo yourself", "momo daemon install",
+        yield warned(
+            "service.installed", "no service is installed: after a power cut you must start momo yourself",
+            "momo daemon install",
         )  # fmt: skip
         return
     names = ", ".join(str(path) for path, _ in found)
-    yield Check("service.installed", Status.OK, f"installed: {names}")
+    yield passed("service.installed", f"installed: {names}")
     own = [path for path, is_own in found if is_own and path.suffix == ".service"]
     if not own:
         return
     name = _name(system.user.uid)
     if (system.root / "var" / "lib" / "systemd" / "linger" / name).exists():
-        yield Check("service.linger", Status.OK, "it starts with the machine")
+        yield passed("service.linger", "it starts with the machine")
     else:
-        yield Check(
-            "service.linger", Status.WARN, f"it starts only when {name} logs in",
-            f"sudo loginctl enable-linger {name}",
-        )  # fmt: skip
+        yield warned("service.linger", f"it starts only when {name} logs in", f"sudo loginctl enable-linger {name}")  # fmt: skip
 
 
 def _awake(system: System) -> Check:
     """Check whether the machine can go to sleep, when no payments are read, while the daemon runs."""
     name, running = "service.awake", system.running
     if running is None:
-        return Check(
-            name, Status.SKIP, "the daemon does not run, so nothing keeps the machine awake", "momo daemon start"
-        )  # fmt: skip
+        return skipped(name, "the daemon does not run, so nothing keeps the machine awake", "momo daemon start")  # fmt: skip
     why = running.awake.why
     match running.awake.hold:
         case AwakeState.OFF:
-            return Check(
-                name, Status.SKIP, "the machine may go to sleep; while it sleeps, no payment is read",
+            return skipped(
+                name, "the machine may go to sleep; while it sleeps, no payment is read",
                 "momo config set power.keep_awake plugged",
             )  # fmt: skip
         case AwakeState.ON_BATTERY:
-            return Check(name, Status.OK, "the machine is on battery and may sleep, as set")
+            return passed(name, "the machine is on battery and may sleep, as set")
         case AwakeState.HELD:
-            return Check(
-                name, Status.OK, "the machine stays awake while momo runs, unless its lid is closed"
-            )
+            return passed(name, "the machine stays awake while momo runs, unless its lid is closed")
         case AwakeState.IDLE_ONLY:
-            return Check(
-                name, Status.WARN, f"the desktop's automatic suspend may still put the machine to sleep ({why})",
+            return warned(
+                name, f"the desktop's automatic suspend may still put the machine to sleep ({why})",
                 "switch automatic suspend off in the desktop's settings, or momo daemon install --system",
             )  # fmt: skip
-    return Check(
-        name, Status.WARN, f"the machine cannot be kept awake ({why})",
-        "switch automatic suspend off in the machine's settings",
+    return warned(
+        name, f"the machine cannot be kept awake ({why})", "switch automatic suspend off in the machine's settings",
     )  # fmt: skip
 
 
@@ -163,19 +146,18 @@ def timer_checks(system: System) -> Iterator[Check]:
     found = installed_units(system, "timer")
     if found:
         names = ", ".join(path.name for path, _ in found)
-        yield Check("timers.installed", Status.OK, f"installed: {names}")
+        yield passed("timers.installed", f"installed: {names}")
         return
     cron = system.root / "etc" / "cron.d"
     for path in sorted(cron.glob("*")) if cron.is_dir() else ():
         try:
             if "momo " in path.read_text("utf-8", "replace"):
-                yield Check("timers.installed", Status.OK, f"{path} runs momo")
+                yield passed("timers.installed", f"{path} runs momo")
                 return
         except OSError:
             continue
-    yield Check(
-        "timers.installed", Status.SKIP,
-        "no timer is installed; a crontab may do the same: momo doctor backup shows whether backups are recent",
+    yield skipped(
+        "timers.installed", "no timer is installed; a crontab may do the same: momo doctor backup shows whether backups are recent",
         "momo daemon install --timers",
     )  # fmt: skip
 
@@ -192,23 +174,19 @@ def _folder(system: System, folder: Path) -> Check:
     try:
         mode = stat.S_IMODE(folder.stat().st_mode)
     except OSError:
-        return Check(
-            "socket.folder", Status.SKIP, f"{folder} does not exist yet: the daemon creates it"
-        )
+        return skipped("socket.folder", f"{folder} does not exist yet: the daemon creates it")
     users = settings_or_default(system).access.socket_users
     allowed = 0o755 if users else 0o700
     if mode & ~allowed & 0o077:
         return too_open("socket.folder", folder, how="open", now=mode, wanted=allowed)
     if not users:
-        return Check("socket.folder", Status.OK, f"only its owner may open {folder}")
+        return passed("socket.folder", f"only its owner may open {folder}")
     closed = next((one for one in (folder, *folder.parents) if not _passed(one)), None)
     if closed is None:
-        return Check("socket.folder", Status.OK, f"{', '.join(users)} may reach the socket")
+        return passed("socket.folder", f"{', '.join(users)} may reach the socket")
     ours = closed == folder or closed == Path(system.shop.home)
-    return Check(
-        "socket.folder",
-        Status.FAIL,
-        f"[access] socket_users names {', '.join(users)}, who cannot reach the socket: only its owner may enter {closed}",
+    return failed(
+        "socket.folder", f"[access] socket_users names {', '.join(users)}, who cannot reach the socket: only its owner may enter {closed}",
         "momo daemon restart" if ours else "move the shop to a folder that all users may enter, and set MOMO_HOME "
         "to it; or: momo daemon install --system",
     )  # fmt: skip
@@ -222,38 +200,24 @@ def _passed(folder: Path) -> bool:
 def _answers(system: System, path: Path) -> Check:
     if not path.exists():
         if system.running is None:
-            return Check(
-                "socket.answers", Status.SKIP, "there is no socket: the daemon does not run"
-            )
-        return Check(
-            "socket.answers",
-            Status.FAIL,
-            f"the daemon runs, but {path} was removed",
-            "momo daemon stop, then momo daemon start",
-        )
-    if not stat.S_ISSOCK(path.stat().st_mode):
-        return Check(
-            "socket.answers", Status.FAIL, f"{path} is another file, not a socket",
-            f"move {path} away",
+            return skipped("socket.answers", "there is no socket: the daemon does not run")
+        return failed(
+            "socket.answers", f"the daemon runs, but {path} was removed", "momo daemon stop, then momo daemon start",
         )  # fmt: skip
+    if not stat.S_ISSOCK(path.stat().st_mode):
+        return failed("socket.answers", f"{path} is another file, not a socket", f"move {path} away")  # fmt: skip
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(2)
         try:
             probe.connect(str(path))
         except ConnectionRefusedError:
-            return Check(
-                "socket.answers",
-                Status.WARN,
-                f"{path} is left over from a daemon that has ended; the next start removes it",
-                "momo daemon start",
-                remedy=lambda: _remove(system, path),
-            )
-        except OSError as error:
-            return Check(
-                "socket.answers", Status.FAIL, f"{path} cannot be reached: {error}",
-                "momo daemon status",
+            return warned(
+                "socket.answers", f"{path} is left over from a daemon that has ended; the next start removes it",
+                "momo daemon start", remedy=lambda: _remove(system, path),
             )  # fmt: skip
-    return Check("socket.answers", Status.OK, f"the daemon answers at {path}")
+        except OSError as error:
+            return failed("socket.answers", f"{path} cannot be reached: {error}", "momo daemon status")  # fmt: skip
+    return passed("socket.answers", f"the daemon answers at {path}")
 
 
 def _remove(system: System, path: Path) -> str:

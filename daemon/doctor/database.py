@@ -12,10 +12,13 @@ from daemon.core.limits import DAY_US
 from daemon.doctor.checks import (
     NO_SHOP,
     Check,
-    Status,
     System,
     checks_or_default,
+    failed,
     has_shop,
+    passed,
+    skipped,
+    warned,
     with_database,
 )
 from daemon.runtime.config_file import ConfigError, load_config
@@ -50,9 +53,9 @@ def database_checks(system: System) -> Iterator[Check]:
     path = Path(system.shop.database)
     version, fixed = inspect.sqlite_version()
     rule = "without the WAL-reset bug" if fixed else "safe with one writer (WAL-reset bug)"
-    yield Check("db.sqlite", Status.OK, f"SQLite {version}: {rule}")
+    yield passed("db.sqlite", f"SQLite {version}: {rule}")
     if not path.is_file():
-        yield Check("db.sound", Status.SKIP, NO_SHOP, "momo setup")
+        yield skipped("db.sound", NO_SHOP, "momo setup")
         return
     wrong, unread = "", ""
     try:
@@ -64,22 +67,21 @@ def database_checks(system: System) -> Iterator[Check]:
         else:
             unread = str(error)
     if unread:
-        yield Check(
-            "db.sound", Status.FAIL,
-            f"the database could not be read, so it is not known whether it is damaged: {unread}",
+        yield failed(
+            "db.sound", f"the database could not be read, so it is not known whether it is damaged: {unread}",
             "momo doctor disk db",
         )  # fmt: skip
     elif wrong:
-        yield Check(
-            "db.sound", Status.FAIL,
-            f"the database is damaged ({wrong}); a restore keeps the damaged file beside the restored one", _RESTORE,
+        yield failed(
+            "db.sound", f"the database is damaged ({wrong}); a restore keeps the damaged file beside the restored one",
+            _RESTORE,
         )  # fmt: skip
     else:
-        yield Check("db.sound", Status.OK, f"integrity_check ok, {path.stat().st_size:,} bytes")
+        yield passed("db.sound", f"integrity_check ok, {path.stat().st_size:,} bytes")
     yield _place(system, path)
     yield from checks_or_default(
         _other_programs(system, path),
-        Check("db.foreign", Status.OK, "no other program has the database open"),
+        passed("db.foreign", "no other program has the database open"),
     )
 
 
@@ -92,27 +94,29 @@ def server_checks(system: System) -> Iterator[Check]:
 
     def look(reader: Reader) -> Iterator[Check]:
         version = inspect.server_setting(reader, "server_version")
-        yield Check("db.server", Status.OK, f"PostgreSQL {version} answers")
+        yield passed("db.server", f"PostgreSQL {version} answers")
         for name, why in _UNSAFE.items():
             if inspect.server_setting(reader, name) == "off":
-                yield Check("db.durable", Status.FAIL, f"the server has {name} = off: {why}",
-                            f"set {name} = on at the server")  # fmt: skip
+                yield failed("db.durable", f"the server has {name} = off: {why}", f"set {name} = on at the server")  # fmt: skip
         if inspect.server_setting(reader, "data_checksums") != "on":
-            yield Check("db.checksums", Status.WARN,
-                        "the server has no data checksums, so damage on its disk is noticed late",
-                        "pg_checksums --enable")  # fmt: skip
+            yield warned(
+                "db.checksums", "the server has no data checksums, so damage on its disk is noticed late",
+                "pg_checksums --enable",
+            )  # fmt: skip
         names = inspect.server_setting(reader, "synchronous_standby_names")
         waits_s = inspect.commit_waits_s(reader)
         if waits_s > WAITS_S:
-            yield Check("db.copies", Status.FAIL,
-                        f"a commit has waited {waits_s:.0f} s for the standby server ({names}), which does not answer: "
-                        "nothing can be stored",
-                        "start the standby server, or take its name out of synchronous_standby_names")  # fmt: skip
+            yield failed(
+                "db.copies", f"a commit has waited {waits_s:.0f} s for the standby server ({names}), which does not answer: "
+                "nothing can be stored",
+                "start the standby server, or take its name out of synchronous_standby_names",
+            )  # fmt: skip
         elif names:
-            yield Check("db.copies", Status.OK, f"a commit waits for the standby server ({names})")
+            yield passed("db.copies", f"a commit waits for the standby server ({names})")
         else:
-            yield Check("db.copies", Status.OK,
-                        "a commit does not wait for a second server: what is lost with this one is what came since its backup")  # fmt: skip
+            yield passed(
+                "db.copies", "a commit does not wait for a second server: what is lost with this one is what came since its backup",
+            )  # fmt: skip
 
     yield from with_database(system, "db.server", look)
 
@@ -120,20 +124,16 @@ def server_checks(system: System) -> Iterator[Check]:
 def _place(system: System, path: Path) -> Check:
     kind, point = _file_system(system.root, path)
     if kind in _NETWORK:
-        return Check(
-            "db.place", Status.FAIL,
-            f"{path} is on a network drive ({kind}): file locks do not work there, so the database can be damaged",
+        return failed(
+            "db.place", f"{path} is on a network drive ({kind}): file locks do not work there, so the database can be damaged",
             "move MOMO_HOME to a disk of this machine",
         )  # fmt: skip
     if kind in _STICKS:
-        return Check(
-            "db.place", Status.WARN,
-            f"{path} is on {point} ({kind}), the file system of sticks and cards: a power cut may lose payments",
+        return warned(
+            "db.place", f"{path} is on {point} ({kind}), the file system of sticks and cards: a power cut may lose payments",
             "move MOMO_HOME to the machine's own disk",
         )  # fmt: skip
-    return Check(
-        "db.place", Status.OK, f"on a disk of this machine ({kind or 'unknown file system'})"
-    )
+    return passed("db.place", f"on a disk of this machine ({kind or 'unknown file system'})")
 
 
 def _file_system(root: Path, path: Path) -> tuple[str, str]:
@@ -156,12 +156,10 @@ def _other_programs(system: System, path: Path) -> Iterator[Check]:
     for holder in holders(str(path), system.root / "proc"):
         if holder.pid == system.pid:
             continue
-        yield Check(
-            "db.foreign",
-            Status.WARN,
-            f"{holder.name or 'a program'} (PID {holder.pid}) has the database open; two writing programs can damage it",
+        yield warned(
+            "db.foreign", f"{holder.name or 'a program'} (PID {holder.pid}) has the database open; two writing programs can damage it",
             f"close it, or: kill {holder.pid}",
-        )
+        )  # fmt: skip
 
 
 def ledger_checks(system: System) -> Iterator[Check]:
@@ -173,26 +171,20 @@ def ledger_checks(system: System) -> Iterator[Check]:
         try:
             yield from ledger_texts.text_checks(system, system.pause)
         except inspect.UnreadableShop as error:
-            yield Check(
-                ledger_texts.ID,
-                Status.SKIP,
-                f"the database cannot be read: {error}",
-                "momo doctor db",
-            )
+            yield skipped(ledger_texts.ID, f"the database cannot be read: {error}", "momo doctor db")  # fmt: skip
 
 
 def _findings(reader: Reader) -> Iterator[Check]:
     found = inspect.findings(reader)
     for name, sentence, count in found:
-        yield Check(
-            f"ledger.{name}", Status.FAIL, f"violated {count} times: {sentence}",
+        yield failed(
+            f"ledger.{name}", f"violated {count} times: {sentence}",
             "report it with momo doctor --bundle FILE.tar.gz; backups are still made",
         )  # fmt: skip
     if not found:
         many = inspect.counts(reader)
-        yield Check(
-            "ledger.holds", Status.OK,
-            f"payments: {many['payments']}, transactions: {many['transactions']}; each payment is used once, and every "
+        yield passed(
+            "ledger.holds", f"payments: {many['payments']}, transactions: {many['transactions']}; each payment is used once, and every "
             "verified transaction has its payment",
         )  # fmt: skip
 
@@ -206,32 +198,26 @@ AWAY_US: Final = 7 * DAY_US
 def checks(system: System) -> Iterator[Check]:
     """Check the backups in the shop's own folder."""
     if system.store_url:
-        yield Check(
-            "backup.recent", Status.SKIP,
-            f"{IN_POSTGRESQL}: its server's own backups are not checked here",
+        yield skipped(
+            "backup.recent", f"{IN_POSTGRESQL}: its server's own backups are not checked here",
             "pg_dump, or point-in-time recovery (docs/operators/postgresql.md)",
         )  # fmt: skip
         return
     if not Path(system.shop.database).is_file():
-        yield Check("backup.recent", Status.SKIP, NO_SHOP, "momo setup")
+        yield skipped("backup.recent", NO_SHOP, "momo setup")
         return
     found = entries(system.shop)
     if not found:
-        yield Check(
-            "backup.recent", Status.WARN, "the shop has no backup in its own folder",
-            "momo backup create",
-        )  # fmt: skip
+        yield warned("backup.recent", "the shop has no backup in its own folder", "momo backup create")  # fmt: skip
         return
     newest = found[0]
     age = system.now_us - to_us(newest.made_at)
     many = "1 backup" if len(found) == 1 else f"{len(found)} backups, the newest"
     text = f"{many} from {newest.made_at:%Y-%m-%d %H:%M} UTC"
     if age > OLD_US:
-        yield Check(
-            "backup.recent", Status.WARN, f"{text}: {age // DAY_US} days ago", "momo backup create"
-        )
+        yield warned("backup.recent", f"{text}: {age // DAY_US} days ago", "momo backup create")
     else:
-        yield Check("backup.recent", Status.OK, text)
+        yield passed("backup.recent", text)
     yield from _elsewhere(system)
 
 
@@ -239,9 +225,8 @@ def _messages(system: System, named: str) -> Iterator[Check]:
     """Check the second folder of the message journal, if there is one."""
     place = Path(named)
     if named and not place.is_dir():
-        yield Check(
-            "backup.messages", Status.WARN,
-            f"the second folder of the message journal, {named}, is not available; it is brought up to date when it returns",
+        yield warned(
+            "backup.messages", f"the second folder of the message journal, {named}, is not available; it is brought up to date when it returns",
             "plug it in",
         )  # fmt: skip
     elif named:
@@ -254,13 +239,12 @@ def _messages(system: System, named: str) -> Iterator[Check]:
             )
         ]
         if lacking:
-            yield Check(
-                "backup.messages", Status.WARN,
-                f"the second folder of the message journal, {named}, is behind: {', '.join(sorted(lacking))}",
+            yield warned(
+                "backup.messages", f"the second folder of the message journal, {named}, is behind: {', '.join(sorted(lacking))}",
                 "momo status",
             )  # fmt: skip
         else:
-            yield Check("backup.messages", Status.OK, f"the message journal is also in {named}")
+            yield passed("backup.messages", f"the message journal is also in {named}")
 
 
 def _elsewhere(system: System) -> Iterator[Check]:
@@ -271,32 +255,24 @@ def _elsewhere(system: System) -> Iterator[Check]:
     yield from _messages(system, settings.messages_to)
     named = settings.also_to
     if not named:
-        yield Check(
-            "backup.elsewhere", Status.OK,
-            "the backups are only on this disk; set a second place, and keep a copy of master.key in another place",
+        yield passed(
+            "backup.elsewhere", "the backups are only on this disk; set a second place, and keep a copy of master.key in another place",
             "momo config set backup.also_to /media/STICK/momo",
         )  # fmt: skip
         return
     place = Path(named)
     if not place.is_dir():
-        yield Check(
-            "backup.elsewhere", Status.WARN,
-            f"the second place, {named}, is not available: plug it in", "momo backup create",
-        )  # fmt: skip
+        yield warned("backup.elsewhere", f"the second place, {named}, is not available: plug it in", "momo backup create")  # fmt: skip
         return
     newest = next(iter(offsite_entries(system.shop.database, named)), None)
     if newest is None or system.now_us - to_us(newest.made_at) > AWAY_US:
         age = "none" if newest is None else f"the newest from {newest.made_at:%Y-%m-%d}"
-        yield Check(
-            "backup.elsewhere", Status.WARN, f"backups in the second place, {named}: {age}",
-            "momo backup create",
-        )  # fmt: skip
+        yield warned("backup.elsewhere", f"backups in the second place, {named}: {age}", "momo backup create")  # fmt: skip
     elif place.stat().st_dev == Path(system.shop.home).stat().st_dev:
-        yield Check(
-            "backup.elsewhere", Status.WARN,
-            f"the second place, {named}, is on the same disk as the shop: if the disk fails, all backups are lost",
+        yield warned(
+            "backup.elsewhere", f"the second place, {named}, is on the same disk as the shop: if the disk fails, all backups are lost",
             "momo config set backup.also_to /media/STICK/momo",
         )  # fmt: skip
     else:
         when = f"{newest.made_at:%Y-%m-%d %H:%M} UTC"
-        yield Check("backup.elsewhere", Status.OK, f"the newest backup in {named} is from {when}")
+        yield passed("backup.elsewhere", f"the newest backup in {named} is from {when}")

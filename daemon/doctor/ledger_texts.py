@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from daemon.core.payments.reviews import MESSAGE_ID_PREFIX
-from daemon.doctor.checks import Check, Status, System, open_database
+from daemon.doctor.checks import Check, System, failed, open_database, passed
 from daemon.modem.codec import parts
 from daemon.modem.codec import pdu as codec
 from daemon.modem.codec.pdu_fields import Deliver
@@ -52,12 +52,12 @@ def text_checks(system: System, pause: Callable[[float], None]) -> Iterator[Chec
             break
         after = batch[-1].seq
     for why in changed[:NAMED_MAX]:
-        yield Check(ID, Status.FAIL, why, "momo backup list")
+        yield failed(ID, why, "momo backup list")
     if len(changed) > NAMED_MAX:
-        yield Check(ID, Status.FAIL, f"{len(changed) - NAMED_MAX} further payments differ")
+        yield failed(ID, f"{len(changed) - NAMED_MAX} further payments differ")
     if not changed:
         rest = f"; {unread} have no text that can be read today" if unread else ""
-        yield Check(ID, Status.OK, f"{same} payments are as their messages say{rest}")
+        yield passed(ID, f"{same} payments are as their messages say{rest}")
 
 
 def _difference(reader: Reader, paid: PaidText, own: tuple[Wording, ...]) -> str | None:

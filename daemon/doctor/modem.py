@@ -14,7 +14,18 @@ from typing import Final
 
 from daemon.core.limits import DAY_US
 from daemon.core.lines.modem_health import Level
-from daemon.doctor.checks import Check, PortUser, Status, System, checks_or_default, with_database
+from daemon.doctor.checks import (
+    Check,
+    PortUser,
+    Status,
+    System,
+    checks_or_default,
+    failed,
+    passed,
+    skipped,
+    warned,
+    with_database,
+)
 from daemon.modem.discovery import (
     MODEM_VENDORS,
     SERIAL_CHIPS,
@@ -52,11 +63,11 @@ def checks(system: System) -> Iterator[Check]:
     if paths:
         yield from checks_or_default(
             _permission(system, paths),
-            Check("modem.permission", Status.OK, "this user may open the modems' ports"),
+            passed("modem.permission", "this user may open the modems' ports"),
         )
         yield from checks_or_default(
             _held(system, paths),
-            Check("modem.busy", Status.OK, "no other program uses a modem's port"),
+            passed("modem.busy", "no other program uses a modem's port"),
         )
     if modems:
         yield _manager(system, modems)
@@ -66,16 +77,14 @@ def checks(system: System) -> Iterator[Check]:
 
 def _plugged(modems: list[UsbDevice], served: list[str]) -> Check:
     if not modems and not served:
-        return Check(
-            "modem.usb",
-            Status.FAIL,
-            "no modem is plugged in, or the computer does not see it",
+        return failed(
+            "modem.usb", "no modem is plugged in, or the computer does not see it",
             "plug it in, or try another USB port and cable; `lsusb` lists the USB devices; a board with a "
             "serial chip, or on the pins of a Raspberry Pi (/dev/serial0), must be named: "
             "momo setup --modem /dev/ttyUSB0",
-        )
+        )  # fmt: skip
     names = [f"{_called(device)} ({device.usb_id})" for device in modems] or served
-    return Check("modem.usb", Status.OK, ", ".join(names))
+    return passed("modem.usb", ", ".join(names))
 
 
 def _called(device: UsbDevice) -> str:
@@ -87,41 +96,33 @@ def _usb(modems: list[UsbDevice], sticks: list[str]) -> Iterator[Check]:
     for device in modems:
         name = f"{_called(device)} ({device.usb_id})"
         if device.in_storage_mode:
-            yield Check(
-                "modem.storage_mode",
-                Status.FAIL,
-                f"{name} appears as a CD-ROM, not as a modem",
+            yield failed(
+                "modem.storage_mode", f"{name} appears as a CD-ROM, not as a modem",
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
-            )
+            )  # fmt: skip
         elif device.is_hilink:
             yield _hilink(name, sticks)
         elif module := device.missing_driver:
-            yield Check(
-                "modem.driver",
-                Status.FAIL,
-                f"{name} has no serial port, because the kernel module {module} does not handle it",
+            yield failed(
+                "modem.driver", f"{name} has no serial port, because the kernel module {module} does not handle it",
                 _load(module, device),
-            )
+            )  # fmt: skip
         elif not device.ttys:
-            yield Check(
-                "modem.port",
-                Status.FAIL,
-                f"{name} has no serial port in its present USB mode",
+            yield failed(
+                "modem.port", f"{name} has no serial port in its present USB mode",
                 f"sudo apt install usb-modeswitch usb-modeswitch-data, {_REPLUG}",
-            )
+            )  # fmt: skip
 
 
 def _hilink(name: str, sticks: list[str]) -> Check:
     if sticks:
         text = f"{name} is a HiLink stick, read at {', '.join(sticks)}"
-        return Check("modem.hilink", Status.OK, text)
-    return Check(
-        "modem.hilink",
-        Status.FAIL,
-        f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
+        return passed("modem.hilink", text)
+    return failed(
+        "modem.hilink", f"{name} is a HiLink stick: its messages are only in its own web page, and no source reads it "
         "(docs/shop/sources.md; a modem with a serial port is trusted further)",
         "momo setup --hilink http://192.168.8.1",
-    )
+    )  # fmt: skip
 
 
 def _load(module: str, device: UsbDevice) -> str:
@@ -140,12 +141,10 @@ def _braille(system: System, devices: list[UsbDevice]) -> Iterator[Check]:
         return
     for device in devices:
         if device.vendor in SERIAL_CHIPS and not device.ttys:
-            yield Check(
-                "modem.braille",
-                Status.FAIL,
-                f"the braille program {BRLTTY} has taken the {SERIAL_CHIPS[device.vendor]} chip of a modem board",
+            yield failed(
+                "modem.braille", f"the braille program {BRLTTY} has taken the {SERIAL_CHIPS[device.vendor]} chip of a modem board",
                 f"sudo apt remove {BRLTTY}, {_REPLUG} (not if someone here uses a braille display)",
-            )
+            )  # fmt: skip
 
 
 def _permission(system: System, paths: list[str]) -> Iterator[Check]:
@@ -157,13 +156,10 @@ def _permission(system: System, paths: list[str]) -> Iterator[Check]:
         if not may_open(status, system.user):
             group = _group(system.root, status.st_gid)
             join = f"sudo usermod -aG {group} $USER, then log out and in again"
-            yield Check(
-                "modem.permission",
-                Status.FAIL,
-                f"this user may not open {path}: it belongs to the group {group}",
-                # Membership in root's group would allow far more than opening a modem.
+            yield failed(
+                "modem.permission", f"this user may not open {path}: it belongs to the group {group}",
                 join if status.st_gid else f"momo phones udev-rule | sudo tee {RULES}, {_REPLUG}",
-            )
+            )  # fmt: skip
 
 
 def may_open(status: os.stat_result, user: PortUser) -> bool:
@@ -198,24 +194,22 @@ def _held(system: System, paths: list[str]) -> Iterator[Check]:
                 continue
             name = holder.name or "a program"
             stop = f"momo phones release {path}" if name == MODEM_MANAGER else f"kill {holder.pid}"
-            yield Check("modem.busy", Status.FAIL, f"{name} (PID {holder.pid}) uses {path}", stop)
+            yield failed("modem.busy", f"{name} (PID {holder.pid}) uses {path}", stop)
 
 
 def _manager(system: System, modems: list[UsbDevice]) -> Check:
     """Check whether ModemManager would take the modems' ports."""
     pid = running(MODEM_MANAGER, system.root / "proc")
     if pid is None:
-        return Check("modem.manager", Status.OK, f"{MODEM_MANAGER} does not run")
+        return passed("modem.manager", f"{MODEM_MANAGER} does not run")
     taken = [tty for device in modems for tty in device.ttys if not _is_ignored(system, tty)]
     if not taken:
-        return Check("modem.manager", Status.OK, f"{MODEM_MANAGER} runs and ignores the modems")
-    return Check(
-        "modem.manager",
-        Status.WARN,
-        f"{MODEM_MANAGER} (PID {pid}) may take {', '.join(taken)} at any time",
+        return passed("modem.manager", f"{MODEM_MANAGER} runs and ignores the modems")
+    return warned(
+        "modem.manager", f"{MODEM_MANAGER} (PID {pid}) may take {', '.join(taken)} at any time",
         f"momo phones udev-rule | sudo tee {RULES}, then restart the computer; "
         f"or: sudo systemctl disable --now {MODEM_MANAGER}",
-    )
+    )  # fmt: skip
 
 
 def _is_ignored(system: System, tty: str) -> bool:
@@ -231,15 +225,13 @@ def _is_ignored(system: System, tty: str) -> bool:
 def _choice(modems: list[UsbDevice], ports: list[str], served: list[str]) -> Iterator[Check]:
     """Report the command port, and a configured port that is another port of the same stick."""
     if ports:
-        ok = Check("modem.tty", Status.OK, f"commands go to {', '.join(ports)}")
+        ok = passed("modem.tty", f"commands go to {', '.join(ports)}")
         yield from checks_or_default(_wrong_ports(modems, ports, served), ok)
     elif any(device.ttys for device in modems):
-        yield Check(
-            "modem.tty",
-            Status.FAIL,
-            "the modem's command port is missing; only its other ports are present",
+        yield failed(
+            "modem.tty", "the modem's command port is missing; only its other ports are present",
             "pull the modem out, wait 5 seconds, plug it in again and wait 30 seconds",
-        )
+        )  # fmt: skip
 
 
 def _wrong_ports(modems: list[UsbDevice], ports: list[str], served: list[str]) -> Iterator[Check]:
@@ -249,13 +241,11 @@ def _wrong_ports(modems: list[UsbDevice], ports: list[str], served: list[str]) -
         siblings = next((device.ttys for device in modems if tty in device.ttys), ())
         better = next((chosen[name] for name in siblings if name in chosen), None)
         if tty not in chosen and better is not None:
-            yield Check(
-                "modem.tty",
-                Status.FAIL,
-                f"{path} is not the command port of this modem",
+            yield failed(
+                "modem.tty", f"{path} is not the command port of this modem",
                 f"momo setup --modem {better}; or omit --modem and type "
                 "momo config set modems.ports --default: then momo finds the port",
-            )
+            )  # fmt: skip
 
 
 def _tty(path: str) -> str:
@@ -264,12 +254,10 @@ def _tty(path: str) -> str:
 
 def _answers(system: System) -> Iterator[Check]:
     if system.phones is None:
-        yield Check(
-            "modem.answers",
-            Status.SKIP,
-            "the daemon does not run, so PIN, signal and storage of the modems were not checked",
+        yield skipped(
+            "modem.answers", "the daemon does not run, so PIN, signal and storage of the modems were not checked",
             "momo daemon start",
-        )
+        )  # fmt: skip
         return
     for phone in system.phones:
         for trouble in phone.troubles:
@@ -279,7 +267,7 @@ def _answers(system: System) -> Iterator[Check]:
             named = text if text.startswith(phone.name) else f"{phone.name}: {text}"
             yield Check(trouble.id, status, named, str(trouble.fix))
         if not phone.troubles:
-            yield Check("modem.answers", Status.OK, f"{phone.name} is {phone.state}")
+            yield passed("modem.answers", f"{phone.name} is {phone.state}")
 
 
 WINDOW_US: Final = 7 * DAY_US
@@ -294,35 +282,30 @@ def parser_checks(system: System) -> Iterator[Check]:
         came, unread = inspect.unread_since(reader, system.now_us - WINDOW_US)
         text = f"{unread} of {came} messages of the last seven days could not be read"
         if unread and unread >= _MANY * came:
-            yield Check(
-                "parser.unread", Status.WARN, f"{text}: a network may have changed its wording",
-                "momo messages list --state unparsed",
+            yield warned(
+                "parser.unread", f"{text}: a network may have changed its wording", "momo messages list --state unparsed",
             )  # fmt: skip
         else:
-            yield Check("parser.unread", Status.OK, text)
+            yield passed("parser.unread", text)
 
     yield from with_database(system, "parser.unread", look)
     own = OwnWordings(Path(system.shop.home) / FOLDER)
     own.read_again()
     wrong = (
-        Check(
-            "parser.templates", Status.WARN, f"{file.name}:{problem.line}: {problem.why}",
+        warned("parser.templates", f"{file.name}:{problem.line}: {problem.why}",
             "momo messages templates list",
         )
         for file in own.files
         for problem in file.loaded.problems
     )  # fmt: skip
     ok = f"own wordings of the shop: {len(own.wordings)}, all valid"
-    yield from checks_or_default(wrong, Check("parser.templates", Status.OK, ok))
+    yield from checks_or_default(wrong, passed("parser.templates", ok))
 
 
 def sim_checks(system: System) -> Iterator[Check]:
     """Check the SIMs. The area `modem` checks PINs."""
     if system.running is None:
-        yield Check(
-            "sim.line", Status.SKIP, "the daemon does not run, so the SIMs are not known",
-            "momo daemon start",
-        )  # fmt: skip
+        yield skipped("sim.line", "the daemon does not run, so the SIMs are not known", "momo daemon start")  # fmt: skip
         return
     yield from with_database(system, "sim.line", _lines)
 
@@ -330,29 +313,24 @@ def sim_checks(system: System) -> Iterator[Check]:
 def _lines(reader: Reader) -> Iterator[Check]:
     found = inspect.sims(reader)
     if not found:
-        yield Check("sim.line", Status.SKIP, "no modem has a SIM", "momo doctor modem")
+        yield skipped("sim.line", "no modem has a SIM", "momo doctor modem")
         return
     lacking = (
-        Check(
-            "sim.line", Status.FAIL,
-            f"the SIM {one.device}:{one.slot_index} ({one.network or 'unknown network'}) has no merchant number: its "
+        failed(
+            "sim.line", f"the SIM {one.device}:{one.slot_index} ({one.network or 'unknown network'}) has no merchant number: its "
             "payments wait until it has one",
             f"momo lines update NUMBER --sim {one.device}:{one.slot_index}",
         )
         for one in found
         if not one.has_line
     )  # fmt: skip
-    yield from checks_or_default(
-        lacking, Check("sim.line", Status.OK, "every SIM has its merchant number")
-    )
+    yield from checks_or_default(lacking, passed("sim.line", "every SIM has its merchant number"))
     silent = (
-        Check(
-            "sim.heard", Status.WARN,
-            f"{one.device}:{one.slot_index} has had no message for longer than usual at this hour", "momo phones status",
+        warned("sim.heard", f"{one.device}:{one.slot_index} has had no message for longer than usual at this hour", "momo phones status",
         )
         for one in found
         if one.silent
     )  # fmt: skip
     yield from checks_or_default(
-        silent, Check("sim.heard", Status.OK, "messages arrive on every SIM as usual")
+        silent, passed("sim.heard", "messages arrive on every SIM as usual")
     )

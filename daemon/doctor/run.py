@@ -5,27 +5,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from daemon.doctor import branches, certificate, clock, daemon, database, files, modem, webhooks
+from daemon.doctor import daemon, database, machine, modem, webhooks
 from daemon.doctor.checks import Check, PortUser, Status, System
 
 AREAS: Final[dict[str, Callable[[System], Iterator[Check]]]] = {
     "daemon": daemon.daemon_checks,
     "socket": daemon.checks,
-    "http": certificate.checks,
+    "http": machine.certificate_checks,
     "db": database.database_checks,
-    "disk": files.disk_checks,
-    "clock": clock.checks,
+    "disk": machine.disk_checks,
+    "clock": machine.clock_checks,
     "modem": modem.checks,
     "sim": modem.sim_checks,
     "parser": modem.parser_checks,
-    "hub": branches.checks,
+    "hub": webhooks.hub_checks,
     "endpoints": webhooks.endpoint_checks,
     "dns": webhooks.dns_checks,
-    "keyring": files.checks,
+    "keyring": machine.keyring_checks,
     "service": daemon.service_checks,
     "timers": daemon.timer_checks,
     "backup": database.checks,
-    "permissions": files.permission_checks,
+    "permissions": machine.permission_checks,
     "ledger": database.ledger_checks,
     "upgrade": daemon.upgrade_checks,
 }
