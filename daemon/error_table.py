@@ -250,6 +250,9 @@ ERRORS: Final[dict[ErrorCode, Spec]] = {
     _E.REVIEW_ALREADY_DECIDED: Spec(
         409, "This review was already decided.", "Retrieve it to see the decision."
     ),
+    _E.DECISION_NOT_UNDOABLE: Spec(
+        409, "This decision cannot be taken back.", "Retrieve the review to see what was decided."
+    ),
     _E.PAYMENT_REVERSED: Spec(
         409,
         "The network took this payment back: do not hand over goods.",

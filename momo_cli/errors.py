@@ -132,6 +132,7 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.HUB_REFUSED: ErrorRow(REFUSED, ("momo hub status",)),
     _E.BRANCH_ASKED: ErrorRow(PENDING, ("momo hub status",)),
     _E.REVIEW_ALREADY_DECIDED: ErrorRow(REFUSED, ("momo review show {review}",)),
+    _E.DECISION_NOT_UNDOABLE: ErrorRow(REFUSED, ("momo review show {review}",)),
     _E.PAYER_STILL_OPEN: ErrorRow(
         REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")
     ),

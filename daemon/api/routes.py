@@ -79,6 +79,7 @@ def _add_transactions(routes: Routes) -> None:
     routes.add(Path.REVIEW, {"GET": op(reviews.get_one, write)})
     routes.add(Path.REVIEW_APPROVE, {"POST": op(reviews.approve, write)})
     routes.add(Path.REVIEW_REJECT, {"POST": op(reviews.reject, write)})
+    routes.add(Path.REVIEW_UNDO, {"POST": op(reviews.undo, write)})
     routes.add(Path.APPROVED_PAYERS, {"GET": op(messages.list_approved_payers, read)})
     payer = {
         "GET": op(messages.get_approved_payer, read),

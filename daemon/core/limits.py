@@ -11,6 +11,8 @@ DAY_US: Final = 24 * HOUR_US
 # Transactions
 LATE_WINDOW_US: Final = 72 * HOUR_US
 """A payment with the code of an expired transaction still counts this long after expiry."""
+DECISION_TAKEN_BACK_US: Final = 72 * HOUR_US
+"""A person's decision on a review can be taken back for so long."""
 CODE_REST_US: Final = 30 * DAY_US
 """A code is not reused for this long after verification, cancellation, or expiry + the late window."""
 CODE_DRAWS_MAX: Final = 64

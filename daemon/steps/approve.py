@@ -65,7 +65,7 @@ def _claim_payment(
     row = payment_row(
         message, payment_id=payment_id(env.account_key, message.id), provider=provider
     )
-    payment = payments.add(tx, row)
+    payment = payments.add(tx, row, again=True)
     if payment is None:
         others = payments.with_telco_id(tx, message.mode, row["telco_transaction_id"])
         first = next(one for one in others if one.provider == provider)

@@ -49,7 +49,9 @@ def pay(
         row["standing"] = _STANDINGS.get(type(decision), "open")
         if context.env.place.hands_up(decision, row["reference_text"]):
             row["standing"] = hand_up.STANDING
-    payment = payments.add(context.tx, row)
+    # An older message may have had a payment before, whose approval was taken back.
+    fresh = arrived.stored_at == context.now
+    payment = payments.add(context.tx, row, again=not fresh)
     if payment is None:
         _handle_known_id(context, arrived, outcome, row)
         return
@@ -61,13 +63,13 @@ def pay(
         return
     if decision is None:
         outcome.state = MessageState.HISTORICAL
-        how = settle.Holding(fresh=True)
+        how = settle.Holding(fresh=fresh)
         settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
         return
     if payment.standing == hand_up.STANDING:
         hand_up.hand_up(context.tx, payment, actor="momo", now=context.now)
         return
-    _carry_out(context, outcome, payment, decision, fresh=True)
+    _carry_out(context, outcome, payment, decision, fresh=fresh)
 
 
 _STANDINGS: Final = {matching.Verify: "used", matching.Hold: "review"}
@@ -257,7 +259,7 @@ def make_live(tx: Tx, first: Payment, row: dict[str, Any]) -> Payment | None:
 
 def _keep_reversed(context: Context, payment: Payment) -> None:
     """Keep a payment that was reversed before it came. It pays no transaction and is not forwarded."""
-    how = settle.Holding(rejected=True, fresh=True)
+    how = settle.Holding(rejected=True)
     holder = settle.add_holder(context.tx, context.env.outbox, payment, how, context.now)
     payments.record_reversal(
         context.tx,

@@ -18,7 +18,7 @@ from daemon.store.branches import branches
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
 from daemon.store.payments import payments, reviews, texts, transactions
-from daemon.store.webhooks import routing
+from daemon.store.webhooks import deliveries, routing
 from daemon.store.webhooks.outbox import Outbox
 from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
 
@@ -142,6 +142,7 @@ def verify(
         method=how.method,
         reconciliation_id=how.reconciliation_id,
         supersedes_reference=None if holder is None else holder.reference,
+        revision=0 if how.fresh else deliveries.times_taken_back(tx, payment.id),
     )
     texts.queue_receipt(
         tx, outbox.texting, outbox.new_id(), verified, payment, verdict=how.verdict, now=now
@@ -399,12 +400,12 @@ def add_holder(tx: Tx, outbox: Outbox, payment: Payment, how: Holding, now: int)
     if known is not None and how.rejected:
         return transactions.reject_holder(tx, known)
     if known is not None:
-        if (
-            not payment.historical
-            and not known.rejected
-            and not routing.stored_decisions(tx, payment)
-        ):
-            outbox.forward(tx, known, payment, now)
+        again = deliveries.times_taken_back(tx, payment.id)
+        told = routing.stored_decisions(tx, payment)
+        if again > 0:
+            told = told if deliveries.was_forwarded(tx, payment.seq, again) else []
+        if not payment.historical and not known.rejected and not told:
+            outbox.forward(tx, known, payment, now, revision=again)
         return known
     row = _holder(
         ids.holder_id(outbox.account_key, payment.id), payment, rejected=how.rejected, now=now

@@ -4,6 +4,7 @@ A notice to the owner is an entry of type `notice.<kind>`. It is part of the dat
 e-mail, desktop and SMS to the owner read it from the journal.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
@@ -136,6 +137,17 @@ def has(reader: Reader, kind: str, payment_id: str) -> bool:
         "AND payment_seq = (SELECT seq FROM payments WHERE id = :id) AND type = :kind",
         {"kind": kind, "id": payment_id},
     )
+
+
+def reason_when_opened(reader: Reader, transaction_id: str, payment_id: str) -> str | None:
+    """Return the reason for which the last review of a payment for a transaction was opened; None if there was none."""
+    data = reader.value(
+        "SELECT data FROM events WHERE transaction_seq = (SELECT seq FROM transactions WHERE id = :transaction) "
+        "AND payment_seq = (SELECT seq FROM payments WHERE id = :payment) AND type = 'review.opened' "
+        "ORDER BY seq DESC LIMIT 1",
+        {"transaction": transaction_id, "payment": payment_id},
+    )
+    return None if data is None else json.loads(data).get("reason")
 
 
 def latest_at(reader: Reader, among: int) -> int | None:

@@ -105,6 +105,12 @@ def webhook():
                 "UPDATE orders SET taken_back = ? WHERE reference = ?",
                 [transaction["reversed_at"], transaction["reference"]],
             )
+        elif new and event["type"] == "transaction.reversed":
+            # Somebody took the approval of the payment back: the order waits again.
+            shop.execute(
+                "UPDATE orders SET paid = NULL, payer = NULL WHERE reference = ?",
+                [transaction["reference"]],
+            )
         elif new and transaction["status"] in ("SUCCESS", "OVERPAID"):
             shop.execute(
                 "UPDATE orders SET paid = ?, payer = ? WHERE reference = ?",

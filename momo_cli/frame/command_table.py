@@ -42,6 +42,7 @@ COMMANDS: Final[dict[str, Info]] = {
     "review show": Info("payments.review", "Show one review with its evidence", DAY),
     "review approve": Info("payments.review", "Approve a held payment", DAY),
     "review reject": Info("payments.review", "Reject a held payment", DAY),
+    "review undo": Info("payments.review", "Take a decision back", DAY),
     "review payers list": Info("payments.review", "List the payer names approved for a number", DAY),
     "review payers revoke": Info("payments.review", "Revoke the approval of a payer name", DAY),
     "messages list": Info("messages.messages", "List the received SMS", DAY),

@@ -112,6 +112,9 @@ CASES = {
         DECIDED,
         DOES,
     ),
+    "review undo": Case(
+        ("review", "undo", samples.REVIEW["id"]), ("POST", f"{REVIEW}/undo"), DECIDED, DOES
+    ),
     "review payers list": Case(
         ("review", "payers", "list"),
         ("GET", wire.Path.APPROVED_PAYERS),

@@ -145,6 +145,9 @@ FACTS: dict[str, list[dict[str, Any]]] = {
     "review.opened": [{"reason": str(reason)} for reason in ReviewReason],
     "review.approved": [{}, {"notes": "vu"}],
     "review.rejected": [{}, {"notes": "vu"}],
+    "review.taken_back": [
+        {"decision": one, "decided_by": "user:ama"} for one in ("approved", "rejected")
+    ],
     "suggestion.accepted": [
         {"reasons": [str(one), *more]} for one in SuggestionReason for more in ([], ["amount"])
     ],

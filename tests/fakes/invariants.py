@@ -21,7 +21,10 @@ OWN: Final[Mapping[str, str]] = {
     "only a verified transaction is announced as completed": (
         "SELECT d.id FROM deliveries d JOIN transactions t ON t.seq = d.transaction_seq "
         f"WHERE d.event = 'transaction.completed' AND (t.status NOT IN {ledger_check.VERIFIED} "
-        "OR d.subject <> t.payment_seq OR d.created_at <> t.completed_at)"
+        "OR d.subject <> t.payment_seq OR d.created_at <> t.completed_at) "
+        # Unless that was taken back, which the same receiver is told.
+        "AND NOT EXISTS (SELECT 1 FROM deliveries r WHERE r.event = 'transaction.reversed' AND r.seq > d.seq "
+        "AND r.endpoint_seq = d.endpoint_seq AND r.transaction_seq = d.transaction_seq)"
     ),
     "what is verified is owed to somebody, where anybody takes it": (
         "SELECT t.id, e.id FROM transactions t JOIN endpoints e ON e.mode = t.mode AND e.kind = 'endpoint' "
@@ -53,7 +56,8 @@ OWN: Final[Mapping[str, str]] = {
     "nothing follows verification but a reversal": (
         "SELECT e.seq, e.type FROM events v JOIN events e ON e.transaction_seq = v.transaction_seq AND e.seq > v.seq "
         "WHERE v.type = 'transaction.verified' AND e.type IN ('transaction.created', 'transaction.cancelled', "
-        "'transaction.expired', 'transaction.released', 'transaction.verified')"
+        "'transaction.expired', 'transaction.released', 'transaction.verified') AND NOT EXISTS (SELECT 1 FROM events b "
+        "WHERE b.transaction_seq = v.transaction_seq AND b.type = 'review.taken_back' AND b.seq > v.seq AND b.seq < e.seq)"
     ),
     "a request is cancelled once": (
         "SELECT transaction_seq FROM events WHERE type = 'transaction.cancelled' "

@@ -89,12 +89,16 @@ class Operators:
         written = self._truth.forged | self._truth.spoofed
         forged = any(one == telco_id or one in (body or "") for one in written)
         if forged:
-            await self.shop.call(lambda env: review.reject(env, OWNER, review_id, "forged"))
+            await self.shop.call(
+                lambda env: review.reject(env, OWNER, review_id, "forged", confirmed=True)
+            )
             return
         said = review.Approval(confirmed=True)
         answer = await self.shop.call(lambda env: review.approve(env, OWNER, review_id, said))
         if isinstance(answer, MomoError) and not isinstance(answer, Killed):
-            await self.shop.call(lambda env: review.reject(env, OWNER, review_id, ""))
+            await self.shop.call(
+                lambda env: review.reject(env, OWNER, review_id, "", confirmed=True)
+            )
 
     async def _cancel(self) -> None:
         if self._truth.orders:

@@ -270,6 +270,18 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
             "decided_by": Annotated[str, sample("socket:1000")] | None,
         }
     ),
+    ErrorCode.DECISION_NOT_UNDOABLE: Extras(
+        {
+            "reason": Annotated[
+                str,
+                sample(
+                    "too_late",
+                    "`open`, `taken_back`, `too_late`, `reconciled`, `used_elsewhere`, `reversed` or `reversal`",
+                ),
+            ],
+            "used_by_reference": Reference | None,
+        }
+    ),
     ErrorCode.PAYMENT_REVERSED: Extras({}, {"reversed_at": Time}),
     ErrorCode.AMOUNT_MISMATCH: Extras({"claimed_amount": Amount, "matched_amount": Amount}),
     ErrorCode.VALIDATION_ERROR: Extras(

@@ -160,9 +160,17 @@ async def approve(call: Call) -> Reply:
 
 
 class RejectionBody(Struct, frozen=True):
-    """Why a held payment is rejected."""
+    """Why a held payment is rejected, and the password if further messages are rejected with it."""
 
     notes: Annotated[Notes, Meta(min_length=1)]
+    password: (
+        Annotated[
+            str,
+            about("the account password, if the decision rejects further messages"),
+            marked(read="secret"),
+        ]
+        | None
+    ) = None
 
 
 @described(
@@ -175,18 +183,50 @@ class RejectionBody(Struct, frozen=True):
         ErrorCode.REVIEW_ALREADY_DECIDED,
         ErrorCode.PAYMENT_REVERSED,
         ErrorCode.SESSION_REQUIRED,
+        ErrorCode.INVALID_PASSWORD,
+        ErrorCode.TOO_MANY_ATTEMPTS,
+        ErrorCode.NOT_SET_UP,
     ),
     example={"notes": "nobody here ordered that"},
     idempotent=True,
 )
 async def reject(call: Call) -> Reply:
-    """Reject a held payment: it then pays no transaction."""
+    """Reject a held payment: it then pays no transaction. Rejecting further messages with it needs the account password."""
     body = await read_object(call.scope, call.receive)
     asked, warnings = read(RejectionBody, body)
     keep, review_id = _keep(call, body, warnings), call.uuid(ErrorCode.REVIEW_NOT_FOUND)
-    return await once(
-        call, keep, lambda: review.reject(call.env, call.caller, review_id, asked.notes, keep=keep)
-    )
+    env, caller = call.env, call.caller
+
+    async def flow() -> review.Decided:
+        if asked.password is not None:
+            await password.confirm(env, caller, asked.password)
+        confirmed = asked.password is not None
+        return await review.reject(
+            env, caller, review_id, asked.notes, confirmed=confirmed, keep=keep
+        )
+
+    return await once(call, keep, flow)
+
+
+@described(
+    "Take a decision back",
+    _DECIDED,
+    errors=(
+        ErrorCode.REVIEW_NOT_FOUND,
+        ErrorCode.DECISION_NOT_UNDOABLE,
+        ErrorCode.BELONGS_TO_BRANCH,
+        ErrorCode.SESSION_REQUIRED,
+    ),
+    idempotent=True,
+)
+async def undo(call: Call) -> Reply:
+    """Take back an approval or a rejection of the last 72 hours.
+
+    After an approval the transaction is as it was before, the review is open again, and every endpoint that was told gets
+    `transaction.reversed`. After a rejection the message or payment is judged again as if it came now.
+    """
+    keep, review_id = _keep(call, {}, ()), call.uuid(ErrorCode.REVIEW_NOT_FOUND)
+    return await once(call, keep, lambda: review.undo(call.env, call.caller, review_id, keep=keep))
 
 
 def _keep(call: Call, body: Mapping[str, Any], warnings: Sequence[str]) -> Keep[review.Decided]:

@@ -24,7 +24,7 @@ from parsers import person_name
 VERIFIED = frozenset(
     {TransactionStatus.SUCCESS, TransactionStatus.PARTIAL, TransactionStatus.OVERPAID}
 )
-_MOVING = frozenset(
+MOVING = frozenset(
     {ReviewReason.TELCO_ID_MISMATCH, ReviewReason.PAYER_UNKNOWN, ReviewReason.PAYER_MISMATCH}
 )
 """Doubts that move an open transaction to MANUAL_REVIEW."""
@@ -146,7 +146,7 @@ def _for_transaction(
     known_by = payer_known_by(payment, transaction, approved)
     reason = _objection(payment, transaction, known_by)
     if reason is not None:
-        moves = transaction.status is TransactionStatus.PENDING and not late and reason in _MOVING
+        moves = transaction.status is TransactionStatus.PENDING and not late and reason in MOVING
         return Hold(reason, transaction, moves=moves)
     if late:
         assert transaction.expires_at is not None

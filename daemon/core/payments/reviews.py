@@ -56,6 +56,19 @@ REASONS: Final[Mapping[str, Reason]] = {
     ReviewReason.LATE: _OF_THE_COUNTER,
     ReviewReason.NEAR_MISS: _OF_THE_COUNTER,
 }
+OF_MESSAGE: Final = frozenset(
+    {
+        ReviewReason.UNKNOWN_SENDER,
+        ReviewReason.DOUBTFUL_MESSAGE,
+        ReviewReason.BALANCE_BREAK,
+        ReviewReason.FOREIGN_SMSC,
+        ReviewReason.FIRST_MESSAGE,
+        ReviewReason.AMBIGUOUS_PARTS,
+        ReviewReason.NO_TELCO_ID,
+        ReviewReason.ID_CONFLICT,
+    }
+)
+"""Reasons of reviews about a message: only an approval makes a payment of it."""
 CASES: Final = ("forged", "no_smsc", "paid_in_part", "reversal")
 """More exact cases of a reason, with words of their own."""
 _BY_ITSELF: Final = frozenset({Why.BREAKS, Why.FOREIGN, Why.NO_SMSC, Why.NO_BALANCE})

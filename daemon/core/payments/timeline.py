@@ -166,6 +166,9 @@ _SENTENCES: Final[Mapping[str, Callable[[Facts, Money], Text]]] = {
     "review.opened": _held,
     "review.approved": _decided("journal.approved"),
     "review.rejected": _decided("journal.rejected"),
+    "review.taken_back": lambda facts, money: Text(
+        f"journal.taken_back.{facts['decision']}", money=money, decided_by=facts["decided_by"]
+    ),
     "review.superseded": _of_money("journal.superseded"),
     "payment.walk_in": _walk_in,
     "payment.reversed": _of_money("journal.reversed"),

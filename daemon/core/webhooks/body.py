@@ -50,6 +50,7 @@ from daemon.core.shape import (
     about,
     const,
     flat,
+    marked,
     sample,
     stored_json,
 )
@@ -193,8 +194,9 @@ class ReviewRequiredData(Struct, frozen=True):
 
 
 class ReversalAnswer(Struct, frozen=True):
-    """What the network took back; it may not say how much."""
+    """What was taken back, by the network, which may not say how much, or with a person's decision."""
 
+    kind: Annotated[str, sample("network"), marked(words=("network", "decision_taken_back"))]
     amount: Amount | None
     currency: Currency
     timestamp: Time
@@ -370,12 +372,27 @@ def reversed_(
     network's reversal may be unknown.
     """
     taken_back = ReversalAnswer(
+        "network",
         amount_or_none(reversal.amount_minor, payment.currency),
         payment.currency,
         timestamp(reversal.at),
     )
     about_it = TransactionAnswer.of(transaction, payment, at_us)
     return ReversedData(transaction.id, about_it, taken_back)
+
+
+def taken_back(transaction: Transaction, payment: Payment, at_us: int) -> ReversedData:
+    """Return the data of `transaction.reversed` for an approval that a person took back.
+
+    The transaction is as it was before the approval, and `reversed_at` stays null: the network has moved nothing.
+    """
+    reversal = ReversalAnswer(
+        "decision_taken_back",
+        render(payment.amount_minor, payment.currency),
+        payment.currency,
+        timestamp(at_us),
+    )
+    return ReversedData(transaction.id, TransactionAnswer.of(transaction, None, at_us), reversal)
 
 
 def sample_forwarded_body(webhook_id: str, now_us: int, *, include_raw: bool) -> bytes:

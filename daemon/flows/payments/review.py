@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.core import ids, json_values
-from daemon.core.access.callers import Caller, Operation, require
+from daemon.core.access.callers import Caller, CallerKind, Operation, require
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Idempotency, Keep, Source
 from daemon.core.model import Message, Payment, Review, Transaction
@@ -18,7 +18,7 @@ from daemon.core.payments.reviews import REASONS
 from daemon.core.text import Text
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
-from daemon.steps import confirmed_wordings, hand_up, settle
+from daemon.steps import confirmed_wordings, hand_up, settle, take_back
 from daemon.steps.approve import ApprovedPayment, learn_from_approval, payment_to_approve
 from daemon.steps.context import Context
 from daemon.steps.judge import (
@@ -264,14 +264,16 @@ async def reject(
     review_id: str,
     notes: str,
     *,
+    confirmed: bool = False,
     keep: Keep["Decided"] | None = None,
 ) -> "Decided":
     """Reject a payment: keep it without a transaction and do not forward it; a held message becomes no payment.
 
-    The transaction that it was held for waits for its payment again. Reconcile can still use the payment.
+    The transaction that it was held for waits for its payment again. Reconcile can still use the payment. `confirmed` says
+    that the account password was checked: a decision that rejects further messages needs it.
 
     Raises:
-        Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED, ROLE_REQUIRED.
+        Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED, ROLE_REQUIRED, SESSION_REQUIRED, INVALID_PASSWORD.
         Unavailable: Nothing could be written, or the database is damaged.
     """
     require(caller, Operation.DECIDE_REVIEW)
@@ -297,6 +299,14 @@ async def reject(
             assert held_message is not None, "a review without a payment is about its message"
             release_waiting(held_message.context, review, actor=caller.name)
             settled = _settle_others(held_message, review, caller, genuine=False)
+            if settled > 0 and not confirmed:
+                require(caller, Operation.DECIDE_FORGERY)
+                raise Refusal(
+                    ErrorCode.INVALID_PASSWORD,
+                    f"This also rejects {settled} further message{'' if settled == 1 else 's'}, so the account password is "
+                    "needed.",
+                    settled=settled,
+                )
         else:
             held = transactions.holding(tx, payment.id)
             if held is not None:
@@ -306,6 +316,40 @@ async def reject(
         return _decided(tx, review.id, outcome, payment, settled, now=now)
 
     return _raised(await env.store.write(job))
+
+
+async def undo(
+    env: Env, caller: Caller, review_id: str, *, keep: Keep["Decided"] | None = None
+) -> "Decided":
+    """Take back the decision on a review, at most 72 hours old (`daemon.steps.take_back`).
+
+    Raises:
+        Refusal: REVIEW_NOT_FOUND, DECISION_NOT_UNDOABLE, BELONGS_TO_BRANCH, ROLE_REQUIRED, SESSION_REQUIRED.
+        Unavailable: Nothing could be written, or the database is damaged.
+    """
+    require(caller, Operation.DECIDE_REVIEW)
+    times = env.times()
+    now = times.wall_us
+
+    def decide(tx: Tx) -> Decided:
+        env.refuse_if_damaged()
+        review = reviews.get(tx, review_id, caller.mode)
+        if review is None:
+            raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
+        settle.refuse_copy(tx, review.branch_id)
+        require(caller, REASONS[review.reason].decider)
+        if REASONS[review.reason].needs_password and caller.kind is CallerKind.KEY:
+            raise Refusal(ErrorCode.SESSION_REQUIRED)
+        take_back.check(review, now)
+        if review.state == "approved":
+            after, free = take_back.take_back_approval(tx, env, review, actor=caller.name, now=now)
+            return _decided(tx, review.id, after, free, 0, now=now)
+        paid, payment, settled = take_back.take_back_rejection(
+            tx, env, review, times, actor=caller.name
+        )
+        return _decided(tx, review.id, paid, payment, settled, now=now)
+
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: decide(tx)))
 
 
 class _Held(Struct, frozen=True):

@@ -264,6 +264,15 @@ def remove(tx: Tx, message_id: str) -> None:
     )
 
 
+def forget_rejected(tx: Tx, message_id: str) -> bool:
+    """Remove a rejected message from its chain, so that it can be judged anew; return False if it has a place in the chain."""
+    tx.run(
+        f"DELETE FROM line_balances WHERE {_OF_MESSAGE} AND standing NOT IN ('accepted', 'unconfirmed', 'candidate')",
+        {"id": message_id},
+    )
+    return of_message(tx, message_id) is None
+
+
 def change(tx: Tx, entry: ChainEntry) -> None:
     """Update the judgement of an entry."""
     tx.run(

@@ -513,6 +513,14 @@ def mark_approved(tx: Tx, message_id: str, payment_id: str) -> None:
     )
 
 
+def mark_held(tx: Tx, message_id: str, payment_id: str | None) -> None:
+    """Record that a message is held again, because the decision about it was taken back."""
+    tx.run(
+        "UPDATE messages SET state = 'held', payment_id = :payment_id WHERE id = :id",
+        {"id": message_id, "payment_id": payment_id},
+    )
+
+
 def mark_rejected(tx: Tx, message_id: str) -> None:
     """Record that an operator rejected a held message: it is not a payment."""
     tx.run(

@@ -460,11 +460,11 @@ CREATE TABLE payments (
     stored_at            INTEGER NOT NULL,
     historical           INTEGER NOT NULL CHECK (historical IN (0, 1)),
     standing             TEXT NOT NULL CHECK (standing = 'used' OR standing = 'open' OR standing = 'review' OR
-                                              standing = 'handed'),
+                                              standing = 'handed' OR standing = 'withdrawn'),
     reversed_at          INTEGER,
     payer_proven         INTEGER NOT NULL DEFAULT 1 CHECK (payer_proven IN (0, 1)),  -- 0: the payer may have typed the number
     decider              TEXT NOT NULL DEFAULT 'branch' CHECK (decider IN ('branch', 'hub')),  -- who may match it
-    double_of            TEXT,             -- at a hub: the payment with this network ID that another branch sent first
+    double_of            TEXT,             -- the payment that counts instead: at a hub the one that another branch sent first; itself if it is withdrawn
     branch_id            TEXT,             -- as in messages
     version              INTEGER
 ) STRICT;

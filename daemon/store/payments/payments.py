@@ -40,12 +40,35 @@ _REVERSAL = columns(Reversal)
 _PAYER = columns(ApprovedPayer)
 
 
-def add(tx: Tx, payment: dict[str, Any]) -> Payment | None:
+def add(tx: Tx, payment: dict[str, Any], *, again: bool = False) -> Payment | None:
     """Store a payment; return None if (mode, provider, telco ID) exists already.
 
-    `payment` has every column but `seq`. If the network took back its amount before it was seen here, it is reversed at once.
+    `payment` has every column but `seq`. If the network took back its amount before it was seen here, it is reversed at
+    once. `again` is for a message that came earlier: a withdrawn payment of it counts again.
     """
+    if again and tx.exists("SELECT 1 FROM payments WHERE id = :id", {"id": payment["id"]}):
+        row = tx.one(
+            "UPDATE payments SET standing = :standing, double_of = NULL WHERE id = :id AND standing = 'withdrawn' "
+            "AND NOT EXISTS (SELECT 1 FROM payments o WHERE o.telco_transaction_id = :telco_id AND o.mode = :mode "
+            f"AND o.provider = :provider AND o.double_of IS NULL) RETURNING {_PAYMENT}",
+            {
+                "id": payment["id"],
+                "standing": payment["standing"],
+                "telco_id": payment["telco_transaction_id"],
+                "mode": payment["mode"],
+                "provider": payment["provider"],
+            },
+        )
+        return load_optional(Payment, row)
     return load_optional(Payment, tx.one(_ADD, payment))
+
+
+def withdraw(tx: Tx, payment_id: str) -> None:
+    """Let a payment count nowhere, because the approval that made it was taken back; its network ID is free again."""
+    tx.run(
+        "UPDATE payments SET standing = 'withdrawn', double_of = id WHERE id = :id",
+        {"id": payment_id},
+    )
 
 
 def get(reader: Reader, payment_id: str) -> Payment | None:
@@ -415,6 +438,15 @@ def approve_payer(
         },
     )
     return load_optional(ApprovedPayer, row)
+
+
+def approved_by_review(reader: Reader, review_id: str) -> list[str]:
+    """Return the ids of the names that a review approved and nobody revoked."""
+    rows = reader.all(
+        "SELECT id FROM approved_payers WHERE review_id = :id AND revoked_at IS NULL",
+        {"id": review_id},
+    )
+    return [row[0] for row in rows]
 
 
 def revoke_payer(tx: Tx, payer_id: str, *, by: str, now: int) -> bool:

@@ -248,6 +248,35 @@ def close(
     )
 
 
+def reopen(tx: Tx, review_id: str, payment_id: str | None) -> None:
+    """Open a decided review again; without a payment it is about its message."""
+    tx.run(
+        "UPDATE reviews SET state = 'open', decided_at = NULL, decided_by = NULL, payment_id = :payment_id "
+        "WHERE id = :id",
+        {"id": review_id, "payment_id": payment_id},
+    )
+
+
+def supersede(tx: Tx, review_id: str, *, by: str, now: int) -> None:
+    """Close a rejected review whose decision was taken back: its message or payment was judged again."""
+    tx.run(
+        "UPDATE reviews SET state = 'superseded', decided_at = :now, decided_by = :by WHERE id = :id",
+        {"id": review_id, "by": by, "now": now},
+    )
+
+
+def rejected_with(reader: Reader, review: Review) -> list[Review]:
+    """Return the reviews of messages that one rejection decided: this one, and those of the messages settled with it."""
+    return load_all(
+        Review,
+        reader.all(
+            f"SELECT {_REVIEW} FROM reviews WHERE state = 'rejected' AND mode = :mode AND branch_id IS NULL "
+            "AND payment_id IS NULL AND decided_at = :at AND decided_by = :by ORDER BY seq",
+            {"mode": review.mode, "at": review.decided_at, "by": review.decided_by},
+        ),
+    )
+
+
 def change_reason(tx: Tx, payment_id: str, reason: ReviewReason) -> None:
     """Change the reason of a payment's open review (a held payment becomes an extra one)."""
     tx.run(

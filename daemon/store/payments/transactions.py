@@ -223,6 +223,30 @@ def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
     assert changed == 1, holder_id
 
 
+def unverify(tx: Tx, transaction_id: str) -> Transaction:
+    """Take the payment from a verified transaction: it is cancelled if it was, else PENDING until the next sweep."""
+    row = tx.one(
+        "UPDATE transactions SET status = CASE WHEN cancelled_at IS NULL THEN 'PENDING' ELSE 'CANCELLED' END, "
+        "payment_seq = NULL, matched_by = NULL, late = 0, processing_at = NULL, completed_at = NULL, supersedes = NULL "
+        f"WHERE id = :id AND origin = 'request' AND payment_seq IS NOT NULL RETURNING {_TRANSACTION}",
+        {"id": transaction_id},
+    )
+    assert row is not None, "the caller has just read it as verified"
+    tx.run("DELETE FROM reconciliations WHERE transaction_id = :id", {"id": transaction_id})
+    return load(Transaction, row)
+
+
+def retire_holder(tx: Tx, holder_id: str) -> Transaction:
+    """Take the payment from a holder, which leaves all lists and totals until it gets the payment again."""
+    row = tx.one(
+        "UPDATE transactions SET payment_seq = NULL, merged_into = id, rejected = 0 "
+        f"WHERE id = :id AND origin = 'open' RETURNING {_TRANSACTION}",
+        {"id": holder_id},
+    )
+    assert row is not None, holder_id
+    return load(Transaction, row)
+
+
 def revive_holder(tx: Tx, holder_id: str, payment_id: str) -> None:
     """Give a payment that came back from a hub or branch to the holder that it had before, if there is one."""
     tx.run(

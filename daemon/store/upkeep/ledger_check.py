@@ -86,7 +86,8 @@ VIOLATIONS: Final[Mapping[str, Invariant]] = {
     "transaction.merged": Invariant(
         "a merged holder's payment belongs to the transaction that replaced it",
         "SELECT h.id FROM transactions h LEFT JOIN transactions t ON t.id = h.merged_into "
-        "WHERE h.merged_into IS NOT NULL AND h.branch_id IS NULL AND (h.payment_seq IS NOT NULL "
+        # One that names itself waits for its payment, whose decision was taken back.
+        "WHERE h.merged_into <> h.id AND h.branch_id IS NULL AND (h.payment_seq IS NOT NULL "
         # It moved to a transaction of the hub, or back to the branch, which are not here.
         "OR (t.branch_id IS NULL AND t.id IS NOT NULL AND (t.payment_seq IS NULL OR COALESCE(t.supersedes, '') <> h.id)))",
     ),

@@ -7,8 +7,10 @@ from typing import Any, Final
 from daemon.core.model import Delivery
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, json_rows, load, load_optional
+from daemon.store.rows import columns, json_rows, load, load_all, load_optional
 
+TAKEN_BACK: Final = "decision_taken_back"
+"""The kind under which `event_revisions` counts the verifications of a payment that were told and taken back."""
 TOPIC = "deliveries"
 """Woken by every commit that made a delivery due."""
 
@@ -106,6 +108,40 @@ def next_revision(tx: Tx, kind: str, subject: str) -> int:
         {"kind": kind, "subject": subject},
     )
     return int(revision)
+
+
+def revision(reader: Reader, kind: str, subject: str) -> int | None:
+    """Return the last revision of an event kind for a subject; None if there was none."""
+    last: int | None = reader.value(
+        "SELECT last FROM event_revisions WHERE kind = :kind AND subject = :subject",
+        {"kind": kind, "subject": subject},
+    )
+    return last
+
+
+def times_taken_back(reader: Reader, payment_id: str) -> int:
+    """Return how often the verification of a payment was told and then taken back: the revision of the next one."""
+    last = revision(reader, TAKEN_BACK, payment_id)
+    return 0 if last is None else last + 1
+
+
+def was_forwarded(reader: Reader, payment_seq: int, revision: int) -> bool:
+    """Return whether a payment was forwarded, to any endpoint, since its verification was last taken back."""
+    return reader.exists(
+        "SELECT 1 FROM deliveries WHERE event = 'transaction.forwarded' AND subject = :subject AND revision >= :revision",
+        {"subject": payment_seq, "revision": revision},
+    )
+
+
+def targets_told(reader: Reader, transaction_seq: int, payment_seq: int) -> list[Endpoint]:
+    """Return the endpoints, implicit ones too, that were sent a payment under a transaction; not those deleted since."""
+    rows = reader.all(
+        f"SELECT {columns(Endpoint)} FROM endpoints WHERE deleted_at IS NULL AND seq IN (SELECT endpoint_seq FROM deliveries "
+        "WHERE transaction_seq = :transaction AND subject = :payment "
+        "AND event IN ('transaction.forwarded', 'transaction.completed', 'transaction.updated')) ORDER BY seq",
+        {"transaction": transaction_seq, "payment": payment_seq},
+    )
+    return load_all(Endpoint, rows)
 
 
 def record(

@@ -65,13 +65,17 @@ class Outbox(Struct, frozen=True):
         now: int,
         *,
         method: PaymentMethod | None = None,
+        revision: int = 0,
     ) -> None:
         """Queue `transaction.forwarded` for every endpoint that claims the payment.
 
-        The routing decision is stored with the payment. `method` is the number that received it, if the caller has read it.
+        The routing decision is stored with the payment. `method` is the number that received it, if the caller has read it;
+        `revision` counts the verifications of the payment that were told and taken back.
         """
         among = store_routing.receivers(tx, payment.mode)
-        _claiming, rows = self._forwards(tx, among, transaction, payment, method, now)
+        _claiming, rows = self._forwards(
+            tx, among, transaction, payment, method, now, revision=revision
+        )
         deliveries.add(tx, rows)
 
     def _forwards(
@@ -82,12 +86,14 @@ class Outbox(Struct, frozen=True):
         payment: Payment,
         method: PaymentMethod | None,
         now: int,
+        *,
+        revision: int,
     ) -> tuple[list[Endpoint], list[dict[str, Any]]]:
         """Decide which endpoints claim a payment; return them, and the rows of their deliveries."""
         if method is None:
             method = store_routing.method_of(tx, payment)
         claiming = store_routing.decide(tx, among, transaction, payment, method, now).endpoints
-        event = _forwarded(tx, Forwarded(transaction, payment, method))
+        event = _forwarded(tx, Forwarded(transaction, payment, method), revision=revision)
         return claiming, [self._delivery(each, event, now) for each in claiming]
 
     def forward_to(
@@ -112,6 +118,7 @@ class Outbox(Struct, frozen=True):
         method: PaymentMethod | None = None,
         reconciliation_id: str | None = None,
         supersedes_reference: str | None = None,
+        revision: int = 0,
     ) -> None:
         """Queue `transaction.forwarded` as `forward` does, and `transaction.completed`.
 
@@ -119,7 +126,9 @@ class Outbox(Struct, frozen=True):
         `reconciliation_id`, and only if there is no other receiver.
         """
         among = store_routing.receivers(tx, payment.mode)
-        claiming, rows = self._forwards(tx, among, transaction, payment, method, now)
+        claiming, rows = self._forwards(
+            tx, among, transaction, payment, method, now, revision=revision
+        )
         implicit = self._implicit(tx, transaction, now)
 
         def data(_endpoint: Endpoint) -> Struct:
@@ -131,7 +140,7 @@ class Outbox(Struct, frozen=True):
                 supersedes_reference=supersedes_reference,
             )
 
-        event = _Event(EventKind.COMPLETED, payment, transaction, data)
+        event = _Event(EventKind.COMPLETED, payment, transaction, data, revision)
         own = [receiver.endpoint for receiver in among]
         last = () if reconciliation_id is None else claiming
         rows += [
@@ -149,6 +158,25 @@ class Outbox(Struct, frozen=True):
             return core_body.reversed_(transaction, payment, now, reversal)
 
         return self._notify(tx, EventKind.REVERSED, payment, transaction, data, now)
+
+    def take_back(
+        self, tx: Tx, transaction: Transaction, payment: Payment, now: int, *, before: Transaction
+    ) -> int:
+        """Queue `transaction.reversed` for every target that was sent the verification; return the number of deliveries.
+
+        `transaction` is as it is after the decision was taken back, `before` as it was verified.
+        """
+        targets = deliveries.targets_told(tx, before.seq, payment.seq)
+        if not targets:
+            return 0
+
+        def data(_endpoint: Endpoint) -> Struct:
+            return core_body.taken_back(transaction, payment, now)
+
+        deliveries.next_revision(tx, deliveries.TAKEN_BACK, payment.id)
+        revision = deliveries.next_revision(tx, EventKind.REVERSED, payment.id)
+        event = _Event(EventKind.REVERSED, payment, transaction, data, revision)
+        return self._queue(tx, targets, event, now)
 
     def expire(self, tx: Tx, transaction: Transaction, now: int) -> int:
         """Queue `transaction.expired` for every endpoint that subscribed to it; return the number of deliveries."""
@@ -280,7 +308,7 @@ class Outbox(Struct, frozen=True):
         }
 
 
-def _forwarded(tx: Tx, facts: Forwarded, *, bulk: bool = False) -> _Event:
+def _forwarded(tx: Tx, facts: Forwarded, *, revision: int = 0, bulk: bool = False) -> _Event:
     transaction, payment = facts.transaction, facts.payment
 
     def data(endpoint: Endpoint) -> Struct:
@@ -289,4 +317,4 @@ def _forwarded(tx: Tx, facts: Forwarded, *, bulk: bool = False) -> _Event:
             raw = tx.value("SELECT body FROM messages WHERE id = :id", {"id": payment.message_id})
         return core_body.forwarded(transaction, payment, facts.method, raw)
 
-    return _Event(EventKind.FORWARDED, payment, transaction, data, bulk=bulk)
+    return _Event(EventKind.FORWARDED, payment, transaction, data, revision, bulk)

@@ -179,17 +179,28 @@ def reject(
     terminal: Terminal,
     review: str = _REVIEW,
     notes: str = option("--notes", "--reason", "The reason, for the journal.", default=...),
+    password_file: str | None = PASSWORD_FILE,
 ) -> Answer:
     """It pays no transaction and is not forwarded; its transaction waits for a payment again. Real money stays in the
-    wallet and in the books: pay it back, or match it later with momo reconcile. The review of a flood rejects all its
-    messages.
+    wallet and in the books: pay it back, or match it later with momo reconcile. If further messages are rejected with
+    it, the owner's password is needed. For 72 hours momo review undo takes the decision back.
 
     Examples:
         momo review reject 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6 --notes "no such money in the wallet"
     """
     review = id_of(client, REVIEWS, review)
+    path, body = path_of(Path.REVIEW_REJECT, id=review), {"notes": notes}
+    if password_file is not None:
+        body["password"] = owners_password(terminal, password_file)
     try:
-        reply = client.post_once(path_of(Path.REVIEW_REJECT, id=review), {"notes": notes})
+        try:
+            reply = client.post_once(path, body)
+        except Failure as failure:
+            if failure.code != ErrorCode.INVALID_PASSWORD or "password" in body:
+                raise
+            terminal.complain(failure.message)
+            body["password"] = owners_password(terminal, password_file)
+            reply = client.post_once(path, body)
     except Failure as failure:
         failure.facts.setdefault("review", review)
         raise
@@ -205,6 +216,36 @@ def reject(
             lines.append(f"  transaction  {clean(at(row, 'request.reference'))}  {status}")
     lines += settled_lines(reply.body)
     return Answer(*reply.parts, lines=lines, next=review_next(reply.data))
+
+
+@command("review undo", view=REVIEW_VIEW)
+def undo(client: Client, terminal: Terminal, review: str = _REVIEW) -> Answer:
+    """A decision can be taken back for 72 hours. After an approval the transaction is as it was before, the payment is free
+    and the review is open again; every endpoint that was told gets transaction.reversed. After a rejection the message
+    or payment is judged again as if it came now. A reconcile is not taken back.
+
+    Examples:
+        momo review undo 3f6d9e0a-1b2c-4d5e-8f90-a1b2c3d4e5f6
+    """
+    review = id_of(client, REVIEWS, review)
+    try:
+        reply = client.post_once(path_of(Path.REVIEW_UNDO, id=review), {})
+    except Failure as failure:
+        failure.facts.setdefault("review", review)
+        raise
+    row, transaction = reply.data, reply.body.get("transaction")
+    said = terminal.style("✓ Taken back.", "green")
+    if row.get("state") == OPEN:
+        said += f" {money(row.get('amount'), row.get('currency'))} waits for a decision again."
+    else:
+        said += " It was judged again."
+    lines = [said]
+    if transaction is not None:
+        status = styled(state(at(transaction, "status")), terminal)
+        lines.append(f"  transaction  {clean(at(transaction, 'reference'))}  {status}")
+    return Answer(
+        *reply.parts, lines=[*lines, *settled_lines(reply.body)], next=review_next(reply.data)
+    )
 
 
 _STATES: Final = {"approved": Cell("✓ approved", "green"), "revoked": Cell("✗ revoked", "red")}

@@ -195,3 +195,25 @@ async def test_the_password_is_written_nowhere(api: FakeApi) -> None:
     dump = await api.shop.values("SELECT body || fingerprint FROM idempotency_keys")
     events = await api.shop.values("SELECT data FROM events")
     assert not any("correct horse" in text for text in (*dump, *events, str(api.log.lines)))
+
+
+async def test_undo_answers_with_the_open_review_and_the_order_as_it_was(api: FakeApi) -> None:
+    path, reference = await held(api)
+    assert code(await api.live.post(f"{path}/undo")) == (409, "DECISION_NOT_UNDOABLE")
+    await api.live.post(f"{path}/approve")
+    answer = await api.live.post(f"{path}/undo", headers={"Idempotency-Key": "once"})
+    assert answer.status_code == 200
+    assert answer.json()["data"]["state"] == "open"
+    assert answer.json()["transaction"]["reference"] == reference
+    assert answer.json()["transaction"]["status"] == "MANUAL_REVIEW"
+    again = await api.live.post(f"{path}/undo", headers={"Idempotency-Key": "once"})
+    assert again.json()["data"] == answer.json()["data"]
+    refused = (await api.live.post(f"{path}/undo")).json()["error"]
+    assert (refused["code"], refused["reason"]) == ("DECISION_NOT_UNDOABLE", "open")
+
+
+async def test_a_key_takes_back_no_decision_about_a_forgery(api: FakeApi) -> None:
+    path = await forged(api)
+    await api.local.post(f"{path}/approve", json={"password": PASSWORD})
+    assert code(await api.live.post(f"{path}/undo")) == (403, "SESSION_REQUIRED")
+    assert (await api.local.post(f"{path}/undo")).json()["data"]["state"] == "open"

@@ -231,3 +231,43 @@ def test_a_message_through_a_foreign_service_centre_asks_for_the_balance(
     )
     code, _out, _shown = on_terminal(shop, [(asked, b"no\n")])
     assert (code, posted(api)) == (10, [])
+
+
+def test_undo_says_what_stands_now(api: FakeApi, momo: Momo) -> None:
+    api.on("GET", ONE, ok(DOUBTFUL))
+    transaction = {"reference": "svc_trx_" + "1" * 32, "status": "PENDING", "origin": "request"}
+    api.on(
+        "POST", f"{ONE}/undo", ok({**DOUBTFUL, "state": "open"}, transaction=transaction, settled=0)
+    )
+    ran = momo("review", "undo", ID, "-o", "table")
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "✓ Taken back. GHS 12.50 waits for a decision again.",
+        f"  transaction  {transaction['reference']}  … waiting",
+    ]
+
+
+def test_a_decision_that_is_not_taken_back_is_refused_with_the_reason(
+    api: FakeApi, momo: Momo
+) -> None:
+    api.on("POST", f"{ONE}/undo", refusal(409, "DECISION_NOT_UNDOABLE", reason="too_late"))
+    ran = momo("review", "undo", ID)
+    assert ran.code == 5
+    assert ran.err.splitlines()[-1] == f"  next:  momo review show {ID}"
+
+
+def test_a_rejection_of_several_messages_asks_for_the_password(
+    api: FakeApi, momo: Momo, tmp_path: Path
+) -> None:
+    api.on("POST", f"{ONE}/reject", refusal(403, "INVALID_PASSWORD", settled=3))
+    ran = momo("review", "reject", ID, "--notes", "not paid")
+    assert ran.code == 2
+    assert "--password-file FILE is missing" in ran.err
+    file = tmp_path / "pw.txt"
+    file.write_text("correct horse\n")
+    api.on(
+        "POST", f"{ONE}/reject", ok({**DOUBTFUL, "state": "rejected"}, transaction=None, settled=3)
+    )
+    ran = momo("review", "reject", ID, "--notes", "not paid", "--password-file", str(file))
+    assert ran.code == 0
+    assert posted(api)[-1] == {"notes": "not paid", "password": "correct horse"}

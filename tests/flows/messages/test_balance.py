@@ -297,7 +297,9 @@ async def test_rejecting_a_message_takes_the_smsc_of_a_wrong_approval_off_the_li
     homes = "SELECT smsc FROM sim_smscs WHERE source = 'approved'"
     assert await shop.values(homes) == [FOREIGN]
     await read_foreign(shop, receipt(2, 90_000, 500_000))
-    await review.reject(shop.env, OWNER, (await the_open_one(shop)).id, "no such money")
+    await review.reject(
+        shop.env, OWNER, (await the_open_one(shop)).id, "no such money", confirmed=True
+    )
     assert await shop.values(homes) == []
     assert Notice.RECEIPT_SUSPECT in await kinds(shop), "what was paid through it is named"
     assert await states(shop, receipt(5, 100, 90_100)) == [MessageState.PAYMENT]
@@ -309,7 +311,7 @@ async def test_a_rejection_refutes_the_whole_row_and_genuine_payments_match_agai
     request = await strict.request(2500)
     await states(strict, receipt(1, 2500, 70_000, request.svc_code), receipt(2, 100, 70_100))
     first, _ = await strict.rows(Review, "reviews", "state = 'open'")
-    answer = await review.reject(strict.env, OWNER, first.id, "no such money")
+    answer = await review.reject(strict.env, OWNER, first.id, "no such money", confirmed=True)
     assert answer.settled == 1
     assert await status(strict, request) is TransactionStatus.PENDING
     assert await standings(strict) == [("refuted", "person"), ("refuted", "person")]
@@ -367,7 +369,7 @@ async def test_a_small_first_message_pays_at_once_and_a_rejected_one_begins_no_c
     shop.close()
     other = await FakeShop.make(tmp_path / "other", parse_config(STRICT))
     await states(other, receipt(1, 15_000, 90_000))
-    await review.reject(other.env, OWNER, (await the_open_one(other)).id, "no")
+    await review.reject(other.env, OWNER, (await the_open_one(other)).id, "no", confirmed=True)
     assert await states(other, receipt(2, 100, 40_000)) == [MessageState.HELD]
     assert [why for _, why in await standings(other)] == ["person", "first"]
     other.close()
@@ -453,7 +455,7 @@ async def test_rejecting_the_review_of_a_flood_rejects_all_its_messages_without_
     await shop.read_pdus(encode_deliver(MTN_SENDER, "Hello", STARTED, smsc=FOREIGN, reference=99))
     shared = (await shop.rows(Review, "reviews", "state = 'open'"))[-1]
     count = json.loads(shared.details)["group"]
-    answer = await review.reject(shop.env, OWNER, shared.id, "a flood")
+    answer = await review.reject(shop.env, OWNER, shared.id, "a flood", confirmed=True)
     assert (count, answer.settled) == (20, 19)
     held = "SELECT COUNT(*) FROM messages WHERE state = 'held'"
     assert await shop.values(held) == [20], "those with a review of their own still wait for it"
@@ -471,7 +473,7 @@ async def test_after_the_approval_of_one_message_of_a_flood_the_others_share_a_n
     await approve(shop, shared)
     following = (await shop.rows(Review, "reviews", "state = 'open'"))[-1]
     assert (json.loads(following.details)["group"], following.reason) == (9, "foreign_smsc")
-    answer = await review.reject(shop.env, OWNER, following.id, "a flood")
+    answer = await review.reject(shop.env, OWNER, following.id, "a flood", confirmed=True)
     assert answer.settled == 8
     assert len(await shop.rows(Review, "reviews", "state = 'open'")) == 20
 

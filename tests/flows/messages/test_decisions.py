@@ -87,7 +87,7 @@ async def test_genuine_receipts_take_the_places_of_the_forged_ones(
     shop.clock.advance(5)
     assert await say(shop, 30, 50_000, 500_000, FOREIGN) is MessageState.HELD
     asked = (await open_reviews(shop))[-1]
-    await review.reject(shop.env, OWNER, asked.id, "forged")
+    await review.reject(shop.env, OWNER, asked.id, "forged", confirmed=True)
     assert await open_reviews(shop) == []
     chain = "SELECT standing, position FROM line_balances WHERE smsc = '{}' ORDER BY seq"
     assert await shop.values(chain.format(MTN_SMSC)) == [("accepted", 1), ("accepted", 2)]
@@ -166,7 +166,7 @@ async def test_the_rest_of_a_flood_keeps_a_review_when_its_first_message_is_sett
     shared = await newest_review(shop)
     assert '"group":11' in shared.details
     joined = (await open_reviews(shop))[0]
-    await review.reject(shop.env, OWNER, joined.id, "forged")
+    await review.reject(shop.env, OWNER, joined.id, "forged", confirmed=True)
     refuted = "SELECT m.state FROM messages m JOIN line_balances b ON b.message_seq = m.seq WHERE b.standing = 'refuted'"
     assert await shop.values(refuted) == ["not_payment", "not_payment"], "one follows the other"
     following = await newest_review(shop)
@@ -182,7 +182,7 @@ async def test_a_rejection_reaches_a_message_of_the_flood_that_joins_the_rejecte
     await flood(shop)
     await say(shop, 2, 100, 700_100, FOREIGN)
     joined = (await open_reviews(shop))[0]
-    await review.reject(shop.env, OWNER, joined.id, "forged")
+    await review.reject(shop.env, OWNER, joined.id, "forged", confirmed=True)
     assert await shop.values("SELECT state FROM messages ORDER BY seq DESC LIMIT 1") == [
         "not_payment"
     ]
@@ -233,7 +233,7 @@ async def test_a_message_of_a_flood_that_is_refuted_by_time_has_a_review_of_its_
     own = await newest_review(shop)
     assert refuted == [own.message_id]
     assert await hidden(shop) == []
-    await review.reject(shop.env, OWNER, own.id, "forged")
+    await review.reject(shop.env, OWNER, own.id, "forged", confirmed=True)
     assert await shop.values(f"SELECT state FROM messages WHERE id = '{own.message_id}'") == [
         "not_payment"
     ]

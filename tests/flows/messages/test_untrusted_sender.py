@@ -79,7 +79,7 @@ async def test_one_rejection_rejects_all_that_share_a_review(shop: FakeShop) -> 
     await flood(shop, 50)
     await flood(shop, 2, OTHER, begin=100)
     shared = (await open_reviews(shop))[20]
-    answer = await review.reject(shop.env, OWNER, shared.id, "forged")
+    answer = await review.reject(shop.env, OWNER, shared.id, "forged", confirmed=True)
     assert answer.settled == 29
     assert await states(shop) == ["held"] * 20 + ["not_payment"] * 30 + ["held"] * 2
     assert len(await open_reviews(shop)) == 22
@@ -96,5 +96,5 @@ async def test_after_an_approval_the_others_share_the_review_of_the_next_one(
     following = (await open_reviews(shop))[-1]
     assert following.message_id != shared.message_id
     assert json.loads(following.details)["group"] == 4
-    await review.reject(shop.env, OWNER, following.id, "forged")
+    await review.reject(shop.env, OWNER, following.id, "forged", confirmed=True)
     assert await states(shop) == ["held"] * 20 + ["payment"] + ["not_payment"] * 4

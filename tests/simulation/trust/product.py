@@ -207,7 +207,7 @@ class Product:
                 approval = review.Approval(reference, confirmed=True)
                 await review.approve(self.env, OWNER, one.id, approval)
             else:
-                await review.reject(self.env, OWNER, one.id, "not ours")
+                await review.reject(self.env, OWNER, one.id, "not ours", confirmed=True)
         except Refusal:
             # An earlier decision settled it, or its ID is paid: a person sees that and goes on.
             return
