@@ -15,6 +15,8 @@ from daemon.store import feed_triggers, migrate
 from daemon.wire import FaultCause
 
 BUSY_MS: Final = 5_000
+WAL_BYTES_KEPT: Final = 16 * 1024 * 1024
+"""Size to which the write-ahead log is cut after it grew."""
 """How long to wait for a foreign lock (for example of a sqlite3 shell) before reporting that the database is busy."""
 
 LOST_RETRY_S: Final = 60
@@ -138,6 +140,8 @@ def _connect(path: str, now_us: int) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         # NORMAL may lose a commit in a power cut, and the SMS is deleted from the SIM right after the commit.
         connection.execute("PRAGMA synchronous = FULL")
+        # A long reader lets the log grow; without a limit it would keep that size for ever.
+        connection.execute(f"PRAGMA journal_size_limit = {WAL_BYTES_KEPT}")
         # Savepoints of a group would spill into a file beyond 64 KB; in memory, 8 callers are 20 % faster.
         connection.execute("PRAGMA temp_store = MEMORY")
         migrate.migrate(connection, now_us)

@@ -236,3 +236,13 @@ async def test_forged_tokens_are_refused(api: FakeApi) -> None:
 async def test_before_the_first_login_no_token_holds(api: FakeApi) -> None:
     mine = jwt.encode({"sub": "owner"}, "0" * 32, algorithm="HS256")
     assert code(await (await api.client(mine)).get("/v1/transactions")) == (401, "UNAUTHORIZED")
+
+
+async def test_token_of_a_session_counts_only_as_a_bearer_token(api: FakeApi) -> None:
+    client = await api.client()
+    login = await client.post(LOGIN, json={"password": PASSWORD})
+    token = login.json()["data"]["token"]
+    for scheme, status in (("Bearer", 200), ("bearer", 200), ("Basic", 401), ("Token", 401)):
+        headers = {"Authorization": f"{scheme} {token}"}
+        answer = await client.get("/v1/transactions", headers=headers)
+        assert answer.status_code == status, scheme

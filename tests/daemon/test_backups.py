@@ -119,6 +119,19 @@ def test_an_upgrade_makes_a_copy_first_and_pruning_leaves_it(old_shop: Places) -
     assert restored["schema"] == 1
 
 
+def test_old_databases_that_restores_kept_are_pruned_like_copies(shop: Places) -> None:
+    for day in range(3):
+        made = backups.create(shop, None, NOW + timedelta(days=day))
+        backups.restore(shop, made["id"], NOW + timedelta(days=day, hours=1), dry_run=False)
+    folder = Path(shop.database).parent
+    kept = sorted(one.name for one in folder.glob("momo.db.before-*"))
+    assert len(kept) == 3
+    assert backups.prune(shop, "1d", dry_run=True)["removed"][-2:] == kept[:2]
+    assert len(list(folder.glob("momo.db.before-*"))) == 3
+    backups.prune(shop, "1d", dry_run=False)
+    assert [one.name for one in folder.glob("momo.db.before-*")] == kept[2:]
+
+
 def left_in_log(places: Places, statement: str) -> None:
     """Run a statement that stands in the log alone, as after a power cut."""
     writer = (

@@ -477,3 +477,21 @@ async def test_the_version_grows_with_each_commit_that_changes_a_row_before_its_
     # Another daemon may have written meanwhile.
     assert store.version > second
     store.close()
+
+
+async def test_the_log_is_cut_after_a_long_reader_let_it_grow(path: str) -> None:
+    store, log = Store.open(path, now_us=NOW), Path(f"{path}-wal")
+    reading = sqlite3.connect(path, isolation_level=None)
+    reading.execute("BEGIN")
+    reading.execute("SELECT COUNT(*) FROM sqlite_schema").fetchone()
+    await store.write(lambda tx: tx.run("CREATE TABLE filler (octets BLOB)"))
+    for _ in range(6):
+        await store.write(lambda tx: tx.run("INSERT INTO filler VALUES (zeroblob(4000000))"))
+    grown = log.stat().st_size
+    reading.execute("COMMIT")
+    reading.close()
+    for _ in range(3):
+        await store.write(lambda tx: tx.run("INSERT INTO filler VALUES (zeroblob(4000000))"))
+    assert grown > 20_000_000
+    assert log.stat().st_size <= 17_000_000
+    store.close()

@@ -74,8 +74,9 @@ class Authenticator:
         if authorization is None:
             raise unauthorized()
         now = self._env.clock.now_us()
-        token = authorization.partition(" ")[2].strip()
-        if sessions.looks_like_token(token):
+        scheme, _, token = authorization.partition(" ")
+        token = token.strip()
+        if scheme.lower() == "bearer" and sessions.looks_like_token(token):
             return _in_mode(scope, await self._sessions.caller(token, now))
         caller = await self._keys.caller(authorization, now)
         assert caller.key_id is not None

@@ -212,7 +212,7 @@ def drill(places: Places, name: str | None, now: datetime) -> dict[str, Any]:
 
 
 def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dict[str, Any]:
-    """Remove old backups, but never the one made last or one from before an upgrade.
+    """Remove old backups, but never the one made last or one from before an upgrade; and old databases that a restore kept.
 
     Backups of this shop in the second place, if it is available, are treated the same: `also_removed`.
 
@@ -221,6 +221,10 @@ def prune(places: Places, keep: str, *, dry_run: bool, also_to: str = "") -> dic
     """
     wanted = backup_retention.parse_retention(keep)
     kept, removed = _pruned(backup.entries(places), wanted, dry_run=dry_run)
+    for old in backup.kept_by_restores(places.database, wanted):
+        removed.append(old.name)
+        for file in () if dry_run else (old, Path(f"{old}-wal")):
+            file.unlink(missing_ok=True)
     there = backup.offsite_entries(places.database, also_to)
     _, also_removed = _pruned(there, wanted, dry_run=dry_run)
     return {"kept": kept, "removed": removed, "also_removed": also_removed, "dry_run": dry_run}

@@ -27,6 +27,7 @@ from daemon.sender.owner_notices import NotSent
 from daemon.store import journal, shop
 from daemon.store.access import passwords
 from daemon.store.engine import Reader, Tx
+from daemon.store.lines import devices
 from daemon.store.payments import texts
 from daemon.store.upkeep import notices
 from daemon.store.upkeep.notices import Send
@@ -108,6 +109,9 @@ def _note(
     facts = json.loads(event.data)
     if event.endpoint_id is not None and event.type in RULES:
         facts |= of_endpoint(event.endpoint_id)
+    if facts.get("device_id") and not facts.get("name"):  # people know a phone by its name
+        device = devices.get(tx, facts["device_id"])
+        facts["name"] = None if device is None else device.name
     notice = notice_for(event, facts)
     if notice is None:
         return 0

@@ -18,6 +18,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.errors import MomoError, Unavailable
+from daemon.core.upkeep.backup_retention import BackupRetention, copies_to_keep
 from daemon.runtime.files import sync
 from daemon.store import migrate
 from daemon.store.engine import Store
@@ -408,6 +409,18 @@ def entries_in(where: Path, mark: str | None = None) -> list[BackupFile]:
                 BackupFile(id_of(path), str(path), size, made_at, is_before, number, _place(path))
             )
     return sorted(found, key=lambda entry: (entry.place, entry.made_at, entry.number), reverse=True)
+
+
+def kept_by_restores(database: str, wanted: BackupRetention) -> list[Path]:
+    """Return the old databases beside this one that restores kept, and that a retention no longer keeps."""
+    found: dict[datetime, Path] = {}
+    beside = Path(database)
+    for path in beside.parent.glob(f"{beside.name}.before-*"):
+        with contextlib.suppress(ValueError):
+            text = path.name.removeprefix(f"{beside.name}.before-")
+            found[datetime.strptime(text, _STAMP).replace(tzinfo=UTC)] = path
+    staying = copies_to_keep(sorted(found, reverse=True), wanted)
+    return [found[at] for at in sorted(found) if at not in staying]
 
 
 def next_place(places: Places, also_to: str = "") -> int:

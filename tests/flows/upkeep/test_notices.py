@@ -15,6 +15,7 @@ from daemon.runtime.config import Notices
 from daemon.runtime.words import LANGUAGES, sentences
 from daemon.sender.owner_notices import NotSent
 from daemon.store import shop as shops
+from daemon.store.lines import devices
 from daemon.store.upkeep import notices as store_notices
 from daemon.wire import Mode
 from parsers.times import from_us
@@ -60,6 +61,14 @@ async def test_an_outage_of_our_own_link_is_open_until_its_end_is_told(shop: Fak
     (over,) = await told(shop)
     assert "reached again" in over
     assert not await notices.is_outage_open(shop.env)
+
+
+async def test_phone_is_named_as_people_know_it(shop: FakeShop) -> None:
+    device_id = (await shop.env.store.read(devices.known))[0].device_id
+    await shop.env.store.write(lambda tx: devices.rename(tx, device_id, "Counter"))
+    await add_event(shop, "modem.hung", device_id=device_id)
+    (said,) = await told(shop)
+    assert "The modem Counter does not answer" in said
 
 
 async def test_two_phones_are_two_causes(shop: FakeShop) -> None:
