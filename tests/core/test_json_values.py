@@ -151,7 +151,10 @@ def test_a_request_expires_on_read_at_the_very_microsecond() -> None:
 
 def test_initialize_shows_the_code_and_where_to_pay() -> None:
     made = transaction_json.InitializedTransactionAnswer.of(
-        rows.transaction(), checkout_url="https://pay.example/pay/slug", payer_sms_sent=False
+        rows.transaction(),
+        checkout_url="https://pay.example/pay/slug",
+        payer_sms_sent=False,
+        methods=(),
     )
     assert read(made) == {
         "reference": REFERENCE,
@@ -165,6 +168,7 @@ def test_initialize_shows_the_code_and_where_to_pay() -> None:
         "payer_sms_sent": False,
         "checkout_url": "https://pay.example/pay/slug",
         "client_reference": "order-1",
+        "pay_to": [],
     }
 
 

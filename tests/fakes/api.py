@@ -44,6 +44,13 @@ NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Shared by all clients: httpx otherwise makes a context per client, which takes longer than the test."""
 ANSWER_S = 30.0
 """A limit so that a test ends; httpx's default of 5 seconds is too short on a busy machine."""
+PAY_TO = {
+    "network": "mtn",
+    "provider": "momo_mtn",
+    "phone_number": "+233244124567",
+    "account_name": "Ama",
+}
+"""The number of the shop's SIM, as a customer is told it."""
 REQUEST_ID = r"req_[0-9a-f]{32}"
 
 

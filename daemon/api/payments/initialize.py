@@ -269,6 +269,7 @@ def keeping(call: Call, idempotency: Idempotency | None) -> Keep[Initialized]:
             transaction,
             checkout_url=call.env.checkout_url(str(transaction.public_slug)),
             payer_sms_sent=made.texted,
+            methods=made.methods,
         )
         warnings = {"warnings": list(made.warnings)} if made.warnings else {}
         return HttpAnswer(201, success(data, {**meta, **warnings}))

@@ -15,7 +15,7 @@ from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
-from daemon.core.model import Event, Payment, Transaction
+from daemon.core.model import Event, Payment
 from daemon.core.payments import checkout
 from daemon.core.payments.replacement import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
@@ -25,6 +25,7 @@ from daemon.core.payments.transaction_json import (
     TransactionAnswer,
     TransactionListItemAnswer,
     of_branch,
+    pay_to,
     reconciliation,
 )
 from daemon.core.reading import Wrong, read
@@ -48,6 +49,7 @@ from daemon.flows.payments.cancel_expire import Cancelled
 from daemon.flows.payments.reconcile import Reconciled
 from daemon.store import journal
 from daemon.store.engine import Reader
+from daemon.store.payments import checkout as pages
 from daemon.store.payments import payments, reviews, transaction_list, transactions
 from daemon.store.payments.transaction_list import Found, TransactionFilter
 from daemon.wire import ErrorCode, Mode, TransactionStatus
@@ -62,8 +64,6 @@ SEARCH_CHARACTERS_MAX = 100
 EXAMPLE: Final = "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"
 LIMIT: Final = 100
 LIMIT_MAX: Final = 500
-_Shown = tuple[Transaction, Payment | None, str | None]
-"""A transaction, the payment that verified it, and the id of its open review."""
 
 
 def _after(text: str) -> str | Wrong:
@@ -207,11 +207,14 @@ async def get_one(call: Call) -> Reply:
     transaction_id = split_reference(call.path("reference"))
     if transaction_id is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    mode = call.caller.mode
-    found = await call.env.store.look(
-        lambda reader: _with_review(reader, transaction_list.by_id(reader, transaction_id, mode))
+    mode, now = call.caller.mode, call.env.times().lower_bound_us
+    return _one(
+        await call.env.store.look(
+            lambda reader: _answer(
+                reader, transaction_list.by_id(reader, transaction_id, mode), now
+            )
+        )
     )
-    return _one(call, found)
 
 
 @described(
@@ -222,10 +225,12 @@ async def get_one(call: Call) -> Reply:
 async def get_by_code(call: Call) -> Reply:
     """Return the newest transaction that has or had this payment code."""
     code, mode = plain_code(call.path("svc_code")), call.caller.mode
-    found = await call.env.store.look(
-        lambda reader: _with_review(reader, transaction_list.by_code(reader, code, mode))
+    now = call.env.times().lower_bound_us
+    return _one(
+        await call.env.store.look(
+            lambda reader: _answer(reader, transaction_list.by_code(reader, code, mode), now)
+        )
     )
-    return _one(call, found)
 
 
 @described(
@@ -238,26 +243,33 @@ async def get_by_client_reference(call: Call) -> Reply:
     reference, mode = call.path("client_ref"), call.caller.mode
     now = call.env.times().lower_bound_us
 
-    def look(reader: Reader) -> tuple[_Shown | None, int]:
+    def look(reader: Reader) -> tuple[FoundTransactionAnswer | None, int]:
         found, matches = transaction_list.by_client_reference(reader, reference, mode, now=now)
-        return _with_review(reader, found), matches
+        return _answer(reader, found, now), matches
 
     # Not `look`: any number of transactions may have this reference, and all are counted.
     shown, matches = await call.env.store.read(look)
-    return _one(call, shown, matches)
+    return _one(shown, matches)
 
 
-def _with_review(reader: Reader, found: Found | None) -> _Shown | None:
-    return None if found is None else (*found, reviews.held_for(reader, found[0].id))
+def _answer(reader: Reader, found: Found | None, now: int) -> FoundTransactionAnswer | None:
+    if found is None:
+        return None
+    transaction, payment = found
+    methods = checkout.payable(pages.lines(reader, transaction.mode), transaction.mode)
+    return FoundTransactionAnswer.of(
+        transaction,
+        payment,
+        now,
+        held_review_id=reviews.held_for(reader, transaction.id),
+        pay_to=pay_to(methods),
+    )
 
 
-def _one(call: Call, found: _Shown | None, matches: int | None = None) -> Reply:
+def _one(found: FoundTransactionAnswer | None, matches: int | None = None) -> Reply:
     if found is None:
         raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    transaction, payment, held = found
-    meta = None if matches is None else {"matches": matches}
-    now = call.env.times().lower_bound_us
-    return ok(FoundTransactionAnswer.of(transaction, payment, now, held_review_id=held), meta)
+    return ok(found, None if matches is None else {"matches": matches})
 
 
 class CancelBody(Struct, frozen=True):

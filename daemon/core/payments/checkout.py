@@ -97,6 +97,11 @@ class ShownLine(Struct, frozen=True):
     receives: bool = True
 
 
+def payable(lines: Iterable[ShownLine], mode: Mode) -> tuple[PaymentMethod, ...]:
+    """Return the numbers that a customer can pay: live ones only when their SIM is in a phone that has answered once."""
+    return tuple(line.method for line in lines if mode is not Mode.LIVE or line.seen_at is not None)
+
+
 class CheckoutFacts(Struct, frozen=True):
     """The facts for one page.
 
@@ -286,8 +291,7 @@ def _instructions(
     chosen: str,
 ) -> PaymentSteps | None:
     """Return the instructions for the chosen network, else the customer's own, else the first line's."""
-    live = facts.request.mode is Mode.LIVE
-    methods = [line.method for line in facts.lines if not live or line.seen_at is not None]
+    methods = payable(facts.lines, facts.request.mode)
     if not methods or not networks:
         return None
     names = dict(networks)

@@ -1,6 +1,6 @@
 """JSON objects of a transaction: list item, single object, answers of initialize and reconcile."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, Self
 
 from msgspec import UNSET, Struct, UnsetType
@@ -17,7 +17,7 @@ from daemon.core.json_values import (
     timestamp,
     timestamp_or_none,
 )
-from daemon.core.model import Event, Payment, Transaction
+from daemon.core.model import Event, Payment, PaymentMethod, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.matching import Verdict, compare_amounts
 from daemon.core.shape import (
@@ -33,6 +33,7 @@ from daemon.core.shape import (
     On,
     OrderReference,
     Phone,
+    Provider,
     Reference,
     Status,
     TelcoId,
@@ -220,9 +221,35 @@ class TransactionAnswer(_Money, frozen=True, kw_only=True):
         )
 
 
+class PayToAnswer(Struct, frozen=True):
+    """One number that the customer can pay."""
+
+    network: Annotated[str, sample("mtn", "the mobile network")]
+    provider: Provider
+    phone_number: Phone
+    account_name: Annotated[str, sample("Ama Mensah", "as the customer's phone shows it")]
+
+
+PayTo = Annotated[
+    tuple[PayToAnswer, ...],
+    about(
+        "where the customer can pay, the number in use longest first; empty while no number is on a SIM"
+    ),
+]
+
+
+def pay_to(methods: Iterable[PaymentMethod]) -> tuple[PayToAnswer, ...]:
+    """Return the numbers that a customer can pay."""
+    return tuple(
+        PayToAnswer(network_of(row.provider), row.provider, row.phone_number, row.account_name)
+        for row in methods
+    )
+
+
 class FoundTransactionAnswer(TransactionAnswer, frozen=True, kw_only=True):
     """A transaction that was looked for."""
 
+    pay_to: PayTo
     held_review_id: Annotated[
         Id | None, sample(None, "open review of a held message or payment that names it")
     ]
@@ -242,15 +269,24 @@ class InitializedTransactionAnswer(Struct, frozen=True):
     payer_sms_sent: Annotated[On, about("the code was queued to the customer by SMS")]
     checkout_url: Annotated[str, sample("https://pay.shop.example/pay/3kT9aXbQmZ0pLr7vYc2sWd")]
     client_reference: OrderReference | None
+    pay_to: PayTo
 
     @classmethod
-    def of(cls, transaction: Transaction, *, checkout_url: str, payer_sms_sent: bool) -> Self:
+    def of(
+        cls,
+        transaction: Transaction,
+        *,
+        checkout_url: str,
+        payer_sms_sent: bool,
+        methods: Iterable[PaymentMethod],
+    ) -> Self:
         """Return the answer of a new transaction.
 
         Args:
             transaction: The new transaction.
             checkout_url: `<public_base_url>/pay/<public_slug>`.
             payer_sms_sent: The code was durably queued to the payer.
+            methods: The numbers that the customer can pay.
         """
         return shown(
             cls,
@@ -259,6 +295,7 @@ class InitializedTransactionAnswer(Struct, frozen=True):
             status=TransactionStatus.PENDING,
             payer_sms_sent=payer_sms_sent,
             checkout_url=checkout_url,
+            pay_to=pay_to(methods),
         )
 
 

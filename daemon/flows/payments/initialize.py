@@ -11,9 +11,9 @@ from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import InitializeRequest, Keep
 from daemon.core.lines import receiving
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.model import Payment, Transaction
+from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments import matching
-from daemon.core.payments.checkout import NOT_PUBLIC
+from daemon.core.payments.checkout import NOT_PUBLIC, payable
 from daemon.core.upkeep.clock_check import Times
 from daemon.core.upkeep.disk_space import SpaceStep
 from daemon.env import Env
@@ -24,7 +24,7 @@ from daemon.steps.suggest import suggest_earlier_payments
 from daemon.store import idempotency as answers
 from daemon.store import journal
 from daemon.store.engine import Tx
-from daemon.store.payments import payments, texts, transactions
+from daemon.store.payments import checkout, payments, texts, transactions
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers import svc_code
 from parsers.money import render
@@ -39,11 +39,13 @@ class Initialized(Struct, frozen=True):
     Attributes:
         texted: The SMS with its code is queued.
         warnings: What keeps the customer from paying or from the checkout page.
+        methods: The numbers that the customer can pay.
     """
 
     transaction: Transaction
     texted: bool
     warnings: tuple[str, ...]
+    methods: tuple[PaymentMethod, ...]
 
 
 async def initialize(
@@ -97,7 +99,7 @@ async def initialize(
         else:
             suggest_earlier_payments(tx, env, transaction, now)
         told = tuple(text for text in warnings if text is not None)
-        return Initialized(transaction, texted, told)
+        return Initialized(transaction, texted, told, payable(checkout.lines(tx, mode), mode))
 
     return await env.store.write(job)
 

@@ -40,7 +40,7 @@ def facts(reader: Reader, slug: str) -> CheckoutFacts | None:
         own_shop.name,
         own_shop.timezone,
         _in_review(reader, transaction),
-        _lines(reader, transaction.mode),
+        lines(reader, transaction.mode),
     )
 
 
@@ -53,7 +53,7 @@ def _in_review(reader: Reader, transaction: Transaction) -> bool:
     )
 
 
-def _lines(reader: Reader, mode: Mode) -> tuple[ShownLine, ...]:
+def lines(reader: Reader, mode: Mode) -> tuple[ShownLine, ...]:
     """Return the shop's numbers of the mode, oldest first, each with whether its phone is connected now."""
     rows = reader.all(
         f"SELECT {_METHOD}, s.present, d.present, s.not_receiving_since, d.last_seen_at FROM payment_methods m "

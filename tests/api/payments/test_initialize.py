@@ -6,9 +6,12 @@ from typing import Any
 import httpx
 
 from daemon.core.access.callers import KeyKind
+from daemon.core.inputs import PhoneIdentity
+from daemon.flows.lines import modems
 from daemon.wire import Mode, Scope
-from tests.fakes.api import REQUEST_ID, FakeApi
+from tests.fakes.api import PAY_TO, REQUEST_ID, FakeApi
 from tests.fakes.each import each
+from tests.fakes.shop import TELECEL_IMSI
 from tests.fakes.validation_errors import wrong
 
 PATH = "/v1/transactions/initialize"
@@ -50,6 +53,7 @@ async def test_the_plain_request_is_201_with_every_field_of_the_response(api: Fa
             "created_at": "2026-11-21T08:00:30.000Z",
             "payer_sms_sent": True,
             "checkout_url": f"http://127.0.0.1:8420/pay/{data['public_slug']}",
+            "pay_to": [PAY_TO],
             "client_reference": None,
         },
         "meta": {
@@ -275,3 +279,37 @@ async def test_a_test_key_makes_test_requests(api: FakeApi) -> None:
     assert (await api.shop.transaction(reference)).mode is Mode.TEST
     assert (await api.live.get(f"/v1/transactions/{reference}")).status_code == 404
     assert (await api.test.get(f"/v1/transactions/{reference}")).json()["data"]["test"] is True
+
+
+async def test_the_customer_is_told_every_number_in_use_and_no_other(api: FakeApi) -> None:
+    """A number that was registered, taken off its SIM or removed is not told; the sandbox has its own."""
+
+    async def told(client: httpx.AsyncClient) -> list[str]:
+        made = (await post(client, PLAIN)).json()["data"]
+        found = (await client.get(f"/v1/transactions/{made['reference']}")).json()["data"]
+        assert made["pay_to"] == found["pay_to"]
+        return [number["phone_number"] for number in made["pay_to"]]
+
+    own = PAY_TO["phone_number"]
+    assert await told(api.live) == [own]
+    assert await told(api.test) == []
+    body = {"provider": "momo_telecel", "phone_number": "0201000456", "account_name": "Ama"}
+    registered = (await api.live.post("/v1/payment-methods", json=body)).json()["data"]
+    assert await told(api.live) == [own]
+
+    source = await modems.identify(
+        api.shop.env,
+        PhoneIdentity(
+            "/dev/ttyUSB1", "356938035643817", "8923302000000000098", TELECEL_IMSI, "zte", "MF823"
+        ),
+    )
+    sim = {"sim": {"device_id": source.device_id, "slot_index": 0}}
+    address = f"/v1/payment-methods/{registered['id']}"
+    assert (await api.live.patch(address, json=sim)).status_code == 200
+    assert await told(api.live) == [own, "+233201000456"]
+    off = {"sim": None}
+    assert (await api.live.patch(address, json=off)).status_code == 200
+    assert await told(api.live) == [own]
+    await api.live.patch(address, json=sim)
+    assert (await api.live.delete(address)).status_code == 200
+    assert await told(api.live) == [own]

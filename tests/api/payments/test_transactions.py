@@ -8,7 +8,7 @@ import httpx
 
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.store.engine import READERS
-from tests.fakes.api import FakeApi
+from tests.fakes.api import PAY_TO, FakeApi
 from tests.fakes.each import each
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -63,6 +63,7 @@ async def test_a_waiting_request_by_its_reference(api: FakeApi) -> None:
             "cancelled_at": None,
             "reversed_at": None,
             "held_review_id": None,
+            "pay_to": [PAY_TO],
             "merged_into": None,
         },
     }
