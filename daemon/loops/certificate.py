@@ -61,7 +61,17 @@ class CertificateLoop:
         """Renew and reload the certificate if that is due."""
         try:
             if self._is_own:
-                await self._renew()
+                env = self._env
+                # A certificate made by a wrong clock would be refused by every phone.
+                if env.times().doubt is None:
+                    now_s = env.clock.now_us() // SECOND_US
+                    why = await asyncio.to_thread(
+                        own_certificate.renew_if_due, env.home, self._machine(), now_s
+                    )
+                    if why:
+                        self._log.info("certificate.renewed", why=why)
+                facts = own_certificate.read_facts(env.home)
+                env.certificate_names = frozenset(facts.names if facts else ())
             mark = self._mark()
             if mark != self._loaded:
                 # In this thread: a handshake may not meet a context that is being changed.
@@ -73,19 +83,6 @@ class CertificateLoop:
             if self._trouble != str(error):
                 self._trouble = str(error)
                 self._log.error("certificate.unusable", why=self._trouble)
-
-    async def _renew(self) -> None:
-        env = self._env
-        # A certificate made by a wrong clock would be refused by every phone.
-        if env.times().doubt is None:
-            now_s = env.clock.now_us() // SECOND_US
-            why = await asyncio.to_thread(
-                own_certificate.renew_if_due, env.home, self._machine(), now_s
-            )
-            if why:
-                self._log.info("certificate.renewed", why=why)
-        facts = own_certificate.read_facts(env.home)
-        env.certificate_names = frozenset(facts.names if facts else ())
 
     def _mark(self) -> _Mark:
         """Return a mark that changes when a file is replaced; a file that is missing, because it is being replaced, keeps the mark."""

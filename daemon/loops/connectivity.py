@@ -97,7 +97,10 @@ class Connectivity:
             async with self._asking:
                 if self._asked_at < began:
                     self._asked_at = self._clock.monotonic()
-                    await self._ask_others(host, began)
+                    now = self._clock.monotonic()
+                    witnesses = self._watch.witnesses(host, began, now)
+                    if witnesses or not self._watch.evidence(host, now).other_host_answered:
+                        await self._probe(witnesses)
         link = self._watch.unreachable(host, self._clock.monotonic())
         if self._watch.down:
             self._lost.set()
@@ -118,12 +121,6 @@ class Connectivity:
                     await self._probe(self._watch.hosts_to_check())
                     await worked()
             self._lost.clear()
-
-    async def _ask_others(self, host: str, began: float) -> None:
-        now = self._clock.monotonic()
-        witnesses = self._watch.witnesses(host, began, now)
-        if witnesses or not self._watch.evidence(host, now).other_host_answered:
-            await self._probe(witnesses)
 
     async def _probe(self, hosts: Iterable[str]) -> None:
         """Probe these hosts and those of the settings concurrently."""

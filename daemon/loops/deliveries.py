@@ -214,6 +214,10 @@ class DeliverLoop:
     def _free_workers(self) -> Workers:
         if self._stopping or self._locked:
             return NO_WORKERS  # without the key no attempt can be made
+        busy, has_free = self._busy(), len(self._running) < self._workers
+        going_on = {place.key for place in self._running.values() if not place.is_ending}
+        sending = [place.sending for place in self._running.values() if place.sending is not None]
+        ended = [one.leased for one in self._ended]
         return Workers(
             limit=self._workers - len(self._running),
             per_endpoint=self._per_endpoint,
@@ -221,28 +225,17 @@ class DeliverLoop:
             backlog=self._behind().count(False),
             served=dict(self._served),
             held=self._link.held(),
-            ahead=self._ahead(),
-            in_flight=self._in_flight(),
+            # Ahead only for fast receivers, unless their workers are ending.
+            ahead={
+                key: max(0, most - len(self._queues.get(key, ())))
+                for key, most in self._fast.items()
+                if key in going_on or (has_free and key not in busy)
+            },
+            in_flight={
+                one.delivery.seq: one.delivery.leased_until or 0
+                for one in chain(sending, ended, self._unsent, *self._queues.values())
+            },
         )
-
-    def _ahead(self) -> dict[QueueKey, int]:
-        """Return how many deliveries may be leased ahead: for fast receivers, unless their workers are ending."""
-        busy, has_free = self._busy(), len(self._running) < self._workers
-        going_on = {place.key for place in self._running.values() if not place.is_ending}
-        return {
-            key: max(0, most - len(self._queues.get(key, ())))
-            for key, most in self._fast.items()
-            if key in going_on or (has_free and key not in busy)
-        }
-
-    def _in_flight(self) -> dict[int, int]:
-        """Return the end of the lease of each delivery that another turn must not lease, by `seq`."""
-        sending = [place.sending for place in self._running.values() if place.sending is not None]
-        ended = [one.leased for one in self._ended]
-        return {
-            one.delivery.seq: one.delivery.leased_until or 0
-            for one in chain(sending, ended, self._unsent, *self._queues.values())
-        }
 
     async def _write(self, workers: Workers) -> DueDeliveries | None:
         """Record ended attempts and lease due deliveries, in one commit; None after an unexpected exception.

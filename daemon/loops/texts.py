@@ -123,7 +123,15 @@ class TextLoop:
     async def _write_down(self) -> None:
         while True:
             try:
-                await self._record()
+                while self._heard:
+                    event = self._heard[0]
+                    if isinstance(event, SmsPartSent):
+                        await texts.part_sent(self._env, event)
+                    else:
+                        status = await texts.ended(self._env, event)
+                        self._log.info("sms", id=event.id, status=status, why=event.why)
+                        self._open = None
+                    del self._heard[0]
             except Unavailable as error:
                 self._log.error("sms.unavailable", why=error.why)
                 if self._stopping:
@@ -131,14 +139,3 @@ class TextLoop:
                 await asyncio.sleep(RECORD_RETRY_S)
                 continue
             return
-
-    async def _record(self) -> None:
-        while self._heard:
-            event = self._heard[0]
-            if isinstance(event, SmsPartSent):
-                await texts.part_sent(self._env, event)
-            else:
-                status = await texts.ended(self._env, event)
-                self._log.info("sms", id=event.id, status=status, why=event.why)
-                self._open = None
-            del self._heard[0]

@@ -145,7 +145,8 @@ class WatchedFiles:
                 await self._look()
                 if not reported:
                     # An editor may leave a broken file for a moment; a notice is for one that stays.
-                    await self._notify()
+                    with contextlib.suppress(Unavailable):  # the next look does it
+                        await settings.report_broken(self._env)
                 await note_work(self._env, self._log, WORKER)
                 self._env.heartbeat(WORKER, LOOK_S)
                 try:
@@ -208,7 +209,3 @@ class WatchedFiles:
             self._log.warning("settings.broken", why=env.settings.problem)
         elif env.settings.waiting or not is_first:
             self._log.info("settings.read", waiting=list(env.settings.waiting))
-
-    async def _notify(self) -> None:
-        with contextlib.suppress(Unavailable):  # the next look does it
-            await settings.report_broken(self._env)

@@ -147,17 +147,6 @@ class PortFinder:
             port = self._port(name)
             if port is not None and port.vendor in MODEM_VENDORS:
                 devices.setdefault(port.device, []).append(port)
-        aliases = self._aliases(by_id)
-        self._passed_over = {name: n for name, n in self._passed_over.items() if name in devices}
-        self._device_of = {}
-        for device, ports in devices.items():
-            if ordered := _ordered(ports):
-                port = ordered[self._passed_over.get(device, 0) % len(ordered)]
-                path = aliases.get(port.name, str(self._dev / port.name))
-                self._device_of[path] = device
-        return sorted(self._device_of)
-
-    def _aliases(self, by_id: tuple[str, ...]) -> dict[str, str]:
         folder = self._dev / "serial" / "by-id"
         aliases: dict[str, str] = {}
         for link in by_id:
@@ -166,7 +155,14 @@ class PortFinder:
             except OSError:
                 continue
             aliases.setdefault(target.name, str(folder / link))
-        return aliases
+        self._passed_over = {name: n for name, n in self._passed_over.items() if name in devices}
+        self._device_of = {}
+        for device, ports in devices.items():
+            if ordered := _ordered(ports):
+                port = ordered[self._passed_over.get(device, 0) % len(ordered)]
+                path = aliases.get(port.name, str(self._dev / port.name))
+                self._device_of[path] = device
+        return sorted(self._device_of)
 
     def _port(self, name: str) -> _Port | None:
         """Walk from a tty up to its USB interface and its USB device."""

@@ -144,8 +144,23 @@ class Stick:
         """Open a new session, log in if a password is given, and read the stick's identity and health."""
 
         def job() -> tuple[StickIdentity, StickHealth]:
-            self._close()
-            self._open(password)
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.requests_session.close()
+            try:
+                from huawei_lte_api.Connection import Connection  # noqa: PLC0415 -- see above
+            except ImportError as error:
+                raise HiLinkError(
+                    StickFault.NOT_INSTALLED,
+                    f"the package for HiLink sticks is not installed ({error.name})",
+                ) from error
+            self._connection = Connection(
+                self._url,
+                username=self._user if password else None,
+                password=password,
+                timeout=self._timeout_s,
+                requests_session=_session(self._timeout_s, self._monotonic),
+            )
             return self._identity(), self._health()
 
         return await self._call(job)
@@ -210,27 +225,6 @@ class Stick:
             why = f"the stick has not answered for {self.limit_s:.0f} s"
             raise HiLinkError(StickFault.HUNG, why) from None
 
-    def _open(self, password: str | None) -> None:
-        try:
-            from huawei_lte_api.Connection import Connection  # noqa: PLC0415 -- see above
-        except ImportError as error:
-            raise HiLinkError(
-                StickFault.NOT_INSTALLED,
-                f"the package for HiLink sticks is not installed ({error.name})",
-            ) from error
-        self._connection = Connection(
-            self._url,
-            username=self._user if password else None,
-            password=password,
-            timeout=self._timeout_s,
-            requests_session=_session(self._timeout_s, self._monotonic),
-        )
-
-    def _close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.requests_session.close()
-
     def _opened(self) -> "Connection":
         if self._connection is None:
             raise HiLinkError(StickFault.SESSION, "there is no session with the stick")
@@ -272,11 +266,13 @@ class Stick:
         service = _number(status.get("servicestatus"))
         counts = _fold(_optional(Sms(connection).sms_count))
         sim = _number(_fold(_optional(Pin(connection).status)).get("simstate"))
+        value = _fold(_optional(Device(connection).signal)).get("rssi")
+        found = re.match(r"[^0-9-]*(-[0-9]{1,3})", _text(value) or "", re.ASCII)
         return StickHealth(
             "ready" if sim is None else _SIM_STATES.get(sim, "ready"),
             None if service is None else service == _IN_SERVICE,
             _number(status.get("roamingstatus")) == 1,
-            _dbm(_fold(_optional(Device(connection).signal)).get("rssi")),
+            int(found[1]) if found else None,
             _text(_fold(_optional(Net(connection).current_plmn)).get("fullname")),
             tuple(_boxes(counts)),
         )
@@ -302,35 +298,27 @@ class Stick:
         found: dict[object, StickMessage] = {}
         while True:
             before = len(found)
-            pages = self._read_pages(box, name, found)
+            seen = set[object]()
+            page = 0
+            for page in range(1, PAGES_MAX + 1):
+                answer = self._posted(partial(_page, box=box, page=page))
+                read = [_message(name, one) for one in _listed(answer)]
+                new = [one for one in read if one.key not in seen]
+                seen.update(one.key for one in new)
+                found.update((one.key, one) for one in new)
+                # A firmware that does not know pages gives the first one again.
+                if len(read) < PAGE or not new:
+                    break
+            pages = page
             if pages == 1 or len(found) == before:
                 break
-            counted = self._counted(name)
+            from huawei_lte_api.api.Sms import Sms  # noqa: PLC0415 -- see above
+
+            counts = _fold(_optional(Sms(self._opened()).sms_count))
+            counted = next((used for box, used, _total in _boxes(counts) if box == name), None)
             if counted is not None and len(found) >= counted:
                 break
         return found.values()
-
-    def _read_pages(self, box: int, name: str, found: dict[object, StickMessage]) -> int:
-        """Add the messages of a box to those found, by index; return how many pages were read."""
-        seen = set[object]()
-        page = 0
-        for page in range(1, PAGES_MAX + 1):
-            answer = self._posted(partial(_page, box=box, page=page))
-            read = [_message(name, one) for one in _listed(answer)]
-            new = [one for one in read if one.key not in seen]
-            seen.update(one.key for one in new)
-            found.update((one.key, one) for one in new)
-            # A firmware that does not know pages gives the first one again.
-            if len(read) < PAGE or not new:
-                break
-        return page
-
-    def _counted(self, name: str) -> int | None:
-        """Return the number of messages in a box, as the stick reports it; None if it does not."""
-        from huawei_lte_api.api.Sms import Sms  # noqa: PLC0415 -- see above
-
-        counts = _fold(_optional(Sms(self._opened()).sms_count))
-        return next((used for box, used, _total in _boxes(counts) if box == name), None)
 
 
 def answers_as_stick(url: str) -> bool:
@@ -462,11 +450,6 @@ def _digits(value: Any) -> str | None:
 def _number(value: Any) -> int | None:
     text = _text(value) or ""
     return int(text) if re.fullmatch(r"-?[0-9]{1,9}", text, re.ASCII) else None
-
-
-def _dbm(value: Any) -> int | None:
-    found = re.match(r"[^0-9-]*(-[0-9]{1,3})", _text(value) or "", re.ASCII)
-    return int(found[1]) if found else None
 
 
 def _boxes(counts: dict[str, Any]) -> Iterable[tuple[str, int, int]]:

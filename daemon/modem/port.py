@@ -312,21 +312,18 @@ class Link:
         """
         try:
             step(self._clock())
-            self._after()
+            data = self._session.data_to_send()
+            if data:
+                self._write(data)
+            events = self._session.events()
+            if events:
+                self._on_events(events)
+                for event in events:
+                    if isinstance(event, Hung):
+                        self._end(event)
+            self._set_timer()
         except Exception as fault:  # noqa: BLE001 - passed on, not swallowed
             self._end(fault)
-
-    def _after(self) -> None:
-        data = self._session.data_to_send()
-        if data:
-            self._write(data)
-        events = self._session.events()
-        if events:
-            self._on_events(events)
-            for event in events:
-                if isinstance(event, Hung):
-                    self._end(event)
-        self._set_timer()
 
     def _write(self, data: bytes) -> None:
         if self._closed.done():

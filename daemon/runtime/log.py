@@ -182,7 +182,15 @@ class LogFile:
             if self._fd is None:
                 self._open()
             if self._size + len(data) > self._bytes_max:
-                self._rotate()
+                self.close()
+                for number in range(FILES_MAX - 1, 0, -1):
+                    older = self._path.with_name(f"{NAME}.{number}")
+                    newer = (
+                        self._path if number == 1 else self._path.with_name(f"{NAME}.{number - 1}")
+                    )
+                    with contextlib.suppress(FileNotFoundError):
+                        newer.replace(older)
+                self._open()
             assert self._fd is not None, "it was opened"
             self._size += os.write(self._fd, data)
         return len(text)
@@ -207,15 +215,6 @@ class LogFile:
             raise
         self._size = os.fstat(self._fd).st_size
 
-    def _rotate(self) -> None:
-        self.close()
-        for number in range(FILES_MAX - 1, 0, -1):
-            older = self._path.with_name(f"{NAME}.{number}")
-            newer = self._path if number == 1 else self._path.with_name(f"{NAME}.{number - 1}")
-            with contextlib.suppress(FileNotFoundError):
-                newer.replace(older)
-        self._open()
-
 
 class LogFilter(Struct, frozen=True):
     """A filter of log lines.
@@ -237,7 +236,9 @@ def read(folder: str, wanted: LogFilter) -> tuple[list[dict[str, Any]], str]:
 
     A cursor is `inode:offset`, so it stays valid after a rotation. A cursor of a deleted file starts with the oldest line.
     """
-    files = _files(folder)
+    base = Path(folder)
+    names = [*(f"{NAME}.{number}" for number in range(FILES_MAX - 1, 0, -1)), NAME]
+    files = [base / name for name in names if (base / name).is_file()]
     # Take the cursor first: a line written meanwhile is returned twice instead of never.
     cursor = _cursor(files)
     if wanted.after:
@@ -251,12 +252,6 @@ def read(folder: str, wanted: LogFilter) -> tuple[list[dict[str, Any]], str]:
                 break
         found = found[-wanted.lines :]
     return found, cursor
-
-
-def _files(folder: str) -> list[Path]:
-    base = Path(folder)
-    names = [*(f"{NAME}.{number}" for number in range(FILES_MAX - 1, 0, -1)), NAME]
-    return [base / name for name in names if (base / name).is_file()]
 
 
 def _after(files: list[Path], wanted: LogFilter) -> list[dict[str, Any]]:

@@ -230,7 +230,12 @@ class MessageJournal(Struct):
         if there is None:
             _replace(copy, path.read_bytes()[:size])
         else:
-            _append_from(path, copy, there.st_size, size)
+            fd = os.open(copy, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                _write_all(fd, _read(path, there.st_size, size))
+                os.fsync(fd)
+            finally:
+                os.close(fd)
         self._copied[path.name] = (original.st_ino, copy.stat().st_ino, size)
         return ""
 
@@ -367,15 +372,6 @@ def _is_beginning(copy: Path, original: Path) -> bool:
         return _read(copy, begin, size) == _read(original, begin, size)
     except FileNotFoundError:
         return False
-
-
-def _append_from(source: Path, copy: Path, begin: int, end: int) -> None:
-    fd = os.open(copy, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
-        _write_all(fd, _read(source, begin, end))
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _read(path: Path, begin: int, end: int) -> bytes:

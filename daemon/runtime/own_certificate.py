@@ -171,7 +171,9 @@ def create(
         folder = Path(home) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         if new_ca or not (folder / "ca.pem").exists():
-            _write(folder / "ca.pem", _new_ca(_domains(asked, machine), now_s))
+            own = [name for name in (*asked, machine.host) if name and _address(name) is None]
+            more = [name for name in dict.fromkeys(own) if not _may_sign(PRIVATE_DOMAINS, name)]
+            _write(folder / "ca.pem", _new_ca((*PRIVATE_DOMAINS, *more), now_s))
         return _issue(folder, asked, machine, now_s)
 
 
@@ -263,12 +265,6 @@ def _may_sign(domains: tuple[str, ...], name: str) -> bool:
     return any(name == domain or name.endswith(f".{domain}") for domain in domains)
 
 
-def _domains(asked: tuple[str, ...], machine: MachineNames) -> tuple[str, ...]:
-    own = [name for name in (*asked, machine.host) if name and _address(name) is None]
-    more = [name for name in dict.fromkeys(own) if not _may_sign(PRIVATE_DOMAINS, name)]
-    return (*PRIVATE_DOMAINS, *more)
-
-
 def _wanted(machine: MachineNames, domains: tuple[str, ...]) -> list[str]:
     """Return the machine's own names that the CA may sign."""
     hosts = [machine.host, f"{machine.host}.local"] if machine.host else []
@@ -327,7 +323,9 @@ def _issue(
         .add_extension(authority, critical=False)
     )
     _write(folder / "server.pem", _key_pem(key) + _pem(_sign(built, ca_key)) + _pem(ca))
-    digest = hashlib.sha256(_der(ca)).hexdigest().upper()
+    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 -- not on the idle path
+
+    digest = hashlib.sha256(ca.public_bytes(Encoding.DER)).hexdigest().upper()
     facts = CertificateFacts(
         given, tuple(names), int(begins.timestamp()), int(ends.timestamp()),
         ":".join(digest[at : at + 2] for at in range(0, 64, 2)),
@@ -427,12 +425,6 @@ def _pem(certificate: "Certificate") -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 -- not on the idle path
 
     return certificate.public_bytes(Encoding.PEM)
-
-
-def _der(certificate: "Certificate") -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding  # noqa: PLC0415 -- not on the idle path
-
-    return certificate.public_bytes(Encoding.DER)
 
 
 def _write(path: Path, text: bytes) -> None:

@@ -171,7 +171,14 @@ class HttpConnection(httpx.AsyncByteStream):
             raise self._limits.passed() from error
         self.received += len(data)
         if not data:
-            self._end()
+            # Handle the end of the connection, which ends a body without a stated length.
+            if not self.received:
+                message = "the other side closed the connection without an answer"
+                raise ExchangeError(DeliveryError.CONNECTION_RESET, message)
+            coding, length = self._framing()
+            if not self.status or (length if coding is None else b"chunked" in coding.lower()):
+                raise _improper(f"it ended within its {'body' if self.status else 'head'}")
+            self._complete = True
             return
         if self.received > self._bytes_max:
             raise _improper("it is too long")
@@ -189,16 +196,6 @@ class HttpConnection(httpx.AsyncByteStream):
                 start = data[:QUOTED_BYTES_MAX].partition(b"\r\n")[0]
                 why += f" in {start.decode('ascii', 'backslashreplace')!r}"
             self._fault = self._fault or _improper(why)
-
-    def _end(self) -> None:
-        """Handle the end of the connection, which ends a body without a stated length."""
-        if not self.received:
-            message = "the other side closed the connection without an answer"
-            raise ExchangeError(DeliveryError.CONNECTION_RESET, message)
-        coding, length = self._framing()
-        if not self.status or (length if coding is None else b"chunked" in coding.lower()):
-            raise _improper(f"it ended within its {'body' if self.status else 'head'}")
-        self._complete = True
 
     def _framing(self) -> tuple[bytes | None, bytes | None]:
         """Return the fields that say where the body ends: Transfer-Encoding and Content-Length."""

@@ -155,7 +155,37 @@ class Sender:
             ssl_context(self._ca_file).stamp = headers.get("webhook-timestamp", "")
             reason = _check_text(url)
             if reason is None:
-                await self._exchange(url, headers, body, answer)
+                assert self._transport is not None
+                parsed = _parsed(url)
+                request = httpx.Request(
+                    "POST",
+                    parsed,
+                    headers=[
+                        (b"Host", parsed.netloc),
+                        *COMMON_FIELDS,
+                        *[(name.encode(), value.encode()) for name, value in headers.items()],
+                        (b"Content-Length", b"%d" % len(body)),
+                    ],
+                    stream=httpx.ByteStream(body),
+                    extensions={WHOLE_S: self._timeout_s},
+                )
+                response = await self._transport.handle_async_request(request)
+                received = response.stream
+                assert isinstance(received, httpx.AsyncByteStream)
+                try:
+                    answer.status_code = response.status_code
+                    # Of several fields with one name the last counts.
+                    answer.headers = {
+                        name.decode(): value.decode("latin-1")
+                        for raw_name, value in response.headers.raw
+                        if (name := raw_name.lower()) in USED_FIELDS
+                    }
+                    # Not decoded: an answer compressed despite `identity` is not decompressed (zip bomb).
+                    async for chunk in received:
+                        if not answer.take(chunk):
+                            break
+                finally:
+                    await received.aclose()
                 assert answer.status_code is not None
                 code, message = judge_status(answer.status_code)
             else:
@@ -183,39 +213,3 @@ class Sender:
         if self._transport is not None:
             await self._transport.aclose()
             self._transport = None
-
-    async def _exchange(
-        self, url: str, headers: Mapping[str, str], body: bytes, answer: PartialResponse
-    ) -> None:
-        """Send the request and read the answer into `answer`, which keeps the part read so far."""
-        assert self._transport is not None
-        parsed = _parsed(url)
-        request = httpx.Request(
-            "POST",
-            parsed,
-            headers=[
-                (b"Host", parsed.netloc),
-                *COMMON_FIELDS,
-                *[(name.encode(), value.encode()) for name, value in headers.items()],
-                (b"Content-Length", b"%d" % len(body)),
-            ],
-            stream=httpx.ByteStream(body),
-            extensions={WHOLE_S: self._timeout_s},
-        )
-        response = await self._transport.handle_async_request(request)
-        received = response.stream
-        assert isinstance(received, httpx.AsyncByteStream)
-        try:
-            answer.status_code = response.status_code
-            # Of several fields with one name the last counts.
-            answer.headers = {
-                name.decode(): value.decode("latin-1")
-                for raw_name, value in response.headers.raw
-                if (name := raw_name.lower()) in USED_FIELDS
-            }
-            # Not decoded: an answer compressed despite `identity` is not decompressed (zip bomb).
-            async for chunk in received:
-                if not answer.take(chunk):
-                    break
-        finally:
-            await received.aclose()

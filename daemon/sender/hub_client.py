@@ -129,30 +129,27 @@ def _context(pin: str, ca_file: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        context.sslobject_class = _pinned(pin)
+
+        class Pinned(ssl.SSLObject):
+            """A TLS session that ends in the handshake if the peer has another key."""
+
+            def do_handshake(self) -> None:
+                """Make the handshake, and compare the key."""
+                super().do_handshake()
+                try:
+                    found = spki_of(self.getpeercert(binary_form=True) or b"")
+                except PublicKeyError as error:
+                    raise WrongPinError(str(error)) from error
+                if not found.startswith(pin):
+                    raise WrongPinError(
+                        "another key than the hub's; this is not the hub, or its key was changed"
+                    )
+
+        context.sslobject_class = Pinned
     else:
         context = ssl.create_default_context(cafile=ca_file or None)
     context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-def _pinned(pin: str) -> type[ssl.SSLObject]:
-    class Pinned(ssl.SSLObject):
-        """A TLS session that ends in the handshake if the peer has another key."""
-
-        def do_handshake(self) -> None:
-            """Make the handshake, and compare the key."""
-            super().do_handshake()
-            try:
-                found = spki_of(self.getpeercert(binary_form=True) or b"")
-            except PublicKeyError as error:
-                raise WrongPinError(str(error)) from error
-            if not found.startswith(pin):
-                raise WrongPinError(
-                    "another key than the hub's; this is not the hub, or its key was changed"
-                )
-
-    return Pinned
 
 
 def _read(answer: httpx.Response, octets: bytes, url: str) -> dict[str, Any]:

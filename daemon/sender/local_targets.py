@@ -139,9 +139,53 @@ async def run_command(
         if why:
             code, message = DeliveryError.BLOCKED_ADDRESS, why
         else:
-            answer.status_code, message = await _run(
-                target.path, _environment(headers, body), body, answer, home, timeout_s
-            )
+            environment = {
+                "PATH": _PATH,
+                "LANG": "C.UTF-8",
+                "CONTENT_LENGTH": str(len(body)),
+                **{
+                    f"HTTP_{name.upper().replace('-', '_')}": value
+                    for name, value in headers.items()
+                },
+            }
+            # Our own pipe: with asyncio's, `wait` would not return before every child has closed it.
+            ours, theirs = os.pipe()
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    target.path,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=theirs,
+                    stderr=theirs,
+                    env=environment,
+                    cwd=home,
+                    start_new_session=True,
+                )
+            except BaseException:
+                os.close(ours)
+                raise
+            finally:
+                os.close(theirs)
+            pipes = [
+                asyncio.create_task(_write_body(process, body)),
+                asyncio.create_task(_read_output(ours, answer)),
+            ]
+            try:
+                async with asyncio.timeout(timeout_s):
+                    exit_code = await process.wait()
+                await asyncio.wait(pipes, timeout=_OUTPUT_S)
+            finally:
+                # Also on cancellation: no process of the command outlives its attempt.
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                for task in pipes:
+                    task.cancel()
+                await asyncio.gather(*pipes, return_exceptions=True)
+                if process.stdin is not None:
+                    process.stdin.close()
+                await process.wait()
+            ended = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
+            message = f"the command ended {ended}"
+            answer.status_code = _STATUS.get(exit_code, FAILED)
             if answer.status_code == _STATUS[0]:
                 code, message = None, ""
     except TimeoutError:
@@ -157,53 +201,6 @@ async def run_command(
         duration_us=round((loop.time() - started) * 1_000_000),
         connected=True,  # a failure here is not caused by our own connection
     )
-
-
-async def _run(
-    path: str,
-    environment: Mapping[str, str],
-    body: bytes,
-    answer: PartialResponse,
-    home: str,
-    timeout_s: float,
-) -> tuple[int, str]:
-    # Our own pipe: with asyncio's, `wait` would not return before every child has closed it.
-    ours, theirs = os.pipe()
-    try:
-        process = await asyncio.create_subprocess_exec(
-            path,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=theirs,
-            stderr=theirs,
-            env=environment,
-            cwd=home,
-            start_new_session=True,
-        )
-    except BaseException:
-        os.close(ours)
-        raise
-    finally:
-        os.close(theirs)
-    pipes = [
-        asyncio.create_task(_write_body(process, body)),
-        asyncio.create_task(_read_output(ours, answer)),
-    ]
-    try:
-        async with asyncio.timeout(timeout_s):
-            exit_code = await process.wait()
-        await asyncio.wait(pipes, timeout=_OUTPUT_S)
-    finally:
-        # Also on cancellation: no process of the command outlives its attempt.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        for task in pipes:
-            task.cancel()
-        await asyncio.gather(*pipes, return_exceptions=True)
-        if process.stdin is not None:
-            process.stdin.close()
-        await process.wait()
-    ended = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
-    return _STATUS.get(exit_code, FAILED), f"the command ended {ended}"
 
 
 async def _write_body(process: asyncio.subprocess.Process, body: bytes) -> None:
@@ -226,15 +223,6 @@ async def _read_output(pipe: int, answer: PartialResponse) -> None:
             answer.take(chunk)
     finally:
         transport.close()
-
-
-def _environment(headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-    return {
-        "PATH": _PATH,
-        "LANG": "C.UTF-8",
-        "CONTENT_LENGTH": str(len(body)),
-        **{f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers.items()},
-    }
 
 
 async def write_file(

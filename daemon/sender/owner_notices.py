@@ -64,8 +64,17 @@ class Email:
         settings = self._settings
         password = await self._password()
         try:
+            sender = self._settings.from_ or self._settings.to
+            message = EmailMessage()
+            message["From"] = sender
+            message["To"] = self._settings.to
+            message["Subject"] = subject
+            message["Date"] = format_datetime(from_us(self._clock.now_us()))
+            message["Message-ID"] = f"<{message_id}@{sender.rpartition('@')[2] or 'momo.invalid'}>"
+            message["Auto-Submitted"] = "auto-generated"
+            message.set_content(body)
             await aiosmtplib.send(
-                self._message(message_id, subject, body),
+                message,
                 hostname=settings.host,
                 port=settings.port,
                 username=(settings.user or settings.from_) if password else None,
@@ -76,24 +85,10 @@ class Email:
                 timeout=EMAIL_TIMEOUT_S,
             )
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
-            raise NotSent(_reason(error, settings)) from error
-
-    def _message(self, message_id: str, subject: str, body: str) -> EmailMessage:
-        sender = self._settings.from_ or self._settings.to
-        message = EmailMessage()
-        message["From"] = sender
-        message["To"] = self._settings.to
-        message["Subject"] = subject
-        message["Date"] = format_datetime(from_us(self._clock.now_us()))
-        message["Message-ID"] = f"<{message_id}@{sender.rpartition('@')[2] or 'momo.invalid'}>"
-        message["Auto-Submitted"] = "auto-generated"
-        message.set_content(body)
-        return message
-
-
-def _reason(error: Exception, settings: Smtp) -> str:
-    text = " ".join(str(error).split())[:200] or type(error).__name__
-    return f"the mail server {settings.host}:{settings.port} did not take it: {text}"
+            text = " ".join(str(error).split())[:200] or type(error).__name__
+            raise NotSent(
+                f"the mail server {settings.host}:{settings.port} did not take it: {text}"
+            ) from error
 
 
 class Desktop:

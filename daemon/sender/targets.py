@@ -35,7 +35,9 @@ class Targets:
         try:
             target = parse_local_target(url)
         except LocalTargetError as error:
-            return _blocked(str(error))
+            return AttemptOutcome(
+                None, "", DeliveryError.BLOCKED_ADDRESS, str(error), 0, connected=True
+            )
         if target is None:
             return await self._https.post(url, headers, body)
         if target.kind is LocalKind.SPOOL:
@@ -47,7 +49,3 @@ class Targets:
     async def aclose(self) -> None:
         """Close the sender's connections."""
         await self._https.aclose()
-
-
-def _blocked(why: str) -> AttemptOutcome:
-    return AttemptOutcome(None, "", DeliveryError.BLOCKED_ADDRESS, why, 0, connected=True)

@@ -84,7 +84,16 @@ async def release(env: Env, command: Command) -> Outcome:
         if payment is None:
             return {"done": False, "why": "no such payment"}
         if payment.decider == "hub":
-            _take_back(tx, payment, times.wall_us)
+            payments.set_decider(tx, payment.id, "branch", "open")
+            journal.add(
+                tx,
+                type="payment.given_back",
+                mode=payment.mode,
+                at=times.wall_us,
+                actor="hub",
+                payment_id=payment.id,
+                message_id=payment.message_id,
+            )
             message = messages.get(tx, payment.message_id)
             assert message is not None, "a payment belongs to a message"
             back = replace(payment, decider="branch", standing="open")
@@ -92,19 +101,6 @@ async def release(env: Env, command: Command) -> Outcome:
         return DONE
 
     return await _once(env, command, times.wall_us, take)
-
-
-def _take_back(tx: Tx, payment: Payment, now: int) -> None:
-    payments.set_decider(tx, payment.id, "branch", "open")
-    journal.add(
-        tx,
-        type="payment.given_back",
-        mode=payment.mode,
-        at=now,
-        actor="hub",
-        payment_id=payment.id,
-        message_id=payment.message_id,
-    )
 
 
 async def hear(env: Env, command: Command) -> Outcome:

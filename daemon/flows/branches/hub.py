@@ -25,7 +25,6 @@ from daemon.steps import hand_up
 from daemon.store import journal, shop
 from daemon.store.access import api_keys
 from daemon.store.branches import branches, copies, link, restored
-from daemon.store.branches.branches import Branch
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import payments
 from daemon.wire import ErrorCode, Mode, Scope, ShopRole
@@ -158,36 +157,32 @@ async def accept(
         }  # fmt: skip
         if dry_run:
             return data
-        _add_key(tx, found, key_id, text, now)
+        if found.key_id is not None:
+            api_keys.revoke(tx, found.key_id, now)
+        parts = parse_key(text)
+        assert parts is not None, "we have just made it"
+        api_keys.add(
+            tx,
+            {
+                "id": key_id,
+                "name": f"branch {found.name}",
+                "mode": Mode.LIVE,
+                "kind": KeyKind.SECRET,
+                "hint": parts.hint,
+                "sha256": hash_key(text),
+                "scopes": json.dumps([Scope.BRANCH]),
+                "created_at": now,
+                "expires_at": None,
+                "revoked_at": None,
+                "last_used_at": None,
+                "last_used_from": None,
+            },
+        )
         branches.join(tx, found.id, key_id, found.epoch + 1)
         journal.add(tx, type="branch.joined", mode=Mode.LIVE, at=now, data={"branch": found.name})
         return {**data, "key": text}
 
     return await env.store.write(job)
-
-
-def _add_key(tx: Tx, branch: Branch, key_id: str, text: str, now: int) -> None:
-    if branch.key_id is not None:
-        api_keys.revoke(tx, branch.key_id, now)
-    parts = parse_key(text)
-    assert parts is not None, "we have just made it"
-    api_keys.add(
-        tx,
-        {
-            "id": key_id,
-            "name": f"branch {branch.name}",
-            "mode": Mode.LIVE,
-            "kind": KeyKind.SECRET,
-            "hint": parts.hint,
-            "sha256": hash_key(text),
-            "scopes": json.dumps([Scope.BRANCH]),
-            "created_at": now,
-            "expires_at": None,
-            "revoked_at": None,
-            "last_used_at": None,
-            "last_used_from": None,
-        },
-    )
 
 
 async def begin_to_leave(env: Env, key_id: str | None) -> dict[str, Any]:

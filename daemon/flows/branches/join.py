@@ -137,7 +137,18 @@ async def join(
     def job(tx: Tx) -> None:
         if rows is not None:
             _settle(tx, env, times)
-        _begin(tx, env, invitation, given)
+        feed.start(tx)
+        sealed = env.vault.seal(given.key.encode(), KEY_PURPOSE)
+        # The hub may have any of these rows from an earlier time, so none of them may be taken back unasked.
+        begin, sent = feed.add_everything(tx)
+        link.replace(
+            tx,
+            HubLink(
+                given.branch_id, given.name, invitation.url, invitation.pin, sealed,
+                given.decides, given.epoch, 0, begin, sent, None, "", begin,
+            ),
+        )  # fmt: skip
+        link.set_role(tx, ShopRole.BRANCH)
         journal.add(
             tx, type="hub.joined", mode=Mode.LIVE, at=times.wall_us, actor=caller.name,
             data={"url": url, **({"aside": aside[:ASIDE_MAX]} if aside else {})},
@@ -158,22 +169,6 @@ def _lacking(reader: Reader, given: Joined) -> Taking | None:
     if epoch and known is not None and known["epoch"] == epoch and known["acked"] <= acked:
         return None
     return Taking(epoch, epoch * EPOCH + acked, None)
-
-
-def _begin(tx: Tx, env: Env, invitation: Invitation, given: Joined) -> None:
-    """Become the branch, and send every row."""
-    feed.start(tx)
-    sealed = env.vault.seal(given.key.encode(), KEY_PURPOSE)
-    # The hub may have any of these rows from an earlier time, so none of them may be taken back unasked.
-    begin, sent = feed.add_everything(tx)
-    link.replace(
-        tx,
-        HubLink(
-            given.branch_id, given.name, invitation.url, invitation.pin, sealed,
-            given.decides, given.epoch, 0, begin, sent, None, "", begin,
-        ),
-    )  # fmt: skip
-    link.set_role(tx, ShopRole.BRANCH)
 
 
 def _aside(taking: Taking | None) -> list[str]:

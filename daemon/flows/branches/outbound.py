@@ -159,21 +159,18 @@ async def take_answer(env: Env, sent: HubRequest, answer: ExchangeAnswer) -> boo
             return True  # this shop left or was restored meanwhile
         acked = max(found.acked_seq, min(answer.acked, request.upto))
         if answer.want is not None:
-            _send_again(tx, found, min(answer.want.from_seq, found.acked_seq))
+            # Send the facts that the hub lost again: from the feed, or every row if the feed no longer has it.
+            after = min(answer.want.from_seq, found.acked_seq)
+            if after + 1 >= feed.bounds(tx)[0]:
+                link.rewind(tx, after)
+            else:
+                link.new_epoch(tx, found.epoch + 1, *feed.add_everything(tx))
             return True
         link.end_turn(tx, acked, now)
         feed.prune(tx, acked)
         return acked < feed.bounds(tx)[1]
 
     return await env.store.write(job)
-
-
-def _send_again(tx: Tx, found: HubLink, after: int) -> None:
-    """Send the facts that the hub lost again: from the feed, or every row if the feed no longer has it."""
-    if after + 1 >= feed.bounds(tx)[0]:
-        link.rewind(tx, after)
-    else:
-        link.new_epoch(tx, found.epoch + 1, *feed.add_everything(tx))
 
 
 async def note_problem(env: Env, why: str) -> None:

@@ -32,7 +32,10 @@ async def new_key(env: Env, caller: Caller, name: str) -> str:
         Refusal: VALIDATION_ERROR if the settings have no Android source of this name.
         Unavailable: It cannot be sealed or stored.
     """
-    _needs_source(env, name)
+    known = [each.name for each in env.config.sources if each.kind == SourceKind.ANDROID]
+    if name not in known:
+        why = f"is no Android source of the settings that the daemon uses ({', '.join(known) or 'none'})"
+        raise invalid([FieldError("name", "unknown", why)])
     # Hex, because it is copied into the app by hand or from a QR code.
     key = env.entropy.bytes(_KEY_BYTES).hex()
     try:
@@ -97,13 +100,6 @@ async def unsealed(env: Env, sealed: Sealed) -> bytes:
         return await asyncio.to_thread(env.vault.unseal, sealed.text, PURPOSE)
     except SecretsLocked as error:
         raise Unavailable(f"the key of the source cannot be opened: {error}") from error
-
-
-def _needs_source(env: Env, name: str) -> None:
-    known = [each.name for each in env.config.sources if each.kind == SourceKind.ANDROID]
-    if name not in known:
-        why = f"is no Android source of the settings that the daemon uses ({', '.join(known) or 'none'})"
-        raise invalid([FieldError("name", "unknown", why)])
 
 
 def _sealed(reader: Reader, row: str) -> Sealed | None:

@@ -21,7 +21,6 @@ from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.payments import payments, transactions
 from daemon.store.webhooks import endpoints
-from daemon.store.webhooks.outbox import Outbox
 from daemon.wire import ErrorCode, EventKind, Mode, Scope
 from parsers.phone import NETWORK_NAMES, network_of_number
 
@@ -266,7 +265,9 @@ async def claim_unplaced(
             claimed = payments.claim(tx, sim.sim_key, method.provider, since, method.id)
             if routing.subscribed(endpoints.in_use(tx, method.mode), EventKind.UPDATED):
                 for before, after in claimed:
-                    _notify_receivers(tx, env.outbox, before, after, now)
+                    transaction = transactions.paid_by(tx, after.id)
+                    if transaction is not None:
+                        env.outbox.update(tx, transaction, after, now, before=(transaction, before))
             journal.add(
                 tx,
                 type="payment_method.claimed",
@@ -283,9 +284,3 @@ async def claim_unplaced(
         return Claimed(count, first, last, details)
 
     return await env.store.write(job)
-
-
-def _notify_receivers(tx: Tx, outbox: Outbox, before: Payment, after: Payment, now: int) -> None:
-    transaction = transactions.paid_by(tx, after.id)
-    if transaction is not None:
-        outbox.update(tx, transaction, after, now, before=(transaction, before))

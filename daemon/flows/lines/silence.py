@@ -63,12 +63,20 @@ async def watch(env: Env) -> tuple[SilenceChange, ...]:
         for rhythm in found.changed:
             sms_rhythms.put(tx, rhythm)
         for turn in found.turns:
+            facts: dict[str, object] = {
+                "device_id": turn.place.device_id,
+                "slot_index": turn.place.slot_index,
+                "network": turn.place.network,
+                "quiet_minutes": turn.quiet_us // MINUTE_US,
+            }
+            if turn.silence is not None:
+                facts["usually"] = round(turn.silence.expected)
             journal.add(
                 tx,
                 type="sim.heard_again" if turn.silence is None else "sim.silent",
                 mode=Mode.LIVE,
                 at=now,
-                data=_facts(turn),
+                data=facts,
             )
 
     await env.store.write(job)
@@ -77,7 +85,10 @@ async def watch(env: Env) -> tuple[SilenceChange, ...]:
 
 def _look(reader: Reader, now: int) -> _Found | None:
     """Return the changes, or None if there are none."""
-    offset = _offset(reader, now)
+    owner = shop.get(reader)
+    zone = UTC if owner is None else ZoneInfo(owner.timezone)
+    ahead = from_us(now).astimezone(zone).utcoffset()
+    offset = 0 if ahead is None else int(ahead.total_seconds()) * SECOND_US
     known = sms_rhythms.all_rhythms(reader)
     current = dict(known)
     places = {place.sim_key: place for place in sms_rhythms.present_sims(reader)}
@@ -113,23 +124,3 @@ def _judge(rhythm: Rhythm, place: PresentSim, now: int, offset: int) -> Silence:
     """Evaluate the time since the last message, or since the SIM was connected again: without a phone none can come."""
     since = max(rhythm.last_at or 0, rhythm.watched_since, place.back_at or 0)
     return silence.evaluate(rhythm, since, now, offset)
-
-
-def _offset(reader: Reader, now: int) -> int:
-    """Return the UTC offset of the shop's time zone in microseconds."""
-    owner = shop.get(reader)
-    zone = UTC if owner is None else ZoneInfo(owner.timezone)
-    ahead = from_us(now).astimezone(zone).utcoffset()
-    return 0 if ahead is None else int(ahead.total_seconds()) * SECOND_US
-
-
-def _facts(turn: SilenceChange) -> dict[str, object]:
-    facts: dict[str, object] = {
-        "device_id": turn.place.device_id,
-        "slot_index": turn.place.slot_index,
-        "network": turn.place.network,
-        "quiet_minutes": turn.quiet_us // MINUTE_US,
-    }
-    if turn.silence is not None:
-        facts["usually"] = round(turn.silence.expected)
-    return facts

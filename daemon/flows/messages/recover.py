@@ -4,7 +4,6 @@ The missing parts are taken in by the ordinary intake, in their order and as of 
 one transaction, so a killed recovery goes on at the next start.
 """
 
-from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
@@ -12,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core.inputs import ReadPart, Source
-from daemon.core.messages.message_journal import Record
 from daemon.core.upkeep.clock_check import Times
 from daemon.env import Env
 from daemon.steps.intake import Ingested, take_in
@@ -42,7 +40,19 @@ async def recover(env: Env) -> Recovered:
     assert message_journal is not None, "the caller has opened it"
     lacking = await missing(env.store, message_journal)
     done = Recovered()
-    batches = _batches(lacking)
+    intakes = groupby(
+        lacking,
+        lambda one: (
+            one.received_at,
+            one.sim_key,
+            one.device_id,
+            one.slot_index,
+            one.source,
+            one.level,
+            one.history,
+        ),
+    )
+    batches = [list(intake) for _, intake in intakes]
     for place, batch in enumerate(batches, 1):
         last = place == len(batches)
 
@@ -51,7 +61,9 @@ async def recover(env: Env) -> Recovered:
             done.payments += sum(state in _PAID for _, state in taken.concluded)
             if last and done.messages:
                 # In the transaction of the last intake, so that it is recorded once.
-                _record(tx, done, env.clock.now_us())
+                now = env.clock.now_us()
+                data = {"messages": done.messages, "payments": done.payments}
+                journal.add(tx, type="messages.recovered", mode=Mode.LIVE, at=now, data=data)
 
         first = batch[0]
         source = Source(
@@ -77,25 +89,3 @@ def _as_of(env: Env, received_at: int) -> Times:
     return replace(
         now, wall_us=at, lower_bound_us=min(at, now.lower_bound_us), best_us=min(at, now.best_us)
     )
-
-
-def _batches(records: Sequence[Record]) -> list[list[Record]]:
-    """Return the intakes as they were: the parts of one SIM with the same time."""
-    intakes = groupby(
-        records,
-        lambda one: (
-            one.received_at,
-            one.sim_key,
-            one.device_id,
-            one.slot_index,
-            one.source,
-            one.level,
-            one.history,
-        ),
-    )
-    return [list(intake) for _, intake in intakes]
-
-
-def _record(tx: Tx, done: Recovered, now: int) -> None:
-    data = {"messages": done.messages, "payments": done.payments}
-    journal.add(tx, type="messages.recovered", mode=Mode.LIVE, at=now, data=data)

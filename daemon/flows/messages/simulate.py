@@ -184,11 +184,23 @@ async def simulate_sms(env: Env, request: SimulateRequest) -> SimulatedSms:
             at_us=at,
         )
         text = sandbox.text(payment)
-    parts = _parts(env, sender, text, at)
+    pdus = encode_deliver(
+        sender,
+        text,
+        sandbox.sent_at(at),
+        smsc=sandbox.SMSC,
+        reference=env.sandbox_cycles.references.next(env.entropy.below),
+        width=16,
+    )
+    # As a phone would list them.
+    parts = []
+    for slot, pdu in enumerate(pdus, 1):
+        octets = bytes.fromhex(pdu)
+        parts.append(ReadPart("SM", slot, len(octets) - 1 - octets[0], pdu))
     device_id = sandbox.device_id(request.provider)
     source = Source(sandbox.sim_key(request.provider), device_id, 0, test=True)
     about = None if transaction is None else transaction.id
-    return SimulatedSms(request.provider, source, parts, sender, text, about)
+    return SimulatedSms(request.provider, source, tuple(parts), sender, text, about)
 
 
 async def received_message_id(env: Env, source: Source, pdu: str) -> str | None:
@@ -242,20 +254,3 @@ def _typed(request: SimulateRequest, transaction: Transaction | None) -> str:
     if request.reference_text is not None:
         return request.reference_text
     return "" if transaction is None else transaction.svc_code or ""
-
-
-def _parts(env: Env, sender: str, text: str, at: int) -> tuple[ReadPart, ...]:
-    """Return the parts of the SMS as a phone would list them."""
-    pdus = encode_deliver(
-        sender,
-        text,
-        sandbox.sent_at(at),
-        smsc=sandbox.SMSC,
-        reference=env.sandbox_cycles.references.next(env.entropy.below),
-        width=16,
-    )
-    found = []
-    for slot, pdu in enumerate(pdus, 1):
-        octets = bytes.fromhex(pdu)
-        found.append(ReadPart("SM", slot, len(octets) - 1 - octets[0], pdu))
-    return tuple(found)

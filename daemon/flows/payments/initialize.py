@@ -95,7 +95,21 @@ async def initialize(
         not_public = None if env.config.http.public_base_url else NOT_PUBLIC
         warnings = (_not_receiving(tx, caller, phones, now), not_public)
         if waiting is not None:
-            _settle_expected(tx, env, transaction, waiting, now)
+            decision = matching.match(
+                waiting,
+                [],
+                transaction,
+                late_policy=env.config.transactions.late_policy,
+                approved=payments.approved_numbers(tx, waiting, [transaction]),
+            )
+            if isinstance(decision, matching.Verify):
+                how = settle.Settlement(
+                    decision.verdict,
+                    decision.matched_by,
+                    decision.late,
+                    payer_known_by=decision.payer_known_by,
+                )
+                settle.verify(tx, env.outbox, transaction, waiting, how, now)
         else:
             suggest_earlier_payments(tx, env, transaction, now)
         told = tuple(text for text in warnings if text is not None)
@@ -216,27 +230,6 @@ def _payment_expected(
         and not payment.historical
     ]
     return fresh[0] if len(fresh) == 1 else None
-
-
-def _settle_expected(
-    tx: Tx, env: Env, transaction: Transaction, payment: Payment, now: int
-) -> None:
-    """Match an earlier payment to the new transaction that names its ID, by the usual rules."""
-    decision = matching.match(
-        payment,
-        [],
-        transaction,
-        late_policy=env.config.transactions.late_policy,
-        approved=payments.approved_numbers(tx, payment, [transaction]),
-    )
-    if isinstance(decision, matching.Verify):
-        how = settle.Settlement(
-            decision.verdict,
-            decision.matched_by,
-            decision.late,
-            payer_known_by=decision.payer_known_by,
-        )
-        settle.verify(tx, env.outbox, transaction, payment, how, now)
 
 
 def _not_receiving(tx: Tx, caller: Caller, phones: Sequence[ModemHealth], now: int) -> str | None:

@@ -7,7 +7,6 @@ matched here, and the answer is the same for unknown, foreign and right IDs.
 from enum import StrEnum
 
 from daemon.core import limits
-from daemon.core.model import Transaction
 from daemon.core.payments import checkout
 from daemon.env import Env
 from daemon.steps.suggest import open_near_miss_review
@@ -60,17 +59,12 @@ async def claim_payment(env: Env, slug: str, telco_id: str) -> ClaimResult:
             transaction_id=request.id,
             data={"transaction_id": telco_id},
         )
-        _suggest(tx, env, request, telco_id, now)
+        for payment in payments.with_telco_id(tx, request.mode, telco_id):
+            holder = transactions.paid_by(tx, payment.id)
+            if holder is None or holder.origin != "open":
+                continue
+            if reviews.open_for_message(tx, payment.message_id) is None:
+                open_near_miss_review(tx, env, payment, holder, now)
         return ClaimResult.THANKS
 
     return await env.store.write(job)
-
-
-def _suggest(tx: Tx, env: Env, request: Transaction, telco_id: str, now: int) -> None:
-    """Open a review of the payment, if it is stored without a request and has no open review."""
-    for payment in payments.with_telco_id(tx, request.mode, telco_id):
-        holder = transactions.paid_by(tx, payment.id)
-        if holder is None or holder.origin != "open":
-            continue
-        if reviews.open_for_message(tx, payment.message_id) is None:
-            open_near_miss_review(tx, env, payment, holder, now)

@@ -131,7 +131,12 @@ async def reconcile(
         transaction = settle.payable_transaction(tx, reference, caller.mode)
         _guard(tx, env, transaction, telco_id, now)
         payment = _payment(tx, env, transaction, request, now)
-        _same_amount(request, payment)
+        if request.amount_minor is not None and request.amount_minor != payment.amount_minor:
+            raise Refusal(
+                ErrorCode.AMOUNT_MISMATCH,
+                claimed_amount=render(request.amount_minor),
+                matched_amount=render(payment.amount_minor),
+            )
         _vouched(tx, caller, payment, confirmed=request.confirmed)
         payment = hand_up.usable_here(tx, env, payment, transaction, actor=caller.name, now=now)
         decision = settle.OperatorDecision(
@@ -248,12 +253,3 @@ def _vouched(tx: Tx, caller: Caller, payment: Payment, *, confirmed: bool) -> No
     require(caller, Operation.DECIDE_FORGERY)
     if not confirmed:
         raise Refusal(ErrorCode.INVALID_PASSWORD, sentence(doubt, payment))
-
-
-def _same_amount(request: ReconcileRequest, payment: Payment) -> None:
-    if request.amount_minor is not None and request.amount_minor != payment.amount_minor:
-        raise Refusal(
-            ErrorCode.AMOUNT_MISMATCH,
-            claimed_amount=render(request.amount_minor),
-            matched_amount=render(payment.amount_minor),
-        )

@@ -131,13 +131,25 @@ async def approve(
             outcome = _keep(tx, env, payment, rejected=False, now=now)
         else:
             approved = ApprovedPayment(review, transaction, payment, caller.name, now)
-            outcome = _verify(tx, env, approved, approval.notes)
+            learn_from_approval(tx, env, approved)
+            reconciliation_id = ids.reconciliation_id(env.entropy.bytes(16))
+            decision = settle.OperatorDecision(
+                reconciliation_id, approved.by, "review", notes=approval.notes
+            )
+            outcome = settle.verify_by_operator(
+                tx, env.outbox, approved.transaction, approved.payment, decision, approved.at
+            )[0]
         settled = 0 if held is None else _settle_others(held, review, caller, genuine=True)
         _journal(tx, review.id, outcome, payment)
         return _decided(tx, review.id, outcome, payment, settled, now=now)
 
     answer = _raised(await env.store.write(job))
-    await _judge_again(env, confirmed, times)
+    for wording in confirmed:
+        after: int | None = 0
+        while after is not None:
+            after = await env.store.write(
+                partial(rejudge_held, env=env, row=wording, times=times, after=after)
+            )
     return answer
 
 
@@ -173,24 +185,19 @@ def _what_to_ask(tx: Tx, caller: Caller, review: Review, approval: Approval) -> 
     if review.state == reviews.OPEN:
         _needs_confirmed(caller, review.reason, approval)
     if approval.reference is not None:
-        _refuse_foreign(tx, review, approval.reference)
+        assert review.branch_id is not None, "it is a copy"
+        named = transactions.by_reference(tx, approval.reference, review.mode)
+        if named is None:
+            raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
+        if named.branch_id != review.branch_id:
+            raise belongs_to_branch(
+                tx,
+                review.branch_id,
+                "The payment is at a branch, and this is not an order of that branch. To pay an order of head office with it, "
+                "reconcile the order with the payment's transaction ID.",
+            )
     given = {"reference": approval.reference, "notes": approval.notes}
     return {"action": "approve"} | {name: text for name, text in given.items() if text}
-
-
-def _refuse_foreign(tx: Tx, review: Review, reference: str) -> None:
-    """Refuse an order of another shop than the one that has the payment."""
-    assert review.branch_id is not None, "it is a copy"
-    named = transactions.by_reference(tx, reference, review.mode)
-    if named is None:
-        raise Refusal(ErrorCode.TRANSACTION_NOT_FOUND)
-    if named.branch_id != review.branch_id:
-        raise belongs_to_branch(
-            tx,
-            review.branch_id,
-            "The payment is at a branch, and this is not an order of that branch. To pay an order of head office with it, "
-            "reconcile the order with the payment's transaction ID.",
-        )
 
 
 def _by_branch(
@@ -236,26 +243,6 @@ def _outcome_of(command: BranchCommand | None) -> tuple[bool, str]:
     outcome = json.loads(command.outcome)
     done = outcome.get("done") is True
     return done, "" if done else str(outcome.get("message") or outcome.get("why"))[:200]
-
-
-def _verify(tx: Tx, env: Env, approved: ApprovedPayment, notes: str | None) -> Transaction:
-    """Verify the transaction with the payment, as the operator decided."""
-    learn_from_approval(tx, env, approved)
-    reconciliation_id = ids.reconciliation_id(env.entropy.bytes(16))
-    decision = settle.OperatorDecision(reconciliation_id, approved.by, "review", notes=notes)
-    return settle.verify_by_operator(
-        tx, env.outbox, approved.transaction, approved.payment, decision, approved.at
-    )[0]
-
-
-async def _judge_again(env: Env, confirmed: Iterable[Confirmed], times: Times) -> None:
-    """Judge the messages held for the same wordings again, now that the wordings are confirmed."""
-    for wording in confirmed:
-        after: int | None = 0
-        while after is not None:
-            after = await env.store.write(
-                partial(rejudge_held, env=env, row=wording, times=times, after=after)
-            )
 
 
 async def reject(

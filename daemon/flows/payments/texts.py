@@ -98,7 +98,15 @@ async def lease(env: Env, sim_key: str) -> DueText:
                 texts.end(tx, text, "expired", why, now)
                 continue
             try:
-                outgoing = _encode(env, text)
+                pdus = encode_submit(
+                    text.number,
+                    text.body,
+                    text.seq
+                    % 256,  # the same at each try, because parts of an earlier try belong to the same SMS
+                    status_report=env.config.sms.reports,
+                    validity=VALIDITY,
+                )
+                outgoing = Outgoing(text.id, pdus, text.parts_sent)
             except ValueError as error:
                 texts.end(tx, text, "failed", str(error), now)
                 continue
@@ -119,18 +127,6 @@ def _useless_because(tx: Tx, text: texts.PayerText, now: int) -> str:
         if request is None or request.status is not TransactionStatus.PENDING:
             return "the transaction no longer waits for its payment"
     return ""
-
-
-def _encode(env: Env, text: texts.PayerText) -> Outgoing:
-    pdus = encode_submit(
-        text.number,
-        text.body,
-        text.seq
-        % 256,  # the same at each try, because parts of an earlier try belong to the same SMS
-        status_report=env.config.sms.reports,
-        validity=VALIDITY,
-    )
-    return Outgoing(text.id, pdus, text.parts_sent)
 
 
 async def part_sent(env: Env, sent: SmsPartSent) -> None:

@@ -203,8 +203,9 @@ def _local(at: int, owner: Shop | None, form: str) -> str:
     return f"{from_us(at).astimezone(UTC if owner is None else ZoneInfo(owner.timezone)):{form}}"
 
 
-def _line(text: str) -> str:
-    """Return as many whole sentences as fit in one line. The cut is "...": with a "…" an SMS holds 70 characters, not 160."""
+def _message(notice: EventNotice, words: Catalogue, at: int) -> _Message:
+    # A line break in a name would begin another line of the e-mail's head.
+    text = " ".join(notice.text.render(words).split())
     first, *others = re.split(r"(?<=\.) ", text)
     line = first
     if len(first) > SUBJECT_CHARACTERS_MAX:
@@ -213,13 +214,7 @@ def _line(text: str) -> str:
         if len(line) + 1 + len(sentence) > SUBJECT_CHARACTERS_MAX:
             break
         line = f"{line} {sentence}"
-    return line
-
-
-def _message(notice: EventNotice, words: Catalogue, at: int) -> _Message:
-    # A line break in a name would begin another line of the e-mail's head.
-    text = " ".join(notice.text.render(words).split())
-    return _Message(_line(text), f"{text}\n\n{notice.next}" if notice.next else text, at)
+    return _Message(line, f"{text}\n\n{notice.next}" if notice.next else text, at)
 
 
 def _again(row: NoticeRow, words: Catalogue, owner: Shop | None) -> str:

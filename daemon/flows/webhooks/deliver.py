@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from daemon.core.access.rate_limit import is_loopback_address
 from daemon.core.limits import MINUTE_US
-from daemon.core.upkeep.clock_check import Times, clock_wait_us, difference
+from daemon.core.upkeep.clock_check import clock_wait_us, difference
 from daemon.core.webhooks.delivery import AttemptOutcome, AttemptResult, Decision, classify
-from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
@@ -97,26 +96,19 @@ async def attempt(
         env.ca_fault = outcome.error_message or ""
         await _give_back(env, leased, "ca_file")
         return None
-    return _compare_clocks(env, leased.endpoint, outcome, times)
-
-
-def _compare_clocks(
-    env: Env, endpoint: Endpoint, outcome: AttemptOutcome, signed: Times
-) -> AttemptOutcome:
-    """Note the receiver's clock as a witness, and add to a 4xx whether a wrong clock may be its cause."""
     # Read before the witness is noted, and only where it is needed: it costs as much as the signatures.
     refused = classify(outcome) is AttemptResult.REFUSED
     ended = env.times() if refused else None
-    host = _host_elsewhere(endpoint.url)
+    host = _host_elsewhere(leased.endpoint.url)
     # Anyone with a test key can name a sandbox receiver.
-    if outcome.date_us is not None and endpoint.mode is Mode.LIVE and host is not None:
+    if outcome.date_us is not None and leased.endpoint.mode is Mode.LIVE and host is not None:
         boot_s = env.clock.boottime() if ended is None else ended.boot_s
         env.clock_check.note_date(host, outcome.date_us, boot_s)
     if ended is None:
         return outcome
-    remote = urlsplit(endpoint.url).scheme == "https" and host is not None
-    wait_us = clock_wait_us(outcome.date_us, signed, ended, remote=remote)
-    said = (outcome.error_message, difference(outcome.date_us, signed))
+    remote = urlsplit(leased.endpoint.url).scheme == "https" and host is not None
+    wait_us = clock_wait_us(outcome.date_us, times, ended, remote=remote)
+    said = (outcome.error_message, difference(outcome.date_us, times))
     return replace(
         outcome, clock_wait_us=wait_us, error_message="; ".join(filter(None, said)) or None
     )

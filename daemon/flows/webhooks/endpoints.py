@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -31,7 +31,7 @@ from daemon.core.webhooks.signing import (
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe
 from daemon.store import idempotency, journal
-from daemon.store.engine import Reader, Tx
+from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.webhooks import backlog, dead_letters, endpoints
 from daemon.store.webhooks import secrets as store_secrets
@@ -77,7 +77,15 @@ async def create(
         return idempotency.kept(tx, keep, now, lambda: add(tx), env.vault)
 
     def add(tx: Tx) -> MadeEndpoint:
-        _check_limits(tx, new, is_listener=is_listener)
+        missing = readiness.sims_without_number(
+            devices.known(tx, new.mode),
+            devices.sims_in_phones(tx, new.mode),
+            payment_methods.in_use(tx, new.mode),
+        )
+        if missing and not is_listener:
+            raise Refusal(ErrorCode.LINES_NOT_READY, sims_without_number=missing)
+        if endpoints.count(tx) >= ENDPOINTS_MAX:
+            raise Refusal(ErrorCode.ENDPOINT_LIMIT)
         row = {**stored(new), "mode": new.mode, "url_normalised": normalise_url(new.url)}
         del row["is_sandbox"]
         row |= {
@@ -119,19 +127,6 @@ async def _sealed_headers(env: Env, headers: Mapping[str, str]) -> dict[str, str
     }
 
 
-def _check_limits(reader: Reader, new: NewEndpoint, *, is_listener: bool) -> None:
-    """Refuse while a SIM of the endpoint's mode has no number, or if there are too many endpoints."""
-    missing = readiness.sims_without_number(
-        devices.known(reader, new.mode),
-        devices.sims_in_phones(reader, new.mode),
-        payment_methods.in_use(reader, new.mode),
-    )
-    if missing and not is_listener:
-        raise Refusal(ErrorCode.LINES_NOT_READY, sims_without_number=missing)
-    if endpoints.count(reader) >= ENDPOINTS_MAX:
-        raise Refusal(ErrorCode.ENDPOINT_LIMIT)
-
-
 class Changed(Struct, frozen=True):
     """The changed endpoint.
 
@@ -159,7 +154,11 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
 
     def job(tx: Tx) -> Changed:
         before = _existing(tx, endpoint_id)
-        columns = _columns(changes)
+        columns = stored(changes)
+        if changes.url is not None:
+            columns["url_normalised"] = normalise_url(changes.url)
+        if changes.is_active:
+            columns |= {"auto_paused_at": None, "consecutive_failures": 0}
         if changes.headers is not None:
             columns["headers"] = json.dumps(_kept(headers, json.loads(before.headers)))
         queued = None
@@ -212,15 +211,6 @@ def _kept(headers: Mapping[str, str], before: Mapping[str, str]) -> dict[str, st
         what = "has no stored value to keep"
         raise invalid([FieldError(f"headers.{name}", "required", what) for name in missing])
     return found
-
-
-def _columns(changes: EndpointChanges) -> dict[str, Any]:
-    columns = stored(changes)
-    if changes.url is not None:
-        columns["url_normalised"] = normalise_url(changes.url)
-    if changes.is_active:
-        columns |= {"auto_paused_at": None, "consecutive_failures": 0}
-    return columns
 
 
 def _event(before: Endpoint, after: Endpoint) -> str:

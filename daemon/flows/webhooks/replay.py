@@ -129,7 +129,20 @@ async def replay(
         counts = Counter(plan.counts)
         for what, count in (*moved.items(), *last.items()):
             counts[what] += count
-        _note(tx, caller, endpoint, asked, sum(counts[each] for each in SENT), now)
+        enqueued = sum(counts[each] for each in SENT)
+        journal.add(
+            tx,
+            type="endpoint.replayed",
+            mode=endpoint.mode,
+            at=now,
+            actor=caller.name,
+            endpoint_id=endpoint.id,
+            data={
+                "from": json_values.timestamp(asked.since),
+                "to": json_values.timestamp(asked.until),
+                "enqueued": enqueued,
+            },
+        )
         return _replayed(asked, endpoint, plan, counts, elsewhere + last_elsewhere)
 
     return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))
@@ -217,24 +230,6 @@ def _send_again(tx: Tx, before: Delivery, now: int) -> bool:
     deliveries.requeue(tx, found, now, bulk=True)
     dead_letters.mark_replayed(tx, found.id, now)
     return True
-
-
-def _note(
-    tx: Tx, caller: Caller, endpoint: Endpoint, asked: ReplayRequest, enqueued: int, now: int
-) -> None:
-    journal.add(
-        tx,
-        type="endpoint.replayed",
-        mode=endpoint.mode,
-        at=now,
-        actor=caller.name,
-        endpoint_id=endpoint.id,
-        data={
-            "from": json_values.timestamp(asked.since),
-            "to": json_values.timestamp(asked.until),
-            "enqueued": enqueued,
-        },
-    )
 
 
 def _replayed(

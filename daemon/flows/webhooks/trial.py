@@ -5,14 +5,14 @@ from msgspec import Struct
 from daemon.core import ids
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.webhooks import body as core_body
-from daemon.core.webhooks.delivery import AttemptOutcome, AttemptResult, classify, error_code
+from daemon.core.webhooks.delivery import AttemptResult, classify, error_code
 from daemon.core.webhooks.diagnosis import explain
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
 from daemon.sender.address_guard import Resolver
 from daemon.sender.https import Sender
-from daemon.sender.targets import Target, Targets
+from daemon.sender.targets import Targets
 from daemon.steps.webhooks.head import head_now
 from daemon.store.webhooks import secrets as store_secrets
 from daemon.wire import EventKind
@@ -46,34 +46,21 @@ async def send(env: Env, caller: Caller, endpoint: Endpoint, resolver: Resolver)
     sender = Sender.from_settings(settings, resolver)
     try:
         targets = Targets(sender, env.live_receivers, home=env.home, timeout_s=settings.timeout_s)
-        outcome = await _post(env, endpoint, targets)
+        now = env.clock.now_us()
+        sealed = await env.store.read(
+            lambda reader: store_secrets.valid_at(reader, store_secrets.owner_of(endpoint), now)
+        )
+        kind = EventKind.FORWARDED
+        # It belongs to no payment, so its id is one that no payment will ever have.
+        webhook_id = ids.webhook_id(
+            env.account_key, endpoint.mode, endpoint.url_normalised, kind, env.new_id(), 0
+        )
+        body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
+        sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
+        head = head_now(env, endpoint, sealed, sent, body)
+        outcome = await targets.post(endpoint.url, head, body)
     finally:
         await sender.aclose()
-    return _read(outcome)
-
-
-async def _post(env: Env, endpoint: Endpoint, sender: Target) -> AttemptOutcome:
-    """Sign and send a `transaction.forwarded` with `test: true`, also to a paused endpoint. Nothing is recorded.
-
-    Raises:
-        Unavailable: The signing secret cannot be opened.
-    """
-    now = env.clock.now_us()
-    sealed = await env.store.read(
-        lambda reader: store_secrets.valid_at(reader, store_secrets.owner_of(endpoint), now)
-    )
-    kind = EventKind.FORWARDED
-    # It belongs to no payment, so its id is one that no payment will ever have.
-    webhook_id = ids.webhook_id(
-        env.account_key, endpoint.mode, endpoint.url_normalised, kind, env.new_id(), 0
-    )
-    body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
-    sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
-    head = head_now(env, endpoint, sealed, sent, body)
-    return await sender.post(endpoint.url, head, body)
-
-
-def _read(outcome: AttemptOutcome) -> TestAnswer:
     result = classify(outcome)
     took = f"in {outcome.duration_us // 1000} ms"
     if result is AttemptResult.DELIVERED:

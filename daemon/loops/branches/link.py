@@ -6,13 +6,13 @@ soon, and a payment that the hub has to decide at once.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from daemon import wire
 from daemon.core.branches import pace
 from daemon.core.branches.answer import AnswerError, ExchangeAnswer, read
-from daemon.core.branches.facts import BYTES_FIRST, SyncRequest
+from daemon.core.branches.facts import BYTES_FIRST
 from daemon.core.errors import Refusal, Unavailable
 from daemon.env import Env
 from daemon.flows.branches import join, outbound, sync
@@ -147,12 +147,27 @@ class HubLinkLoop:
 
     async def _post(self, outgoing: HubRequest) -> dict[str, Any] | None:
         """Send a request. One that brings nothing ends as soon as there is something to send: None."""
-        client = await self._client_of(outgoing)
+        found = outgoing.link
+        wanted = (found.url, found.spki, outgoing.key)
+        if self._client is None or self._client[0] != wanted:
+            await self._forget_client()
+            self._client = wanted, HubClient(*wanted, ca_file=self._env.config.hub.ca_file)
+        client = self._client[1]
         call = client.call(
             wire.Path.BRANCH_SYNC, outgoing.octets, timeout_s=HELD_S, whole_s=WHOLE_S
         )
         if not outgoing.is_empty:
-            return await self._timed(call, outgoing.size)
+            clock = self._env.clock
+            began_s = clock.monotonic()
+            try:
+                answer = await call
+            except HubUnreachableError:
+                self._size_max = pace.after_failure(self._size_max, outgoing.size)
+                raise
+            self._size_max = pace.after_answer(
+                self._size_max, outgoing.size, clock.monotonic() - began_s
+            )
+            return answer
         post = asyncio.create_task(call)
         change = asyncio.create_task(self._changed.wait())
         try:
@@ -162,18 +177,6 @@ class HubLinkLoop:
             for task in (post, change):
                 task.cancel()
             await asyncio.gather(post, change, return_exceptions=True)
-
-    async def _timed(self, call: Awaitable[dict[str, Any]], size: int) -> dict[str, Any]:
-        """Await the answer to facts of `size`; learn how much this line carries in time."""
-        clock = self._env.clock
-        began_s = clock.monotonic()
-        try:
-            answer = await call
-        except HubUnreachableError:
-            self._size_max = pace.after_failure(self._size_max, size)
-            raise
-        self._size_max = pace.after_answer(self._size_max, size, clock.monotonic() - began_s)
-        return answer
 
     async def _take(self, outgoing: HubRequest, answer: ExchangeAnswer) -> float:
         self._failures = 0
@@ -189,7 +192,12 @@ class HubLinkLoop:
             except Refusal:  # the owner has left with --force meanwhile, and may have joined again
                 return 0.0
             more = True  # a payment that came meanwhile may be handed up: it is sent first
-        if _is_stuck(outgoing.request, answer):
+        asks_again = any(command["id"] in outgoing.request.outcomes for command in answer.commands)
+        if (
+            asks_again
+            or answer.want is not None
+            or answer.acked <= outgoing.request.after < outgoing.request.upto
+        ):
             return max(answer.pause_s, STUCK_S)
         if more or self._outcomes or answer.pause_s:
             return answer.pause_s
@@ -207,14 +215,6 @@ class HubLinkLoop:
             await outbound.note_problem(self._env, why)
         return wait_s
 
-    async def _client_of(self, outgoing: HubRequest) -> HubClient:
-        found = outgoing.link
-        wanted = (found.url, found.spki, outgoing.key)
-        if self._client is None or self._client[0] != wanted:
-            await self._forget_client()
-            self._client = wanted, HubClient(*wanted, ca_file=self._env.config.hub.ca_file)
-        return self._client[1]
-
     async def _forget_client(self) -> None:
         if self._client is not None:
             await self._client[1].aclose()
@@ -223,9 +223,3 @@ class HubLinkLoop:
 
 def _place(one: HubLink) -> tuple[str, str, int]:
     return one.branch_id, one.key_sealed, one.epoch
-
-
-def _is_stuck(request: SyncRequest, answer: ExchangeAnswer) -> bool:
-    """Return whether the hub stored nothing of this request, so that the same one would follow at once."""
-    asks_again = any(command["id"] in request.outcomes for command in answer.commands)
-    return asks_again or answer.want is not None or answer.acked <= request.after < request.upto

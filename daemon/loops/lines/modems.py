@@ -209,7 +209,10 @@ class PortLoop:
             except Exception:
                 self._say("recovering", "an error in momo stopped its reader, which starts again")
                 raise
-            if await self._pause(self._delay_s(failures), node):
+            longest = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1 if failures else 0]
+            if await self._pause(
+                max(BACK_OFF_S[0], longest * (1 - JITTER * self._env.entropy.unit())), node
+            ):
                 failures = 0
 
     async def _pause(self, seconds: float, node: "_Node") -> bool:
@@ -239,11 +242,6 @@ class PortLoop:
         if self._link is not None:
             self._say("resuming", Text("fault.modem.asleep"))
             self._link.close()
-
-    def _delay_s(self, failures: int) -> float:
-        """Return the back-off before the next try, 1 to 60 s."""
-        longest = BACK_OFF_S[min(failures, len(BACK_OFF_S)) - 1 if failures else 0]
-        return max(BACK_OFF_S[0], longest * (1 - JITTER * self._env.entropy.unit()))
 
     def _say(self, state: str, detail: Text | str = "", next_step: Text | str = "") -> None:
         self.state.state, self.state.detail, self.state.next_step = state, detail, next_step
@@ -504,21 +502,18 @@ class PortLoop:
                         await self._journal(first)
                     del self._queue[0]
                     continue
-                await self._linger(session)
+                # Wait a moment for announced parts, so that they share a commit with the queued ones.
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(GROUP_COMMIT_S):
+                        while session.expects_parts and len(self._queue) < BATCH_MAX:
+                            self._queued.clear()
+                            await self._queued.wait()
                 batch = self._next_batch()
                 if not await self._ingest(batch):
                     continue
                 del self._queue[: len(batch)]
                 link.stored([part for part in batch if part.pdu not in self._aside])
             self._env.heartbeats.rest(self.worker)
-
-    async def _linger(self, session: Session) -> None:
-        """Wait a moment for announced parts, so that they share a commit with the queued ones."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(GROUP_COMMIT_S):
-                while session.expects_parts and len(self._queue) < BATCH_MAX:
-                    self._queued.clear()
-                    await self._queued.wait()
 
     def _next_batch(self) -> list[session_events.StoredPart]:
         """Return the parts at the head of the queue, all from one SIM."""
@@ -619,10 +614,10 @@ def _node(path: str) -> _Node:
     return found.st_ino, found.st_rdev, found.st_ctime_ns
 
 
+_NAME: Final = re.compile(r"[+^*%$#][A-Z][A-Z0-9_]{1,15}(?=:|$)", re.ASCII)
+
+
 def _shape(line: str) -> str:
     """Return the name of an unknown line, if it has the form of one; anything else may be the words of a message."""
     named = _NAME.match(line)
     return named[0] if named else f"{len(line)} characters"
-
-
-_NAME: Final = re.compile(r"[+^*%$#][A-Z][A-Z0-9_]{1,15}(?=:|$)", re.ASCII)

@@ -109,27 +109,20 @@ class Ports:
                 for loop in self._loops.values():
                     loop.reopen()
             if not self._named:
-                self._look(group)
+                mute = [path for path, loop in self._loops.items() if loop.state.mute]
+                for path in mute:
+                    self._loops[path].state.mute = False
+                    self._reject(path)
+                found = self._find()
+                for path in found:
+                    if path not in self._tasks:
+                        self._start(group, path)
+                for path in set(self._tasks).difference(found, self._simulated):
+                    if path in mute or self._loops[path].state.state in GONE:
+                        self._tasks.pop(path).cancel()
+                        del self._loops[path]
             await note_work(self._env, self._log, SEARCH)
             await asyncio.sleep(SCAN_S)
-
-    def _look(self, group: asyncio.TaskGroup) -> None:
-        """Start new ports and drop missing ones; an open port is dropped after it has closed by itself.
-
-        A port that never answered is replaced by the next one of its device: only one port of a stick accepts commands.
-        """
-        mute = [path for path, loop in self._loops.items() if loop.state.mute]
-        for path in mute:
-            self._loops[path].state.mute = False
-            self._reject(path)
-        found = self._find()
-        for path in found:
-            if path not in self._tasks:
-                self._start(group, path)
-        for path in set(self._tasks).difference(found, self._simulated):
-            if path in mute or self._loops[path].state.state in GONE:
-                self._tasks.pop(path).cancel()
-                del self._loops[path]
 
     def _start(self, group: asyncio.TaskGroup, path: str) -> None:
         loop = PortLoop(

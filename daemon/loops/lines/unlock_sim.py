@@ -66,7 +66,16 @@ class SimUnlocker:
                     await self._news.wait()
             self._news.clear()
             try:
-                await self._record()
+                # Record the result of a try before any other step.
+                if self._tried and self._refused and self.device_id is not None:
+                    await sims.record_pin_refused(self._env, self.device_id, self._tried)
+                    self._log.warning("sim.pin_wrong", port=self._port)
+                    self._tried = ""
+                elif self._tried and self._opened:
+                    await sims.record_unlocked(self._env, self._tried)
+                    self._log.info("sim.opened", port=self._port)
+                    self._tried = ""
+                self._refused = self._opened = False
                 if self._wanted is not None:
                     await self._serve(self._wanted, offer)
             except Unavailable as error:
@@ -74,18 +83,6 @@ class SimUnlocker:
                 self._log.error("sim.unavailable", port=self._port, why=error.why)
                 await asyncio.sleep(RECHECK_S)
                 self._news.set()
-
-    async def _record(self) -> None:
-        """Record the result of a try before any other step."""
-        if self._tried and self._refused and self.device_id is not None:
-            await sims.record_pin_refused(self._env, self.device_id, self._tried)
-            self._log.warning("sim.pin_wrong", port=self._port)
-            self._tried = ""
-        elif self._tried and self._opened:
-            await sims.record_unlocked(self._env, self._tried)
-            self._log.info("sim.opened", port=self._port)
-            self._tried = ""
-        self._refused = self._opened = False
 
     async def _serve(self, wanted: PinNeeded, offer: OfferPin) -> None:
         sim = self._sim

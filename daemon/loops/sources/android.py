@@ -120,7 +120,29 @@ class AndroidSource:
     async def run(self) -> None:
         """Watch over the phone until cancelled; its posts come through `receive`."""
         try:
-            await self._begin()
+            self._env.heartbeat(self.worker, LOOK_S_MAX)
+            while True:
+                try:
+                    known = await self._env.store.read(lambda tx: sources.get(tx, self.name))
+                    owner = await self._env.store.read(shop.get)
+                    break
+                except Unavailable as error:
+                    self._log.warning("source.unavailable", source=self.name, why=error.why)
+                    await asyncio.sleep(error.retry_after_s)
+            zone = self._settings.timezone or (owner.timezone if owner is not None else "UTC")
+            self._zone = ZoneInfo(zone)
+            if known is not None:
+                self._heard_us, self._last_refused_us = known.heard_at, known.refused_at
+                # The daemon was off meanwhile.
+                self._gap_us = known.heard_at
+            for slot, handover in self._slots.items():
+                self._sources[slot] = await handover.identify(
+                    PhoneIdentity(
+                        self._port(slot), None, None, None, "android", self.name,
+                        network=self._settings.networks[slot],
+                    )
+                )  # fmt: skip
+            self._show()
             while True:
                 self._env.heartbeat(self.worker, LOOK_S_MAX)
                 await self._look()
@@ -183,7 +205,12 @@ class AndroidSource:
         if verdict is PostVerdict.NOT_NOW:
             self._note_gap()
         else:
-            self._hear(now)
+            if self._heard_us is not None and self._is_silent():
+                self._gap_us = min(self._gap_us or now, self._heard_us)
+            self._heard_us = now
+            if self._stored_us is None:
+                self._wake.set()
+            self._show()
         return verdict
 
     async def _store(self, post: AppPost) -> PostVerdict:
@@ -250,40 +277,6 @@ class AndroidSource:
         if self._key is None or self._key[0] != sealed:
             self._key = (sealed, await android_sources.unsealed(self._env, sealed))
         return self._key[1]
-
-    async def _begin(self) -> None:
-        """Read the stored state, and record the phone."""
-        self._env.heartbeat(self.worker, LOOK_S_MAX)
-        while True:
-            try:
-                known = await self._env.store.read(lambda tx: sources.get(tx, self.name))
-                owner = await self._env.store.read(shop.get)
-                break
-            except Unavailable as error:
-                self._log.warning("source.unavailable", source=self.name, why=error.why)
-                await asyncio.sleep(error.retry_after_s)
-        zone = self._settings.timezone or (owner.timezone if owner is not None else "UTC")
-        self._zone = ZoneInfo(zone)
-        if known is not None:
-            self._heard_us, self._last_refused_us = known.heard_at, known.refused_at
-            # The daemon was off meanwhile.
-            self._gap_us = known.heard_at
-        for slot, handover in self._slots.items():
-            self._sources[slot] = await handover.identify(
-                PhoneIdentity(
-                    self._port(slot), None, None, None, "android", self.name,
-                    network=self._settings.networks[slot],
-                )
-            )  # fmt: skip
-        self._show()
-
-    def _hear(self, now: int) -> None:
-        if self._heard_us is not None and self._is_silent():
-            self._gap_us = min(self._gap_us or now, self._heard_us)
-        self._heard_us = now
-        if self._stored_us is None:
-            self._wake.set()
-        self._show()
 
     def _note_gap(self) -> None:
         now = self._env.clock.now_us()

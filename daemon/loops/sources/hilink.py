@@ -175,17 +175,14 @@ class HiLinkSource:
                 await self._store_batch(source, batch)
             except Exception:  # noqa: BLE001 -- each is tried alone, and told if it is the cause
                 for one in batch:
-                    await self._store_alone(source, one)
+                    try:
+                        await self._store_batch(source, [one])
+                    except Exception as error:  # noqa: BLE001 -- told and counted; the other messages must be stored
+                        self._aside.add(one)
+                        self._handover.say(SET_ASIDE, Text("fault.modem.set_aside"), REPORT)
+                        item = f"message {one.index} on the stick"
+                        await set_aside(self._env, self._log, self.worker, item, error)
         return bool(found)
-
-    async def _store_alone(self, source: Source, one: StickMessage) -> None:
-        try:
-            await self._store_batch(source, [one])
-        except Exception as error:  # noqa: BLE001 -- told and counted; the other messages must be stored
-            self._aside.add(one)
-            self._handover.say(SET_ASIDE, Text("fault.modem.set_aside"), REPORT)
-            item = f"message {one.index} on the stick"
-            await set_aside(self._env, self._log, self.worker, item, error)
 
     async def _store_batch(self, source: Source, batch: list[StickMessage]) -> None:
         parts = [
@@ -262,7 +259,11 @@ class HiLinkSource:
             self._settings.url,
             "ready",
             health_at=clock.now_us(),
-            signal=_csq(health.signal_dbm),
+            signal=(
+                None
+                if health.signal_dbm is None
+                else max(0, min(31, (health.signal_dbm + 113) // 2))
+            ),
             registration=None if health.in_service is None else registration,
             receives=health.in_service is not False,
             network=health.network,
@@ -320,11 +321,6 @@ class HiLinkSource:
             return await source_password(self._env, self._settings.name)
         except (SecretsLocked, Unavailable) as error:
             raise HiLinkError(StickFault.LOGIN, f"its password cannot be read: {error}") from error
-
-
-def _csq(dbm: int | None) -> int | None:
-    """Return the `<rssi>` of `AT+CSQ` for a signal strength."""
-    return None if dbm is None else max(0, min(31, (dbm + 113) // 2))
 
 
 _SIM_FAULTS: Final = {
