@@ -25,29 +25,25 @@ from daemon.dash.entry import Dashboard, Machine
 from daemon.env import Env
 from daemon.flows.access.keys import note_key_use
 from daemon.flows.payments import texts
-from daemon.flows.upkeep import clock as clock_flow
-from daemon.flows.upkeep import disk_space as disk_flow
-from daemon.flows.upkeep import notices, self_check
+from daemon.flows.upkeep import machine, notices
 from daemon.flows.upkeep.notices import OwnerSms
 from daemon.loops import watchdog
 from daemon.loops.branches.link import HubLinkLoop
 from daemon.loops.certificate import CertificateLoop
+from daemon.loops.database import beat, check_database, until_cut_off, until_writer_ends
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
 from daemon.loops.faults import FaultLoop
 from daemon.loops.held_messages import settle_held_messages
 from daemon.loops.keep_awake import KeepAwakeLoop
 from daemon.loops.keep_running import find_damage, keep_running, note_work, set_aside
-from daemon.loops.lines.ports import Ports
-from daemon.loops.lines.signal import note_signals
-from daemon.loops.lines.simulated_phones import SimulatedPhones
+from daemon.loops.lines.ports import Ports, SimulatedPhones
+from daemon.loops.lines.receiving import note_signals
 from daemon.loops.message_journal import copy_messages, open_message_journal, recover_messages
 from daemon.loops.notices import NoticeLoop
-from daemon.loops.self_check import check_database
 from daemon.loops.sources.all import RunningSource, Sources, new_source
 from daemon.loops.watchdog import Supervisor, Watchdog
 from daemon.loops.watched_files import WatchedFiles
-from daemon.loops.writer import beat, until_cut_off, until_writer_ends
 from daemon.modem.discovery import find_ports
 from daemon.open_shop import EXIT_CONFIG, EXIT_OK, StartError, connect, new_store, open_home
 from daemon.pages.routes import PayRoutes
@@ -59,8 +55,8 @@ from daemon.runtime.own_wordings import FOLDER, OwnWordings
 from daemon.runtime.system import SystemClock, SystemEntropy, open_files_max
 from daemon.sender.https import Sender
 from daemon.sender.live_receivers import LISTEN_SCHEME
+from daemon.sender.local_targets import Targets
 from daemon.sender.owner_notices import Channel, Desktop, Email
-from daemon.sender.targets import Targets
 from daemon.store import shop
 from daemon.store.branches import link
 from daemon.store.engine import Reader
@@ -391,9 +387,9 @@ class Daemon:
         # Calls are answered since the database is open, so a receiver may have connected already.
         listening = env.live_receivers.addresses()
         await store.write(lambda tx: endpoints.pause_scheme(tx, LISTEN_SCHEME, listening))
-        await clock_flow.begin(env)
-        await disk_flow.begin(env)
-        await self_check.begin(env)
+        await machine.begin_clock(env)
+        await machine.begin_space(env)
+        await machine.begin_database(env)
         if doubtful := await texts.recover(env):
             self._log.warning("sms.unknown", count=doubtful)
         if self._simulated is not None:

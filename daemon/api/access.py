@@ -18,7 +18,7 @@ from daemon.core.limits import DAY_US, HOUR_US, ONE_TIME_LINK_S
 from daemon.core.model import ApiKey, BrowserSession, User
 from daemon.core.reading import read
 from daemon.core.shape import On, Password, Time, marked, sample
-from daemon.flows.access import browser, keys, password
+from daemon.flows.access import browser, keys
 from daemon.flows.access import users as flow
 from daemon.store.access import api_keys, passwords, users
 from daemon.store.engine import Reader
@@ -96,8 +96,8 @@ async def login(call: Call) -> Reply:
     """
     asked, _ = read(LoginBody, await read_object(call.scope, call.receive))
     client, actor = _client(call)
-    await password.check(call.env, client, actor, asked.password, code=asked.totp, login=True)
-    token, ends = await password.open_session(call.env, actor)
+    await flow.check(call.env, client, actor, asked.password, code=asked.totp, login=True)
+    token, ends = await flow.open_session(call.env, actor)
     body = ok(SessionAnswer(token, timestamp(ends))).body
     return Reply(200, body, (NO_STORE,))
 
@@ -105,7 +105,7 @@ async def login(call: Call) -> Reply:
 @described("Log out", answer(LoggedOut), errors=(ErrorCode.SESSION_REQUIRED,))
 async def logout(call: Call) -> Reply:
     """End the session that makes the call: its token is refused from now on. Other sessions stay."""
-    await password.close_session(call.env, call.caller)
+    await flow.close_session(call.env, call.caller)
     return ok(LoggedOut(True))
 
 
@@ -125,8 +125,8 @@ async def change_password(call: Call) -> Reply:
     """Set a new account password. A session must also send the current one. All sessions end, including this one."""
     needs_owner(call.caller)
     asked, _ = read(PasswordChange, await read_object(call.scope, call.receive))
-    await password.confirm(call.env, call.caller, asked.current_password)
-    await password.set_new(call.env.store, call.env.clock, call.caller.name, asked.password)
+    await flow.confirm(call.env, call.caller, asked.current_password)
+    await flow.set_new(call.env.store, call.env.clock, call.caller.name, asked.password)
     return ok(PasswordChanged(True))
 
 
@@ -135,7 +135,7 @@ async def set_password(call: Call) -> Reply:
     needs_owner(call.caller)
     asked, _ = read(PasswordBody, await read_object(call.scope, call.receive))
     env = call.env
-    await password.set_new(env.store, env.clock, call.caller.name, asked.password, at_machine=True)
+    await flow.set_new(env.store, env.clock, call.caller.name, asked.password, at_machine=True)
     return ok(PasswordChanged(True))
 
 

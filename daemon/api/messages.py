@@ -25,10 +25,9 @@ from daemon.core.payments.review_json import ApprovedPayerAnswer, ReviewAnswer
 from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.core.reading import Wrong, read, read_uuid
 from daemon.core.shape import Offset, PageMeta, marked, page_size, sample
-from daemon.flows.access import password
+from daemon.flows.access import users
 from daemon.flows.books.audit import note_shown
-from daemon.flows.messages import confirmations as confirmation_flow
-from daemon.flows.messages import ingest
+from daemon.flows.messages import ingest, overdue
 from daemon.flows.messages.import_file import BATCH, FileMessage, import_messages
 from daemon.flows.messages.simulate import (
     SimulatedSms,
@@ -291,7 +290,7 @@ async def revoke_approved_payer(call: Call) -> Reply:
     """Revoke an approval; a second call changes nothing."""
     return ok(
         ApprovedPayerAnswer.of(
-            await confirmation_flow.revoke_approved_payer(
+            await overdue.revoke_approved_payer(
                 call.env, call.caller, call.uuid(ErrorCode.APPROVED_PAYER_NOT_FOUND)
             )
         )
@@ -361,8 +360,8 @@ async def confirm_wording(call: Call) -> Reply:
     message_id = call.uuid(ErrorCode.MESSAGE_NOT_FOUND)
     if not undo:
         # Withdrawing trust needs no password.
-        await password.confirm(call.env, call.caller, asked.password)
-    row = await confirmation_flow.confirm_wording(call.env, call.caller, message_id, undo=undo)
+        await users.confirm(call.env, call.caller, asked.password)
+    row = await overdue.confirm_wording(call.env, call.caller, message_id, undo=undo)
     data: dict[str, Any] = {
         "network": row.network,
         "wording": row.wording,

@@ -11,7 +11,7 @@ from typing import Any
 from daemon import wire
 from daemon.commands.output import password, print_json
 from daemon.core.errors import MomoError, Refusal
-from daemon.flows.access.password import set_new
+from daemon.flows.access.users import set_new
 from daemon.flows.upkeep import setup
 from daemon.open_shop import (
     EXIT_CONFIG,

@@ -27,7 +27,7 @@ from daemon.loops.keep_running import keep_running, note_work
 from daemon.runtime.log import Log
 from daemon.sender.connect import HostProbe
 from daemon.sender.https import CaFileError, load_context
-from daemon.sender.targets import Target
+from daemon.sender.local_targets import Target
 from daemon.store.webhooks import deliveries, endpoints, leasing
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
 from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, DueDeliveries, Workers

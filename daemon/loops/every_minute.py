@@ -7,11 +7,11 @@ from daemon.core.errors import Unavailable
 from daemon.core.limits import EXPIRE_EVERY_S, MINUTE_US
 from daemon.env import Env
 from daemon.flows.access.keys import note_key_use
-from daemon.flows.lines.silence import watch
+from daemon.flows.lines.receiving import watch_silence as watch
 from daemon.flows.messages.overdue import notify_overdue, report_missing_parts
 from daemon.flows.payments import cancel_expire, texts
 from daemon.flows.payments.cancel_expire import drop_suggestions
-from daemon.flows.upkeep import clock, disk_space
+from daemon.flows.upkeep import machine
 from daemon.flows.upkeep.erasure import index_for_search, prune
 from daemon.flows.webhooks import endpoints
 from daemon.loops.keep_running import note_failure, note_work
@@ -117,8 +117,8 @@ async def _index_for_search(env: Env, _log: Log) -> None:
 
 
 async def _look_at_machine(env: Env, log: Log) -> None:
-    if (room := await disk_space.watch(env)) is not None:
+    if (room := await machine.watch_space(env)) is not None:
         say = log.warning if room.worse else log.info
         say("disk.room", room=room.room, free_bytes=room.free)
-    if (turn := await clock.watch(env)) is not None:
+    if (turn := await machine.watch_clock(env)) is not None:
         log.warning("clock.right" if turn == "" else "clock.suspect", why=turn)

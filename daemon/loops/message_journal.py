@@ -7,7 +7,7 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.core.messages.message_journal import journal_key
 from daemon.env import Env
-from daemon.flows.messages.recover import recover
+from daemon.flows.messages.ingest import recover
 from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
 from daemon.runtime.message_journal import MessageJournal, SecondFolder

@@ -30,7 +30,7 @@ from daemon.core.errors import Refusal, Unavailable
 from daemon.core.json_values import dump
 from daemon.core.payments.checkout import ROOT
 from daemon.env import Env
-from daemon.flows.payments.payer_claim import ClaimResult, claim_payment
+from daemon.flows.payments.reconcile import ClaimResult, claim_payment
 from daemon.pages.assets import Assets
 from daemon.pages.render import PageRenderer, PageRequest, PageStream, RenderedPage
 from daemon.runtime.page_response import (

@@ -21,13 +21,14 @@ import stat
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
 from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.core.webhooks.signing import STANDARD_ID_HEADER
-from daemon.sender.response import PartialResponse
+from daemon.sender.https import PartialResponse
+from daemon.sender.live_receivers import LISTEN_SCHEME, LiveReceivers
 
 PATH_CHARACTERS_MAX: Final = 1024
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
@@ -290,3 +291,43 @@ def put(folder: str, name: str, writer: str, body: bytes) -> bool:
     finally:
         os.close(parent)
     return True
+
+
+class Target(Protocol):
+    """A sender of single attempts. Failures of the receiver are in the outcome and are not raised."""
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
+        """Deliver one event."""
+
+    async def aclose(self) -> None:
+        """Release the resources kept between two attempts."""
+
+
+class Targets:
+    """Sends https with `https`, `exec:` and `spool:` on this machine, `listen:` to `momo listen`."""
+
+    def __init__(self, https: Target, live: LiveReceivers, *, home: str, timeout_s: float) -> None:
+        self._https = https
+        self._live = live
+        self._home = home
+        self._timeout_s = timeout_s
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> AttemptOutcome:
+        """Make one attempt with the sender for the address."""
+        if url.startswith(LISTEN_SCHEME):
+            return await self._live.post(url, headers, body, self._timeout_s)
+        try:
+            target = parse_local_target(url)
+        except LocalTargetError as error:
+            return AttemptOutcome(
+                None, "", DeliveryError.BLOCKED_ADDRESS, str(error), 0, connected=True
+            )
+        if target is None:
+            return await self._https.post(url, headers, body)
+        if target.kind is LocalKind.SPOOL:
+            return await write_file(target, headers, body)
+        return await run_command(target, headers, body, home=self._home, timeout_s=self._timeout_s)
+
+    async def aclose(self) -> None:
+        """Close the sender's connections."""
+        await self._https.aclose()

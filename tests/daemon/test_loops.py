@@ -25,11 +25,12 @@ from daemon.core.upkeep.faults import Faults, fault_json
 from daemon.core.upkeep.notice_rules import notice_for
 from daemon.env import Env
 from daemon.flows.lines import receiving as receiving_flow
+from daemon.flows.upkeep import machine
 from daemon.flows.upkeep import notices as notices_flow
-from daemon.flows.upkeep import self_check as self_check_flow
 from daemon.loops import (
     certificate,
     connectivity,
+    database,
     deliveries,
     every_minute,
     held_messages,
@@ -37,16 +38,14 @@ from daemon.loops import (
     keep_running,
     message_journal,
     notices,
-    receiving,
-    self_check,
     watchdog,
     watched_files,
-    writer,
 )
 from daemon.loops import faults as fault_loop
 from daemon.loops.branches import link
 from daemon.loops.connectivity import Connectivity
-from daemon.loops.lines import modems, ports, signal
+from daemon.loops.lines import modems, ports
+from daemon.loops.lines import receiving as receiving_loops
 from daemon.loops.sources import android, hilink
 from daemon.runtime.config_file import parse_config
 from daemon.runtime.log import Log
@@ -92,9 +91,9 @@ LOOPS: dict[str, tuple[Any, str]] = {
     "source phone": (android.AndroidSource, "_look"),
     "watchdog": (watchdog.Watchdog, "look"),
     "faults": (fault_loop.FaultLoop, "look"),
-    "self check": (self_check_flow, "watch"),
+    "self check": (machine, "watch_database"),
     "awake": (keep_awake.KeepAwakeLoop, "look"),
-    "signals": (signal, "note_once"),
+    "signals": (receiving_loops, "note_once"),
     "certificate": (certificate.CertificateLoop, "look"),
     "files": (watched_files.WatchedFiles, "_look"),
 }
@@ -105,14 +104,14 @@ PAUSES = (
     (message_journal, "COPY_EVERY_S"),
     (notices, "DIGEST_EVERY_S"),
     (notices, "SETTLE_S"),
-    (receiving, "LOOK_S"),
+    (receiving_loops, "LOOK_S"),
     (ports, "SCAN_S"),
     (android, "LOOK_S"),
     (watchdog, "CHECK_S"),
     (fault_loop, "LOOK_S"),
-    (self_check, "EVERY_S"),
+    (database, "CHECK_EVERY_S"),
     (keep_awake, "CHECK_S"),
-    (signal, "EVERY_S"),
+    (receiving_loops, "EVERY_S"),
     (certificate, "LOOK_S"),
     (watched_files, "LOOK_S"),
     (deliveries, "REREAD_S"),
@@ -376,7 +375,7 @@ async def test_message_journal_that_always_fails_is_set_aside_and_the_phones_are
 async def test_end_of_the_writing_thread_ends_the_daemon(
     running: Callable[[], Awaitable[Running]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "THREAD_LOOK_S", SHORT_S)
+    monkeypatch.setattr(database, "THREAD_LOOK_S", SHORT_S)
     monkeypatch.setattr(threading, "excepthook", lambda _died: None)
     ran = await running()
     await ran.all_turn()

@@ -6,7 +6,7 @@ from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.core.webhooks.signing import make_secret, sign
 from daemon.sender.address_guard import AddressPolicy
 from daemon.sender.https import Sender
-from daemon.sender.targets import Target
+from daemon.sender.local_targets import Target
 
 SECRET = make_secret(bytes(range(32)))
 BODY = '{"webhook_id":"ocl_0123456789abcdefghijklmn","amount":"25.00","name":"Akosua ɔ"}'.encode()

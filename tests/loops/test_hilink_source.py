@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import find_problems
 from daemon.env import Env
-from daemon.flows.lines.source_passwords import store_source_password
+from daemon.flows.lines.sources import store_source_password
 from daemon.loops.sources import handover, hilink
 from daemon.loops.sources.all import Sources
 from daemon.loops.sources.hilink import HiLinkSource

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from daemon.flows.lines.sims import store_pin
+from daemon.flows.lines.modems import store_pin
 from daemon.loops.lines.modems import PhoneState, PortLoop
 from daemon.runtime.config import Config, Modems
 from daemon.runtime.log import Log

@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from daemon.core.webhooks.delivery import DeliveryError
-from daemon.sender.response import retry_after_s
+from daemon.sender.https import retry_after_s
 from tests.fakes.each import each
 from tests.fakes.receiver import HANG, Answer, Receiver
 from tests.fakes.signed_webhook import MakeSender, post, summary

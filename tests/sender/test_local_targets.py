@@ -15,10 +15,10 @@ from daemon.sender.local_targets import (
     LocalKind,
     LocalTarget,
     LocalTargetError,
+    Targets,
     check_local_target,
     parse_local_target,
 )
-from daemon.sender.targets import Targets
 from tests.fakes.each import each
 from tests.fakes.sender import FakeSender, answered
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.sender.phone_inbox import InboxError, post_again
+from daemon.sender.http_client import InboxError, post_again
 from tests.fakes.android_app import PASSWORD, USER, AndroidApp
 from tests.fakes.receiver import Answer, Receiver
 

@@ -10,8 +10,8 @@ from daemon.core.branches.public_key import spki_of_pem
 from daemon.core.webhooks.delivery import DeliveryError
 from daemon.sender.address_guard import PUBLIC_ONLY, AddressPolicy
 from daemon.sender.connect import Dialer, SystemResolver, connect_socket
+from daemon.sender.http_client import InboxError, post_again
 from daemon.sender.hub_client import HubClient, HubUnreachableError
-from daemon.sender.phone_inbox import InboxError, post_again
 from daemon.sender.streams import ExchangeError, ExchangeTimeout
 from daemon.sender.transport import Transport
 from tests.fakes.receiver import Answer, Receiver

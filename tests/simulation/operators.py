@@ -13,7 +13,7 @@ from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.lines import payment_methods
 from daemon.flows.messages import import_file
 from daemon.flows.payments import cancel_expire, reconcile, review
-from daemon.flows.webhooks import endpoints, redeliver, replay, secrets
+from daemon.flows.webhooks import endpoints, redeliver, replay
 from parsers.times import to_us
 from tests.fakes.shop import OWNER
 from tests.simulation.customers import Customers
@@ -157,16 +157,20 @@ class Operators:
     async def _rotate(self) -> None:
         at = self._rng.randrange(len(HOSTS))
         shown = await self.shop.call(
-            lambda env: secrets.rotate(env, OWNER, endpoint_id(at), expire_previous=False)
+            lambda env: endpoints.rotate_secret(env, OWNER, endpoint_id(at), expire_previous=False)
         )
-        if isinstance(shown, secrets.RevealedSecret):
+        if isinstance(shown, endpoints.RevealedSecret):
             self.shop.receivers[HOSTS[at]].secrets.append(shown.secret)
         elif isinstance(shown, Killed):
             # It may have been rotated, so look it up.
-            seen = await self.shop.call(lambda env: secrets.reveal(env, OWNER, endpoint_id(at)))
-            while not isinstance(seen, secrets.RevealedSecret):
+            seen = await self.shop.call(
+                lambda env: endpoints.reveal_secret(env, OWNER, endpoint_id(at))
+            )
+            while not isinstance(seen, endpoints.RevealedSecret):
                 await asyncio.sleep(60)
-                seen = await self.shop.call(lambda env: secrets.reveal(env, OWNER, endpoint_id(at)))
+                seen = await self.shop.call(
+                    lambda env: endpoints.reveal_secret(env, OWNER, endpoint_id(at))
+                )
             self.shop.receivers[HOSTS[at]].secrets.append(seen.secret)
 
     async def _move(self) -> None:

@@ -26,7 +26,7 @@ from daemon.core.inputs import PhoneIdentity
 from daemon.env import Env
 from daemon.flows.lines import modems
 from daemon.flows.payments import texts
-from daemon.flows.upkeep import clock
+from daemon.flows.upkeep import machine
 from daemon.loops.deliveries import DeliverLoop
 from daemon.loops.every_minute import run_every_minute
 from daemon.loops.held_messages import settle_held_messages
@@ -190,7 +190,7 @@ class Shop:
     async def _start(self) -> None:
         """Start as `daemon.app` does."""
         await self.store.write(devices.mark_all_absent)
-        await clock.begin(self.env)
+        await machine.begin_clock(self.env)
         await texts.recover(self.env)
         log = Log(self.log)
         reach = HostProbe(

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.core.errors import MomoError, Refusal
 from daemon.core.model import Event, Message, Review
-from daemon.flows.messages import confirmations, ingest
+from daemon.flows.messages import ingest, overdue
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.steps import rejudge
@@ -95,7 +95,7 @@ async def test_at_money_waits_for_a_person_until_one_message_is_confirmed_and_th
     first = await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0801.A00001", 10_000))
     assert (first.state, first.trusted) == (MessageState.HELD, False)
     assert (await at.transaction(order.reference)).status is TransactionStatus.PENDING
-    row = await confirmations.confirm_wording(at.env, OWNER, first.id, undo=False)
+    row = await overdue.confirm_wording(at.env, OWNER, first.id, undo=False)
     assert (row.network, row.wording, row.sender) == ("at", "receipt", AT_SENDER)
     # The messages held for that alone are judged again, and the next one pays by itself.
     assert (await at.transaction(order.reference)).status is TransactionStatus.SUCCESS
@@ -114,7 +114,7 @@ async def test_a_confirmation_pays_also_the_receipts_that_share_a_review(at: Fak
         await receive(at, AT_SENDER, text)
     [*_own, shared] = await at.rows(Review, "reviews", "state = 'open'")
     assert json.loads(shared.details)["group"] == 5
-    await confirmations.confirm_wording(at.env, OWNER, shared.message_id, undo=False)
+    await overdue.confirm_wording(at.env, OWNER, shared.message_id, undo=False)
     statuses = {(await at.transaction(order.reference)).status for order in orders}
     assert statuses == {TransactionStatus.SUCCESS}
     assert await at.rows(Review, "reviews", "state = 'open'") == []
@@ -138,7 +138,7 @@ async def test_all_that_was_held_is_judged_again_in_its_order_by_the_rules_of_al
         )
     ]
     assert {row.state for row in held} == {MessageState.HELD}
-    await confirmations.confirm_wording(at.env, OWNER, held[1].id, undo=False)
+    await overdue.confirm_wording(at.env, OWNER, held[1].id, undo=False)
     statuses = [(await at.transaction(order.reference)).status for order in orders]
     assert statuses == [
         TransactionStatus.SUCCESS,
@@ -160,7 +160,7 @@ async def test_more_than_one_batch_is_judged_again(
         await receive(at, AT_SENDER, at_text("1", f"PP261121.080{n}.A0000{n}", 7_500 + 2_500 * n))
         for n in range(1, 6)
     ]
-    await confirmations.confirm_wording(at.env, OWNER, held[0].id, undo=False)
+    await overdue.confirm_wording(at.env, OWNER, held[0].id, undo=False)
     assert [row.state for row in (await at.rows(Message, "messages"))[1:]] == [
         MessageState.PAYMENT
     ] * 5
@@ -186,7 +186,7 @@ async def test_of_a_known_sender_the_one_doubt_falls_and_every_other_one_stays(
         )
     ]
     assert {row.state for row in held} == {MessageState.HELD}
-    await confirmations.confirm_wording(mtn.env, OWNER, held[0].id, undo=False)
+    await overdue.confirm_wording(mtn.env, OWNER, held[0].id, undo=False)
     statuses = [(await mtn.transaction(order.reference)).status for order in orders]
     assert statuses[0] is statuses[2] is TransactionStatus.SUCCESS
     assert statuses[1] is statuses[3] is TransactionStatus.PENDING
@@ -202,7 +202,7 @@ async def test_of_a_known_sender_the_one_doubt_falls_and_every_other_one_stays(
 async def test_a_confirmation_is_of_one_sender_to_the_byte(at: FakeShop, sender: str) -> None:
     order = await at.request()
     first = await receive(at, AT_SENDER, at_text("none", "PP261121.0801.A00001", 10_000))
-    await confirmations.confirm_wording(at.env, OWNER, first.id, undo=False)
+    await overdue.confirm_wording(at.env, OWNER, first.id, undo=False)
     other = await receive(at, sender, at_text(order.svc_code, "PP261121.0802.A00002", 15_000))
     assert other.state is MessageState.HELD
     assert (await at.transaction(order.reference)).status is TransactionStatus.PENDING
@@ -211,7 +211,7 @@ async def test_a_confirmation_is_of_one_sender_to_the_byte(at: FakeShop, sender:
 async def test_a_number_can_never_be_confirmed(at: FakeShop) -> None:
     held = await receive(at, "+233261000654", at_text("none", "PP261121.0801.A00001", 10_000))
     with pytest.raises(Refusal) as refused:
-        await confirmations.confirm_wording(at.env, OWNER, held.id, undo=False)
+        await overdue.confirm_wording(at.env, OWNER, held.id, undo=False)
     assert "it came from a phone number" in str(refused.value.extras)
     assert await confirmed(at) == []
 
@@ -234,8 +234,8 @@ async def test_approving_in_review_with_the_password_is_the_same_proof(at: FakeS
 
 async def test_a_confirmation_can_be_taken_back(at: FakeShop) -> None:
     first = await receive(at, AT_SENDER, at_text("none", "PP261121.0801.A00001", 10_000))
-    await confirmations.confirm_wording(at.env, OWNER, first.id, undo=False)
-    await confirmations.confirm_wording(at.env, OWNER, first.id, undo=True)
+    await overdue.confirm_wording(at.env, OWNER, first.id, undo=False)
+    await overdue.confirm_wording(at.env, OWNER, first.id, undo=True)
     assert await confirmed(at) == []
     order = await at.request()
     second = await receive(at, AT_SENDER, at_text(order.svc_code, "PP261121.0802.A00002", 12_500))
@@ -249,10 +249,10 @@ async def test_the_shops_own_wording_adds_and_never_weakens(mtn: FakeShop, tmp_p
         stranger = await receive(mtn, sender, own_text(order.svc_code, "93214500001", 92_500))
         assert stranger.state is MessageState.HELD
         with pytest.raises(Refusal):
-            await confirmations.confirm_wording(mtn.env, OWNER, stranger.id, undo=False)
+            await overdue.confirm_wording(mtn.env, OWNER, stranger.id, undo=False)
     first = await receive(mtn, MTN_SENDER, own_text(order.svc_code, "93214500101", 92_500))
     assert json.loads(first.reasons) == ["wording_unverified"]
-    await confirmations.confirm_wording(mtn.env, OWNER, first.id, undo=False)
+    await overdue.confirm_wording(mtn.env, OWNER, first.id, undo=False)
     assert (await mtn.transaction(order.reference)).status is TransactionStatus.SUCCESS
     second = await receive(mtn, MTN_SENDER, own_text("none", "93214500202", 95_000))
     assert second.state is MessageState.PAYMENT, second.reasons
@@ -281,7 +281,7 @@ async def test_old_messages_are_read_again_once_and_pay_by_the_same_rules(
     rows: list[Message] = await mtn.rows(Message, "messages")
     assert rows[1].received_at == unread.received_at
     # Proven by now, so it is money.
-    await confirmations.confirm_wording(mtn.env, OWNER, unread.id, undo=False)
+    await overdue.confirm_wording(mtn.env, OWNER, unread.id, undo=False)
     assert (await mtn.transaction(order.reference)).status is TransactionStatus.SUCCESS
 
 
@@ -290,7 +290,7 @@ async def test_a_confirmed_wording_makes_old_unread_messages_pay_when_they_are_r
 ) -> None:
     put_template(mtn, tmp_path)
     proof = await receive(mtn, MTN_SENDER, own_text("none", "93214500101", 92_500))
-    await confirmations.confirm_wording(mtn.env, OWNER, proof.id, undo=False)
+    await overdue.confirm_wording(mtn.env, OWNER, proof.id, undo=False)
     (tmp_path / "mtn.toml").unlink()
     mtn.env.own_wordings.read_again()
     order = await mtn.request()
@@ -305,7 +305,7 @@ async def test_a_confirmed_wording_makes_old_unread_messages_pay_when_they_are_r
 async def test_history_stays_history_when_it_is_read_again(mtn: FakeShop, tmp_path: Path) -> None:
     put_template(mtn, tmp_path)
     proof = await receive(mtn, MTN_SENDER, own_text("none", "93214500101", 92_500))
-    await confirmations.confirm_wording(mtn.env, OWNER, proof.id, undo=False)
+    await overdue.confirm_wording(mtn.env, OWNER, proof.id, undo=False)
     (tmp_path / "mtn.toml").unlink()
     mtn.env.own_wordings.read_again()
     mtn.clock.advance(seconds=-86_400)
@@ -342,4 +342,4 @@ async def snapshot(shop: FakeShop) -> list[Any]:
 
 async def test_an_unknown_message_proves_nothing(mtn: FakeShop) -> None:
     with pytest.raises(MomoError):
-        await confirmations.confirm_wording(mtn.env, OWNER, METHOD_ID, undo=False)
+        await overdue.confirm_wording(mtn.env, OWNER, METHOD_ID, undo=False)

@@ -30,7 +30,7 @@ from daemon.core.access.rate_limit import RateLimitResult, Rates, caller_address
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.model import ApiKey
 from daemon.env import Env
-from daemon.flows.access.password import SESSION_KEY_PURPOSE
+from daemon.flows.access.users import SESSION_KEY_PURPOSE
 from daemon.runtime.secrets import SecretsLocked
 from daemon.store.access import api_keys, passwords
 from daemon.store.engine import Store

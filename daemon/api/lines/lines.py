@@ -23,8 +23,8 @@ from daemon.core.lines.line_json import (
 )
 from daemon.core.reading import read, read_uuid
 from daemon.core.shape import DryRun, flat, sample
+from daemon.flows.lines import modems
 from daemon.flows.lines import payment_methods as method_flow
-from daemon.flows.lines import sims as sim_flow
 from daemon.flows.lines.payment_methods import Claimed, Registered
 from daemon.steps.lines import line_status
 from daemon.store.engine import Reader
@@ -233,7 +233,7 @@ async def update_sim(call: Call) -> Reply:
     device_id, slot = read_uuid(call.path("device_id")), call.path("slot_index")
     if device_id is None or slot not in map(str, range(line_json.SLOT_MAX + 1)):
         raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
-    device, sim, method = await sim_flow.ignore(
+    device, sim, method = await modems.ignore(
         call.env, call.caller, device_id, int(slot), ignored=asked.ignored
     )
     shown = UpdatedSimAnswer(device.device_id, device.name, SimAnswer.of(sim, method))

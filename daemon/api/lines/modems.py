@@ -22,8 +22,8 @@ from daemon.core.names import network_name
 from daemon.core.payments.payer_texts import TextKind
 from daemon.core.reading import Wrong
 from daemon.core.shape import UuidRead, marked
-from daemon.flows.access import password
-from daemon.flows.lines import modems, sims, smscs, source_passwords
+from daemon.flows.access import users
+from daemon.flows.lines import modems, smscs, sources
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods, sms_rhythms
 from daemon.store.messages.balances import KnownSmsc
@@ -160,7 +160,7 @@ async def store_pin(call: Call) -> Reply:
     """Store a PIN. It is tried once, when the SIM asks for it."""
     needs_owner(call.caller)
     asked = await call.body(PinBody)
-    kept = await sims.store_pin(call.env, call.caller, asked.device, asked.slot_index, asked.pin)
+    kept = await modems.store_pin(call.env, call.caller, asked.device, asked.slot_index, asked.pin)
     return ok(
         {
             "device_id": kept.device.device_id,
@@ -187,7 +187,7 @@ class AcknowledgeBody(SimBody, frozen=True, forbid_unknown_fields=True):
 async def acknowledge_unreported(call: Call) -> Reply:
     """Acknowledge balance changes of a SIM that no message reported."""
     asked = await call.body(AcknowledgeBody)
-    gaps, currency = await sims.acknowledge_unaccounted(
+    gaps, currency = await modems.acknowledge_unaccounted(
         call.env, call.caller, asked.device_id, asked.slot_index, asked.notes
     )
     return ok(
@@ -335,7 +335,7 @@ async def set_password(call: Call) -> Reply:
     """Store the password of a source's own web page; null deletes it."""
     needs_owner(call.caller)
     new = await call.body(SourcePassword)
-    await source_passwords.store_source_password(call.env, call.caller, new.name, new.password)
+    await sources.store_source_password(call.env, call.caller, new.name, new.password)
     return ok({"name": new.name, "set": new.password is not None})
 
 
@@ -366,7 +366,7 @@ async def trust_smsc(call: Call) -> Reply:
     """Accept a held message of a SIM."""
     needs_owner(call.caller)
     asked = await call.body(TrustBody)
-    await password.confirm(call.env, call.caller, asked.password)
+    await users.confirm(call.env, call.caller, asked.password)
     settled = await smscs.trust_message(
         call.env, call.caller, asked.device_id, asked.slot_index, asked.message_id
     )

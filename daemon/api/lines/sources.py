@@ -28,7 +28,8 @@ from daemon.core.messages.android import (
 )
 from daemon.core.shape import marked, sample
 from daemon.env import Env
-from daemon.flows.lines import android_sources
+from daemon.flows.lines.sources import forget as forget_source
+from daemon.flows.lines.sources import new_key
 from daemon.runtime.config import SourceSettings
 from daemon.runtime.own_certificate import machine_names
 from daemon.store.lines import sources
@@ -187,7 +188,7 @@ async def rotate_key(call: Call) -> Reply:
     """Make a new signing key; it is shown only now, and replaces the one of before at once."""
     needs_owner(call.caller)
     name = call.path("name")
-    key = await android_sources.new_key(call.env, call.caller, name)
+    key = await new_key(call.env, call.caller, name)
     settings = next(each for each in call.env.config.sources if each.name == name)
     data = {
         "name": name,
@@ -213,6 +214,4 @@ async def forget(call: Call) -> Reply:
     """Delete the secrets and counts of a source; its posts are refused from now on."""
     needs_owner(call.caller)
     name = call.path("name")
-    return ok(
-        {"name": name, "forgotten": await android_sources.forget(call.env, call.caller, name)}
-    )
+    return ok({"name": name, "forgotten": await forget_source(call.env, call.caller, name)})

@@ -26,7 +26,7 @@ from daemon.core.reading import Wrong, read
 from daemon.core.shape import RequestId, Warnings, marked, members, sample
 from daemon.flows.payments import initialize as initialize_flow
 from daemon.flows.payments.initialize import Initialized
-from daemon.flows.webhooks import addresses
+from daemon.flows.webhooks import endpoints
 from daemon.store import idempotency as stored_answers
 from daemon.wire import ErrorCode
 from parsers.person_name import is_name
@@ -245,7 +245,7 @@ async def initialize(call: Call) -> Reply:
 
     async def flow() -> Initialized:
         if request.webhook_url is not None and not await _answered(call, idempotency):
-            await addresses.check(
+            await endpoints.check_address(
                 call.env, request.webhook_url, call.service.resolver, offline_too=True
             )
         phones = call.service.hooks.phone_states()

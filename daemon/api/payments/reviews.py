@@ -16,7 +16,7 @@ from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.core.reading import read
 from daemon.core.shape import Notes, Offset, PageMeta, about, marked, page_size, sample
 from daemon.env import Env
-from daemon.flows.access import password
+from daemon.flows.access import users
 from daemon.flows.payments import review
 from daemon.store.branches import branches
 from daemon.store.payments import review_evidence
@@ -152,7 +152,7 @@ async def approve(call: Call) -> Reply:
     async def flow() -> review.Decided:
         confirmed = await review.needs_password(env, caller, review_id, keep.claim)
         if confirmed:
-            await password.confirm(env, caller, asked.password)
+            await users.confirm(env, caller, asked.password)
         approval = review.Approval(asked.reference, asked.notes, confirmed)
         return await review.approve(env, caller, review_id, approval, keep=keep)
 

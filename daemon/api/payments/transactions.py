@@ -42,7 +42,7 @@ from daemon.core.shape import (
     page_size,
     sample,
 )
-from daemon.flows.access import password
+from daemon.flows.access import users
 from daemon.flows.payments import cancel_expire, initialize, texts
 from daemon.flows.payments import reconcile as reconcile_flow
 from daemon.flows.payments.cancel_expire import Cancelled
@@ -397,7 +397,7 @@ async def reconcile(call: Call) -> Reply:
         doubt = await reconcile_flow.needs_password(env, caller, reference, request, idempotency)
         if doubt is None:
             return await reconcile_flow.reconcile(env, caller, reference, request, keep=keep)
-        await password.confirm(env, caller, given, reconcile_flow.sentence(*doubt))
+        await users.confirm(env, caller, given, reconcile_flow.sentence(*doubt))
         sure = replace(request, confirmed=True)
         return await reconcile_flow.reconcile(env, caller, reference, sure, keep=keep)
 

@@ -39,7 +39,6 @@ from daemon.core.webhooks.endpoint_json import (
     DeliveryAnswer,
     DeliveryInFullAnswer,
 )
-from daemon.flows.webhooks import dismiss as dismiss_flow
 from daemon.flows.webhooks import redeliver as redeliver_flow
 from daemon.store.webhooks import dead_letters, deliveries, delivery_log
 from daemon.store.webhooks.dead_letters import Found
@@ -369,7 +368,7 @@ async def dismiss_dead_letter(call: Call) -> Reply:
     return await once(
         call,
         keep,
-        lambda: dismiss_flow.dismiss(call.env, call.caller, letter_id, asked.notes, keep),
+        lambda: redeliver_flow.dismiss(call.env, call.caller, letter_id, asked.notes, keep),
     )
 
 

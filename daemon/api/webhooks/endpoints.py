@@ -34,10 +34,12 @@ from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.diagnosis import explain
 from daemon.core.webhooks.endpoint import Endpoint, EndpointAnswer, EndpointChanges, NewEndpoint
 from daemon.core.webhooks.endpoint_json import ErrorOrNone, error_of
-from daemon.flows.access import password
-from daemon.flows.webhooks import addresses, trial
+from daemon.flows.access import users
+from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as endpoint_flow
-from daemon.flows.webhooks.secrets import RevealedSecret, reveal, rotate
+from daemon.flows.webhooks.endpoints import RevealedSecret
+from daemon.flows.webhooks.endpoints import reveal_secret as reveal
+from daemon.flows.webhooks.endpoints import rotate_secret as rotate
 from daemon.store import idempotency
 from daemon.store.engine import Reader
 from daemon.store.webhooks import delivery_log, endpoints, routing
@@ -194,7 +196,9 @@ async def create_endpoint(call: Call) -> Reply:
             lambda reader: idempotency.find(reader, asked) is not None
         )
         if not known:
-            await addresses.check_endpoint(call.env, call.caller, new.url, call.service.resolver)
+            await endpoint_flow.check_endpoint(
+                call.env, call.caller, new.url, call.service.resolver
+            )
         return await endpoint_flow.create(call.env, call.caller, new, keep=keep)
 
     return await once(call, keep, flow, NO_STORE)
@@ -231,7 +235,9 @@ async def update_endpoint(call: Call) -> Reply:
     body = await read_object(call.scope, call.receive)
     changes, warnings = read(EndpointChanges, body)
     if changes.url is not None:
-        await addresses.check_endpoint(call.env, call.caller, changes.url, call.service.resolver)
+        await endpoint_flow.check_endpoint(
+            call.env, call.caller, changes.url, call.service.resolver
+        )
     changed = await endpoint_flow.update(call.env, call.caller, endpoint.id, changes)
     warnings += changed.warnings
     meta = EndpointMeta(
@@ -274,7 +280,7 @@ async def test_endpoint(call: Call) -> Reply:
     needs_open_collections(call)
     endpoint = await find(call)
     async with call.service.test_sends:
-        tried = await trial.send(call.env, call.caller, endpoint, call.service.resolver)
+        tried = await deliver.send_test(call.env, call.caller, endpoint, call.service.resolver)
     return Reply(200, dump(shown(EndpointTest, tried)))
 
 
@@ -392,7 +398,7 @@ async def _confirmed(
         endpoint = await find(call)
     body = await read_object(call.scope, call.receive)
     asked, warnings = read(SecretBody, body)
-    await password.confirm(call.env, call.caller, asked.password)
+    await users.confirm(call.env, call.caller, asked.password)
     return endpoint, asked.expire_previous, json_values.warnings_meta(warnings)
 
 

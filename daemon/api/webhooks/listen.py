@@ -27,8 +27,8 @@ from daemon.core.webhooks.delivery import DeliveryError
 from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges, NewEndpoint
 from daemon.flows.webhooks import endpoints
 from daemon.runtime import sse
+from daemon.sender.https import judge_status
 from daemon.sender.live_receivers import LISTEN_SCHEME, Listener, ListenerReport
-from daemon.sender.response import judge_status
 from daemon.store.webhooks import endpoints as store_endpoints
 from daemon.wire import ErrorCode, EventKind, Mode
 

@@ -28,8 +28,7 @@ from daemon.core.webhooks.rule_json import (
 )
 from daemon.core.webhooks.rules import read_filter
 from daemon.flows.webhooks import rules as rule_flow
-from daemon.flows.webhooks.explain import explanation
-from daemon.flows.webhooks.rules import RuleChange
+from daemon.flows.webhooks.rules import RuleChange, explanation
 from daemon.store.webhooks import routing
 from daemon.wire import ErrorCode, Mode
 

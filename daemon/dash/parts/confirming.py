@@ -10,7 +10,7 @@ from daemon.core.errors import Refusal
 from daemon.core.inputs import ReconcileRequest
 from daemon.core.model import Payment
 from daemon.dash.web.visit import FormWrong, Visit
-from daemon.flows.access import password
+from daemon.flows.access import users
 from daemon.flows.payments import reconcile
 from daemon.flows.payments.reconcile import UnprovedSource
 from daemon.wire import ErrorCode
@@ -25,7 +25,7 @@ async def confirm(visit: Visit) -> None:
         FormWrong: The password is wrong.
     """
     try:
-        await password.confirm(visit.env, visit.caller, visit.form.get("confirm_password"))
+        await users.confirm(visit.env, visit.caller, visit.form.get("confirm_password"))
     except Refusal as refusal:
         if refusal.code is not ErrorCode.INVALID_PASSWORD:
             raise

@@ -1,18 +1,24 @@
-"""Add, change, disable and reset the users of the dashboard."""
+"""Users, their passwords and sessions."""
 
+import asyncio
 import re
 from typing import Final
 
-from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from msgspec.structs import replace
+
+from daemon.core.access import sessions
+from daemon.core.access.callers import Caller, CallerKind, Operation, require
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.limits import USER_NAME_CHARACTERS_MAX, USERS_MAX
-from daemon.core.model import User
+from daemon.core.model import BrowserSession, User
 from daemon.core.text import Text
 from daemon.env import Env
+from daemon.runtime.secrets import SecretsLocked
+from daemon.runtime.system import Clock
 from daemon.steps import password as steps
 from daemon.store import journal
-from daemon.store.access import users
-from daemon.store.engine import Tx
+from daemon.store.access import passwords, users
+from daemon.store.engine import Store, Tx
 from daemon.wire import ErrorCode, Mode, Role
 
 GIVEN_ROLES: Final = (Role.MANAGER, Role.CASHIER, Role.VIEWER)
@@ -141,3 +147,174 @@ def _refuse_owner(role: Role) -> None:
 def _note(tx: Tx, kind: str, name: str, caller: Caller, now: int, **more: str) -> None:
     data = {"user": name, **more}
     journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+
+
+SESSION_KEY_PURPOSE = "session-key"
+"""Purpose under which the key is sealed."""
+
+
+async def confirm(env: Env, caller: Caller, password: str | None, why: str = steps.NEEDED) -> None:
+    """Check the caller's password before a dangerous operation; `why` is told if it is missing.
+
+    In a browser it is the user's own password; it then holds for 10 minutes in that browser, and only wrong ones count.
+    For all other callers it is the owner's; together they have five attempts in 15 minutes.
+
+    Raises:
+        Refusal: SESSION_REQUIRED for an API key; INVALID_PASSWORD with `attempts_remaining` if it is wrong or missing
+            (a missing one counts as no attempt); TOO_MANY_ATTEMPTS with `retry_after`.
+        Unavailable: The attempt could not be counted, so the password was not checked.
+    """
+    if caller.kind is CallerKind.KEY:
+        raise Refusal(ErrorCode.SESSION_REQUIRED)
+    if caller.browser is not None:
+        await _confirm_in_browser(env, caller, caller.browser, password, why)
+    elif not password:
+        raise await steps.missing(env, passwords.ACCOUNT, why)
+    else:
+        await check(env, passwords.ACCOUNT, caller.name, password)
+
+
+async def _confirm_in_browser(
+    env: Env, caller: Caller, session: BrowserSession, password: str | None, why: str
+) -> None:
+    now = env.clock.now_us()
+    found = await env.store.look(lambda reader: users.session_with(reader, session.sha256))
+    if found is None:
+        raise Refusal(ErrorCode.SESSION_REQUIRED)
+    open_now, user = found
+    if not password and sessions.is_confirmed(open_now, now):
+        return
+    who = passwords.user_name(user.id)
+    if not password:
+        raise await steps.missing(env, who, why)
+    attempt = await steps.count(env, who, caller.name)
+    await steps.verify(env, user, password, attempt)
+
+    def job(tx: Tx) -> None:
+        passwords.forgive_attempt(tx, who)
+        users.confirm(tx, open_now.id, now)
+
+    await env.store.write(job)
+
+
+async def check(
+    env: Env,
+    who: str,
+    actor: str,
+    password: str | None,
+    *,
+    code: str | None = None,
+    login: bool = False,
+) -> None:
+    """Check the owner's password, and for a login also the owner's second factor.
+
+    Args:
+        env: The environment.
+        who: Name of the attempt counter: `passwords.ACCOUNT`, `SOCKET`, or `client_name(address)`.
+        actor: The caller, for the journal.
+        password: The given password.
+        code: The given code of the second factor.
+        login: Ask for the second factor.
+
+    Raises:
+        Refusal: As for `confirm`; SECOND_FACTOR_REQUIRED.
+        Unavailable: As for `confirm`.
+    """
+    if not password:
+        raise await steps.missing(env, who)
+    owner = await env.store.look(users.owner)
+    by_name: tuple[passwords.Counter, ...] = ()
+    if login and owner is not None and who != passwords.SOCKET:
+        by_name = (passwords.of_login(owner.name),)
+    attempt = await steps.count(env, who, actor, *by_name)
+    user = await steps.verify(env, owner, password, attempt)
+    if by_name:
+        await steps.forgive(env, *by_name)
+    if login:
+        await _check_code(env, user, code, attempt)
+
+
+async def _check_code(
+    env: Env, user: User, code: str | None, attempt: steps.PasswordAttempt
+) -> None:
+    """Check the code of the second factor; wrong ones are counted for the user, as in the dashboard."""
+    if user.totp_sealed is None or not code:
+        await steps.verify_code(env, user, code, attempt)
+        return
+    by_user = passwords.of_code(user.name)
+    counted = await steps.count(env, by_user.who, attempt.actor)
+    remaining = min(attempt.remaining, counted.remaining)
+    await steps.verify_code(env, user, code, replace(counted, remaining=remaining))
+    await steps.forgive(env, by_user)
+
+
+async def set_new(
+    store: Store, clock: Clock, actor: str, new: str | None, *, at_machine: bool = False
+) -> None:
+    """Set a new password of the owner; it ends all the owner's sessions and resets the owner's attempt counters.
+
+    Args:
+        store: The database.
+        clock: Read once.
+        actor: The caller, for the journal.
+        new: The new password as typed.
+        at_machine: Reset the counters of all users and addresses too, so that the owner can log in at once.
+
+    Raises:
+        Refusal: VALIDATION_ERROR on `password`; NOT_SET_UP if there is no shop yet.
+    """
+    kept = await steps.hash_new(new)
+    now = clock.now_us()
+
+    def job(tx: Tx) -> None:
+        owner = users.owner(tx)
+        if owner is None:
+            raise Refusal(ErrorCode.NOT_SET_UP)
+        steps.replace(tx, owner, kept, actor, now)
+        if at_machine:
+            passwords.forget_all_attempts(tx)
+
+    await store.write(job)
+
+
+async def open_session(env: Env, actor: str) -> tuple[str, int]:
+    """Return a token and its expiry. The first login creates the key.
+
+    Raises:
+        Unavailable: The master key is not available.
+    """
+    now = env.clock.now_us()
+    sealed = await env.store.look(passwords.session_key)
+    try:
+        if sealed is None:
+            fresh = env.entropy.bytes(sessions.KEY_BYTES)
+            box = await asyncio.to_thread(env.vault.seal, fresh, SESSION_KEY_PURPOSE)
+            await env.store.write(lambda tx: passwords.add_session_key(tx, box, now))
+            # After two first logins at once, the stored key counts.
+            sealed = await env.store.look(passwords.session_key) or box
+        key = await asyncio.to_thread(env.vault.unseal, sealed, SESSION_KEY_PURPOSE)
+    except SecretsLocked as error:
+        raise Unavailable(f"sessions cannot be signed: {error}") from error
+
+    def job(tx: Tx) -> None:
+        journal.add(tx, type="session.opened", mode=Mode.LIVE, at=now, actor=actor)
+
+    await env.store.write(job)
+    return sessions.issue_token(key, env.new_id(), now)
+
+
+async def close_session(env: Env, caller: Caller) -> None:
+    """End the session of the caller; its token is refused from now on.
+
+    Raises:
+        Refusal: SESSION_REQUIRED if the caller has no session token.
+    """
+    session, now = caller.session, env.clock.now_us()
+    if session is None:
+        raise Refusal(ErrorCode.SESSION_REQUIRED, "Only a session that was logged in can end.")
+
+    def job(tx: Tx) -> None:
+        passwords.end_session(tx, session, now)
+        journal.add(tx, type="session.closed", mode=Mode.LIVE, at=now, actor=caller.name)
+
+    await env.store.write(job)

@@ -1,20 +1,32 @@
-"""Record a modem and its SIM, rename it, journal its problems, and queue a test SMS."""
+"""Record a modem and its SIM, rename it, journal its problems, and queue a test SMS; unlock a SIM, and set it aside.
 
+A try of a PIN is stored before the PIN is used, so that a crash in between loses a try but never repeats one: three wrong
+PINs block a SIM. A PIN that has unlocked the SIM is used again after each power-on.
+"""
+
+import asyncio
 import re
 from typing import Final
 
+from msgspec import Struct
+
 from daemon.core import ids
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import FieldError, Refusal, invalid
+from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.limits import HOUR_US, SECOND_US
+from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US
+from daemon.core.messages.balance_chain import ChainEntry
 from daemon.core.messages.trust import SmscSource
-from daemon.core.model import Sim
+from daemon.core.model import Device, PaymentMethod, Sim
+from daemon.core.names import currency_of
 from daemon.core.text import Text
 from daemon.env import Env
+from daemon.runtime.secrets import SecretsLocked
 from daemon.store import journal, shop
-from daemon.store.engine import Tx
-from daemon.store.lines import devices, sim_pins
+from daemon.store.engine import Reader, Tx
+from daemon.store.lines import devices, payment_methods, sim_pins
+from daemon.store.lines.sim_pins import Pin, PinnedSim
 from daemon.store.messages import balances
 from daemon.store.payments import texts
 from daemon.store.payments.texts import PayerText
@@ -222,5 +234,232 @@ async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) 
                 retry_after=wait_s,
             )
         return texts.get(tx, text_id)
+
+    return await env.store.write(job)
+
+
+SLOT: Final = 0
+"""A session reads only the slot of the active SIM."""
+
+
+class LockedSim(Struct, frozen=True):
+    """A locked SIM.
+
+    Attributes:
+        owner: Key of its stored PIN (ICCID or IMEI); None if the phone reports neither.
+        device_id: The phone with the SIM.
+        name: `NAME:SLOT`, the argument of `momo lines pin`.
+    """
+
+    owner: str | None
+    device_id: str
+    name: str
+
+
+async def record_locked(env: Env, phone: PhoneIdentity, wants: str) -> LockedSim:
+    """Store the phone and its locked SIM, so that the operator can name them in a command."""
+    now = env.clock.now_us()
+    owner = phone.iccid or phone.imei
+
+    def job(tx: Tx) -> LockedSim:
+        device_id = ids.device_id_of(phone.imei or f"port:{phone.port}")
+        if phone.imei is None and phone.iccid is not None:
+            # Some modems report their IMEI only when the SIM is unlocked: the SIM's last phone is most likely this one.
+            sim = devices.sim_by_key(tx, phone.iccid)
+            last = None if sim is None else devices.get(tx, sim.device_id)
+            if last is not None and (not last.present or last.port == phone.port):
+                device_id = last.device_id
+        devices.record_device(
+            tx,
+            device_id=device_id,
+            imei=phone.imei,
+            name=devices.generated_name(phone.manufacturer, phone.model, device_id),
+            manufacturer=phone.manufacturer,
+            model=phone.model,
+            port=phone.port,
+            now=now,
+        )
+        before = sim_pins.locked(tx, device_id, SLOT)
+        locked = PinnedSim(device_id, SLOT, owner, wants)
+        if before != locked:
+            sim_pins.lock(tx, locked, now)
+            data = {"device_id": device_id, "slot_index": SLOT, "wants": wants}
+            journal.add(tx, type="sim.locked", mode=Mode.LIVE, at=now, data=data)
+        device = devices.get(tx, device_id)
+        assert device is not None, "it was stored above"
+        return LockedSim(owner, device_id, f"{device.name}:{SLOT}")
+
+    return await env.store.write(job)
+
+
+async def pin_state(env: Env, owner: str) -> Pin | None:
+    """Return the stored PIN of a SIM with its state, None if none is stored."""
+    return await env.store.look(lambda reader: sim_pins.get(reader, owner))
+
+
+async def take_pin(env: Env, owner: str) -> str | None:
+    """Return the PIN to enter into this SIM now; None if none is stored or it may not be tried.
+
+    The try is durable when this returns.
+
+    Raises:
+        SecretsLocked: The PIN cannot be unsealed now; no try was stored.
+        Unavailable: The try could not be stored, so it must not be made.
+    """
+    pin = await pin_state(env, owner)
+    if pin is None or not pin.may_be_tried:
+        return None
+    plain = await asyncio.to_thread(env.vault.unseal, pin.sealed, sim_pins.PURPOSE + owner)
+    now = env.clock.now_us()
+    taken = await env.store.write(lambda tx: sim_pins.begin_try(tx, pin, now))
+    return plain.decode() if taken else None
+
+
+async def record_unlocked(env: Env, owner: str) -> None:
+    """Record that the PIN has unlocked the SIM."""
+    await env.store.write(lambda tx: sim_pins.record_outcome(tx, owner, "opened"))
+
+
+async def record_pin_refused(env: Env, device_id: str, owner: str) -> None:
+    """Record that the SIM has refused its PIN."""
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> None:
+        sim_pins.record_outcome(tx, owner, "wrong")
+        data = {"device_id": device_id, "slot_index": SLOT}
+        journal.add(tx, type="sim.pin_wrong", mode=Mode.LIVE, at=now, data=data)
+
+    await env.store.write(job)
+
+
+class StoredPin(Struct, frozen=True):
+    """The slot of a stored PIN; `wants` is the code that the SIM asks for now, None if it is unlocked."""
+
+    device: Device
+    slot_index: int
+    wants: str | None
+
+
+async def store_pin(env: Env, caller: Caller, device: str, slot_index: int, pin: str) -> StoredPin:
+    """Store the PIN of the SIM in a slot, replacing an earlier one.
+
+    Args:
+        env: The environment.
+        caller: The caller, for the journal.
+        device: The phone's id, or its name.
+        slot_index: Its slot.
+        pin: 4 to 8 digits.
+
+    Raises:
+        Refusal: DEVICE_NOT_FOUND, SIM_NOT_FOUND; VALIDATION_ERROR for a PIN that the SIM has refused before.
+        Unavailable: It cannot be sealed now.
+    """
+    require(caller, Operation.MANAGE_LINES)
+    now = env.clock.now_us()
+    found, owner, wants = await env.store.read(lambda reader: _find(reader, device, slot_index))
+    before = await env.store.look(lambda reader: sim_pins.get(reader, owner))
+    try:
+        if before is not None and before.outcome == "wrong":
+            known = await asyncio.to_thread(
+                env.vault.unseal, before.sealed, sim_pins.PURPOSE + owner
+            )
+            if known.decode() == pin:
+                raise invalid([FieldError("pin", "refused", Text("field.pin.refused"))])
+        sealed = await asyncio.to_thread(env.vault.seal, pin.encode(), sim_pins.PURPOSE + owner)
+    except SecretsLocked as error:
+        raise Unavailable(f"the PIN cannot be sealed: {error}") from error
+
+    def job(tx: Tx) -> None:
+        sim_pins.put(tx, owner, sealed, now)
+        data = {"device_id": found.device_id, "slot_index": slot_index}
+        journal.add(tx, type="sim.pin_stored", mode=Mode.LIVE, at=now, actor=caller.name, data=data)
+
+    await env.store.write(job)
+    return StoredPin(found, slot_index, wants)
+
+
+def _find(reader: Reader, name: str, slot_index: int) -> tuple[Device, str, str | None]:
+    device = devices.get(reader, name.lower()) or devices.named(reader, name)
+    if device is None or device.forgotten_at is not None:
+        raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
+    locked = sim_pins.locked(reader, device.device_id, slot_index)
+    if locked is not None and locked.owner is not None:
+        return device, locked.owner, locked.wants
+    sim = devices.sim_in_slot(reader, device.device_id, slot_index)
+    if sim is None or sim.iccid is None:
+        raise Refusal(ErrorCode.SIM_NOT_FOUND)
+    return device, sim.iccid, None
+
+
+async def ignore(
+    env: Env, caller: Caller, device_id: str, slot_index: int, *, ignored: bool | None
+) -> tuple[Device, Sim, PaymentMethod | None]:
+    """Set whether a SIM is ignored, None for no change; return its phone, the SIM and its number.
+
+    Raises:
+        Refusal: DEVICE_NOT_FOUND, SIM_NOT_FOUND; SIM_ALREADY_ASSIGNED if it is to be ignored and has a number.
+        Unavailable: Nothing could be written.
+    """
+    require(caller, Operation.MANAGE_LINES)
+    now, mode = env.clock.now_us(), caller.lines_mode
+
+    def job(tx: Tx) -> tuple[Device, Sim, PaymentMethod | None]:
+        device = devices.get(tx, device_id, mode)
+        if device is None or device.forgotten_at is not None:
+            raise Refusal(ErrorCode.DEVICE_NOT_FOUND)
+        sim = devices.sim_in_slot(tx, device_id, slot_index, mode)
+        if sim is None:
+            raise Refusal(ErrorCode.SIM_NOT_FOUND)
+        method = payment_methods.on_sim(tx, sim.seq)
+        if ignored and method is not None:
+            raise Refusal(
+                ErrorCode.SIM_ALREADY_ASSIGNED,
+                payment_method_id=method.id,
+                phone_number=method.phone_number,
+            )
+        if ignored is not None and ignored != (sim.ignored_at is not None):
+            sim = devices.set_ignored(tx, sim, now if ignored else None)
+            kind = "sim.ignored" if ignored else "sim.used"
+            data = {"device_id": device_id, "slot_index": slot_index}
+            journal.add(tx, type=kind, mode=mode, at=now, actor=caller.name, data=data)
+        return device, sim, method
+
+    return await env.store.write(job)
+
+
+async def acknowledge_unaccounted(
+    env: Env, caller: Caller, device_id: str, slot_index: int, notes: str | None
+) -> tuple[list[ChainEntry], str | None]:
+    """Mark all present unaccounted amounts of a SIM as explained; later ones give new notices.
+
+    Returns:
+        The messages before which the amounts are missing, oldest first and possibly none, and the currency.
+
+    Raises:
+        Refusal: SIM_NOT_FOUND.
+        Unavailable: Nothing could be written.
+    """
+    require(caller, Operation.MANAGE_LINES)
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> tuple[list[ChainEntry], str | None]:
+        sim = devices.sim_in_slot(tx, device_id, slot_index)
+        if sim is None:
+            raise Refusal(ErrorCode.SIM_NOT_FOUND)
+        currency = None if sim.network is None else currency_of(sim.network)
+        gaps = balances.gaps_since(tx, now - UNACCOUNTED_WINDOW_US).get(sim.sim_key, [])
+        for entry in gaps:
+            balances.acknowledge_gap(tx, entry, notes=notes, by=caller.name, now=now)
+            data = {"gap_minor": entry.gap_minor, "currency": currency}
+            journal.add(
+                tx,
+                type="balance.gap_known",
+                mode=Mode.LIVE,
+                at=now,
+                actor=caller.name,
+                message_id=entry.key,
+                data={**data, "notes": notes} if notes else data,
+            )
+        return gaps, currency
 
     return await env.store.write(job)

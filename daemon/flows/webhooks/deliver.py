@@ -1,4 +1,4 @@
-"""Delivery of webhooks: lease, attempt outside any database transaction, record the outcome.
+"""Delivery of webhooks: lease, attempt outside any database transaction, record the outcome; and a test that is not recorded.
 
 A crash between two of these steps is safe: the lease expires (or is released at the start) and the same delivery is sent
 again under the same `webhook_id`: at least once.
@@ -11,20 +11,34 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 from msgspec.structs import replace
 
+from daemon.core import ids
+from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.access.rate_limit import is_loopback_address
 from daemon.core.limits import MINUTE_US
 from daemon.core.upkeep.clock_check import clock_wait_us, difference
-from daemon.core.webhooks.delivery import AttemptOutcome, AttemptResult, Decision, classify
+from daemon.core.webhooks import body as core_body
+from daemon.core.webhooks.delivery import (
+    AttemptOutcome,
+    AttemptResult,
+    Decision,
+    classify,
+    error_code,
+)
+from daemon.core.webhooks.diagnosis import explain
+from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
-from daemon.sender.targets import Target
-from daemon.steps.webhooks.head import head, unsealing
+from daemon.sender.address_guard import Resolver
+from daemon.sender.https import Sender
+from daemon.sender.local_targets import Target, Targets
+from daemon.steps.webhooks.head import head, head_now, unsealing
 from daemon.store.engine import Tx
 from daemon.store.webhooks import attempts, backlog, deliveries, endpoints
+from daemon.store.webhooks import secrets as store_secrets
 from daemon.store.webhooks.attempts import EndedAttempt, Leased
 from daemon.store.webhooks.leasing import NO_WORKERS, DueDeliveries, Workers
-from daemon.wire import Mode
+from daemon.wire import EventKind, Mode
 
 
 class TurnResult(Struct, frozen=True):
@@ -169,3 +183,60 @@ async def link_returned(env: Env) -> int:
 async def receiver_addresses(env: Env) -> list[str]:
     """Return the receivers' addresses that can be used to check our own connection."""
     return await env.store.read(endpoints.addresses)
+
+
+class TestAnswer(Struct, frozen=True):
+    """The answer of an endpoint to a test.
+
+    Attributes:
+        success: It answered 2xx.
+        status_code: 0 if there was no answer.
+        response_body: At most 8 KiB of text.
+        message: The answer; for a failure also the cause and the next step.
+    """
+
+    success: bool
+    status_code: int
+    response_body: str
+    message: str
+
+
+async def send_test(env: Env, caller: Caller, endpoint: Endpoint, resolver: Resolver) -> TestAnswer:
+    """Post a made-up event at once, through a sender of its own, so that it does not wait for the delivery loop.
+
+    Raises:
+        Refusal: ROLE_REQUIRED.
+        Unavailable: The signing secret cannot be opened.
+    """
+    require(caller, Operation.MANAGE_WEBHOOKS)
+    settings = env.config.webhooks
+    sender = Sender.from_settings(settings, resolver)
+    try:
+        targets = Targets(sender, env.live_receivers, home=env.home, timeout_s=settings.timeout_s)
+        now = env.clock.now_us()
+        sealed = await env.store.read(
+            lambda reader: store_secrets.valid_at(reader, store_secrets.owner_of(endpoint), now)
+        )
+        kind = EventKind.FORWARDED
+        # It belongs to no payment, so its id is one that no payment will ever have.
+        webhook_id = ids.webhook_id(
+            env.account_key, endpoint.mode, endpoint.url_normalised, kind, env.new_id(), 0
+        )
+        body = core_body.sample_forwarded_body(webhook_id, now, include_raw=endpoint.include_raw)
+        sent = AttemptMetadata(webhook_id, kind, env.new_id(), 1, 0, replay=False, test=True)
+        head = head_now(env, endpoint, sealed, sent, body)
+        outcome = await targets.post(endpoint.url, head, body)
+    finally:
+        await sender.aclose()
+    result = classify(outcome)
+    took = f"in {outcome.duration_us // 1000} ms"
+    if result is AttemptResult.DELIVERED:
+        message = f"The endpoint answered {outcome.status_code} {took}."
+    else:
+        means, fix = explain(outcome.status_code, error_code(result))
+        answered = outcome.status_code is not None
+        outcome_text = f"answered {outcome.status_code} {took}" if answered else "did not answer"
+        why = f" ({outcome.error_message})" if outcome.error_message else ""
+        message = f"The endpoint {outcome_text}: {means}{why}. {fix}."
+    delivered = result is AttemptResult.DELIVERED
+    return TestAnswer(delivered, outcome.status_code or 0, outcome.response_body, message)

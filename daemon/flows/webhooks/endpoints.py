@@ -1,4 +1,4 @@
-"""Create, change, pause, resume and delete webhook endpoints."""
+"""Create, change, pause, resume and delete webhook endpoints; check their addresses; show and rotate signing secrets."""
 
 import asyncio
 import json
@@ -7,13 +7,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access.callers import Caller, Operation, require
+from daemon.core.access.callers import Caller, CallerKind, Operation, require
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.inputs import Keep
-from daemon.core.limits import ENDPOINTS_MAX, SECOND_US
+from daemon.core.limits import ENDPOINTS_MAX, SECOND_US, SECRET_OVERLAP_US, SECRET_OVERLAPS_MAX
 from daemon.core.lines import readiness
 from daemon.core.model import Delivery
 from daemon.core.shape import stored
+from daemon.core.text import Text
 from daemon.core.webhooks import routing
 from daemon.core.webhooks.delivery import STREAK_MIN, DeadLetterReason
 from daemon.core.webhooks.endpoint import (
@@ -30,10 +31,18 @@ from daemon.core.webhooks.signing import (
 )
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe
+from daemon.sender.address_guard import (
+    EXPLANATIONS,
+    AddressPolicy,
+    Resolver,
+    UrlRefusal,
+    check_destination,
+)
+from daemon.sender.local_targets import LocalTargetError, check_local_target, parse_local_target
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
-from daemon.store.webhooks import backlog, dead_letters, endpoints
+from daemon.store.webhooks import backlog, dead_letters, endpoints, secrets
 from daemon.store.webhooks import secrets as store_secrets
 from daemon.wire import ErrorCode, Mode
 
@@ -290,4 +299,144 @@ def _given_up(delivery: Delivery, now: int) -> journal.JournalEntry:
         transaction_id=delivery.transaction_id,
         endpoint_id=delivery.endpoint_id,
         data={"delivery_id": delivery.id, "event": delivery.event, "code": None},
+    )
+
+
+RESOLVE_S_MAX: Final = 5.0
+"""A slow name server must not hold up the caller who saves an address."""
+
+
+async def check_endpoint(env: Env, caller: Caller, url: str, resolver: Resolver) -> None:
+    """Reject an address that is not allowed for an endpoint. Unlike `check`, it allows local commands and folders.
+
+    Only the owner may set a local command or folder, and only on the socket: a stolen key or session must not run programs.
+
+    Raises:
+        Refusal: URL_NOT_ALLOWED, with `reason`.
+    """
+    try:
+        place = parse_local_target(url)
+    except LocalTargetError as error:
+        raise _address_refusal(UrlRefusal.MALFORMED, str(error)) from error
+    if place is None:
+        await check_address(env, url, resolver)
+        return
+    if caller.kind is not CallerKind.SOCKET or not caller.owner:
+        raise _address_refusal(UrlRefusal.LOCAL_TARGET, EXPLANATIONS[UrlRefusal.LOCAL_TARGET])
+    why = await asyncio.to_thread(check_local_target, place)
+    if why:
+        raise _address_refusal(UrlRefusal.UNTRUSTED_TARGET, why)
+
+
+async def check_address(
+    env: Env, url: str, resolver: Resolver, *, offline_too: bool = False
+) -> None:
+    """Reject an address that must not be called.
+
+    Args:
+        env: Its settings name the private hosts and networks that may be called.
+        url: The address from the caller.
+        resolver: Finds the addresses of a host name.
+        offline_too: Accept a host name that cannot be resolved now: a shop without internet still accepts transactions,
+            and every attempt checks the address again.
+
+    Raises:
+        Refusal: URL_NOT_ALLOWED, with `reason`.
+    """
+    settings = env.config.webhooks
+    policy = AddressPolicy.from_settings(settings.allow_private_hosts, settings.allow_private_cidrs)
+
+    async def resolve(host: str, port: int) -> list[str]:
+        async with asyncio.timeout(RESOLVE_S_MAX):
+            return list(await resolver(host, port))
+
+    reason, explanation = await check_destination(url, policy, resolve)
+    if reason is None or (offline_too and reason is UrlRefusal.UNRESOLVABLE):
+        return
+    raise _address_refusal(reason, explanation)
+
+
+def _address_refusal(reason: UrlRefusal, explanation: Text | str) -> Refusal:
+    message = Text("url.refused", why=explanation)
+    return Refusal(ErrorCode.URL_NOT_ALLOWED, message, reason=reason)
+
+
+class RevealedSecret(Struct, frozen=True):
+    """An unsealed secret, and the time until which an older one also signs; None if none does."""
+
+    secret: str
+    previous_expires_at: int | None
+
+
+async def reveal_secret(env: Env, caller: Caller, owner: str) -> RevealedSecret:
+    """Return the current secret of an endpoint, or of `webhook_secrets.ACCOUNT`.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND.
+        Unavailable: The secret cannot be opened, or the journal cannot be written.
+    """
+    require(caller, Operation.MANAGE_SECRETS)
+    now = env.clock.now_us()
+
+    def job(tx: Tx) -> tuple[str, int | None]:
+        sealed = secrets.valid_at(tx, owner, now)
+        assert sealed, "an endpoint is created with its secret, and setup creates the account's"
+        _note(tx, "secret.revealed", caller, owner, now)
+        return sealed[0], secrets.previous_expires_at(tx, owner, now)
+
+    sealed, until = await env.store.write(job)
+    try:
+        opened = await asyncio.to_thread(env.vault.unseal, sealed, secrets.PURPOSE)
+    except SecretsLocked as error:
+        raise Unavailable(f"the signing secret cannot be opened: {error}") from error
+    return RevealedSecret(opened.decode(), until)
+
+
+async def rotate_secret(
+    env: Env, caller: Caller, owner: str, *, expire_previous: bool
+) -> RevealedSecret:
+    """Create a new secret and return it, only once. The old ones also sign for 24 h, unless `expire_previous`.
+
+    `owner` is an endpoint's id, or `webhook_secrets.ACCOUNT`. `expire_previous` ends all older secrets now, because one
+    has leaked.
+
+    Raises:
+        Refusal: ENDPOINT_NOT_FOUND; ROTATION_LIMIT.
+        Unavailable: The new secret cannot be stored.
+    """
+    require(caller, Operation.MANAGE_SECRETS)
+    now = env.clock.now_us()
+    secret = make_secret(env.entropy.bytes(SECRET_BYTES))
+    try:
+        sealed = await asyncio.to_thread(env.vault.seal, secret.encode(), secrets.PURPOSE)
+    except (SecretsLocked, SecretsUnsafe) as error:
+        raise Unavailable(f"the signing secret cannot be stored: {error}") from error
+
+    def job(tx: Tx) -> int | None:
+        if not expire_previous and secrets.overlaps(tx, owner, now) >= SECRET_OVERLAPS_MAX:
+            raise Refusal(ErrorCode.ROTATION_LIMIT)
+        _note(tx, "secret.rotated", caller, owner, now)
+        secrets.expire(tx, owner, until=now + (0 if expire_previous else SECRET_OVERLAP_US))
+        if expire_previous:
+            secrets.end_overlaps(tx, owner, now)
+        secrets.add(tx, owner=owner, sealed=sealed, now=now)
+        return secrets.previous_expires_at(tx, owner, now)
+
+    return RevealedSecret(secret, await env.store.write(job))
+
+
+def _note(tx: Tx, kind: str, caller: Caller, owner: str, now: int) -> None:
+    """Journal the caller; refuse if the endpoint does not exist."""
+    endpoint = None
+    if owner != secrets.ACCOUNT:
+        endpoint = endpoints.get(tx, owner)
+        if endpoint is None:
+            raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
+    journal.add(
+        tx,
+        type=kind,
+        mode=Mode.LIVE if endpoint is None else endpoint.mode,
+        at=now,
+        actor=caller.name,
+        endpoint_id=None if endpoint is None else endpoint.id,
     )

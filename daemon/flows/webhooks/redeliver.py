@@ -1,7 +1,4 @@
-"""Send a delivery again in a new run of its row, replay dead letters, or sign a delivery for sending by hand.
-
-Up to a hundred dead letters are replayed at once. Signing by hand sends and changes nothing.
-"""
+"""Queue a delivery again, or close a dead letter with a note; a dismissed one stays failed and can still be replayed."""
 
 from collections.abc import Sequence
 
@@ -22,7 +19,7 @@ from daemon.store.payments import transactions
 from daemon.store.webhooks import dead_letters, deliveries, delivery_log
 from daemon.store.webhooks import secrets as store_secrets
 from daemon.store.webhooks.dead_letters import Found
-from daemon.wire import ErrorCode, EventKind, Mode
+from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
 
 class Redelivered(Struct, frozen=True):
@@ -209,3 +206,44 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
         test=delivery.test,
     )
     return Signed(endpoint.url, head_to_show(env, endpoint, sealed, sent, body), body.decode())
+
+
+async def dismiss(
+    env: Env, caller: Caller, letter_id: str, notes: str, keep: Keep[Found] | None = None
+) -> Found:
+    """Close a dead letter, and return it with its rows; one that is dismissed already stays as it is.
+
+    Raises:
+        Refusal: DEAD_LETTER_NOT_FOUND; LIVE_KEY_REQUIRED; DEAD_LETTER_ALREADY_REPLAYED if it is pending or delivered;
+            IDEMPOTENCY_KEY_REUSED.
+        Unavailable: Nothing can be written.
+    """
+    require(caller, Operation.RESEND)
+    now = env.clock.now_us()
+
+    def effect(tx: Tx) -> Found:
+        found = dead_letters.one(tx, letter_id)
+        if found is None:
+            raise Refusal(ErrorCode.DEAD_LETTER_NOT_FOUND)
+        letter, delivery, endpoint, _body = found
+        if endpoint.mode is Mode.LIVE and caller.mode is Mode.TEST:
+            raise Refusal(ErrorCode.LIVE_KEY_REQUIRED)
+        if delivery.status is not DeliveryStatus.FAILED:
+            raise Refusal(ErrorCode.DEAD_LETTER_ALREADY_REPLAYED)
+        if letter.dismissed_at is None:
+            dead_letters.dismiss(tx, letter.id, actor=caller.name, notes=notes, now=now)
+            journal.add(
+                tx,
+                type="dead_letter.dismissed",
+                mode=endpoint.mode,
+                at=now,
+                actor=caller.name,
+                transaction_id=delivery.transaction_id,
+                endpoint_id=endpoint.id,
+                data={"dead_letter_id": letter.id, "delivery_id": delivery.id},
+            )
+            found = dead_letters.one(tx, letter_id)
+            assert found is not None
+        return found
+
+    return await env.store.write(lambda tx: idempotency.kept(tx, keep, now, lambda: effect(tx)))

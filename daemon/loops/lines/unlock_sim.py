@@ -8,8 +8,8 @@ from typing import Final
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity
 from daemon.env import Env
-from daemon.flows.lines import sims
-from daemon.flows.lines.sims import LockedSim
+from daemon.flows.lines import modems
+from daemon.flows.lines.modems import LockedSim
 from daemon.modem.session.events import PinNeeded
 from daemon.modem.session.sim import PIN_TRIES_MIN, SIM_PIN
 from daemon.runtime.log import Log
@@ -68,11 +68,11 @@ class SimUnlocker:
             try:
                 # Record the result of a try before any other step.
                 if self._tried and self._refused and self.device_id is not None:
-                    await sims.record_pin_refused(self._env, self.device_id, self._tried)
+                    await modems.record_pin_refused(self._env, self.device_id, self._tried)
                     self._log.warning("sim.pin_wrong", port=self._port)
                     self._tried = ""
                 elif self._tried and self._opened:
-                    await sims.record_unlocked(self._env, self._tried)
+                    await modems.record_unlocked(self._env, self._tried)
                     self._log.info("sim.opened", port=self._port)
                     self._tried = ""
                 self._refused = self._opened = False
@@ -95,7 +95,7 @@ class SimUnlocker:
                 manufacturer=wanted.manufacturer,
                 model=wanted.model,
             )
-            sim = await sims.record_locked(self._env, phone, wanted.state)
+            sim = await modems.record_locked(self._env, phone, wanted.state)
             if self._wanted is not wanted:
                 return  # the SIM was unlocked or changed meanwhile
             self._sim, self.device_id = sim, sim.device_id
@@ -111,7 +111,7 @@ class SimUnlocker:
 
     async def _try(self, owner: str, name: str, wanted: PinNeeded, offer: OfferPin) -> None:
         try:
-            pin = await sims.take_pin(self._env, owner)
+            pin = await modems.take_pin(self._env, owner)
         except SecretsLocked as error:
             if self._wanted is wanted:
                 self._say(
@@ -122,7 +122,7 @@ class SimUnlocker:
             self._tried = owner
             offer(owner, pin)
             return
-        known = await sims.pin_state(self._env, owner)
+        known = await modems.pin_state(self._env, owner)
         if self._wanted is not wanted:
             return
         command = f"momo lines pin {name}"

@@ -30,8 +30,7 @@ from daemon.core.messages.android import (
     read_post,
 )
 from daemon.env import Env
-from daemon.flows.lines import android_sources
-from daemon.flows.lines.source_passwords import source_password
+from daemon.flows.lines.sources import Sealed, note, sealed_key, source_password, unsealed
 from daemon.loops.keep_running import note_failure, note_work, set_aside
 from daemon.loops.sources.handover import NOT_STORING, Handover
 from daemon.runtime.config import NO_SIM, SourceSettings
@@ -77,7 +76,7 @@ class AndroidSource:
             if network != NO_SIM
         }
         self._sources = dict[int, Source]()
-        self._key: tuple[android_sources.Sealed, bytes] | None = None
+        self._key: tuple[Sealed, bytes] | None = None
         self._rates = Rates(POSTS_PER_MIN, POSTS_AT_ONCE)
         self._heard_us: int | None = None
         self._stored_us: int | None = None
@@ -271,11 +270,11 @@ class AndroidSource:
         return slot if slot in self._sources else None
 
     async def _signing_key(self) -> bytes | None:
-        sealed = await android_sources.sealed_key(self._env, self.name)
+        sealed = await sealed_key(self._env, self.name)
         if sealed is None:
             return None
         if self._key is None or self._key[0] != sealed:
-            self._key = (sealed, await android_sources.unsealed(self._env, sealed))
+            self._key = (sealed, await unsealed(self._env, sealed))
         return self._key[1]
 
     def _note_gap(self) -> None:
@@ -292,7 +291,7 @@ class AndroidSource:
         try:
             async with self._looking:
                 while self._news:
-                    await android_sources.note(self._env, *self._news[0])
+                    await note(self._env, *self._news[0])
                     del self._news[0]
                 await self._write()
                 if self._gap_us is not None:
@@ -336,7 +335,7 @@ class AndroidSource:
         if now < self._again_us:
             return
         self._again_us = now + RETRY_US
-        from daemon.sender.phone_inbox import InboxError, post_again  # noqa: PLC0415 -- only if configured
+        from daemon.sender.http_client import InboxError, post_again  # noqa: PLC0415 -- only if configured
 
         begin = max(since_us - MARGIN_US, now - GAP_US_MAX)
         try:

@@ -18,7 +18,7 @@ from daemon.core.text import Text
 from daemon.core.upkeep.faults import REPORT
 from daemon.env import Env
 from daemon.flows.lines.modems import note_modem
-from daemon.flows.lines.source_passwords import source_password
+from daemon.flows.lines.sources import source_password
 from daemon.loops.keep_running import note_work, set_aside
 from daemon.loops.sources.handover import Handover
 from daemon.modem.hilink import (

@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.lines.modem_health import find_problems
-from daemon.flows.lines import android_sources
-from daemon.flows.lines.source_passwords import store_source_password
+from daemon.flows.lines import sources
+from daemon.flows.lines.sources import store_source_password
 from daemon.loops.sources.android import AndroidSource
 from daemon.runtime.config import Config, SourceSettings
 from daemon.runtime.log import Log
@@ -62,7 +62,7 @@ class Phone:
 async def phone_of(folder: Path, settings: SourceSettings = SETTINGS) -> AsyncIterator[Phone]:
     async with running(folder, replace(Config(), sources=(settings,))) as api:
         env = api.shop.env
-        key = await android_sources.new_key(env, OWNER, "phone1")
+        key = await sources.new_key(env, OWNER, "phone1")
         source = AndroidSource(env, Log(io.StringIO()), settings)
         api.posted["phone1"] = source
         task = asyncio.create_task(source.run())
@@ -198,7 +198,7 @@ async def test_post_recorded_earlier_is_refused(phone: Phone, receipts: Iterator
 
 
 async def test_new_key_replaces_the_old_one_at_once(phone: Phone) -> None:
-    new = await android_sources.new_key(phone.api.shop.env, OWNER, "phone1")
+    new = await sources.new_key(phone.api.shop.env, OWNER, "phone1")
     ping = event("system:ping", {})
     assert (await phone.post(ping)).status_code == 401
     assert (await phone.post(ping, new)).json()["data"] == {"result": "heard"}

@@ -102,7 +102,7 @@ async def test_a_phone_whose_sim_is_locked_is_one_phone_and_not_two(api: FakeApi
 
 
 async def test_a_silent_sim_is_a_trouble_of_its_phone(api: FakeApi) -> None:
-    from daemon.flows.lines.silence import watch
+    from daemon.flows.lines.receiving import watch_silence as watch
 
     api.phones = [ready(api)]
     await watch(api.shop.env)

@@ -1,6 +1,6 @@
 """The password of a HiLink stick's page, over the Unix socket."""
 
-from daemon.flows.lines.source_passwords import source_password
+from daemon.flows.lines.sources import source_password
 from daemon.runtime.config_file import parse_config
 from tests.fakes.api import FakeApi
 

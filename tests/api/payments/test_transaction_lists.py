@@ -2,7 +2,7 @@
 
 from daemon.core.access.callers import KeyKind
 from daemon.core.limits import HOUR_US
-from daemon.flows.upkeep import clock
+from daemon.flows.upkeep import machine
 from daemon.wire import Mode, Scope
 from tests.api.payments.test_transactions import ID, pay, references
 from tests.fakes.api import FakeApi
@@ -216,7 +216,7 @@ async def test_a_clock_known_to_be_wrong_shows_nothing_as_expired(api: FakeApi) 
     """Nothing expires while the clock is in doubt, so no reader may say so either."""
     made = await api.shop.request(2500, expires_in_hours=24)
     api.shop.clock.advance(60)
-    right = await clock.watch(api.shop.env)
+    right = await machine.watch_clock(api.shop.env)
     api.shop.clock.jump(26 * 3600)
     env, now_us = api.shop.env, api.shop.clock.now_us() - 26 * HOUR_US
     for port in ("modem-1", "modem-2"):

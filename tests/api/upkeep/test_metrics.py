@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.flows.lines.silence import watch
+from daemon.flows.lines.receiving import watch_silence as watch
 from daemon.runtime.config import Config, Http
 from daemon.store.lines import sms_rhythms
 from daemon.store.upkeep import backup

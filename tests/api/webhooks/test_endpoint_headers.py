@@ -11,7 +11,7 @@ from msgspec import structs
 from daemon.flows.webhooks import deliver
 from daemon.runtime.config import Config, Webhooks
 from daemon.sender.https import Sender
-from daemon.sender.targets import Target
+from daemon.sender.local_targets import Target
 from daemon.wire import Path as Url
 from tests.fakes.api import FakeApi, running
 from tests.fakes.outbox import fail, lease_one, owe

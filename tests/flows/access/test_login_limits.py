@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 from daemon.core.errors import Refusal
 from daemon.core.limits import PASSWORD_WINDOW_US, SECOND_US, USER_ATTEMPTS_MAX
 from daemon.flows.access import browser
-from daemon.flows.access.password import check, set_new
+from daemon.flows.access.users import check, set_new
 from daemon.steps.password import replace
 from daemon.store.access import passwords, users
 from daemon.wire import Role

@@ -7,7 +7,7 @@ from argon2 import PasswordHasher
 
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
-from daemon.flows.access.password import confirm
+from daemon.flows.access.users import confirm
 from daemon.store.access import users
 from daemon.store.engine import Store
 from daemon.wire import ErrorCode, Role

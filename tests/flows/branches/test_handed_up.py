@@ -9,8 +9,8 @@ from daemon.core.errors import Refusal
 from daemon.core.json_values import dump
 from daemon.core.webhooks.body import forwarded
 from daemon.core.webhooks.rule_fields import PaymentFacts
-from daemon.flows.branches import commands
 from daemon.flows.branches import hub as hub_flow
+from daemon.flows.branches import outbound
 from daemon.store.payments.transaction_list import TransactionFilter, transactions
 from daemon.wire import ErrorCode, TransactionStatus
 from tests.fakes.branches import Chain, Lost
@@ -139,7 +139,7 @@ async def test_a_branch_refuses_history_that_the_hub_claims_without_a_persons_wo
     await shop.read(mtn(500_000, "KOFI ANTWI BADU", 9_999_999, "food", ID, sent_at=old))
     payment = await chain["kumasi"].payment(ID)
     command = {"id": "c1", "kind": "claim", "subject": payment.id, "by": "x", "body": {}}
-    assert await commands.claim(shop.env, command) == {"done": False, "why": "unconfirmed"}
+    assert await outbound.claim(shop.env, command) == {"done": False, "why": "unconfirmed"}
     assert (await chain["kumasi"].payment(ID)).standing == "open"
 
 
@@ -154,8 +154,8 @@ async def test_history_that_the_hub_gives_back_pays_nothing_by_itself(chain: Cha
     claim = {
         "id": "c1", "kind": "claim", "subject": payment.id, "by": "x", "body": {"vouched": True},
     }  # fmt: skip
-    assert await commands.claim(shop.env, claim) == {"done": True}
-    await commands.release(shop.env, {**claim, "id": "c2", "kind": "release"})
+    assert await outbound.claim(shop.env, claim) == {"done": True}
+    await outbound.release(shop.env, {**claim, "id": "c2", "kind": "release"})
     assert (await chain["kumasi"].payment(ID)).standing == "open"
     assert (await shop.transaction(mine.reference)).status is TransactionStatus.PENDING
 

@@ -10,7 +10,7 @@ import pytest
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Transaction
 from daemon.flows.branches import join as join_flow
-from daemon.flows.messages.recover import Recovered, recover
+from daemon.flows.messages.ingest import Recovered, recover
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.runtime.message_journal import MessageJournal
 from daemon.wire import TransactionStatus

@@ -4,7 +4,7 @@ from typing import Any
 
 from daemon.core.limits import HOUR_US
 from daemon.core.lines.signal_history import SignalHistory
-from daemon.flows.lines import signals
+from daemon.flows.lines import receiving
 from tests.fakes.shop import FakeShop
 
 HOUR_S = 3600
@@ -14,9 +14,9 @@ async def measure(shop: FakeShop, *levels: int) -> None:
     """Measure once an hour, as the loop does."""
     for level in levels:
         shop.env.signals.add("front", level, shop.clock.now_us())
-        await signals.keep(shop.env)
+        await receiving.keep_signals(shop.env)
         shop.clock.advance(HOUR_S)
-    await signals.keep(shop.env)
+    await receiving.keep_signals(shop.env)
 
 
 def restart(shop: FakeShop) -> None:
@@ -37,7 +37,7 @@ async def test_the_hours_before_a_restart_are_shown_after_it(shop: FakeShop) -> 
     restart(shop)
     shop.env.signals.add("front", 20, shop.clock.now_us())
     assert seen(shop) == [(20, 20)]
-    await signals.keep(shop.env)
+    await receiving.keep_signals(shop.env)
     assert seen(shop) == [(17, 17), (9, 9), (12, 12), (20, 20)]
     # The first minute after a restart and the later ones go on with the same history.
     await measure(shop, 21)
@@ -50,12 +50,12 @@ async def test_an_hour_is_stored_once_when_it_has_ended(shop: FakeShop) -> None:
     before = shop.env.store.version
     for _ in range(50):
         shop.env.signals.add("front", 10, shop.clock.now_us())
-        await signals.keep(shop.env)
+        await receiving.keep_signals(shop.env)
         shop.clock.advance(60)
     assert shop.env.store.version == before
     shop.clock.advance(HOUR_S)
     for _ in range(3):
-        await signals.keep(shop.env)
+        await receiving.keep_signals(shop.env)
     assert shop.env.store.version == before + 1
     assert await stored(shop) == [17, 10]
 
@@ -64,7 +64,7 @@ async def test_what_is_older_than_a_day_is_deleted(shop: FakeShop) -> None:
     await measure(shop, *range(30))
     assert len(await stored(shop)) <= 25
     restart(shop)
-    await signals.keep(shop.env)
+    await receiving.keep_signals(shop.env)
     assert len(seen(shop)) == 23
 
 
@@ -75,7 +75,7 @@ async def test_a_clock_in_doubt_neither_stores_nor_deletes(shop: FakeShop) -> No
     assert shop.env.times().doubt is not None
     shop.env.signals.add("front", 3, shop.clock.now_us())
     shop.clock.advance(2 * HOUR_S)
-    await signals.keep(shop.env)
+    await receiving.keep_signals(shop.env)
     assert await stored(shop) == before
 
 
@@ -83,7 +83,7 @@ async def test_a_restart_writes_nothing(shop: FakeShop) -> None:
     await measure(shop, 17, 9)
     restart(shop)
     before = shop.env.store.version
-    await signals.keep(shop.env)
+    await receiving.keep_signals(shop.env)
     assert shop.env.store.version == before
 
 
@@ -100,5 +100,5 @@ async def test_a_clock_that_was_ahead_leaves_no_hour_of_the_future(shop: FakeSho
         lambda tx: tx.run("UPDATE signal_hours SET at = :at", {"at": at + 48 * HOUR_US})
     )
     restart(shop)
-    await signals.keep(shop.env)
+    await receiving.keep_signals(shop.env)
     assert seen(shop) == []

@@ -13,7 +13,7 @@ from daemon.core.limits import DAY_US, HOUR_US
 from daemon.core.lines import silence
 from daemon.core.lines.silence import HOURS, WEEKS, Rhythm
 from daemon.flows.lines import modems
-from daemon.flows.lines.silence import watch
+from daemon.flows.lines.receiving import watch_silence as watch
 from daemon.store.lines import devices, sms_rhythms
 from tests.fakes.receipts import Receipt, mtn
 from tests.fakes.shop import FakeShop

@@ -8,7 +8,7 @@ import pytest
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
 from daemon.core.errors import Refusal
 from daemon.core.model import ApprovedPayer, Event
-from daemon.flows.messages import confirmations
+from daemon.flows.messages import overdue
 from daemon.wire import ErrorCode, Mode
 from tests.fakes.receipts import mtn
 from tests.fakes.reviews import approve, only, reject
@@ -117,9 +117,9 @@ async def test_a_revoked_name_waits_for_a_person_again(shop: FakeShop) -> None:
     await pay(shop, first.svc_code)
     await approve(shop)
     [known] = await approved(shop)
-    revoked = await confirmations.revoke_approved_payer(shop.env, OWNER, known.id)
+    revoked = await overdue.revoke_approved_payer(shop.env, OWNER, known.id)
     assert (revoked.revoked_by, revoked.revoked_at) == ("socket:0", shop.clock.now_us())
-    assert await confirmations.revoke_approved_payer(shop.env, OWNER, known.id) == revoked
+    assert await overdue.revoke_approved_payer(shop.env, OWNER, known.id) == revoked
     assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'payer.revoked'") == [1]
     second = await shop.request(2500, expected_payer_phone=PAYER)
     await pay(shop, second.svc_code, 2)
@@ -140,7 +140,7 @@ async def test_what_is_not_there_or_of_the_other_mode_cannot_be_revoked(
     caller: Any = Caller(CallerKind.KEY, mode, ALL_SCOPES, "k", publishable=False, name="key:k")
     wanted = known.id if mode else "00000000-0000-4000-8000-000000000000"
     with pytest.raises(Refusal) as refused:
-        await confirmations.revoke_approved_payer(shop.env, caller, wanted)
+        await overdue.revoke_approved_payer(shop.env, caller, wanted)
     assert refused.value.code is ErrorCode.APPROVED_PAYER_NOT_FOUND
 
 

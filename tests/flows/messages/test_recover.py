@@ -12,7 +12,7 @@ from daemon.core.errors import Unavailable
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Message
 from daemon.env import Env
-from daemon.flows.messages.recover import recover
+from daemon.flows.messages.ingest import recover
 from daemon.runtime.message_journal import MessageJournal
 from daemon.steps import store_parts
 from daemon.store.engine import Store

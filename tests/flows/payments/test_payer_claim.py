@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from daemon.core.model import Transaction
-from daemon.flows.payments.payer_claim import ClaimResult, claim_payment
+from daemon.flows.payments.reconcile import ClaimResult, claim_payment
 from daemon.store.payments import review_evidence
 from daemon.wire import Mode, TransactionStatus
 from tests.fakes.api import FakeApi, running

@@ -16,7 +16,7 @@ from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.model import Transaction
 from daemon.core.upkeep.clock_check import AGREES_US, ClockCheck
 from daemon.flows.payments import cancel_expire, texts
-from daemon.flows.upkeep import clock, erasure
+from daemon.flows.upkeep import erasure, machine
 from daemon.store import idempotency
 from parsers.times import from_us
 from tests.fakes.receipts import mtn
@@ -85,7 +85,7 @@ class Day:
             self.right_us += off_s * SECOND_US
             self.off_s += off_s
         self.shop.env = replace(self.shop.env, clock_check=ClockCheck())
-        await clock.begin(self.shop.env)
+        await machine.begin_clock(self.shop.env)
         self.shop.env.clock_check.note_opened(self.shop.source.sim_key, self.shop.clock.boottime())
         self.shop.clock.advance(600)
         self.right_us += 600 * SECOND_US
@@ -111,7 +111,7 @@ class Day:
     async def minute(self) -> None:
         """Do the work of every minute, and check its results."""
         env = self.shop.env
-        await clock.watch(env)
+        await machine.watch_clock(env)
         doubted = env.times().doubt is not None
         wrong = abs(self.wrong_us) > AGREES_US
         # Right after the machine was off, a wrong clock may be undetected; then it is not confirmed either.
@@ -143,7 +143,7 @@ async def live(steps: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         shop = await FakeShop.make(Path(folder))
         try:
-            await clock.begin(shop.env)
+            await machine.begin_clock(shop.env)
             shop.clock.advance(600)
             day = Day(shop, shop.clock.now_us())
             await day.hear()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from daemon.core.limits import SECOND_US
 from daemon.flows.payments import cancel_expire, texts
-from daemon.flows.upkeep import clock, erasure
+from daemon.flows.upkeep import erasure, machine
 from daemon.wire import TransactionStatus
 from tests.fakes.receipts import mtn
 from tests.fakes.shop import FakeShop
@@ -35,18 +35,18 @@ async def test_nothing_expires_while_the_clock_is_ahead_and_it_heals(shop: FakeS
     order = await shop.request()
     shop.clock.advance(600)
     await hear(shop, 1)
-    assert await clock.watch(shop.env) is None
+    assert await machine.watch_clock(shop.env) is None
     shop.clock.jump(400 * 24 * HOUR_S)
-    why = await clock.watch(shop.env)
+    why = await machine.watch_clock(shop.env)
     assert why == "the clock of this machine is 400 days ahead of the network time in the last SMS"
     assert await cancel_expire.expire(shop.env) == 0
     assert await cancel_expire.drop_suggestions(shop.env) == 0
     assert await texts.expire(shop.env) == 0
     pruned = await erasure.prune(shop.env)
     assert (pruned.counts, pruned.doubt) == ({}, why)
-    assert await clock.watch(shop.env) is None
+    assert await machine.watch_clock(shop.env) is None
     shop.clock.jump(-400 * 24 * HOUR_S)
-    assert await clock.watch(shop.env) == ""
+    assert await machine.watch_clock(shop.env) == ""
     assert await told(shop) == ["clock.suspect", "clock.right"]
     assert (await shop.transaction(order.reference)).status is TransactionStatus.PENDING
     shop.clock.advance(400 * 24 * HOUR_S)
@@ -60,12 +60,12 @@ async def test_an_order_made_by_a_clock_that_was_behind_does_not_expire_when_it_
     shop.clock.advance(600)
     await hear(shop, 1)
     shop.clock.jump(-300 * 24 * HOUR_S)
-    assert "behind" in str(await clock.watch(shop.env))
+    assert "behind" in str(await machine.watch_clock(shop.env))
     shop.clock.advance(60)
     order = await shop.request()
     shop.clock.advance(60)
     shop.clock.jump(300 * 24 * HOUR_S)
-    assert await clock.watch(shop.env) == ""
+    assert await machine.watch_clock(shop.env) == ""
     assert await cancel_expire.expire(shop.env) == 0
     moved = await shop.transaction(order.reference)
     assert order.expires_at is not None
@@ -77,12 +77,12 @@ async def test_an_order_made_by_a_clock_that_was_behind_does_not_expire_when_it_
 async def test_the_journal_is_a_witness_when_no_message_has_come(shop: FakeShop) -> None:
     await shop.request()
     shop.clock.jump(-24 * HOUR_S)
-    await clock.begin(shop.env)
-    assert "gone backwards" in str(await clock.watch(shop.env))
+    await machine.begin_clock(shop.env)
+    assert "gone backwards" in str(await machine.watch_clock(shop.env))
     # The first message that agrees with the clock settles it.
     shop.clock.advance(600)
     await hear(shop, 1)
-    assert await clock.watch(shop.env) == ""
+    assert await machine.watch_clock(shop.env) == ""
 
 
 async def test_webhooks_are_signed_by_the_networks_time_meanwhile(shop: FakeShop) -> None:

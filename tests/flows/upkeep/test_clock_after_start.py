@@ -9,7 +9,7 @@ from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.limits import DAY_US, SECOND_US
 from daemon.core.upkeep.clock_check import ClockCheck
 from daemon.flows.payments import cancel_expire
-from daemon.flows.upkeep import clock, erasure
+from daemon.flows.upkeep import erasure, machine
 from daemon.runtime import files
 from daemon.store import idempotency
 from daemon.wire import TransactionStatus
@@ -27,10 +27,10 @@ async def start(shop: FakeShop, off_s: float = 0) -> None:
     if off_s:
         shop.clock.reboot(off_s)
     shop.env = replace(shop.env, clock_check=ClockCheck())
-    await clock.begin(shop.env)
+    await machine.begin_clock(shop.env)
     shop.env.clock_check.note_opened(shop.source.sim_key, shop.clock.boottime())
     shop.clock.advance(300)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
 
 
 async def pay(shop: FakeShop, typed: str, right_us: int, telco_id: str = "93214500001") -> None:
@@ -47,7 +47,7 @@ async def status(shop: FakeShop, reference: str) -> TransactionStatus:
 async def test_a_clock_that_is_ahead_after_a_start_ends_and_clears_nothing(shop: FakeShop) -> None:
     order = await shop.request()
     shop.clock.advance(60)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.jump(400 * DAY_S)
     await start(shop, off_s=600)
     assert shop.env.times().doubt is None
@@ -58,25 +58,25 @@ async def test_a_clock_that_is_ahead_after_a_start_ends_and_clears_nothing(shop:
     right_us = shop.clock.now_us() - round(400 * DAY_S) * SECOND_US
     await pay(shop, order.svc_code or "", right_us)
     assert await status(shop, order.reference) is TransactionStatus.SUCCESS
-    assert "400 days ahead" in str(await clock.watch(shop.env))
+    assert "400 days ahead" in str(await machine.watch_clock(shop.env))
 
 
 async def test_an_order_that_ended_while_the_machine_was_off_ends_with_the_first_message(
     shop: FakeShop,
 ) -> None:
     order = await shop.request(expires_in_hours=1)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     await start(shop, off_s=12 * HOUR_S)
     assert await cancel_expire.expire(shop.env) == 0
     await pay(shop, "food", shop.clock.now_us())
-    assert await clock.watch(shop.env) is None
+    assert await machine.watch_clock(shop.env) is None
     assert await cancel_expire.expire(shop.env) == 1
     assert await status(shop, order.reference) is TransactionStatus.EXPIRED
 
 
 async def test_a_shop_without_messages_counts_the_time_that_it_sees_pass(shop: FakeShop) -> None:
     await shop.request(expires_in_hours=2)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     await start(shop, off_s=12 * HOUR_S)
     shop.clock.advance(HOUR_S)
     assert await cancel_expire.expire(shop.env) == 0
@@ -86,7 +86,7 @@ async def test_a_shop_without_messages_counts_the_time_that_it_sees_pass(shop: F
 
 async def test_a_machine_that_was_off_for_minutes_goes_on_as_before(shop: FakeShop) -> None:
     await shop.request(expires_in_hours=1)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     await start(shop, off_s=120)
     assert shop.env.times().confirmed
     shop.clock.advance(HOUR_S)
@@ -96,28 +96,28 @@ async def test_a_machine_that_was_off_for_minutes_goes_on_as_before(shop: FakeSh
 async def test_a_daemon_that_starts_again_knows_all_that_the_last_one_knew(shop: FakeShop) -> None:
     shop.env.clock_check.note_opened(shop.source.sim_key, 0)
     await pay(shop, "food", shop.clock.now_us())
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.jump(40 * DAY_S)
     await start(shop)
     why = "the clock of this machine is 40 days ahead of the network time in the last SMS"
     (data,) = await shop.values("SELECT data FROM events WHERE type = 'clock.suspect'")
     assert json.loads(data)["why"] == why
     shop.clock.jump(-40 * DAY_S)
-    assert await clock.watch(shop.env) == ""
+    assert await machine.watch_clock(shop.env) == ""
 
 
 async def test_an_order_of_the_same_hour_by_a_right_clock_is_not_moved(shop: FakeShop) -> None:
     shop.env.clock_check.note_opened(shop.source.sim_key, 0)
     await pay(shop, "food", shop.clock.now_us())
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     order = await shop.request()
     shop.clock.advance(2 * HOUR_S)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.jump(-2 * HOUR_S)
-    assert "behind" in str(await clock.watch(shop.env))
+    assert "behind" in str(await machine.watch_clock(shop.env))
     wrong = await shop.request()
     shop.clock.jump(2 * HOUR_S)
-    assert await clock.watch(shop.env) == ""
+    assert await machine.watch_clock(shop.env) == ""
     assert (await shop.transaction(order.reference)).expires_at == order.expires_at
     moved = await shop.transaction(wrong.reference)
     assert (moved.expires_at, moved.created_at) == (
@@ -132,7 +132,7 @@ async def test_an_order_is_paid_whichever_clock_made_it(shop: FakeShop, hours: f
     shop.env.clock_check.note_opened(shop.source.sim_key, 0)
     right_us = shop.clock.now_us()
     await pay(shop, "food", right_us, "93214500000")
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     before = [await shop.request(), await shop.request()]
     shop.clock.jump(hours * HOUR_S)
     meanwhile = [await shop.request(), await shop.request()]
@@ -142,7 +142,7 @@ async def test_an_order_is_paid_whichever_clock_made_it(shop: FakeShop, hours: f
         await pay(shop, order.svc_code or "", right_us, f"9321450001{place}")
         assert await status(shop, order.reference) is TransactionStatus.SUCCESS
     shop.clock.jump(-hours * HOUR_S)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     await cancel_expire.expire(shop.env)
     for place, order in enumerate((before[1], meanwhile[1])):
         await pay(shop, order.svc_code or "", right_us, f"9321450002{place}")
@@ -162,11 +162,11 @@ async def test_what_a_clock_put_off_for_a_year_is_due_when_it_would_have_been(
         )
     )
     shop.clock.jump(400 * DAY_S)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.jump(-400 * DAY_S)
     if off_s:
         await start(shop, off_s)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     assert (await shop.values("SELECT due_at FROM notice_sends"))[0] <= (
         shop.clock.now_us() + 5 * SECOND_US
     )
@@ -192,8 +192,8 @@ async def test_what_was_kept_of_the_clock_and_cannot_be_read_is_as_nothing(
     await shop.request()
     files.write_clock(shop.env.home, kept)
     shop.clock.jump(-DAY_S)
-    await clock.begin(shop.env)
-    assert "gone backwards" in str(await clock.watch(shop.env))
+    await machine.begin_clock(shop.env)
+    assert "gone backwards" in str(await machine.watch_clock(shop.env))
 
 
 async def test_an_answer_is_kept_while_nobody_knows_whether_its_day_is_over(
@@ -208,7 +208,7 @@ async def test_an_answer_is_kept_while_nobody_knows_whether_its_day_is_over(
             {"now": kept_at},
         )
     )
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     await start(shop, off_s=26 * HOUR_S)
     await cancel_expire.expire(shop.env)
     found = await shop.env.store.read(lambda reader: idempotency.find(reader, claim))
@@ -227,17 +227,17 @@ async def test_a_repeated_call_runs_once_though_the_clock_says_that_its_day_is_o
         )
         return not done.replayed
 
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     assert await call()
     shop.clock.jump(25 * HOUR_S)
     # First before a check of the clock, then after one.
     assert not await call()
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     await cancel_expire.expire(shop.env)
     assert not await call()
     # The wrong day is over, and then the right one.
     shop.clock.jump(-25 * HOUR_S)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.advance(DAY_S - 600)
     await cancel_expire.expire(shop.env)
     assert not await call()
@@ -250,15 +250,15 @@ async def test_an_answer_of_a_clock_that_was_years_behind_is_kept_for_a_day_of_t
     shop: FakeShop,
 ) -> None:
     claim = Idempotency("live:k", "order-1", "f")
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.jump(-400 * DAY_S)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     now = shop.clock.now_us()
     await shop.env.store.write(
         lambda tx: idempotency.once(tx, claim, now, lambda: HttpAnswer(201, b"{}"))
     )
     shop.clock.jump(400 * DAY_S)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     await cancel_expire.expire(shop.env)
     assert await shop.env.store.read(lambda reader: idempotency.find(reader, claim)) is not None
 
@@ -269,7 +269,7 @@ async def test_an_order_that_is_let_go_while_the_clock_is_ahead_waits_for_its_mo
     order = await shop.request(expected_payer_phone=PAYER)
     await pay(shop, order.svc_code or "", shop.clock.now_us())
     assert await status(shop, order.reference) is TransactionStatus.MANUAL_REVIEW
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.jump(400 * DAY_S)
     await start(shop, off_s=600)
     await reject(shop)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from daemon.core.errors import Unavailable
 from daemon.core.upkeep.disk_space import BALLAST_BYTES, SpaceStep
-from daemon.flows.upkeep import disk_space
+from daemon.flows.upkeep import machine
 from daemon.runtime.files import BALLAST
 from tests.fakes.owner_notices import sent_bodies
 from tests.fakes.receipts import mtn
@@ -28,7 +28,7 @@ async def test_orders_are_refused_while_money_is_still_taken(shop: FakeShop) -> 
     disk = Disk(shop)
     order = await shop.request()
     disk.free = 19 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     with pytest.raises(Unavailable, match="the rest is reserved for payments") as refused:
         await shop.request()
     assert refused.value.retry_after_s == 60
@@ -37,24 +37,24 @@ async def test_orders_are_refused_while_money_is_still_taken(shop: FakeShop) -> 
     )
     assert (await shop.transaction(order.reference)).status == "SUCCESS"
     disk.free = 40 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     await shop.request()
 
 
 async def test_each_step_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
     disk = Disk(shop)
-    assert await disk_space.watch(shop.env) is None
+    assert await machine.watch_space(shop.env) is None
     disk.free = 400 * MB
-    turn = await disk_space.watch(shop.env)
-    assert (turn is not None, await disk_space.watch(shop.env)) == (True, None)
+    turn = await machine.watch_space(shop.env)
+    assert (turn is not None, await machine.watch_space(shop.env)) == (True, None)
     (low,) = await sent_bodies(shop)
     assert low.startswith("The disk of the shop has 400 MB left, less than 500 MB.")
     disk.free = 19 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     (full,) = await sent_bodies(shop)
     assert "No new transaction is accepted" in full
     disk.free = 900 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     assert await sent_bodies(shop) == [
         "The shop's disk has enough free space again.",
         "The shop's disk has some free space again: new transactions are accepted.",
@@ -66,12 +66,12 @@ async def test_the_end_is_told_also_when_the_daemon_was_started_again_meanwhile(
 ) -> None:
     disk = Disk(shop)
     disk.free = 90 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     assert len(await sent_bodies(shop)) == 1
     shop.env.disk.told = []
-    await disk_space.begin(shop.env)
+    await machine.begin_space(shop.env)
     disk.free = 900 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     assert await sent_bodies(shop) == [
         "The shop's disk has space for backups, exports and log files again."
     ]
@@ -80,18 +80,18 @@ async def test_the_end_is_told_also_when_the_daemon_was_started_again_meanwhile(
 async def test_the_reserve_is_given_back_at_the_last_step_and_taken_again(shop: FakeShop) -> None:
     disk = Disk(shop)
     reserve = Path(shop.env.home) / BALLAST
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     # Allocated space, not a sparse file.
     assert reserve.stat().st_size == BALLAST_BYTES
     assert reserve.stat().st_blocks * 512 >= BALLAST_BYTES
     disk.free = 19 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     assert not reserve.exists()
     disk.free = 90 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     assert not reserve.exists()
     disk.free = 200 * MB
-    await disk_space.watch(shop.env)
+    await machine.watch_space(shop.env)
     assert reserve.exists()
 
 
@@ -100,5 +100,5 @@ async def test_a_disk_that_nobody_can_ask_changes_nothing(shop: FakeShop) -> Non
         raise OSError("stale")
 
     shop.env = replace(shop.env, free_bytes=gone)
-    assert await disk_space.watch(shop.env) is None
+    assert await machine.watch_space(shop.env) is None
     assert shop.env.disk.room is SpaceStep.PLENTY

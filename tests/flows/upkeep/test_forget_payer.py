@@ -15,7 +15,7 @@ from daemon.core.inputs import HttpAnswer, Idempotency
 from daemon.core.limits import LATE_WINDOW_US, SECOND_US
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.model import Event, Transaction
-from daemon.flows.messages import confirmations
+from daemon.flows.messages import overdue
 from daemon.flows.payments import cancel_expire
 from daemon.flows.upkeep import erasure
 from daemon.modem.codec.pdu_encode import encode_deliver
@@ -168,7 +168,7 @@ async def test_what_people_typed_and_approved_is_erased_and_the_journal_stays(
     gone = await shop.request()
     await cancel_expire.cancel(shop.env, OWNER, gone.reference, reason=typed)
     (payer,) = await shop.values("SELECT id FROM approved_payers")
-    await confirmations.revoke_approved_payer(shop.env, OWNER, payer)
+    await overdue.revoke_approved_payer(shop.env, OWNER, payer)
     await settle(shop)
     told = await journal(shop, held.id, gone.id)
     assert [(one.get("notes"), one.get("reason"), one.get("name")) for one in told] == [

@@ -11,7 +11,7 @@ from daemon.core.upkeep.clock_check import ClockCheck
 from daemon.core.webhooks.delivery import AttemptOutcome, LinkState, RetryPolicy
 from daemon.env import Env
 from daemon.flows.messages import ingest
-from daemon.flows.payments.payer_claim import ClaimResult, claim_payment
+from daemon.flows.payments.reconcile import ClaimResult, claim_payment
 from daemon.flows.upkeep import erasure as flow
 from daemon.flows.webhooks import replay
 from daemon.store.upkeep import ledger_check, notices, retention

@@ -11,7 +11,7 @@ from daemon.api.upkeep import status
 from daemon.core.errors import Unavailable
 from daemon.core.upkeep.self_check import EVERY_S, FIRST_CHECK_S, DatabaseState
 from daemon.flows.payments import review
-from daemon.flows.upkeep import erasure, self_check
+from daemon.flows.upkeep import erasure, machine
 from daemon.runtime.config import StoreSettings
 from daemon.store.engine import Reader
 from daemon.store.upkeep import backup, inspect
@@ -25,7 +25,7 @@ from tests.fakes.shop import OWNER, FakeShop
 
 async def look_tomorrow(shop: FakeShop) -> DatabaseState | None:
     shop.clock.advance(EVERY_S)
-    return await self_check.watch(shop.env)
+    return await machine.watch_database(shop.env)
 
 
 async def count_wrong(shop: FakeShop, by: int) -> None:
@@ -41,14 +41,14 @@ async def test_a_finding_is_told_once_and_so_is_its_end(shop: FakeShop) -> None:
         )
         shop.env = replace(shop.env, config=config)
     await shop.request()
-    await self_check.begin(shop.env)
-    assert await self_check.watch(shop.env) is None
+    await machine.begin_database(shop.env)
+    assert await machine.watch_database(shop.env) is None
     assert await look_tomorrow(shop) is None
     await count_wrong(shop, 1)
     shop.clock.advance(EVERY_S - 1)
-    assert await self_check.watch(shop.env) is None
+    assert await machine.watch_database(shop.env) is None
     shop.clock.advance(1)
-    assert await self_check.watch(shop.env) is DatabaseState.FINDINGS
+    assert await machine.watch_database(shop.env) is DatabaseState.FINDINGS
     assert shop.env.self_check.found is DatabaseState.FINDINGS
     (first,) = await sent_bodies(shop)
     assert "found errors in the shop's data: counts.kept." in first
@@ -77,7 +77,7 @@ async def test_what_was_found_stands_in_the_status_and_so_does_the_newest_backup
     shop = await FakeShop.make(tmp_path)
     await shop.request()
     await count_wrong(shop, 1)
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     await look_tomorrow(shop)
     folder = Path(shop.env.home) / backup.FOLDER
     folder.mkdir(exist_ok=True)
@@ -93,7 +93,7 @@ async def test_damage_on_the_disk_is_found_though_the_shop_still_runs(tmp_path: 
     for number in range(40):
         text = f"9321450{number:04d}"
         await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", text))
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     tear(Path(shop.env.store.path))
     assert await look_tomorrow(shop) is DatabaseState.DAMAGED
     (text,) = await sent_bodies(shop)
@@ -108,18 +108,18 @@ async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
     shop = await FakeShop.make(tmp_path)
     await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", "93214500001"))
     looked = "SELECT COUNT(*) FROM events WHERE type = 'db.looked_through'"
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     shop.clock.advance(FIRST_CHECK_S)
-    assert await self_check.watch(shop.env) is None
+    assert await machine.watch_database(shop.env) is None
     assert await shop.values(looked) == [1]
     # The daily check and the check at the start do not find it: they compare no index.
     shop.close()
     change = "UPDATE payments SET stored_at = stored_at + 1"
     corrupt(tmp_path / "momo.db", "payments_by_line", change)
     again = await FakeShop.make(tmp_path, line=False)
-    await self_check.begin(again.env)
+    await machine.begin_database(again.env)
     again.clock.advance(FIRST_CHECK_S)  # the fake clock begins where the first one did
-    assert await self_check.watch(again.env) is None
+    assert await machine.watch_database(again.env) is None
     for _ in range(6):
         assert await look_tomorrow(again) is None
     assert await look_tomorrow(again) is DatabaseState.DAMAGED
@@ -131,14 +131,14 @@ async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
     assert again.env.self_check.found is DatabaseState.DAMAGED
     again.close()
     later = await FakeShop.make(tmp_path, line=False)
-    await self_check.begin(later.env)
+    await machine.begin_database(later.env)
     assert later.env.self_check.found is DatabaseState.DAMAGED
     later.close()
     mended = sqlite3.connect(tmp_path / "momo.db")
     mended.execute("REINDEX")
     mended.close()
     last = await FakeShop.make(tmp_path, line=False)
-    await self_check.begin(last.env)
+    await machine.begin_database(last.env)
     with pytest.raises(Unavailable):
         last.env.refuse_if_damaged()
     assert await look_tomorrow(last) is DatabaseState.OK
@@ -149,9 +149,9 @@ async def test_the_first_look_and_then_one_each_week_goes_through_every_index(
 @pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
 async def test_damage_that_a_statement_meets_is_checked_at_once(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     shop.env.store.distrust_file("database disk image is malformed")
-    assert await self_check.watch(shop.env) is None  # the check has no finding
+    assert await machine.watch_database(shop.env) is None  # the check has no finding
     shop.env.refuse_if_damaged()
     shop.close()
 
@@ -162,7 +162,7 @@ async def test_after_a_crash_every_index_is_checked_and_not_before_the_start(
 ) -> None:
     shop = await FakeShop.make(tmp_path)
     await shop.read(mtn(100, "KOFI ANTWI BADU", shop.wallet(100), "food", "93214500001"))
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     await look_tomorrow(shop)
     shop.close()
     corrupt(
@@ -170,10 +170,10 @@ async def test_after_a_crash_every_index_is_checked_and_not_before_the_start(
     )
     again = await FakeShop.make(tmp_path, line=False)
     again.env.store.was_left_open = True
-    await self_check.begin(again.env)
-    assert await self_check.watch(again.env) is None
+    await machine.begin_database(again.env)
+    assert await machine.watch_database(again.env) is None
     again.clock.advance(FIRST_CHECK_S)
-    assert await self_check.watch(again.env) is DatabaseState.DAMAGED
+    assert await machine.watch_database(again.env) is DatabaseState.DAMAGED
     again.close()
 
 
@@ -186,7 +186,7 @@ async def test_a_row_that_the_schema_forbids_is_damage(tmp_path: Path) -> None:
     with base:
         base.execute("UPDATE transactions SET status = 'SUCCESS'")
     base.close()
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     assert await look_tomorrow(shop) is DatabaseState.DAMAGED
     shop.close()
 
@@ -197,29 +197,29 @@ async def test_a_file_that_cannot_be_opened_now_is_not_called_damaged_and_is_che
 ) -> None:
     shop = await FakeShop.make(tmp_path)
     shop.env.store.was_left_open = True
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     shop.clock.advance(FIRST_CHECK_S)
     # As without a free descriptor: SQLite cannot open it.
     aside = (tmp_path / "momo.db").rename(tmp_path / "aside")
     for wait in (60, 120, 240):
         with pytest.raises(Unavailable, match="unable to open database file"):
-            await self_check.watch(shop.env)
+            await machine.watch_database(shop.env)
         shop.env.refuse_if_damaged()
         shop.clock.advance(wait - 1)
-        assert await self_check.watch(shop.env) is None
+        assert await machine.watch_database(shop.env) is None
         shop.clock.advance(1)
     assert shop.env.self_check.found is DatabaseState.OK
     aside.rename(tmp_path / "momo.db")
-    assert await self_check.watch(shop.env) is None
+    assert await machine.watch_database(shop.env) is None
     # Still the complete check, which the crash before the start asked for.
     assert await shop.values("SELECT COUNT(*) FROM events WHERE type = 'db.looked_through'") == [1]
     # The next one is tomorrow's.
     (tmp_path / "momo.db").rename(aside)
     shop.clock.advance(EVERY_S - 1)
-    assert await self_check.watch(shop.env) is None
+    assert await machine.watch_database(shop.env) is None
     shop.clock.advance(1)
     with pytest.raises(Unavailable, match="unable to open database file"):
-        await self_check.watch(shop.env)
+        await machine.watch_database(shop.env)
     shop.close()
 
 
@@ -228,17 +228,17 @@ async def test_damage_that_a_statement_meets_stays_while_the_file_cannot_be_chec
     tmp_path: Path,
 ) -> None:
     shop = await FakeShop.make(tmp_path)
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     shop.env.store.distrust_file("database disk image is malformed")
     aside = (tmp_path / "momo.db").rename(tmp_path / "aside")
     with pytest.raises(Unavailable):
-        await self_check.watch(shop.env)
-    assert await self_check.watch(shop.env) is None  # not every five seconds
+        await machine.watch_database(shop.env)
+    assert await machine.watch_database(shop.env) is None  # not every five seconds
     with pytest.raises(Unavailable, match="database disk image is malformed"):
         shop.env.refuse_if_damaged()
     aside.rename(tmp_path / "momo.db")
     shop.clock.advance(60)
-    await self_check.watch(shop.env)
+    await machine.watch_database(shop.env)
     shop.env.refuse_if_damaged()
     shop.close()
 
@@ -246,7 +246,7 @@ async def test_damage_that_a_statement_meets_stays_while_the_file_cannot_be_chec
 @pytest.mark.file  # damages the file or looks for its backups; a server checks its own pages
 async def test_a_file_that_is_no_database_is_damaged(tmp_path: Path) -> None:
     shop = await FakeShop.make(tmp_path)
-    await self_check.begin(shop.env)
+    await machine.begin_database(shop.env)
     path = tmp_path / "momo.db"
     path.write_bytes(b"x" * path.stat().st_size)
     with pytest.raises(Unavailable):  # the notice cannot be written

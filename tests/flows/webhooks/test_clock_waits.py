@@ -8,7 +8,7 @@ from daemon.core.model import Delivery
 from daemon.core.upkeep.clock_check import RETRY_US, ClockCheck, Witness
 from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, AttemptOutcome
 from daemon.core.webhooks.endpoint import Endpoint
-from daemon.flows.upkeep import clock
+from daemon.flows.upkeep import machine
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import deliveries
 from tests.fakes import delivering
@@ -97,7 +97,7 @@ async def test_it_is_due_at_once_when_the_clock_is_set(shop: FakeShop) -> None:
     await owe(shop)
     await deliver.release_when_time_is_known(shop.env)
     shop.clock.jump(2 * DAY_S)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     await send(shop, 400, right_us(shop, 2 * DAY_S))
     await deliver.release_when_time_is_known(shop.env)
     shop.clock.jump(-2 * DAY_S)

@@ -11,7 +11,7 @@ from msgspec import structs
 from daemon.core.model import Delivery
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
-from daemon.flows.upkeep import clock
+from daemon.flows.upkeep import machine
 from daemon.flows.webhooks import endpoints
 from daemon.store.engine import Store, Tx
 from daemon.store.webhooks import backlog
@@ -159,15 +159,15 @@ async def test_a_clock_that_is_set_back_in_the_middle_of_it_moves_the_other_time
     await add_endpoint(shop)
     for number in range(5):
         await owe(shop, f"9321450000{number}")
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.jump(400 * 86_400.0)
     for leased in await lease(shop, limit=5):
         await fail(shop, leased)
     await write(shop, lambda tx: backlog.begin_release(tx, "e1", shop.clock.now_us()))
     await run(shop, "UPDATE endpoints SET consecutive_failures = 0")
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     shop.clock.jump(-400 * 86_400.0)
-    await clock.watch(shop.env)
+    await machine.watch_clock(shop.env)
     for _ in range(2):
         await delivering.lease(shop.env, limit=1, per_endpoint=0, running={})
     latest = max(row.next_attempt_at or 0 for row in await owed(shop))

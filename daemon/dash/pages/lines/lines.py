@@ -24,7 +24,7 @@ from daemon.core.payments.payer_texts import TextKind
 from daemon.dash.parts import chart
 from daemon.dash.parts.message_text import visible
 from daemon.dash.web.visit import Goto, Outcome, Shown, Visit
-from daemon.flows.lines import modems, payment_methods, sims, smscs
+from daemon.flows.lines import modems, payment_methods, smscs
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, sim_pins, sms_rhythms
 from daemon.store.lines import payment_methods as methods_store
@@ -331,7 +331,7 @@ async def pin(visit: Visit) -> Outcome:
     if _PIN.fullmatch(given) is None:
         visit.wrong("pin", "pin_wrong_form")
     with visit.shows(*_AGAIN, field="pin"):
-        await sims.store_pin(visit.env, visit.caller, slot.device_id, slot.slot_index, given)
+        await modems.store_pin(visit.env, visit.caller, slot.device_id, slot.slot_index, given)
     return _here(visit, "said_line_pin")
 
 
@@ -364,7 +364,9 @@ async def ignore(visit: Visit) -> Outcome:
     """Set the SIM aside, or take it back."""
     slot, wanted = _slot(visit), visit.form.get("ignored") == "yes"
     with visit.shows(*_AGAIN):
-        await sims.ignore(visit.env, visit.caller, slot.device_id, slot.slot_index, ignored=wanted)
+        await modems.ignore(
+            visit.env, visit.caller, slot.device_id, slot.slot_index, ignored=wanted
+        )
     return _here(visit, "said_line_ignored" if wanted else "said_line_used")
 
 
@@ -373,7 +375,7 @@ async def acknowledge(visit: Visit) -> Outcome:
     slot, notes = _slot(visit), visit.form.get("notes", "").strip()
     if len(notes) > NOTES_CHARACTERS_MAX:
         visit.wrong("notes", "note_long")
-    await sims.acknowledge_unaccounted(
+    await modems.acknowledge_unaccounted(
         visit.env, visit.caller, slot.device_id, slot.slot_index, notes or None
     )
     return _here(visit, "said_line_explained")

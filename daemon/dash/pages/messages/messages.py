@@ -22,8 +22,7 @@ from daemon.dash.parts.listing import Choice
 from daemon.dash.parts.message_text import sender_name, sms_text, visible
 from daemon.dash.web.visit import Download, FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.books.audit import note_shown
-from daemon.flows.messages import confirmations as flow
-from daemon.flows.messages import ingest
+from daemon.flows.messages import ingest, overdue
 from daemon.flows.messages.import_file import BATCH, FileMessage, ImportResult, import_messages
 from daemon.steps import confirmed_wordings
 from daemon.store.engine import Reader
@@ -185,7 +184,7 @@ async def unconfirm(visit: Visit) -> Outcome:
 async def _wording(visit: Visit, said: str, *, undo: bool) -> Outcome:
     message_id = visit.places["id"]
     try:
-        await flow.confirm_wording(visit.env, visit.caller, message_id, undo=undo)
+        await overdue.confirm_wording(visit.env, visit.caller, message_id, undo=undo)
     except Refusal as refusal:
         if refusal.code is ErrorCode.MESSAGE_NOT_FOUND:
             raise Refusal(ErrorCode.ROUTE_NOT_FOUND) from None

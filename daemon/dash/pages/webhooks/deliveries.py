@@ -24,7 +24,6 @@ from daemon.dash.pages.webhooks import common
 from daemon.dash.parts import listing
 from daemon.dash.parts.listing import Choice
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
-from daemon.flows.webhooks import dismiss as dismiss_flow
 from daemon.flows.webhooks import redeliver as flow
 from daemon.store.engine import Reader
 from daemon.store.payments import transactions
@@ -350,5 +349,5 @@ async def dismiss(visit: Visit) -> Outcome:
     letter_id = visit.places["id"]
     place = Goto(f"{LETTERS}/{letter_id}", "said_letter_dismissed")
     keep = visit.keep(lambda _: place)
-    await dismiss_flow.dismiss(visit.env, visit.caller, letter_id, notes, keep)
+    await flow.dismiss(visit.env, visit.caller, letter_id, notes, keep)
     return place

@@ -26,7 +26,7 @@ from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import condition, endpoint_of, name_of, read_text
 from daemon.dash.parts.confirming import confirm
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
-from daemon.flows.webhooks import addresses, secrets, trial
+from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as flow
 from daemon.store.engine import Reader
 from daemon.store.webhooks import backlog, delivery_log, endpoints, routing
@@ -215,9 +215,7 @@ async def create(visit: Visit) -> Outcome:
     values = _read(visit, None)
     visit.check()
     try:
-        await addresses.check_endpoint(
-            visit.env, visit.caller, values["url"], visit.machine.resolver
-        )
+        await flow.check_endpoint(visit.env, visit.caller, values["url"], visit.machine.resolver)
         new, _ = read(NewEndpoint, {**values, "is_sandbox": values["sandbox"]})
         # The token of the form makes it happen once, so no answer with a secret needs to be kept.
         made = await flow.create(visit.env, visit.caller, new)
@@ -245,7 +243,7 @@ async def edit(visit: Visit) -> Outcome:
     visit.check()
     try:
         if "url" in changed:
-            await addresses.check_endpoint(
+            await flow.check_endpoint(
                 visit.env, visit.caller, changed["url"], visit.machine.resolver
             )
         if changed:
@@ -297,7 +295,7 @@ async def test(visit: Visit) -> Shown:
     """Send a made-up event and show the endpoint's answer."""
     common.needs_open_collections(visit)
     endpoint = await endpoint_of(visit)
-    tried = await trial.send(visit.env, visit.caller, endpoint, visit.machine.resolver)
+    tried = await deliver.send_test(visit.env, visit.caller, endpoint, visit.machine.resolver)
     values = {
         "one": endpoint,
         "name": name_of(endpoint),
@@ -357,7 +355,7 @@ async def reveal(visit: Visit) -> Outcome:
     """Show the present secret, once."""
     endpoint = await endpoint_of(visit)
     await confirm(visit)
-    found = await secrets.reveal(visit.env, visit.caller, endpoint.id)
+    found = await flow.reveal_secret(visit.env, visit.caller, endpoint.id)
     return _secret(visit, endpoint.id, found.secret, found.previous_expires_at, "secret_old")
 
 
@@ -367,7 +365,9 @@ async def rotate(visit: Visit) -> Outcome:
     await confirm(visit)
     leaked = bool(visit.form.get("leaked"))
     try:
-        found = await secrets.rotate(visit.env, visit.caller, endpoint.id, expire_previous=leaked)
+        found = await flow.rotate_secret(
+            visit.env, visit.caller, endpoint.id, expire_previous=leaked
+        )
     except Refusal as refusal:
         if refusal.code is not ErrorCode.ROTATION_LIMIT:
             raise

@@ -23,8 +23,7 @@ from daemon.dash.pages.webhooks import common
 from daemon.dash.pages.webhooks.common import endpoint_of, name_of, read_text
 from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import rules as flow
-from daemon.flows.webhooks.explain import explanation
-from daemon.flows.webhooks.rules import RuleChange
+from daemon.flows.webhooks.rules import RuleChange, explanation
 from daemon.store.engine import Reader
 from daemon.store.payments import payment_list
 from daemon.store.payments.payment_list import PaymentFilter

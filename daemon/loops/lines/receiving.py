@@ -1,7 +1,8 @@
-"""Checks every few seconds whether messages can come to each line (`flows.lines.receiving`)."""
+"""Look at each line every few seconds: whether messages can come to it, and how strong its signal is."""
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from daemon.core.errors import Unavailable
@@ -29,3 +30,25 @@ async def watch_receiving(
         except Unavailable as error:
             log.warning("receiving.unavailable", why=error.why)
         await asyncio.sleep(LOOK_S)
+
+
+SIGNALS_WORKER: Final = "signals"
+EVERY_S: Final = 60.0
+
+
+async def note_signals(env: Env, phones: Callable[[], Sequence[ModemHealth]], log: Log) -> None:
+    """Run until cancelled."""
+    while True:
+        note_once(env, phones())
+        with suppress(Unavailable):  # the database's own loops report it
+            await receiving.keep_signals(env)
+        await note_work(env, log, SIGNALS_WORKER)
+        await asyncio.sleep(EVERY_S)
+
+
+def note_once(env: Env, phones: Sequence[ModemHealth]) -> None:
+    """Note the last reported signal of each modem; a modem without one leaves a gap."""
+    now = env.clock.now_us()
+    for phone in phones:
+        if phone.device_id is not None and phone.signal is not None and not phone.simulated:
+            env.signals.add(phone.device_id, phone.signal, now)

@@ -1,4 +1,4 @@
-"""The key with which the app of an Android source signs its posts, sealed."""
+"""What the owner stores for a source: the key of an Android app, and the password of its own page or local server."""
 
 import asyncio
 from typing import Any, Final
@@ -15,7 +15,7 @@ from daemon.store.engine import Reader, Tx
 from daemon.store.lines import sources
 from daemon.wire import Mode, SourceKind
 
-PURPOSE: Final = "android-source"
+KEY_PURPOSE: Final = "android-source"
 _KEY_BYTES: Final = 20
 
 
@@ -39,7 +39,7 @@ async def new_key(env: Env, caller: Caller, name: str) -> str:
     # Hex, because it is copied into the app by hand or from a QR code.
     key = env.entropy.bytes(_KEY_BYTES).hex()
     try:
-        sealed = await asyncio.to_thread(env.vault.seal, key.encode(), PURPOSE)
+        sealed = await asyncio.to_thread(env.vault.seal, key.encode(), KEY_PURPOSE)
     except SecretsLocked as error:
         raise Unavailable(f"the key cannot be sealed: {error}") from error
     now = env.clock.now_us()
@@ -97,7 +97,7 @@ async def unsealed(env: Env, sealed: Sealed) -> bytes:
         Unavailable: The master key is not available.
     """
     try:
-        return await asyncio.to_thread(env.vault.unseal, sealed.text, PURPOSE)
+        return await asyncio.to_thread(env.vault.unseal, sealed.text, KEY_PURPOSE)
     except SecretsLocked as error:
         raise Unavailable(f"the key of the source cannot be opened: {error}") from error
 
@@ -105,3 +105,50 @@ async def unsealed(env: Env, sealed: Sealed) -> bytes:
 def _sealed(reader: Reader, row: str) -> Sealed | None:
     text = passwords.sealed_secret(reader, row)
     return None if text is None else Sealed(text)
+
+
+PAGE_PURPOSE = "source-password"
+
+
+async def store_source_password(env: Env, caller: Caller, name: str, password: str | None) -> None:
+    """Store a new password of a source, or with None delete the stored one. It counts from the next session on.
+
+    Raises:
+        Refusal: VALIDATION_ERROR if no source that takes a password has this name.
+        Unavailable: The master key is not available, so nothing can be sealed.
+    """
+    known = [one.name for one in env.config.sources if one.kind != SourceKind.MODEM]
+    if name not in known:
+        why = f"is not the name of a source of the settings ({', '.join(known) or 'none'})"
+        raise invalid([FieldError("name", "unknown", why)])
+    now, sealed = env.clock.now_us(), None
+    if password is not None:
+        try:
+            sealed = await asyncio.to_thread(env.vault.seal, password.encode(), PAGE_PURPOSE)
+        except SecretsLocked as error:
+            raise Unavailable(f"the password cannot be sealed: {error}") from error
+
+    def job(tx: Tx) -> None:
+        if sealed is None:
+            passwords.remove_secret(tx, sources.password_row(name))
+        else:
+            passwords.put_secret(tx, sources.password_row(name), sealed, now)
+        kind = "source.password_set" if sealed is not None else "source.password_removed"
+        journal.add(tx, type=kind, mode=Mode.LIVE, at=now, actor=caller.name, data={"source": name})
+
+    await env.store.write(job)
+
+
+async def source_password(env: Env, name: str) -> str | None:
+    """Return the password of a source, None if none is stored.
+
+    Raises:
+        SecretsLocked: The master key is not available now.
+        Unavailable: The database cannot be read.
+    """
+    sealed = await env.store.read(
+        lambda reader: passwords.sealed_secret(reader, sources.password_row(name))
+    )
+    if sealed is None:
+        return None
+    return (await asyncio.to_thread(env.vault.unseal, sealed, PAGE_PURPOSE)).decode()

@@ -1,13 +1,33 @@
-"""The writer of the database: the end of its thread, and on a server signs of life for a standby daemon."""
+"""The open database: checked soon after the start and then daily; and signs of life of its writer."""
 
 import asyncio
 import contextlib
 from typing import Final
 
 from daemon.core.errors import Unavailable
+from daemon.core.upkeep.self_check import DatabaseState
 from daemon.env import Env
+from daemon.flows.upkeep import machine
 from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log
+
+WORKER: Final = "self check"
+CHECK_EVERY_S: Final = 5.0
+"""Short, because damage that a statement meets is checked at once."""
+
+
+async def check_database(env: Env, log: Log) -> None:
+    """Run until cancelled. One check of a large file takes minutes, so nothing else waits for it."""
+    while True:
+        try:
+            if (found := await machine.watch_database(env)) is not None:
+                say = log.info if found is DatabaseState.OK else log.error
+                say("db.checked", found=found)
+            await note_work(env, log, WORKER)
+        except Unavailable as error:
+            log.warning("db.check_unavailable", why=error.why)
+        await asyncio.sleep(CHECK_EVERY_S)
+
 
 BEAT_S: Final = 1.0
 """A standby daemon takes over from a writer that is silent for three times as long (`daemon.store.postgresql.server`)."""
