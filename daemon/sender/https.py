@@ -39,11 +39,9 @@ RECEIVED_BYTES_MAX: Final = 256 * 1024
 """Limit of one answer: 64 KiB of body, the head, and chunk marks."""
 CHECK_S: Final = 60.0
 """How long an address check is valid for an open connection."""
-COMMON_FIELDS: Final = (
-    (b"Connection", b"keep-alive"),
-    (b"Accept", b"*/*"),
-    (b"Accept-Encoding", b"identity"),
-)
+KEEP_ALIVE: Final = (b"Connection", b"keep-alive")
+ANY_ANSWER: Final = (b"Accept", b"*/*")
+NOT_COMPRESSED: Final = (b"Accept-Encoding", b"identity")
 _LOADING: Final = threading.Lock()
 _check_text: Final = functools.lru_cache(maxsize=256)(check_url)  # it only depends on the text
 _parsed: Final = functools.lru_cache(maxsize=256)(httpx.URL)  # the same
@@ -153,13 +151,17 @@ class Sender:
             if reason is None:
                 assert self._transport is not None
                 parsed = _parsed(url)
+                fields = [(name.encode(), value.encode()) for name, value in headers.items()]
+                has_accept = any(name.lower() == b"accept" for name, _ in fields)
                 request = httpx.Request(
                     "POST",
                     parsed,
                     headers=[
                         (b"Host", parsed.netloc),
-                        *COMMON_FIELDS,
-                        *[(name.encode(), value.encode()) for name, value in headers.items()],
+                        KEEP_ALIVE,
+                        *(() if has_accept else (ANY_ANSWER,)),
+                        NOT_COMPRESSED,
+                        *fields,
                         (b"Content-Length", b"%d" % len(body)),
                     ],
                     stream=httpx.ByteStream(body),

@@ -66,6 +66,7 @@ class Transport(httpx.AsyncBaseTransport):
         self._idle_s_max = idle_s_max
         self._repeats = repeats
         self._warm: list[HttpConnection] = []
+        self._closing: asyncio.TimerHandle | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, and return the answer when its head has come. The caller must close it.
@@ -100,6 +101,9 @@ class Transport(httpx.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close the warm connections."""
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None
         while self._warm:
             self._warm.pop().stream.abort()
         await asyncio.sleep(0)  # they finish closing in the loop's next turn
@@ -132,18 +136,35 @@ class Transport(httpx.AsyncBaseTransport):
         self._warm.append(connection)
         if len(self._warm) > WARM_CONNECTIONS_MAX:
             self._warm.pop(0).stream.abort()
+        self._close_later()
+
+    def _close_later(self) -> None:
+        """Close warm connections when they are too old, and not only when the next request finds them so."""
+        limit_s = min(self._age_s_max, self._idle_s_max)
+        if self._warm and self._closing is None and limit_s < math.inf:
+            loop = asyncio.get_running_loop()
+            self._closing = loop.call_later(max(0.0, limit_s), self._close_old)
+
+    def _close_old(self) -> None:
+        self._closing = None
+        for connection in [one for one in self._warm if self._is_old(one)]:
+            self._warm.remove(connection)
+            connection.stream.abort()
+        self._close_later()
+
+    def _is_old(self, connection: HttpConnection) -> bool:
+        # Boot time includes sleep of the machine, after which the peer and routers have dropped the connection.
+        now = streams.CLOCK.boottime()
+        return (
+            now - connection.stream.opened_at > self._age_s_max
+            or now - connection.kept_at > self._idle_s_max
+        )
 
     def _take(self, origin: Origin) -> HttpConnection | None:
         for connection in reversed(self._warm):
             if connection.origin == origin:
                 self._warm.remove(connection)
-                # Boot time includes sleep of the machine, after which the peer and routers have dropped the connection.
-                now = streams.CLOCK.boottime()
-                if (
-                    now - connection.stream.opened_at <= self._age_s_max
-                    and now - connection.kept_at <= self._idle_s_max
-                    and not connection.stream.is_stale()
-                ):
+                if not self._is_old(connection) and not connection.stream.is_stale():
                     return connection
                 connection.stream.abort()
         return None

@@ -102,3 +102,18 @@ async def test_money_of_the_sandbox_is_never_beside_live_money(api: FakeApi, wha
     assert (len(live), len(test)) == (1, 1)
     assert live == said
     assert live != test
+
+
+async def test_the_journal_has_both_modes_unless_one_is_asked_for(api: FakeApi) -> None:
+    json_body = {"amount": "25.00", "phone_number": "0244000009"}
+    for client in (api.live, api.test):
+        made = await client.post("/v1/transactions/initialize", json=json_body)
+        assert made.status_code == 201, made.text
+
+    async def modes(query: str) -> list[bool]:
+        rows = (await api.local.get(f"{PATH}audit{query}")).json()["data"]
+        return [row["test"] for row in rows if row["type"] == "transaction.created"]
+
+    assert await modes("") == [False, True]
+    assert await modes("?mode=live") == [False]
+    assert await modes("?mode=test") == [True]

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from daemon.sender import connect, https, streams
 from daemon.sender.https import Sender
 from tests.fakes.clock import FakeClock
 from tests.fakes.receiver import DROP, HANG, Answer, Receiver
-from tests.fakes.signed_webhook import BODY, MakeSender, headers, post, summary
+from tests.fakes.signed_webhook import BODY, LOCAL, MakeSender, headers, post, summary
 
 
 def test_the_times_and_sizes_are_the_published_ones() -> None:
@@ -93,6 +94,34 @@ async def test_a_connection_whose_check_is_old_is_not_reused(
     for _ in range(2):
         assert (await post(sender, receiver.url())).status_code == 200
     assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+@pytest.mark.parametrize(("own", "sent"), [({}, [b"*/*"]), ({"accept": "text/x"}, [b"text/x"])])
+async def test_an_unused_connection_is_closed_in_time_and_an_accept_of_the_endpoint_replaces_ours(
+    certificates: Path, monkeypatch: pytest.MonkeyPatch, own: dict[str, str], sent: list[bytes]
+) -> None:
+    monkeypatch.setattr(https, "CHECK_S", 0.2)
+    closed = asyncio.Event()
+    head = bytearray()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head.extend(await reader.readuntil(b"\r\n\r\n"))
+        await reader.readexactly(len(BODY))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        if await reader.read() == b"":
+            closed.set()
+
+    receiver = Receiver(certificates)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=receiver.context())
+    sender = Sender(LOCAL, receiver.ca_file)
+    url = f"https://localhost:{server.sockets[0].getsockname()[1]}/"
+    assert (await sender.post(url, headers() | own, BODY)).status_code == 200
+    fields = [line.partition(b": ") for line in head.splitlines()]
+    assert [value for name, _, value in fields if name.lower() == b"accept"] == sent
+    async with asyncio.timeout(30):
+        await closed.wait()
+    await sender.aclose()
+    server.close()
 
 
 async def test_a_connection_that_slept_with_the_machine_is_not_reused(

@@ -215,7 +215,7 @@ class EndpointChanges(Struct, frozen=True):
             _HEADERS,
             about(
                 "headers of your own in place of those there are, name to value: at most 10, 1 kB each; "
-                f"the value `{KEPT}` keeps the stored one"
+                f"the value `{KEPT}` keeps the stored one; with a `url` at another host those that are not given again go"
             ),
             marked(then=partial(_headers, may_keep=True)),
         ]

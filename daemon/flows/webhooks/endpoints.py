@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -48,6 +49,10 @@ from daemon.wire import ErrorCode, Mode
 
 PROBE_US: Final = 30 * SECOND_US
 """After a resume the first delivery is the probe; the others wait this long unless it is delivered sooner."""
+_LOST: Final = (
+    "The new address is at another host, which does not get the headers that were stored for the old one: "
+    "give those that it needs again."
+)
 DELIVERIES_BATCH: Final = 100
 """Deliveries of a deleted endpoint that are given up in one database transaction; payments wait for it."""
 
@@ -168,8 +173,17 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
             columns["url_normalised"] = normalise_url(changes.url)
         if changes.is_active:
             columns |= {"auto_paused_at": None, "consecutive_failures": 0}
+        kept, warnings = json.loads(before.headers), []
+        if "url_normalised" in columns and _receiver(columns["url_normalised"]) != _receiver(
+            before.url_normalised
+        ):
+            # The values may be passwords of the receiver at the old address.
+            if kept and changes.headers is None:
+                columns["headers"] = "{}"
+                warnings = [f"{_LOST} Removed: {', '.join(kept)}."]
+            kept = {}
         if changes.headers is not None:
-            columns["headers"] = json.dumps(_kept(headers, json.loads(before.headers)))
+            columns["headers"] = json.dumps(_kept(headers, kept))
         queued = None
         if changes.is_active and not before.is_active:
             queued = backlog.resume(tx, endpoint_id, now=now, later=now + PROBE_US)
@@ -190,9 +204,8 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
             endpoint_id=endpoint_id,
             data={"changed": [*given]},
         )
-        warnings = []
         if not given.keys().isdisjoint(("url", "catch_all", "events")):
-            warnings = routing.endpoint_warnings(after, endpoints.in_use(tx, after.mode))
+            warnings += routing.endpoint_warnings(after, endpoints.in_use(tx, after.mode))
         return Changed(after, queued, warnings)
 
     return await env.store.write(job)
@@ -203,6 +216,12 @@ def _existing(tx: Tx, endpoint_id: str) -> Endpoint:
     if found is None:
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     return found
+
+
+def _receiver(url: str) -> tuple[str, str]:
+    """Return what a normalised address leads to: the host and port, or the target on this machine."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc or parts.path
 
 
 def _kept(headers: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
@@ -217,7 +236,7 @@ def _kept(headers: Mapping[str, str], before: Mapping[str, str]) -> dict[str, st
     }
     missing = [name for name, sealed in found.items() if not sealed]
     if missing:
-        what = "has no stored value to keep"
+        what = "has no stored value to keep; a new host does not get the values of the old one"
         raise invalid([FieldError(f"headers.{name}", "required", what) for name in missing])
     return found
 

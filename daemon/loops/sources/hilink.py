@@ -162,10 +162,10 @@ class HiLinkSource:
         self._unlisted = self._unlisted + 1 if lacking > 0 else 0
         if self._unlisted == LOOKS_UNLISTED:
             why = f"it counts {lacking} messages that it does not list"
-            self._log.warning("source.unlisted", source=self._settings.name, why=why)
             facts: dict[str, str | int | None] = {"port": self._settings.url, "why": why}
             with contextlib.suppress(Unavailable):  # the log has it
                 await note_modem(self._env, "kept", self._handover.state.device_id, facts)
+            self._log.warning("source.unlisted", source=self._settings.name, why=why)
 
     async def _store(self, source: Source, found: list[StickMessage]) -> bool:
         """Store messages; return whether there were any."""

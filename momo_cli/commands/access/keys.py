@@ -21,7 +21,7 @@ _STATES: Final = {
     "expired": Cell("✗ expired", "yellow"),
     "revoked": Cell("✗ revoked", "red"),
 }
-_ALL_SCOPES: Final = {str(scope) for scope in Scope} - {Scope.KEYS_MANAGE}
+_ALL_SCOPES: Final = {str(scope) for scope in Scope} - {Scope.KEYS_MANAGE, Scope.BRANCH}
 _FIELDS: Final = (
     "id name hint mode kind state scopes created_at expires_at last_used_at revoked_at",
     "last_used_from",

@@ -274,7 +274,8 @@ def update(
     header: list[str] | None = _HEADERS,
 ) -> Answer:
     """After a change of the address, waiting deliveries go to the new one. --send-header adds a header or changes its value;
-    without a value, as in 'X-Shop:', it removes the header. The others stay.
+    without a value, as in 'X-Shop:', it removes the header. The others stay, but another host does not get them: with such
+    an address give each again.
 
     Examples:
         momo endpoints update b91f0c1e-7d2b-4c3d-9e4f-0123456789ab --url https://shop.example/new

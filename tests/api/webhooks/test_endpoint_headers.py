@@ -124,6 +124,28 @@ async def test_a_change_replaces_them_and_keeps_what_it_names_with_stars(
     assert own(receiver.requests[1]) == {}
 
 
+async def test_another_host_does_not_get_them_unless_they_are_given_again(
+    api: FakeApi, receiver: Receiver
+) -> None:
+    path = await created(api, receiver)
+    moved = await api.live.put(path, json={"url": receiver.url("/new")})
+    assert moved.json()["data"]["headers"] == SHOWN  # the same host
+    api.resolver.names["other.example"] = ["93.184.215.14"]
+    other = {"url": "https://other.example/hook"}
+    refused = await api.live.put(path, json={**other, "headers": {"X-Shop": "***", "X-New": "1"}})
+    assert refused.status_code == 422
+    assert [one["field"] for one in refused.json()["error"]["details"]] == ["headers.X-Shop"]
+    given = await api.live.put(path, json={**other, "headers": {"X-Shop": "again"}})
+    assert given.json()["data"]["headers"] == {"X-Shop": "***"}
+    back = await api.live.put(path, json={"url": receiver.url()})
+    assert back.json()["data"]["headers"] == {}
+    (warning,) = back.json()["meta"]["warnings"]
+    assert "another host" in warning
+    assert "X-Shop" in warning
+    (stored,) = await api.shop.values("SELECT headers FROM endpoints")
+    assert stored == "{}"
+
+
 async def test_stars_without_a_stored_value_are_refused(api: FakeApi, receiver: Receiver) -> None:
     path = await created(api, receiver)
     new = {"url": receiver.url(), "headers": {"X-A": "***"}}

@@ -91,6 +91,14 @@ def test_a_key_says_when_and_from_where_it_was_last_used(api: FakeApi, momo: Mom
     assert momo("keys", "list", "--fields", "last_used_from").out == "102.176.10.7\n"
 
 
+def test_a_key_with_every_scope_that_a_person_can_give_is_told_in_two_words(
+    api: FakeApi, momo: Momo
+) -> None:
+    scopes = [each for each in wire.Scope if each not in {"keys:manage", "branch"}]
+    api.on("GET", wire.Path.KEYS, ok([{**samples.KEY, "scopes": scopes}]))
+    assert "all permissions" in momo("keys", "list", "-o", "table", COLUMNS="140").out
+
+
 def test_revoke_asks_first_and_without_a_person_says_how(api: FakeApi, momo: Momo) -> None:
     api.on("GET", KEY, ok(samples.KEY))
     ran = momo("keys", "revoke", samples.KEY["id"])
