@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from daemon.core.access.callers import KeyUse
 from daemon.core.access.sessions import OneTimeLinks
 from daemon.core.branches.place import ALONE, Place
+from daemon.core.errors import Unavailable
 from daemon.core.ids import new_uuid
 from daemon.core.lines.signal_history import SignalHistory
 from daemon.core.messages import sandbox
@@ -26,7 +27,7 @@ from daemon.runtime.config_file import SettingsState
 from daemon.runtime.files import free_bytes
 from daemon.runtime.message_journal import MessageJournal
 from daemon.runtime.own_wordings import OwnWordings
-from daemon.runtime.secrets import Vault
+from daemon.runtime.secrets import SecretsLocked, Vault
 from daemon.runtime.system import Clock, Entropy
 from daemon.runtime.words import sentences
 from daemon.sender.live_receivers import LiveReceivers
@@ -161,6 +162,28 @@ class Env(Struct):
     def hanging_workers(self) -> dict[str, float]:
         """Return the hanging workers, and how many seconds each heartbeat is overdue."""
         return self.heartbeats.overdue(self.clock.monotonic())
+
+    async def seal(self, secret: bytes, purpose: str, what: str) -> str:
+        """Return a sealed secret; `what` names it in the error. In a thread: a keyring may be slow to answer.
+
+        Raises:
+            Unavailable: The master key is not available.
+        """
+        try:
+            return await asyncio.to_thread(self.vault.seal, secret, purpose)
+        except SecretsLocked as error:
+            raise Unavailable(f"{what} cannot be sealed: {error}") from error
+
+    async def unseal(self, sealed: str, purpose: str, what: str) -> bytes:
+        """Return a secret that `seal` has sealed.
+
+        Raises:
+            Unavailable: The master key is not available.
+        """
+        try:
+            return await asyncio.to_thread(self.vault.unseal, sealed, purpose)
+        except SecretsLocked as error:
+            raise Unavailable(f"{what} cannot be opened: {error}") from error
 
     def times(self) -> Times:
         """Return the time, and how far the wall clock is confirmed."""

@@ -50,6 +50,9 @@ class Refusal(MomoError):
 class Unavailable(MomoError):
     """The service cannot do this now, mostly because the database cannot be read or written. Nothing was changed.
 
+    Each call of the store raises it. So whatever reads or writes raises it too, and its docstring says so only if there is
+    more to say.
+
     Attributes:
         why: For the log and the operator.
         retry_after_s: For the `Retry-After` header.

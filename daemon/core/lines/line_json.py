@@ -139,8 +139,7 @@ class MethodChanges(Struct, frozen=True):
     ) = UNSET
     account_name: _AccountName | None = None
     phone_number: (
-        Annotated[_Number, sample("0241234567", "the merchant's number, local or E.164")]
-        | None
+        Annotated[_Number, sample("0241234567", "the merchant's number, local or E.164")] | None
     ) = None
 
 

@@ -2,12 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from typing import Final
 
 from daemon.core.access import second_factor, sessions
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import Refusal, Unavailable
+from daemon.core.errors import Refusal
 from daemon.core.limits import MINUTE_US, SECOND_US
 from daemon.core.model import BrowserSession, User
 from daemon.env import Env
@@ -57,7 +56,7 @@ async def check_code(env: Env, address: str, user: User, code: str) -> None:
 async def seal_half(env: Env, user: User) -> str:
     """Return a sealed token for the form that asks for the code; it names the user with the right password."""
     text = json.dumps([user.id, user.password_at, env.clock.boottime()])
-    return await _vault(env.vault.seal, text.encode(), HALF_PURPOSE)
+    return await env.seal(text.encode(), HALF_PURPOSE, "a secret")
 
 
 async def unseal_half(env: Env, sealed: str) -> User | None:
@@ -163,18 +162,14 @@ async def new_second_factor(env: Env, caller: Caller, shop: str) -> tuple[str, s
     """Return a new seed, its `otpauth://` address, and the seed sealed for the form that sends its first code."""
     session, name = _own(caller), caller.name.removeprefix("user:")
     seed = second_factor.new_seed(env.entropy.bytes(second_factor.SEED_BYTES))
-    sealed = await _vault(env.vault.seal, seed.encode(), f"{SETUP_PURPOSE}:{session.user_id}")
+    sealed = await env.seal(seed.encode(), f"{SETUP_PURPOSE}:{session.user_id}", "a secret")
     return seed, second_factor.address(seed, name, shop), sealed
 
 
 async def switch_on(env: Env, caller: Caller, setup: str, code: str) -> list[str]:
     """Switch the caller's second factor on and return ten recovery codes, which are shown once.
 
-    Args:
-        env: The environment.
-        caller: A user of the dashboard.
-        setup: The sealed seed of `new_second_factor`.
-        code: The first code of the app.
+    `setup` is the sealed seed of `new_second_factor`, `code` the first code of the app.
 
     Raises:
         Refusal: SECOND_FACTOR_REQUIRED if the code is not that of the seed.
@@ -195,7 +190,7 @@ async def switch_on(env: Env, caller: Caller, setup: str, code: str) -> list[str
             hint="Wait for the next code. If none is taken, compare the clocks of phone and shop.",
         )
     codes = second_factor.recovery_codes(env.entropy.below)
-    sealed = await _vault(env.vault.seal, seed, steps.SEED_PURPOSE)
+    sealed = await env.seal(seed, steps.SEED_PURPOSE, "a secret")
 
     def job(tx: Tx) -> None:
         hashes = [second_factor.hash_recovery_code(one) for one in codes]
@@ -229,13 +224,6 @@ def _own(caller: Caller) -> BrowserSession:
     if caller.browser is None:
         raise Refusal(ErrorCode.SESSION_REQUIRED, "Only a user of the dashboard can do this.")
     return caller.browser
-
-
-async def _vault(seal: Callable[[bytes, str], str], plain: bytes, purpose: str) -> str:
-    try:
-        return await asyncio.to_thread(seal, plain, purpose)
-    except SecretsLocked as error:
-        raise Unavailable(f"a secret cannot be sealed: {error}") from error
 
 
 def _note(tx: Tx, kind: str, actor: str, now: int, **data: str | bool) -> None:

@@ -1,6 +1,5 @@
 """Users, their passwords and sessions."""
 
-import asyncio
 import re
 from typing import Final
 
@@ -8,12 +7,11 @@ from msgspec.structs import replace
 
 from daemon.core.access import sessions
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
-from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.limits import USER_NAME_CHARACTERS_MAX, USERS_MAX
 from daemon.core.model import BrowserSession, User
 from daemon.core.text import Text
 from daemon.env import Env
-from daemon.runtime.secrets import SecretsLocked
 from daemon.runtime.system import Clock
 from daemon.steps import password as steps
 from daemon.store import journal
@@ -208,13 +206,8 @@ async def check(
 ) -> None:
     """Check the owner's password, and for a login also the owner's second factor.
 
-    Args:
-        env: The environment.
-        who: Name of the attempt counter: `passwords.ACCOUNT`, `SOCKET`, or `client_name(address)`.
-        actor: The caller, for the journal.
-        password: The given password.
-        code: The given code of the second factor.
-        login: Ask for the second factor.
+    `who` is the name of the attempt counter: `passwords.ACCOUNT`, `SOCKET`, or `client_name(address)`. `login` asks for the
+    second factor.
 
     Raises:
         Refusal: As for `confirm`; SECOND_FACTOR_REQUIRED.
@@ -253,12 +246,7 @@ async def set_new(
 ) -> None:
     """Set a new password of the owner; it ends all the owner's sessions and resets the owner's attempt counters.
 
-    Args:
-        store: The database.
-        clock: Read once.
-        actor: The caller, for the journal.
-        new: The new password as typed.
-        at_machine: Reset the counters of all users and addresses too, so that the owner can log in at once.
+    `at_machine` resets the counters of all users and addresses too, so that the owner can log in at once.
 
     Raises:
         Refusal: VALIDATION_ERROR on `password`; NOT_SET_UP if there is no shop yet.
@@ -285,16 +273,13 @@ async def open_session(env: Env, actor: str) -> tuple[str, int]:
     """
     now = env.clock.now_us()
     sealed = await env.store.look(passwords.session_key)
-    try:
-        if sealed is None:
-            fresh = env.entropy.bytes(sessions.KEY_BYTES)
-            box = await asyncio.to_thread(env.vault.seal, fresh, SESSION_KEY_PURPOSE)
-            await env.store.write(lambda tx: passwords.add_session_key(tx, box, now))
-            # After two first logins at once, the stored key counts.
-            sealed = await env.store.look(passwords.session_key) or box
-        key = await asyncio.to_thread(env.vault.unseal, sealed, SESSION_KEY_PURPOSE)
-    except SecretsLocked as error:
-        raise Unavailable(f"sessions cannot be signed: {error}") from error
+    if sealed is None:
+        fresh = env.entropy.bytes(sessions.KEY_BYTES)
+        box = await env.seal(fresh, SESSION_KEY_PURPOSE, "the key of sessions")
+        await env.store.write(lambda tx: passwords.add_session_key(tx, box, now))
+        # After two first logins at once, the stored key counts.
+        sealed = await env.store.look(passwords.session_key) or box
+    key = await env.unseal(sealed, SESSION_KEY_PURPOSE, "the key of sessions")
 
     def job(tx: Tx) -> None:
         journal.add(tx, type="session.opened", mode=Mode.LIVE, at=now, actor=actor)

@@ -71,11 +71,7 @@ async def note_phones(env: Env, caller: Caller, command: str) -> None:
 
 
 async def note_statement(env: Env, caller: Caller, digest: str, facts: dict[str, Any]) -> bool:
-    """Append `statement.compared` to the journal; return False if this file was recorded before.
-
-    Raises:
-        Unavailable: It cannot be written now.
-    """
+    """Append `statement.compared` to the journal; return False if this file was recorded before."""
     require(caller, Operation.COMPARE_STATEMENT)
     now = env.clock.now_us()
 

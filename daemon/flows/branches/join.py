@@ -197,10 +197,7 @@ async def leave(env: Env, caller: Caller, *, force: bool) -> dict[str, Any]:
 async def end(env: Env, actor: str = "hub", of: HubLink | None = None) -> bool:
     """Forget the hub; return whether it was. Payments that it may have used stay handed up.
 
-    Args:
-        env: The shop.
-        actor: Who ends it.
-        of: Only this link, because after a join there is another one, and only if everything was sent; None for any.
+    `of` means only this link, because after a join there is another one, and only if everything was sent; None means any.
 
     Raises:
         Refusal: NOT_A_BRANCH.
@@ -348,10 +345,7 @@ async def compare(env: Env, hub: HubCaller, *, recent: bool) -> dict[str, Any]:
 
     While something is not sent yet, the days of its payments differ.
 
-    Args:
-        env: The shop.
-        hub: Its hub.
-        recent: Only the last 31 days.
+    `recent` means only the last 31 days.
 
     Raises:
         HubRefusalError: The hub refused it; one that is older does not know the question.

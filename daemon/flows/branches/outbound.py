@@ -82,7 +82,6 @@ class Requests:
             size_max: Bytes of its facts as JSON.
 
         Raises:
-            Unavailable: Nothing can be written.
             SecretsLocked: The key cannot be read.
         """
         ahead, self._ahead = self._ahead, None
@@ -216,11 +215,7 @@ async def keep_outcome(env: Env, command: Command, outcome: Outcome) -> Outcome:
 
 
 async def claim(env: Env, command: Command) -> Outcome:
-    """Give a payment up to the hub, unless it was used here.
-
-    Raises:
-        Unavailable: Nothing could be written.
-    """
+    """Give a payment up to the hub, unless it was used here."""
     now, actor = env.clock.now_us(), actor_of(command)
 
     def give(tx: Tx) -> Outcome:
@@ -249,11 +244,7 @@ def _not_to_give(payment: Payment | None) -> str:
 
 
 async def release(env: Env, command: Command) -> Outcome:
-    """Take back a payment that the hub gave back, and match it here.
-
-    Raises:
-        Unavailable: Nothing could be written.
-    """
+    """Take back a payment that the hub gave back, and match it here."""
     times = env.times()
 
     def take(tx: Tx) -> Outcome:
@@ -320,11 +311,7 @@ async def send_sms(env: Env, command: Command) -> Outcome:
 async def _once(
     env: Env, command: Command, now: int, carry_out: Callable[[Tx], Outcome]
 ) -> Outcome:
-    """Carry a command out and store its outcome in the same commit, or return the outcome of the first time.
-
-    Raises:
-        Unavailable: Nothing could be written.
-    """
+    """Carry a command out and store its outcome in the same commit, or return the outcome of the first time."""
 
     def job(tx: Tx) -> Outcome:
         known = link.outcome_of(tx, command["id"])

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from daemon.core import ids
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.limits import HOUR_US, SECOND_US
 from daemon.core.lines.readiness import UNACCOUNTED_WINDOW_US
@@ -22,7 +22,6 @@ from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import currency_of
 from daemon.core.text import Text
 from daemon.env import Env
-from daemon.runtime.secrets import SecretsLocked
 from daemon.store import journal, shop
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices, payment_methods, sim_pins
@@ -180,11 +179,7 @@ async def name_modem(env: Env, caller: Caller, device_id: str, name: str) -> Non
 async def note_modem(
     env: Env, kind: str, device_id: str | None, facts: dict[str, str | int | None]
 ) -> None:
-    """Append `modem.<kind>` to the journal.
-
-    Raises:
-        Unavailable: It cannot be written now.
-    """
+    """Append `modem.<kind>` to the journal."""
     now = env.clock.now_us()
     data = {"device_id": device_id, **facts}
     await env.store.write(
@@ -195,15 +190,8 @@ async def note_modem(
 async def queue_test_sms(env: Env, caller: Caller, device_id: str, number: str) -> PayerText:
     """Queue a test SMS on the SIM in a phone, with or without one of the shop's numbers on it.
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        device_id: The phone.
-        number: The recipient, E.164.
-
     Raises:
         Refusal: SIM_NOT_FOUND; RATE_LIMITED if the number or the SIM has reached the limit of the settings.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.MANAGE_LINES)
     now, text_id = env.clock.now_us(), env.new_id()
@@ -343,12 +331,7 @@ class StoredPin(Struct, frozen=True):
 async def store_pin(env: Env, caller: Caller, device: str, slot_index: int, pin: str) -> StoredPin:
     """Store the PIN of the SIM in a slot, replacing an earlier one.
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        device: The phone's id, or its name.
-        slot_index: Its slot.
-        pin: 4 to 8 digits.
+    `device` is the phone's id or its name.
 
     Raises:
         Refusal: DEVICE_NOT_FOUND, SIM_NOT_FOUND; VALIDATION_ERROR for a PIN that the SIM has refused before.
@@ -358,16 +341,11 @@ async def store_pin(env: Env, caller: Caller, device: str, slot_index: int, pin:
     now = env.clock.now_us()
     found, owner, wants = await env.store.read(lambda reader: _find(reader, device, slot_index))
     before = await env.store.look(lambda reader: sim_pins.get(reader, owner))
-    try:
-        if before is not None and before.outcome == "wrong":
-            known = await asyncio.to_thread(
-                env.vault.unseal, before.sealed, sim_pins.PURPOSE + owner
-            )
-            if known.decode() == pin:
-                raise invalid([FieldError("pin", "refused", Text("field.pin.refused"))])
-        sealed = await asyncio.to_thread(env.vault.seal, pin.encode(), sim_pins.PURPOSE + owner)
-    except SecretsLocked as error:
-        raise Unavailable(f"the PIN cannot be sealed: {error}") from error
+    if before is not None and before.outcome == "wrong":
+        known = await env.unseal(before.sealed, sim_pins.PURPOSE + owner, "the PIN")
+        if known.decode() == pin:
+            raise invalid([FieldError("pin", "refused", Text("field.pin.refused"))])
+    sealed = await env.seal(pin.encode(), sim_pins.PURPOSE + owner, "the PIN")
 
     def job(tx: Tx) -> None:
         sim_pins.put(tx, owner, sealed, now)
@@ -398,7 +376,6 @@ async def ignore(
 
     Raises:
         Refusal: DEVICE_NOT_FOUND, SIM_NOT_FOUND; SIM_ALREADY_ASSIGNED if it is to be ignored and has a number.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.MANAGE_LINES)
     now, mode = env.clock.now_us(), caller.lines_mode
@@ -437,7 +414,6 @@ async def acknowledge_unaccounted(
 
     Raises:
         Refusal: SIM_NOT_FOUND.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.MANAGE_LINES)
     now = env.clock.now_us()

@@ -238,12 +238,7 @@ async def claim_unplaced(
     Nothing is forwarded: the merchant replays the window. Payments that have a number are not changed. Endpoints that
     got one as unplaced and subscribe to `transaction.updated` get that event.
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        method_id: The number.
-        dry_run: Only count; list the payments to callers that may read transactions.
-        keep: How the call is answered.
+    With `dry_run` only count; list the payments to callers that may read transactions.
 
     Raises:
         Refusal: PAYMENT_METHOD_NOT_FOUND, BELONGS_TO_BRANCH, METHOD_HAS_NO_SIM, IDEMPOTENCY_KEY_REUSED.

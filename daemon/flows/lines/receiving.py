@@ -62,16 +62,10 @@ class LineChange(Struct, frozen=True):
 async def watch(env: Env, phones: Sequence[ModemHealth], seen: Watch) -> tuple[LineChange, ...]:
     """Compare every line with the states that the owner has a notice about, and record the differences in the journal.
 
-    Args:
-        env: The environment.
-        phones: The current state of the ports.
-        seen: The memory of this process; it is changed.
+    `seen` is the memory of this process, which is changed. The changes are for the log.
 
     Returns:
         The changes, for the log.
-
-    Raises:
-        Unavailable: Nothing was written; the next call does it.
     """
     times, now_s = env.times(), env.clock.monotonic()
     now = times.wall_us
@@ -157,9 +151,6 @@ async def keep_signals(env: Env) -> None:
     """Add the stored hours once, and store the hours that have ended since the last call: one commit an hour at most.
 
     With a clock in doubt nothing is done: hours would be stored at the wrong time, or deleted as old ones.
-
-    Raises:
-        Unavailable: Nothing was stored; the next call does it.
     """
     times, history = env.times(), env.signals
     if times.doubt is not None:
@@ -204,9 +195,6 @@ async def watch_silence(env: Env) -> tuple[SilenceChange, ...]:
 
     Returns:
         The SIMs that became silent or received a message again, for the log.
-
-    Raises:
-        Unavailable: Nothing was written; the next call does it.
     """
     now = env.clock.now_us()
     found = await env.store.read(lambda reader: _look(reader, now))

@@ -6,9 +6,8 @@ from typing import Any, Final
 from msgspec import Struct
 
 from daemon.core.access.callers import Caller
-from daemon.core.errors import FieldError, Unavailable, invalid
+from daemon.core.errors import FieldError, invalid
 from daemon.env import Env
-from daemon.runtime.secrets import SecretsLocked
 from daemon.store import journal
 from daemon.store.access import passwords
 from daemon.store.engine import Reader, Tx
@@ -38,10 +37,7 @@ async def new_key(env: Env, caller: Caller, name: str) -> str:
         raise invalid([FieldError("name", "unknown", why)])
     # Hex, because it is copied into the app by hand or from a QR code.
     key = env.entropy.bytes(_KEY_BYTES).hex()
-    try:
-        sealed = await asyncio.to_thread(env.vault.seal, key.encode(), KEY_PURPOSE)
-    except SecretsLocked as error:
-        raise Unavailable(f"the key cannot be sealed: {error}") from error
+    sealed = await env.seal(key.encode(), KEY_PURPOSE, "the key")
     now = env.clock.now_us()
 
     def job(tx: Tx) -> None:
@@ -54,11 +50,7 @@ async def new_key(env: Env, caller: Caller, name: str) -> str:
 
 
 async def note(env: Env, kind: str, facts: dict[str, Any]) -> None:
-    """Record in the journal what the owner has to know about a source.
-
-    Raises:
-        Unavailable: Nothing was written.
-    """
+    """Record in the journal what the owner has to know about a source."""
     now = env.clock.now_us()
     await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=facts))
 
@@ -82,11 +74,7 @@ async def forget(env: Env, caller: Caller, name: str) -> bool:
 
 
 async def sealed_key(env: Env, name: str) -> Sealed | None:
-    """Return the signing key as stored, None if there is none.
-
-    Raises:
-        Unavailable: The database cannot be read.
-    """
+    """Return the signing key as stored, None if there is none."""
     return await env.store.look(lambda reader: _sealed(reader, sources.key_row(name)))
 
 
@@ -96,10 +84,7 @@ async def unsealed(env: Env, sealed: Sealed) -> bytes:
     Raises:
         Unavailable: The master key is not available.
     """
-    try:
-        return await asyncio.to_thread(env.vault.unseal, sealed.text, KEY_PURPOSE)
-    except SecretsLocked as error:
-        raise Unavailable(f"the key of the source cannot be opened: {error}") from error
+    return await env.unseal(sealed.text, KEY_PURPOSE, "the key of the source")
 
 
 def _sealed(reader: Reader, row: str) -> Sealed | None:
@@ -123,10 +108,7 @@ async def store_source_password(env: Env, caller: Caller, name: str, password: s
         raise invalid([FieldError("name", "unknown", why)])
     now, sealed = env.clock.now_us(), None
     if password is not None:
-        try:
-            sealed = await asyncio.to_thread(env.vault.seal, password.encode(), PAGE_PURPOSE)
-        except SecretsLocked as error:
-            raise Unavailable(f"the password cannot be sealed: {error}") from error
+        sealed = await env.seal(password.encode(), PAGE_PURPOSE, "the password")
 
     def job(tx: Tx) -> None:
         if sealed is None:
@@ -144,7 +126,6 @@ async def source_password(env: Env, name: str) -> str | None:
 
     Raises:
         SecretsLocked: The master key is not available now.
-        Unavailable: The database cannot be read.
     """
     sealed = await env.store.read(
         lambda reader: passwords.sealed_secret(reader, sources.password_row(name))

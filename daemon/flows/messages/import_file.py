@@ -97,17 +97,11 @@ async def import_messages(
 ) -> Sequence[ImportedEntry]:
     """Import one batch and return the result for each entry.
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        line: One of the shop's numbers (E.164), or a payment method's id.
-        entries: Up to `BATCH`.
-        dry_run: Process it, and roll back.
-        pasted: A person pasted it: the number need not be on a SIM, and an empty sender is that of its network.
+    `line` is one of the shop's numbers (E.164) or a payment method's id, `entries` are up to `BATCH`. `dry_run` processes them
+    and rolls back. What a person `pasted` needs no number on a SIM, and its empty sender is that of its network.
 
     Raises:
         Refusal: PAYMENT_METHOD_NOT_FOUND; METHOD_HAS_NO_SIM for a file.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.MANAGE_MESSAGES)
     times = env.times()

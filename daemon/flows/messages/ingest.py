@@ -51,11 +51,7 @@ async def ingest(
 ) -> Ingested:
     """Store parts durably and process the messages that they complete.
 
-    Args:
-        env: The environment.
-        source: The SIM that received them.
-        parts: The parts in the order of reading.
-        also: Writes further data in the same database transaction.
+    `parts` are in the order of reading; `also` writes further data in the same database transaction.
 
     Raises:
         Unavailable: The database or the message journal cannot be written; nothing may be deleted from the phone.
@@ -96,11 +92,7 @@ def _noting_time(
 
 
 async def _journal(env: Env, source: Source, parts: Sequence[ReadPart], times: Times) -> None:
-    """Append the parts to the message journal; they are on the disk when it returns.
-
-    Raises:
-        Unavailable: They cannot be written.
-    """
+    """Append the parts to the message journal; they are on the disk when it returns."""
     journal = env.message_journal
     if journal is None or source.test:
         return
@@ -168,11 +160,7 @@ class Reparsed(Struct, frozen=True):
 
 
 async def reparse(env: Env, wanted: ReparseSelection) -> Reparsed:
-    """Parse one batch again. A message that still causes an internal error is left as it is.
-
-    Raises:
-        Unavailable: Nothing could be written.
-    """
+    """Parse one batch again. A message that still causes an internal error is left as it is."""
     times = env.times()
 
     def batch(reader: Reader) -> list[Message]:

@@ -23,11 +23,7 @@ from daemon.wire import ErrorCode, Mode
 
 
 async def report_missing_parts(env: Env) -> int:
-    """Journal `message.incomplete` for messages that have been missing parts for a day; return their number.
-
-    Raises:
-        Unavailable: Nothing was written; the next call does it.
-    """
+    """Journal `message.incomplete` for messages that have been missing parts for a day; return their number."""
     now = env.clock.now_us()
     before = now - PARTS_MISSING_US
     if not await env.store.read(
@@ -86,7 +82,6 @@ async def revoke_approved_payer(env: Env, caller: Caller, payer_id: str) -> Appr
 
     Raises:
         Refusal: APPROVED_PAYER_NOT_FOUND.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.MANAGE_PAYERS)
     now = env.clock.now_us()
@@ -118,7 +113,6 @@ async def confirm_wording(env: Env, caller: Caller, message_id: str, *, undo: bo
 
     Raises:
         Refusal: MESSAGE_NOT_FOUND; VALIDATION_ERROR with the reason why the message confirms no wording.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.MANAGE_MESSAGES)
     times = env.times()

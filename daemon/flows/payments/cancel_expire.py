@@ -55,17 +55,9 @@ async def cancel(
 
     Its code is not reused for 30 days. A payment that still comes with it is held for review (`cancelled_request`).
 
-    Args:
-        env: The environment.
-        caller: The caller, for the journal.
-        reference: The transaction.
-        reason: Free text for the journal.
-        keep: How the call is answered.
-
     Raises:
         Refusal: TRANSACTION_NOT_FOUND; TRANSACTION_NOT_CANCELLABLE if it is paid, under review, or the holder of a
             payment without a request.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.CANCEL_TRANSACTION)
     now = env.clock.now_us()
@@ -121,9 +113,6 @@ async def drop_suggestions(env: Env) -> int:
     """Close such reviews and return their number; each payment stays with its holder.
 
     A transaction created up to `REQUEST_AFTER_US` after a payment can be suggested, so reviews stay open for that time.
-
-    Raises:
-        Unavailable: Nothing could be written.
     """
     times = env.times()
     if times.doubt is not None:

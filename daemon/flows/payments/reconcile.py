@@ -121,7 +121,6 @@ async def reconcile(
         Refusal: In this order: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, TOO_MANY_ATTEMPTS, NO_MATCHING_TRANSACTION,
             TRANSACTION_ID_ALREADY_USED or AMBIGUOUS_TRANSACTION_ID, AMOUNT_MISMATCH, for a `UnprovedSource` SESSION_REQUIRED,
             ROLE_REQUIRED or INVALID_PASSWORD, PAYMENT_HANDED_UP or BRANCH_ASKED.
-        Unavailable: Nothing could be written, or the database is damaged.
     """
     require(caller, Operation.RECONCILE)
     now, telco_id = env.clock.now_us(), normalize_telco_id(request.transaction_id)
@@ -276,9 +275,6 @@ async def claim_payment(env: Env, slug: str, telco_id: str) -> ClaimResult:
 
     If that payment is stored now or later and pays no other transaction, the operator sees this transaction as a suggestion.
     At most three new IDs an hour are accepted; a repeated one is not counted.
-
-    Raises:
-        Unavailable: Nothing could be written.
     """
     now = env.clock.now_us()
     telco_id = normalize_telco_id(telco_id)

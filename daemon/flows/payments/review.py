@@ -100,7 +100,6 @@ async def approve(
         Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED, INVALID_PASSWORD, NETWORK_MISMATCH, PAYMENT_REVERSED, and as
             for reconcile: TRANSACTION_NOT_FOUND, ALREADY_VERIFIED, NO_MATCHING_TRANSACTION,
             TRANSACTION_ID_ALREADY_USED.
-        Unavailable: Nothing could be written, or the database is damaged.
     """
     require(caller, Operation.DECIDE_REVIEW)
     times = env.times()
@@ -261,7 +260,6 @@ async def reject(
 
     Raises:
         Refusal: REVIEW_NOT_FOUND, REVIEW_ALREADY_DECIDED, ROLE_REQUIRED, SESSION_REQUIRED, INVALID_PASSWORD.
-        Unavailable: Nothing could be written, or the database is damaged.
     """
     require(caller, Operation.DECIDE_REVIEW)
     times = env.times()

@@ -47,7 +47,6 @@ async def send_code_again(env: Env, caller: Caller, reference: str) -> SentAgain
 
     Raises:
         Refusal: TRANSACTION_NOT_FOUND; BELONGS_TO_BRANCH.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.SEND_CODE)
     times, texting = env.times(), env.texting

@@ -74,7 +74,6 @@ async def create_for(env: Env, caller: Caller, places: Places) -> dict[str, Any]
     """Make a backup in the shop's own folder for a user, with a journal entry; the result is that of `create`.
 
     Raises:
-        Refusal: ROLE_REQUIRED.
         BackupBad, DiskFull: As for `create`.
     """
     require(caller, Operation.BACK_UP)
@@ -91,7 +90,6 @@ async def drill_for(env: Env, caller: Caller, places: Places, name: str) -> dict
     """Restore one of the shop's own backups for a test, as `drill`, with a journal entry.
 
     Raises:
-        Refusal: ROLE_REQUIRED.
         NoBackup, BackupBad, DiskFull: As for `drill`.
     """
     require(caller, Operation.BACK_UP)

@@ -51,11 +51,7 @@ class Pruned(Struct, frozen=True):
 
 
 async def prune(env: Env) -> Pruned:
-    """Delete one batch of each kind, each in its own database transaction.
-
-    Raises:
-        Unavailable: Nothing can be written.
-    """
+    """Delete one batch of each kind, each in its own database transaction."""
     times = env.times()
     doubt = await env.store.read(lambda reader: _doubt(env, reader, times))
     if doubt:
@@ -163,7 +159,6 @@ async def forget(env: Env, caller: Caller, number: str) -> Forgotten:
 
     Raises:
         Refusal: PAYER_STILL_OPEN, with `open`: the number of rows by kind. Nothing was changed.
-        Unavailable: Nothing could be written.
     """
     require(caller, Operation.ERASE)
     found, times = await _found(env, number), env.times()
@@ -205,7 +200,6 @@ async def _erase_in_journal(env: Env, found: PayerRows, late_since: int) -> None
 
     Raises:
         Refusal: PAYER_STILL_OPEN.
-        Unavailable: The journal cannot be written.
     """
     if env.message_journal is None:
         return

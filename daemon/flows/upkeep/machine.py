@@ -49,9 +49,6 @@ async def watch_clock(env: Env) -> str | None:
 
     Returns:
         The reason of a new doubt, "" if the doubt has ended, None if nothing changed.
-
-    Raises:
-        Unavailable: Nothing was written; the next call finds the same.
     """
     check, times = env.clock_check, env.times()
     now, doubt = times.wall_us, times.doubt
@@ -111,9 +108,6 @@ async def watch_space(env: Env) -> LevelChange | None:
     """Check the free space, release or recreate the reserve file, and record a change; return None if there is none.
 
     The level takes effect before anything is written.
-
-    Raises:
-        Unavailable: Nothing was written; the next call records it.
     """
     try:
         free = env.free_bytes(env.home)

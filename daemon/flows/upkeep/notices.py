@@ -16,12 +16,10 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.errors import Unavailable
 from daemon.core.model import Event, NoticeRow, Shop
 from daemon.core.text import Catalogue, Text
 from daemon.core.upkeep.notice_rules import OUTAGE_CAUSE, RULES, EventNotice, notice_for, retry_at
 from daemon.env import Env
-from daemon.runtime.secrets import SecretsLocked
 from daemon.runtime.words import sentences
 from daemon.sender.owner_notices import NotSent
 from daemon.store import journal, shop
@@ -64,9 +62,6 @@ async def gather(env: Env, after: int, channels: Sequence[str]) -> Gathered:
 
     Without a notice nothing is written, so that a busy shop's payments do not wait for it; the stored cursor then stays
     behind, which only means a longer read after a restart.
-
-    Raises:
-        Unavailable: Nothing was written; the next call finds the same.
     """
     cursor, more, found = await env.store.read(lambda reader: _read(reader, after))
     if not found:
@@ -152,11 +147,7 @@ async def digest(env: Env, channels: Sequence[str]) -> int:
 
 
 async def queue_test(env: Env, caller: Caller, channels: Sequence[str]) -> list[str]:
-    """Queue a test message; return the channels.
-
-    Raises:
-        Refusal: ROLE_REQUIRED.
-    """
+    """Queue a test message; return the channels."""
     require(caller, Operation.MANAGE_NOTICES)
     words = sentences(env.config.notices.language)
     body = words["notice.mail.test.body"]
@@ -225,12 +216,7 @@ def _again(row: NoticeRow, words: Catalogue, owner: Shop | None) -> str:
 
 
 async def queue_email(env: Env, caller: Caller, subject: str, text: str) -> None:
-    """Queue one e-mail to the owner.
-
-    Raises:
-        Refusal: ROLE_REQUIRED.
-        Unavailable: It cannot be written now.
-    """
+    """Queue one e-mail to the owner."""
     require(caller, Operation.MAIL_REPORT)
     now, send_id = env.clock.now_us(), env.new_id()
 
@@ -263,11 +249,7 @@ class OwnerSms:
 
 
 async def record_loop(env: Env, kind: str, data: dict[str, Any]) -> None:
-    """Record in the journal that a loop of the daemon failed by a bug, or works again.
-
-    Raises:
-        Unavailable: Nothing was written.
-    """
+    """Record in the journal that a loop of the daemon failed by a bug, or works again."""
     now = env.clock.now_us()
     await env.store.write(lambda tx: journal.add(tx, type=kind, mode=Mode.LIVE, at=now, data=data))
 
@@ -302,10 +284,7 @@ async def store_smtp_password(env: Env, caller: Caller, password: str | None) ->
     now = env.clock.now_us()
     sealed = None
     if password is not None:
-        try:
-            sealed = await asyncio.to_thread(env.vault.seal, password.encode(), SMTP_PURPOSE)
-        except SecretsLocked as error:
-            raise Unavailable(f"the password cannot be sealed: {error}") from error
+        sealed = await env.seal(password.encode(), SMTP_PURPOSE, "the password")
 
     def job(tx: Tx) -> None:
         if sealed is None:

@@ -37,7 +37,6 @@ def _require_change(caller: Caller, key: str) -> None:
 
     Raises:
         NoSuchKey: There is no such setting.
-        Refusal: ROLE_REQUIRED.
         CannotEdit: Only a person at the machine may change it.
     """
     operation = may_change(config_file.find_row(key))
@@ -61,7 +60,6 @@ async def change(env: Env, caller: Caller, places: Places, key: str, value: str 
     What acts at once is in use when this returns.
 
     Raises:
-        Refusal: ROLE_REQUIRED.
         NoSuchKey, ConfigError, CannotEdit: As for `change_setting`.
         OSError: The file cannot be written.
     """
@@ -127,11 +125,7 @@ def _read(places: Places, environ: Mapping[str, str]) -> Config | str:
 
 
 async def report_broken(env: Env) -> None:
-    """Notify the owner of settings files that cannot be used, and of their end.
-
-    Raises:
-        Unavailable: Nothing was written; the next call does it.
-    """
+    """Notify the owner of settings files that cannot be used, and of their end."""
     state, problem = env.settings, env.settings.problem
     if state.notified is None:
         # After a start: of a file that was mended while the daemon was off.

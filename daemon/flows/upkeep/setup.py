@@ -99,7 +99,6 @@ async def set_up(
 
     Raises:
         Refusal: VALIDATION_ERROR, naming `shop`, `tz` and `password` if they are wrong.
-        Unavailable: Nothing could be written.
     """
     standing = await store.read(lambda reader: _look(reader, clock.now_us()))
     if request.check:

@@ -60,14 +60,8 @@ async def turn(
 ) -> TurnResult:
     """Record the outcomes of attempts and lease the due deliveries, in one commit, because webhooks wait for it.
 
-    Args:
-        env: The environment.
-        ended: Attempts that have ended, in that order.
-        unsent: Leased deliveries that were not started: they become due as if never leased.
-        workers: What may be leased.
-
-    Raises:
-        Unavailable: Nothing was written.
+    `ended` are attempts in the order of their end. Those of `unsent` were leased and not started: they become due as if never
+    leased. `workers` says what may be leased.
     """
     now = env.clock.now_us()
     back = [(leased.delivery, leased.number) for leased in unsent]
@@ -205,7 +199,6 @@ async def send_test(env: Env, caller: Caller, endpoint: Endpoint, resolver: Reso
     """Post a made-up event at once, through a sender of its own, so that it does not wait for the delivery loop.
 
     Raises:
-        Refusal: ROLE_REQUIRED.
         Unavailable: The signing secret cannot be opened.
     """
     require(caller, Operation.MANAGE_WEBHOOKS)

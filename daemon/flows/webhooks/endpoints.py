@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from daemon.core.access.callers import Caller, CallerKind, Operation, require
-from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
+from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.inputs import Keep
 from daemon.core.limits import ENDPOINTS_MAX, SECOND_US, SECRET_OVERLAP_US, SECRET_OVERLAPS_MAX
 from daemon.core.lines import readiness
@@ -31,7 +31,6 @@ from daemon.core.webhooks.signing import (
     normalise_url,
 )
 from daemon.env import Env
-from daemon.runtime.secrets import SecretsLocked, SecretsUnsafe
 from daemon.sender.address_guard import (
     EXPLANATIONS,
     AddressPolicy,
@@ -44,7 +43,6 @@ from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
 from daemon.store.webhooks import backlog, dead_letters, endpoints, secrets
-from daemon.store.webhooks import secrets as store_secrets
 from daemon.wire import ErrorCode, Mode
 
 PROBE_US: Final = 30 * SECOND_US
@@ -84,7 +82,7 @@ async def create(
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
     secret = make_secret(env.entropy.bytes(SECRET_BYTES))
-    sealed = await _sealed(env, secret, store_secrets.PURPOSE)
+    sealed = await env.seal(secret.encode(), secrets.PURPOSE, "the signing secret")
     headers = await _sealed_headers(env, new.headers or {})
 
     def job(tx: Tx) -> MadeEndpoint:
@@ -109,7 +107,7 @@ async def create(
             "updated_at": now,
         }
         endpoint = endpoints.add(tx, Endpoint(seq=0, id=env.new_id(), kind="endpoint", **row))
-        store_secrets.add(tx, owner=endpoint.id, sealed=sealed, now=now)
+        secrets.add(tx, owner=endpoint.id, sealed=sealed, now=now)
         journal.add(
             tx,
             type="endpoint.created",
@@ -124,19 +122,12 @@ async def create(
     return await env.store.write(job)
 
 
-async def _sealed(env: Env, plain: str, purpose: str) -> str:
-    try:
-        # A keyring may be slow to answer.
-        return await asyncio.to_thread(env.vault.seal, plain.encode(), purpose)
-    except (SecretsLocked, SecretsUnsafe) as error:
-        what = "signing secret" if purpose == store_secrets.PURPOSE else "value of a header"
-        raise Unavailable(f"the {what} cannot be stored: {error}") from error
-
-
 async def _sealed_headers(env: Env, headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers with sealed values; those whose stored value is kept are empty."""
     return {
-        name: "" if value == KEPT else await _sealed(env, value, HEADER_PURPOSE)
+        name: ""
+        if value == KEPT
+        else await env.seal(value.encode(), HEADER_PURPOSE, f"the header {name}")
         for name, value in headers.items()
     }
 
@@ -158,7 +149,6 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
@@ -254,7 +244,6 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND, also if it was deleted before.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
@@ -284,11 +273,7 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
 
 
 async def finish_deletions(env: Env) -> int:
-    """Give up the deliveries of deleted endpoints that a crash has left; return their number.
-
-    Raises:
-        Unavailable: Nothing can be written.
-    """
+    """Give up the deliveries of deleted endpoints that a crash has left; return their number."""
     left = await env.store.read(backlog.deleted_with_pending)
     return sum([await _give_up_all(env, endpoint_id) for endpoint_id in left])
 
@@ -352,12 +337,8 @@ async def check_address(
 ) -> None:
     """Reject an address that must not be called.
 
-    Args:
-        env: Its settings name the private hosts and networks that may be called.
-        url: The address from the caller.
-        resolver: Finds the addresses of a host name.
-        offline_too: Accept a host name that cannot be resolved now: a shop without internet still accepts transactions,
-            and every attempt checks the address again.
+    With `offline_too` a host name that cannot be resolved now is accepted: a shop without internet still accepts transactions,
+    and every attempt checks the address again.
 
     Raises:
         Refusal: URL_NOT_ALLOWED, with `reason`.
@@ -404,10 +385,7 @@ async def reveal_secret(env: Env, caller: Caller, owner: str) -> RevealedSecret:
         return sealed[0], secrets.previous_expires_at(tx, owner, now)
 
     sealed, until = await env.store.write(job)
-    try:
-        opened = await asyncio.to_thread(env.vault.unseal, sealed, secrets.PURPOSE)
-    except SecretsLocked as error:
-        raise Unavailable(f"the signing secret cannot be opened: {error}") from error
+    opened = await env.unseal(sealed, secrets.PURPOSE, "the signing secret")
     return RevealedSecret(opened.decode(), until)
 
 
@@ -426,10 +404,7 @@ async def rotate_secret(
     require(caller, Operation.MANAGE_SECRETS)
     now = env.clock.now_us()
     secret = make_secret(env.entropy.bytes(SECRET_BYTES))
-    try:
-        sealed = await asyncio.to_thread(env.vault.seal, secret.encode(), secrets.PURPOSE)
-    except (SecretsLocked, SecretsUnsafe) as error:
-        raise Unavailable(f"the signing secret cannot be stored: {error}") from error
+    sealed = await env.seal(secret.encode(), secrets.PURPOSE, "the signing secret")
 
     def job(tx: Tx) -> int | None:
         if not expire_previous and secrets.overlaps(tx, owner, now) >= SECRET_OVERLAPS_MAX:

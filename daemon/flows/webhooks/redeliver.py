@@ -41,7 +41,6 @@ async def redeliver(
     Raises:
         Refusal: DELIVERY_NOT_FOUND; LIVE_KEY_REQUIRED; ENDPOINT_DELETED; DELIVERY_NOT_REDELIVERABLE with
             `delivery_status` while it is still being tried; IDEMPOTENCY_KEY_REUSED.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
@@ -80,7 +79,6 @@ async def replay_dead_letter(
     Raises:
         Refusal: DEAD_LETTER_NOT_FOUND; LIVE_KEY_REQUIRED; DEAD_LETTER_ALREADY_REPLAYED if it is pending or delivered;
             ENDPOINT_DELETED; IDEMPOTENCY_KEY_REUSED.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
@@ -117,7 +115,6 @@ async def replay_dead_letters(
 
     Raises:
         Refusal: IDEMPOTENCY_KEY_REUSED. Refusals of single dead letters are in the answer.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.RESEND)
     now = env.clock.now_us()
@@ -216,7 +213,6 @@ async def dismiss(
     Raises:
         Refusal: DEAD_LETTER_NOT_FOUND; LIVE_KEY_REQUIRED; DEAD_LETTER_ALREADY_REPLAYED if it is pending or delivered;
             IDEMPOTENCY_KEY_REUSED.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.RESEND)
     now = env.clock.now_us()

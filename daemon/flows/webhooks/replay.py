@@ -88,7 +88,6 @@ async def replay(
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND; LIVE_KEY_REQUIRED; IDEMPOTENCY_KEY_REUSED.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.RESEND)
     now = env.clock.now_us()

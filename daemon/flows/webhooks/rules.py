@@ -60,7 +60,6 @@ async def create(
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND; VALIDATION_ERROR if the endpoint has 20; IDEMPOTENCY_KEY_REUSED.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
@@ -101,7 +100,6 @@ async def update(
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND, RULE_NOT_FOUND.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
@@ -135,7 +133,6 @@ async def delete(env: Env, caller: Caller, endpoint_id: str, rule_id: str) -> li
 
     Raises:
         Refusal: ENDPOINT_NOT_FOUND, RULE_NOT_FOUND.
-        Unavailable: Nothing can be written.
     """
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()

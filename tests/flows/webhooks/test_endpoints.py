@@ -56,7 +56,7 @@ async def test_without_a_key_to_seal_with_nothing_is_made(shop: FakeShop) -> Non
     key = Path(shop.env.store.path).parent / "master.key"
     key.write_bytes(b"not a key")
     key.chmod(0o600)
-    with pytest.raises(Unavailable, match="signing secret cannot be stored"):
+    with pytest.raises(Unavailable, match="signing secret cannot be sealed"):
         await create(shop.env, OWNER, NEW)
     assert await shop.rows(Endpoint, "endpoints") == []
 
