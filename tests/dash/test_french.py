@@ -110,8 +110,14 @@ def event_types() -> set[str]:
     for path in (ROOT / "daemon").rglob("*.py"):
         source = path.read_text("utf-8")
         if "journal.add(" in source:
+            nodes = list(ast.walk(ast.parse(source)))
+            keys = {
+                ast.dump(one.args[0])
+                for one in nodes
+                if isinstance(one, ast.Call) and ast.unparse(one.func) == "Text"
+            }
             constants = (
-                one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Constant)
+                one for one in nodes if isinstance(one, ast.Constant) and ast.dump(one) not in keys
             )
             texts = {one.value for one in constants if isinstance(one.value, str)}
             found |= {one for one in texts if re.fullmatch(r"[a-z_]{3,}\.[a-z_]+", one)}

@@ -193,7 +193,7 @@ async def test_a_command_that_trips_a_fault_is_answered_as_failed(
         command = {"id": kind, "kind": kind, "subject": "s", "body": {"number": "0241234567"}}
         hub = OddHub(json.dumps({"acked": 1_000_000, "commands": [command]}))
         with monkeypatch.context() as patched:
-            patched.setattr(f"daemon.flows.branches.commands.{fault}", fake)
+            patched.setattr(f"daemon.flows.branches.outbound.{fault}", fake)
             async with linked_to(hub, chain["kumasi"]) as log:
                 await until(hub.is_asked_again)
                 outcomes |= hub.requests[1]["outcomes"]
