@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from daemon.core.access.callers import Caller, Operation, require
+from daemon.core.errors import Unavailable
 from daemon.core.model import Event, NoticeRow, Shop
 from daemon.core.text import Catalogue, Text
 from daemon.core.upkeep.notice_rules import OUTAGE_CAUSE, RULES, EventNotice, notice_for, retry_at
