@@ -238,7 +238,7 @@ class ExportQuery(Struct, frozen=True):
     since: _Time | None = field(name="from", default=None)
     until: _Time | None = field(name="to", default=None)
     show_body: bool = False
-    mode: Mode = Mode.LIVE
+    mode: Mode | None = None
 
 
 class ExportedPart(Struct, frozen=True):
@@ -264,9 +264,10 @@ async def export(call: Call) -> Reply:
     show_body = asked.show_body
     if show_body and what != "messages":
         raise invalid([FieldError("show_body", "invalid", "is only for messages")])
+    # The journal has live and sandbox beside each other: it has no sums.
+    mode = asked.mode or (None if what == "audit" else Mode.LIVE)
     wanted = ExportedPart(
-        # The journal has live and sandbox beside each other: it has no sums.
-        TablePage(after, since, until, limit + 1, mode=None if what == "audit" else asked.mode),
+        TablePage(after, since, until, limit + 1, mode=mode),
         call.env.times().lower_bound_us,
         show_body,
     )
