@@ -199,7 +199,7 @@ async def reject(call: Call) -> Reply:
 
     async def flow() -> review.Decided:
         if asked.password is not None:
-            await password.confirm(env, caller, asked.password)
+            await users.confirm(env, caller, asked.password)
         confirmed = asked.password is not None
         return await review.reject(
             env, caller, review_id, asked.notes, confirmed=confirmed, keep=keep
