@@ -38,9 +38,9 @@ from daemon.loops.held_messages import settle_held_messages
 from daemon.loops.keep_awake import KeepAwakeLoop
 from daemon.loops.keep_running import find_damage, keep_running, note_work, set_aside
 from daemon.loops.lines.ports import Ports, SimulatedPhones
-from daemon.loops.lines.receiving import note_signals
 from daemon.loops.message_journal import copy_messages, open_message_journal, recover_messages
 from daemon.loops.notices import NoticeLoop
+from daemon.loops.receiving import note_signals
 from daemon.loops.sources.all import RunningSource, Sources, new_source
 from daemon.loops.watchdog import Supervisor, Watchdog
 from daemon.loops.watched_files import WatchedFiles

@@ -42,10 +42,10 @@ from daemon.loops import (
     watched_files,
 )
 from daemon.loops import faults as fault_loop
+from daemon.loops import receiving as receiving_loops
 from daemon.loops.branches import link
 from daemon.loops.connectivity import Connectivity
 from daemon.loops.lines import modems, ports
-from daemon.loops.lines import receiving as receiving_loops
 from daemon.loops.sources import android, hilink
 from daemon.runtime.config_file import parse_config
 from daemon.runtime.log import Log

@@ -5,7 +5,7 @@ from html import unescape
 from typing import Any
 
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.loops.lines.receiving import note_once
+from daemon.loops.receiving import note_once
 from daemon.store.engine import Tx
 from daemon.wire import Role
 from tests.dash.places import ENDPOINT

@@ -15,8 +15,8 @@ from daemon.core.messages.android import PostedSource
 from daemon.env import Env
 from daemon.flows.lines.receiving import Watch
 from daemon.loops.keep_running import keep_running
-from daemon.loops.lines.receiving import WORKER as RECEIVING
-from daemon.loops.lines.receiving import watch_receiving
+from daemon.loops.receiving import WORKER as RECEIVING
+from daemon.loops.receiving import watch_receiving
 from daemon.runtime.config import SourceSettings
 from daemon.runtime.log import Log
 from daemon.wire import SourceKind
