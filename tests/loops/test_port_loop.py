@@ -203,3 +203,34 @@ async def test_journal_that_cannot_be_written_is_no_reason_to_say_that_payments_
     assert port_problem(condition, shop.clock.now_us()) is None
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_every_message_is_booked_while_the_journal_cannot_be_written_and_deleted_later(
+    shop: FakeShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modems, "STORE_RETRY_S", 0.01)
+    monkeypatch.setattr(modems, "BATCH_MAX", 1)
+    real, is_full = MessageJournal.append, [True]
+
+    def append(*words: Any) -> Any:
+        if is_full[0]:
+            raise OSError(28, "No space left on device")
+        return real(*words)
+
+    monkeypatch.setattr(MessageJournal, "append", append)
+    folder = Path(shop.env.home) / "journal-test"
+    folder.mkdir()
+    shop.env.message_journal = MessageJournal(folder, b"k" * 32, SecondFolder(""))
+    loop = PortLoop(shop.env, "/dev/ttyUSB0", Log(io.StringIO()))
+    link: Any = Listening()
+    loop._heard([identified(ICCID), read(1, FIRST), read(2, OTHER), read(3, THIRD)])
+    task = asyncio.create_task(loop._store(link, link))
+    async with asyncio.timeout(20):
+        while await shop.values("SELECT slot FROM sms_parts ORDER BY slot") != [1, 2, 3]:  # noqa: ASYNC110 -- no event announces it
+            await asyncio.sleep(0.01)
+    assert link.parts == []
+    is_full[0] = False
+    await until(lambda: sorted(part.index for part in link.parts) == [1, 2, 3])
+    assert loop._queue == []
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

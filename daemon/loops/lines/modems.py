@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from msgspec import Struct, field
 
-from daemon.core.errors import Unavailable
+from daemon.core.errors import NotJournaled, Unavailable
 from daemon.core.inputs import PhoneIdentity, ReadPart, Source
 from daemon.core.lines.modem_health import SET_ASIDE, ModemHealth
 from daemon.core.text import Text
@@ -160,6 +160,8 @@ class PortLoop:
         """So many parts are stored one by one, because storing them together has failed by a bug."""
         self._failing = set[str]()
         """The parts on which storing failed once by a bug. At the second time they are set aside: they stay on the phone."""
+        self._booked = set[str]()
+        """The parts that the database has and the message journal has not: they stay on the phone, and hold up no other part."""
         self._aside = set[str]()
         self._queue: list[
             session_events.StoredPart
@@ -511,18 +513,21 @@ class PortLoop:
                 batch = self._next_batch()
                 if not await self._ingest(batch):
                     continue
-                del self._queue[: len(batch)]
+                done = {id(part) for part in batch}
+                self._queue[:] = [one for one in self._queue if id(one) not in done]
+                self._booked.difference_update(part.pdu for part in batch)
                 link.stored([part for part in batch if part.pdu not in self._aside])
             self._env.heartbeats.rest(self.worker)
 
     def _next_batch(self) -> list[session_events.StoredPart]:
-        """Return the parts at the head of the queue, all from one SIM."""
-        batch: list[session_events.StoredPart] = []
-        for waiting in self._queue[: 1 if self._singly else BATCH_MAX]:
+        """Return the next parts of the queue, all from one SIM; those that are booked already come last."""
+        head: list[session_events.StoredPart] = []
+        for waiting in self._queue:
             if not isinstance(waiting, session_events.StoredPart):
                 break
-            batch.append(waiting)
-        return batch
+            head.append(waiting)
+        head.sort(key=lambda part: part.pdu in self._booked)
+        return head[: 1 if self._singly else BATCH_MAX]
 
     async def _ingest(self, batch: Sequence[session_events.StoredPart]) -> bool:
         """Store a batch; after a pause return False when that is impossible now."""
@@ -540,6 +545,10 @@ class PortLoop:
             # The parts were not stored, so they are not deleted: they stay on the phone.
             self._log.error("ingest.unavailable", why=error.why)
             self._say(state_without_store(error), error.why)
+            if isinstance(error, NotJournaled):
+                self._booked.update(part.pdu for part in batch)
+                if self._next_batch()[0].pdu not in self._booked:
+                    return False
             await asyncio.sleep(min(error.retry_after_s, STORE_RETRY_S))
             return False
         except Exception as error:  # noqa: BLE001 -- told and counted; the other parts must be stored

@@ -198,6 +198,8 @@ class HiLinkSource:
         ]
         while not await self._handover.store(source, parts):
             self._beat()
+            if self._handover.state.state == "not_deleting":
+                return  # the payments are booked; the next cycle writes the message journal
         self._durable.update(batch)
         self._progress = True
         self._beat()
