@@ -15,7 +15,7 @@ from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import file_errors, is_this_machine, only_given
 from momo_cli.service.daemon_program import run_verb, start_daemon
-from momo_cli.show.answer import Answer, View, made, view_of
+from momo_cli.show.answer import Answer, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, drawn, fact_lines
 from momo_cli.socket.client import Client, Reply, path_of
@@ -45,11 +45,7 @@ _TRUST: Final = (
 )
 
 
-def _view(*, share: bool = False, **_: object) -> View:
-    return _SHARE_VIEW if share else _OPEN_VIEW
-
-
-@command("open", view=_view)
+@command("open", view=lambda *, share, **_: _SHARE_VIEW if share else _OPEN_VIEW)
 def open_(
     client: Client,
     terminal: Terminal,

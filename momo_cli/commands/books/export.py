@@ -9,7 +9,6 @@ import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -73,48 +72,6 @@ _PAYER_VIEW: Final = view_of(*_HELD)
 _FORMATS: Final = ("csv", "ndjson", "xlsx-csv")
 _PAGE: Final = 500
 _STDOUT: Final = "-"
-
-
-@dataclass(slots=True)
-class _Counted:
-    """Rows, counted as they are read."""
-
-    rows: Iterable[Row]
-    number: int = 0
-
-    def __iter__(self) -> Iterator[Row]:
-        for row in self.rows:
-            self.number += 1
-            yield row
-
-
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    """Writes rows in one format.
-
-    Attributes:
-        name: The format, one of `_FORMATS`.
-        columns: The columns, in order.
-        header: Begin csv with a line of column names.
-        bom: Begin csv with a byte order mark.
-    """
-
-    name: str
-    columns: Sequence[str]
-    header: bool
-    bom: bool
-
-    def pieces(self, rows: _Counted) -> Iterator[str]:
-        """Yield the text of the rows."""
-        if self.name != "ndjson":
-            excel = self.name == "xlsx-csv"
-            if excel or self.bom:
-                yield BOM
-            yield from csv_lines(self.columns, rows, header=self.header, excel=excel)
-            return
-        for row in rows:
-            yield dumps({"type": "item", **{name: row.get(name) for name in self.columns}}) + "\n"
-        yield dumps({"type": "summary", "items": rows.number}) + "\n"
 
 
 def _view(*, what: str | None, **_: object) -> View:
@@ -182,46 +139,64 @@ def export(
         "show_body": 1 if show_body else None,
         "mode": Mode.TEST if client.sandbox else None,
     }
-    rows = _Counted(_rows(client, what, query))
+    counts = Counter[str]()
+    rows = _rows(client, what, query, counts)
     chosen = form or ("ndjson" if terminal.output in (Output.JSON, Output.NDJSON) else "csv")
-    pieces = _Writer(
-        chosen,
-        columns=terminal.flags.fields or COLUMNS[what],
-        header=terminal.flags.header is not False,
-        bom=bom,
-    ).pieces(rows)
+    columns, header = terminal.flags.fields or COLUMNS[what], terminal.flags.header is not False
+    pieces = _pieces(chosen, columns, rows, counts, header=header, bom=bom)
     if file == _STDOUT:
         return Answer(rows=rows, stream=True, summary=True, text=pieces)
     _check_file(terminal, file, force=force)
     # The daemon is asked before the file is created, so that a refusal leaves no file behind.
     first = next(pieces, "")
     size = _write(file, first, pieces, replace=force)
-    data = {"table": what, "rows": rows.number, "file": file, "bytes": size}
-    said = f"{rows.number:,} rows of {what} are in {file}."
+    data = {"table": what, "rows": counts["rows"], "file": file, "bytes": size}
+    said = f"{counts['rows']:,} rows of {what} are in {file}."
     plain = f"Its lines end with CR LF; plain ones: tr -d '\\r' < {shlex.quote(file)}"
     notes = [said, *([plain] if chosen == "csv" else [])]
     return Answer(*made(data), lines=[said], text=(), notes=notes)
 
 
-def _rows(client: Client, what: str, query: dict[str, Any]) -> Iterator[Row]:
-    """Yield the rows of all pages; only one page is in memory."""
+def _rows(
+    client: Client, what: str, query: dict[str, Any], counts: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of all pages, and count them; only one page is in memory."""
     after: int | None = 0
     while after is not None:
         reply = client.get(path_of(Path.LOCAL_EXPORT, what=what), after=after, limit=_PAGE, **query)
-        yield from reply.data or ()
+        for row in reply.data or ():
+            counts["rows"] += 1
+            yield row
         after = at(reply.body, "meta.next")
 
 
+def _pieces(
+    form: str,
+    columns: Sequence[str],
+    rows: Iterable[Row],
+    counts: Counter[str],
+    *,
+    header: bool,
+    bom: bool,
+) -> Iterator[str]:
+    """Yield the text of the rows in a format; csv for Excel always has the byte order mark of `bom`."""
+    if form == "ndjson":
+        for row in rows:
+            yield dumps({"type": "item", **{name: row.get(name) for name in columns}}) + "\n"
+        yield dumps({"type": "summary", "items": counts["rows"]}) + "\n"
+        return
+    excel = form == "xlsx-csv"
+    if excel or bom:
+        yield BOM
+    yield from csv_lines(columns, rows, header=header, excel=excel)
+
+
 def _check_file(terminal: Terminal, file: str, *, force: bool) -> None:
-    """Refuse to replace a file without --force, and to fill the disk."""
+    """Refuse to replace a file without --force, and to fill the disk of the shop; other disks are not checked."""
     path = pathlib.Path(file)
     if path.exists() and not force:
         raise usage(f"-O: {path} exists already; --force replaces it")
-    _leave_room(path.absolute().parent, terminal)
-
-
-def _leave_room(folder: pathlib.Path, terminal: Terminal) -> None:
-    """Refuse to fill the disk of the shop; other disks are not checked."""
+    folder = path.absolute().parent
     try:
         shares = folder.stat().st_dev == pathlib.Path(terminal.located.places.home).stat().st_dev
         room = os.statvfs(folder)
@@ -260,7 +235,6 @@ def _write(path: str, first: str, pieces: Iterable[str], *, replace: bool) -> in
 
 _BATCH: Final = 400
 _FILE_BYTES_MAX: Final = 32 * 1024 * 1024
-_ROWS_A_PAGE: Final = 500
 _SLACK: Final = timedelta(hours=1)
 """The largest difference between the times in a statement and in a message."""
 _LATE: Final = timedelta(days=3)
@@ -417,23 +391,19 @@ def _missing(
 ) -> Iterator[dict[str, Any]]:
     """Yield the payments in the period of the statement that are not on it."""
     first, last = (stamp(time) for time in span)
-    after: int | None = 0
-    query = {"from": stamp(span[0] - _SLACK), "to": stamp(span[1] + _LATE), "limit": _ROWS_A_PAGE}
-    while after is not None:
-        reply = client.get(path_of(Path.LOCAL_EXPORT, what="payments"), after=after, **query)
-        for row in reply.data or ():
-            there = first <= str(row["timestamp"]) <= last
-            mine = line is None or row["line"] == line
-            new = row["telco_transaction_id"].upper() not in known
-            if there and mine and new and not row["test"]:
-                following = f"momo messages show {row['message_id']} --show-body"
-                yield {
-                    **{field.name: None for field in _FIELDS},
-                    "finding": "not_on_statement",
-                    "id": row["telco_transaction_id"],
-                    "at": row["timestamp"],
-                    "told_amount": row["amount"],
-                    "reference": row["reference"],
-                    "next": f"momo tx show {row['reference']}" if row["reference"] else following,
-                }
-        after = at(reply.body, "meta.next")
+    query = {"from": stamp(span[0] - _SLACK), "to": stamp(span[1] + _LATE)}
+    for row in _rows(client, "payments", query, Counter()):
+        there = first <= str(row["timestamp"]) <= last
+        mine = line is None or row["line"] == line
+        new = row["telco_transaction_id"].upper() not in known
+        if there and mine and new and not row["test"]:
+            following = f"momo messages show {row['message_id']} --show-body"
+            yield {
+                **{field.name: None for field in _FIELDS},
+                "finding": "not_on_statement",
+                "id": row["telco_transaction_id"],
+                "at": row["timestamp"],
+                "told_amount": row["amount"],
+                "reference": row["reference"],
+                "next": f"momo tx show {row['reference']}" if row["reference"] else following,
+            }

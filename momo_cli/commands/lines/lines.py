@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from daemon.wire import Path
 from momo_cli import exit_codes
@@ -15,7 +15,7 @@ from momo_cli.show.repeat import parse_interval, repeat_answer
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import phone, unaccounted_text
 from momo_cli.socket.client import Client
-from momo_cli.text import clean
+from momo_cli.text import at, clean
 from momo_cli.views.lines import simulated_notes, trouble_text
 
 _HINTS_MAX: Final = 3
@@ -29,7 +29,7 @@ _VIEW: Final = view_of(
     Head("PHONE", lambda row, _: row["phone"]),
     Head("SLOT", lambda row, _: str(row["slot_index"]), right=True),
     Head("NETWORK", lambda row, _: row["network"] or "—"),
-    Head("NUMBER", lambda row, _: _number(row)),
+    Head("NUMBER", lambda row, _: phone(row["phone_number"]) or Cell("no number", "yellow")),
     Head("NAME", lambda row, _: row["account_name"] or "—"),
     Head("READS", lambda row, _: "yes" if row["reads_payments"] else "never"),
     Head("UNPLACED", lambda row, _: str(row["unplaced_payments"]), right=True),
@@ -66,55 +66,63 @@ def _look(client: Client, terminal: Terminal, *, fail_if_unready: bool) -> Answe
     """Return the answer with one row per SIM."""
     reply = client.get(Path.LINES)
     data = reply.data or {}
-    rows: list[Row] = []
-    for device in data.get("phones") or ():
-        for sim in device.get("sims") or ():
-            line = sim.get("line") or {}
-            rows.append(
-                {
-                    "device_id": device.get("device_id"),
-                    "phone": device.get("name"),
-                    "slot_index": sim.get("slot_index"),
-                    "network": sim.get("network"),
-                    "phone_number": line.get("phone_number"),
-                    "account_name": line.get("account_name"),
-                    "payment_method_id": line.get("payment_method_id"),
-                    "reads_payments": device.get("reads_payments"),
-                    "receiving": sim.get("receiving"),
-                    "receiving_reason": sim.get("receiving_reason"),
-                    "unplaced_payments": sim.get("unplaced_payments") or 0,
-                    "unaccounted": sim.get("unaccounted"),
-                    "trouble": device.get("trouble"),
-                }
-            )
+    rows = [
+        {
+            "device_id": device.get("device_id"),
+            "phone": device.get("name"),
+            "slot_index": sim.get("slot_index"),
+            "network": sim.get("network"),
+            "phone_number": at(sim, "line.phone_number"),
+            "account_name": at(sim, "line.account_name"),
+            "payment_method_id": at(sim, "line.payment_method_id"),
+            "reads_payments": device.get("reads_payments"),
+            "receiving": sim.get("receiving"),
+            "receiving_reason": sim.get("receiving_reason"),
+            "unplaced_payments": sim.get("unplaced_payments") or 0,
+            "unaccounted": sim.get("unaccounted"),
+            "trouble": device.get("trouble"),
+        }
+        for device in data.get("phones") or ()
+        for sim in device.get("sims") or ()
+    ]
     ready, unplaced = bool(data.get("ready")), data.get("unplaced_payments") or 0
     bare = any(not row["phone_number"] for row in rows)
     asks = terminal.human or (fail_if_unready and ready and bare)
     modems = (client.find(Path.LOCAL_MODEMS) or ()) if asks else ()
     missing = _without_number(rows, modems)
-    found = _faults(data, rows, missing, unplaced)
-    # Without a SIM there is no heading.
-    told = str(data.get("receiving_reason")) if rows and data.get("receiving") is False else ""
+    unready = "" if ready and not missing else _unready(rows, missing)
+    shut, why = data.get("receiving") is False, clean(data.get("receiving_reason"))
+    faults = [unready] if unready else []
+    faults += [f"payments are not seen: {why}"] if shut else []
+    matched = "payment matches" if unplaced == 1 else "payments match"
+    faults += [f"{unplaced} {matched} none of your numbers"] if unplaced else []
+    which = "every SIM in use" if bare else "every SIM"
+    heading = terminal.style(f"READY  ✓ {which} has a number", "green")
+    if unready:
+        heading = terminal.style(f"NOT READY  ! {unready}", "yellow")
+    heading += f"     UNPLACED (30 d)  {unplaced}"
+    heading += f"\n{terminal.style(f'NOT RECEIVING  ✗ {why}', 'red')}" if shut else ""
+    notes, next_ = list[str](), list[str]()
+    if terminal.human:
+        # Without a SIM there is no heading.
+        told = str(data.get("receiving_reason")) if rows and shut else ""
+        notes = [*_notes(rows, modems, terminal, told, moved=ready and unplaced > 0)]
+        next_ = _next(client, rows, modems, missing, ready=ready, unplaced=unplaced)
+    # A simulated phone is not the shop's.
+    there = any(each.get("state") not in _GONE and not each.get("simulated") for each in modems)
     return Answer(
         reply.text,
         rows,
-        heading=_heading(terminal, rows, missing, data),
-        empty=_NO_SIM if any(map(_is_there, modems)) else _NO_PHONE,
-        notes=[*_notes(rows, terminal, told, moved=ready and unplaced > 0), *_health(modems, told)]
-        if terminal.human
-        else (),
-        next=_next(client, rows, modems, ready=ready, unplaced=unplaced) if terminal.human else (),
-        exit_code=exit_codes.FINDINGS if fail_if_unready and found else exit_codes.OK,
-        faults=found if fail_if_unready else None,
+        heading=heading,
+        empty=_NO_SIM if there else _NO_PHONE,
+        notes=notes,
+        next=list(map(in_sandbox, next_)) if client.sandbox else next_,
+        exit_code=exit_codes.FINDINGS if fail_if_unready and faults else exit_codes.OK,
+        faults=faults if fail_if_unready else None,
     )
 
 
-def _is_there(phone_row: Row) -> bool:
-    """Return whether a phone of the shop is connected; a simulated one is not the shop's."""
-    return phone_row.get("state") not in _GONE and not phone_row.get("simulated")
-
-
-def _without_number(rows: list[Row], modems: Sequence[Row]) -> list[Row]:
+def _without_number(rows: Sequence[Row], modems: Sequence[Row]) -> list[Row]:
     """Return the SIMs without a number, but for those whose phone is known not to be connected.
 
     While there is one, no endpoint can be added. The daemon's `ready` asks only about phones that have read a payment.
@@ -123,15 +131,7 @@ def _without_number(rows: list[Row], modems: Sequence[Row]) -> list[Row]:
     return [row for row in rows if not row["phone_number"] and row["device_id"] not in gone]
 
 
-def _faults(data: dict[str, Any], rows: list[Row], missing: list[Row], unplaced: int) -> list[str]:
-    matched = "payment matches" if unplaced == 1 else "payments match"
-    found = [] if data.get("ready") and not missing else [_unready(rows, missing)]
-    if data.get("receiving") is False:
-        found.append(f"payments are not seen: {clean(data.get('receiving_reason'))}")
-    return [*found, f"{unplaced} {matched} none of your numbers"] if unplaced else found
-
-
-def _unready(rows: list[Row], missing: list[Row]) -> str:
+def _unready(rows: Sequence[Row], missing: Sequence[Row]) -> str:
     if any(row["trouble"] for row in rows):
         return "a phone shows no messages"
     if not missing:
@@ -140,24 +140,10 @@ def _unready(rows: list[Row], missing: list[Row]) -> str:
     return f"{'1 SIM has' if len(missing) == 1 else f'{len(missing)} SIMs have'} no number: {names}"
 
 
-def _health(phones: Sequence[Row], told: str) -> Iterator[str]:
-    """Yield the troubles of the phones, but for the one that the heading has `told`."""
-    for row in phones:
-        for trouble in row.get("troubles") or ():
-            if trouble.get("text") == told:
-                continue
-            yield f"! {trouble_text(row, trouble)}"
-    yield from simulated_notes(phones)
-
-
-def _fixes(phones: Sequence[Row]) -> Iterator[str]:
-    """Yield the fixes of the troubles of the phones."""
-    for row in phones:
-        for trouble in row.get("troubles") or ():
-            yield clean(trouble.get("fix"))
-
-
-def _notes(rows: list[Row], terminal: Terminal, told: str, *, moved: bool) -> Iterator[str]:
+def _notes(
+    rows: Sequence[Row], modems: Sequence[Row], terminal: Terminal, told: str, *, moved: bool
+) -> Iterator[str]:
+    """Yield the troubles of the SIMs and the phones, but for the one that the heading has `told`."""
     for phone_name, trouble in {row["phone"]: row["trouble"] for row in rows}.items():
         if trouble:
             text, fix = clean(trouble.get("text")), clean(trouble.get("next"))
@@ -171,13 +157,9 @@ def _notes(rows: list[Row], terminal: Terminal, told: str, *, moved: bool) -> It
         if moved_by := unaccounted_text(row["unaccounted"], terminal):
             number = phone(row["phone_number"]) or f"{row['phone']}:{row['slot_index']}"
             yield f"{number}: {moved_by}. A message may have been lost: look at the wallet's own history."
-
-
-def _without_sim(client: Client) -> list[str]:
-    """Return the numbers that are on no SIM."""
-    methods = client.find(Path.PAYMENT_METHODS)
-    free = (row for row in methods or () if not row.get("sim"))
-    return [phone(row.get("phone_number")).replace(" ", "") for row in free][:_HINTS_MAX]
+    troubles = ((modem, each) for modem in modems for each in modem.get("troubles") or ())
+    yield from (f"! {trouble_text(*of)}" for of in troubles if of[1].get("text") != told)
+    yield from simulated_notes(modems)
 
 
 def _typed(row: Row) -> str:
@@ -185,56 +167,35 @@ def _typed(row: Row) -> str:
     return shlex.quote(f"{row['phone']}:{row['slot_index']}")
 
 
-def _number(row: Row) -> Cell | str:
-    number = row["phone_number"]
-    return phone(number) if number else Cell("no number", "yellow")
-
-
-def _heading(terminal: Terminal, rows: list[Row], missing: list[Row], data: dict[str, Any]) -> str:
-    which = "every SIM" if all(row["phone_number"] for row in rows) else "every SIM in use"
-    state = (
-        terminal.style(f"READY  ✓ {which} has a number", "green")
-        if data.get("ready") and not missing
-        else terminal.style(f"NOT READY  ! {_unready(rows, missing)}", "yellow")
-    )
-    heading = f"{state}     UNPLACED (30 d)  {data.get('unplaced_payments') or 0}"
-    if data.get("receiving") is not False:
-        return heading
-    why = clean(data.get("receiving_reason"))
-    return f"{heading}\n{terminal.style(f'NOT RECEIVING  ✗ {why}', 'red')}"
-
-
 def _next(
-    client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
-) -> list[str]:
-    found = _commands(client, rows, modems, ready=ready, unplaced=unplaced)
-    return list(map(in_sandbox, found)) if client.sandbox else found
-
-
-def _commands(
-    client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
+    client: Client,
+    rows: Sequence[Row],
+    modems: Sequence[Row],
+    missing: Sequence[Row],
+    *,
+    ready: bool,
+    unplaced: int,
 ) -> list[str]:
     if not rows:
         if modems and all(row.get("simulated") for row in modems) and not client.sandbox:
             return ["momo lines --sandbox"]
-        fixes = [fix for fix in _fixes(modems) if fix.startswith("momo ")]
-        return fixes or ["momo doctor modem" if any(_fixes(modems)) else "momo phones list --wait"]
-    known = [f"momo lines acknowledge {_typed(row)}" for row in rows if row["unaccounted"]]
-    return [*_next_for_payments(client, rows, modems, ready=ready, unplaced=unplaced), *known]
-
-
-def _next_for_payments(
-    client: Client, rows: list[Row], modems: Sequence[Row], *, ready: bool, unplaced: int
-) -> list[str]:
-    bare = _without_number(rows, modems) or [row for row in rows if not row["phone_number"]]
+        fixes = [clean(each.get("fix")) for row in modems for each in row.get("troubles") or ()]
+        typed = [fix for fix in fixes if fix.startswith("momo ")]
+        return typed or ["momo doctor modem" if any(fixes) else "momo phones list --wait"]
+    bare = missing or [row for row in rows if not row["phone_number"]]
+    moved = next((row for row in rows if row["unplaced_payments"]), None)
+    found = ["momo messages list --since 24h"] if ready and unplaced else []
     if bare:
         sim = _typed(bare[0])
-        assign = [f"momo lines update {each} --sim {sim}" for each in _without_sim(client)]
-        return [
-            *(assign or [f'momo lines add NUMBER --name "NAME" --sim {sim}']),
-            f"momo lines ignore {sim}",
-        ]
-    moved = next((row for row in rows if row["unplaced_payments"]), None)
-    if ready and moved is not None:
-        return [f"momo claim {phone(moved['phone_number']).replace(' ', '')} --dry-run"]
-    return ["momo messages list --since 24h"] if ready and unplaced else []
+        methods = client.find(Path.PAYMENT_METHODS) or ()
+        free = [phone(row.get("phone_number")) for row in methods if not row.get("sim")]
+        numbers = [number.replace(" ", "") for number in free[:_HINTS_MAX]]
+        found = [f"momo lines update {number} --sim {sim}" for number in numbers]
+        found = found or [f'momo lines add NUMBER --name "NAME" --sim {sim}']
+        found.append(f"momo lines ignore {sim}")
+    elif ready and moved is not None:
+        found = [f"momo claim {phone(moved['phone_number']).replace(' ', '')} --dry-run"]
+    return [
+        *found,
+        *(f"momo lines acknowledge {_typed(row)}" for row in rows if row["unaccounted"]),
+    ]

@@ -13,7 +13,7 @@ from momo_cli.frame.command_table import GROUPS, PANELS, words_after
 from momo_cli.frame.completion import SCRIPT_PATHS, SCRIPTS
 from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import check_choice, file_errors
-from momo_cli.show.answer import Answer, View, document_of, made, view_of
+from momo_cli.show.answer import Answer, document_of, made, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
@@ -74,11 +74,7 @@ _TEXT_VIEW: Final = view_of("text", id="topic")
 _VERSIONS_VIEW: Final = view_of("version protocol daemon schema sqlite", id="version")
 
 
-def _view(topic: str | None = None, **_: object) -> View:
-    return _VERSIONS_VIEW if topic == _VERSION else _TEXT_VIEW
-
-
-@command("help", view=_view)
+@command("help", view=lambda *, topic, **_: _VERSIONS_VIEW if topic == _VERSION else _TEXT_VIEW)
 def help_(
     client: Client,
     terminal: Terminal,

@@ -1,7 +1,7 @@
 """The commands that send payments again: dead letters, replay."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from daemon.wire import Mode, Path, receiver_of
@@ -21,7 +21,7 @@ from momo_cli.inputs.parameters import (
     option,
 )
 from momo_cli.inputs.typed_values import period
-from momo_cli.show.answer import Answer, Head, Row, View, dumps, unchanged, view_of
+from momo_cli.show.answer import Answer, Head, Row, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, counted, list_faults, money, short_id, state
@@ -140,13 +140,10 @@ def dismiss(
         raise usage("--notes: say why nobody needs them")
     if not ids and not client.sandbox:
         raise usage("name the dead letters, or take those of the sandbox with --sandbox")
+    found = ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal))
     if not ids:
-        found = [
-            str(row["id"])
-            for row in client.rows(Path.DEAD_LETTERS, {"mode": Mode.TEST}, page=_PAGE)
-        ]
-    else:
-        found = ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal))
+        rows = client.rows(Path.DEAD_LETTERS, {"mode": Mode.TEST}, page=_PAGE)
+        found = [str(row["id"]) for row in rows]
     if not found:
         return Answer(empty=_none(sandbox=True), stream=True, summary=True)
 
@@ -158,11 +155,7 @@ def dismiss(
     return run_batch(terminal, work, ("momo dead-letters list",))
 
 
-def _replay_view(ids: Sequence[str] | None = None, **_: object) -> View:
-    return _VIEW if _single(ids) else OUTCOME_VIEW
-
-
-@command("dead-letters replay", view=_replay_view)
+@command("dead-letters replay", view=lambda *, ids, **_: _VIEW if _single(ids) else OUTCOME_VIEW)
 def replay(
     client: Client,
     terminal: Terminal,
@@ -201,7 +194,8 @@ def replay(
         return _send(client, terminal, ids_of(client, DEAD_LETTERS, typed_ids(ids or (), terminal)))
     mode = Mode.TEST if client.sandbox else None if endpoint else Mode.LIVE
     at_one = None if endpoint is None else endpoint_id(client, endpoint)
-    rows = _waiting(client, {"endpoint_id": at_one, "mode": mode}, reason)
+    found = client.rows(Path.DEAD_LETTERS, {"endpoint_id": at_one, "mode": mode}, page=_PAGE)
+    rows = [row for row in found if _has_reason(row, reason) and _can_replay(row)]
     if not rows:
         return Answer(empty=_none(sandbox=client.sandbox), stream=True, summary=True)
     if dry_run or (terminal.human and not terminal.flags.yes):
@@ -239,14 +233,6 @@ def _outcomes(client: Client, terminal: Terminal, ids: list[str]) -> Iterator[di
 
 def _none(*, sandbox: bool) -> str:
     return "No dead letters of the sandbox." if sandbox else "No dead letters."
-
-
-def _waiting(
-    client: Client, query: dict[str, str | None], reason: str | None
-) -> list[dict[str, Any]]:
-    """Return the dead letters with that reason that can be sent again."""
-    rows = client.rows(Path.DEAD_LETTERS, query, page=_PAGE)
-    return [row for row in rows if _has_reason(row, reason) and _can_replay(row)]
 
 
 def _grouped(rows: Sequence[Row], terminal: Terminal) -> list[str]:
@@ -341,18 +327,6 @@ _REPLAY_VIEW: Final = view_of(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Replay:
-    """The arguments of a replay."""
-
-    endpoint: str
-    windows: Sequence[tuple[str, str]]
-    """Begin and end of each, as the API reads them."""
-    chunk: bool
-    body: dict[str, Any]
-    """The members that are the same in each call."""
-
-
 def _gap(
     client: Client, terminal: Terminal, endpoint: str, since: str, until: str, *, every: bool
 ) -> Answer:
@@ -387,11 +361,7 @@ def _all(client: Client, query: dict[str, Any], body: dict[str, Any]) -> Iterato
         body = client.get(Path.GAP, **query, cursor=cursor).body
 
 
-def _view(*, gap: bool = False, **_: object) -> View:
-    return _GAP_VIEW if gap else _REPLAY_VIEW
-
-
-@command("replay", view=_view)
+@command("replay", view=lambda *, gap, **_: _GAP_VIEW if gap else _REPLAY_VIEW)
 def replay_window(
     client: Client,
     terminal: Terminal,
@@ -437,43 +407,43 @@ def replay_window(
     if historical:
         body["include_historical"] = True
     windows = _windows(begin, end) if chunk else [(begin, end)]
-    wanted = _Replay(endpoint_id(client, endpoint), windows, chunk, body)
+    body["endpoint_id"] = endpoint = endpoint_id(client, endpoint)
     if terminal.human and not (dry_run or terminal.flags.yes):
-        url = client.get(path_of(Path.ENDPOINT, id=wanted.endpoint)).data.get("url")
-        plan = list(_calls(client, wanted, dry_run=True))
+        url = client.get(path_of(Path.ENDPOINT, id=endpoint)).data.get("url")
+        plan = list(_calls(client, windows, {**body, "dry_run": True}, chunk=chunk))
         total = _sum(plan)
         span = f"{clock(begin, terminal)} to {clock(end, terminal)}"
         for line in (f"Replay to {clean(url)}, {span}:", *_lines(total, "will be sent")):
             terminal.complain(line)
         if total["enqueued"] == 0:
-            return replace(
-                _answer(client, terminal, wanted, plan, total), lines=["Nothing to send."]
-            )
+            answer = _answer(client, terminal, endpoint, plan, total, chunk=chunk)
+            return replace(answer, lines=["Nothing to send."])
         if not terminal.confirm("Continue?"):
             return unchanged()
-    replies = list(_calls(client, wanted, dry_run=dry_run))
+    sent = {**body, "dry_run": True} if dry_run else body
+    replies = list(_calls(client, windows, sent, chunk=chunk))
     total = _sum(replies)
     if wait and not dry_run and total["enqueued"]:
-        total |= _outcome(client, wanted, total["enqueued"])
-    return _answer(client, terminal, wanted, replies, total)
+        total |= _outcome(client, endpoint, windows, total["enqueued"])
+    return _answer(client, terminal, endpoint, replies, total, chunk=chunk)
 
 
-def _calls(client: Client, wanted: _Replay, *, dry_run: bool) -> Iterator[Reply]:
-    """Make the calls of each window; without --chunk there is one."""
-    for since, until in wanted.windows:
-        body = {"endpoint_id": wanted.endpoint, "from": since, "to": until, **wanted.body}
-        if dry_run:
-            body["dry_run"] = True
+def _calls(
+    client: Client, windows: Sequence[tuple[str, str]], body: dict[str, Any], *, chunk: bool
+) -> Iterator[Reply]:
+    """Make the calls of each window, from its begin to its end; without --chunk there is one."""
+    for since, until in windows:
+        sent = {**body, "from": since, "to": until}
         while True:
             try:
-                reply = client.post_once(Path.REPLAY, body)
+                reply = client.post_once(Path.REPLAY, sent)
             except Failure as failure:
-                failure.facts.setdefault("endpoint", wanted.endpoint)
+                failure.facts.setdefault("endpoint", body["endpoint_id"])
                 raise
             yield reply
-            if not (wanted.chunk and reply.body.get("has_more")):
+            if not (chunk and reply.body.get("has_more")):
                 break
-            body["cursor"] = reply.body.get("next_cursor")
+            sent["cursor"] = reply.body.get("next_cursor")
 
 
 def _windows(since: str, until: str) -> list[tuple[str, str]]:
@@ -499,19 +469,17 @@ def _sum(replies: list[Reply]) -> dict[str, Any]:
     return {**total, "has_more": bool(last.get("has_more")), "dry_run": bool(last.get("dry_run"))}
 
 
-def _outcome(client: Client, wanted: _Replay, enqueued: int) -> dict[str, int]:
+def _outcome(
+    client: Client, endpoint: str, windows: Sequence[tuple[str, str]], enqueued: int
+) -> dict[str, int]:
     """Wait until no queued delivery is pending, at most `--timeout`; return the counts of the results."""
     waited_s = 0.0
     while True:
         states: list[Any] = []
-        for since, until in wanted.windows:
-            window = {
-                "endpoint_id": wanted.endpoint,
-                "from": since,
-                "to": until,
-                "limit": _PAYMENTS_PAGE,
-            }
-            states += [row["state"] for row in client.get(Path.GAP, **window).data or ()]
+        for since, until in windows:
+            window = {"endpoint_id": endpoint, "from": since, "to": until}
+            found = client.get(Path.GAP, **window, limit=_PAYMENTS_PAGE).data or ()
+            states += [row["state"] for row in found]
         waiting = states.count("pending") + states.count("retrying")
         if not waiting or (client.timeout_s is not None and waited_s >= client.timeout_s):
             break
@@ -523,7 +491,13 @@ def _outcome(client: Client, wanted: _Replay, enqueued: int) -> dict[str, int]:
 
 
 def _answer(
-    client: Client, terminal: Terminal, wanted: _Replay, replies: list[Reply], total: dict[str, Any]
+    client: Client,
+    terminal: Terminal,
+    endpoint: str,
+    replies: list[Reply],
+    total: dict[str, Any],
+    *,
+    chunk: bool,
 ) -> Answer:
     lines = _lines(total, "would be sent" if total["dry_run"] else "queued")
     document = replies[-1].text
@@ -538,21 +512,19 @@ def _answer(
     exit_code = exit_codes.PENDING if total.get("waiting") else exit_codes.OK
     if total.get("failed") and not total.get("waiting"):
         exit_code = exit_codes.PARTIAL
-    if total["has_more"] and not wanted.chunk:
+    if total["has_more"] and not chunk:
         exit_code = exit_codes.PARTIAL
         faults.insert(0, "there is more than one call takes: repeat it, or add --chunk")
         notes.append("There is more than one call takes: repeat it, or add --chunk.")
     return Answer(
         document,
-        [reply.body for reply in replies] if wanted.chunk else [total],
+        [reply.body for reply in replies] if chunk else [total],
         lines=lines,
         notes=notes,
-        next=[
-            f"momo deliveries list --endpoint {endpoint_word(client, terminal, wanted.endpoint)}"
-        ],
+        next=[f"momo deliveries list --endpoint {endpoint_word(client, terminal, endpoint)}"],
         exit_code=exit_code,
         faults=None if total["dry_run"] else faults,
-        stream=wanted.chunk and not terminal.human,
+        stream=chunk and not terminal.human,
         summary=True,
     )
 

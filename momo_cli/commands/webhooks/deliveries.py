@@ -26,7 +26,7 @@ from momo_cli.inputs.parameters import (
 )
 from momo_cli.inputs.typed_values import file_errors, period
 from momo_cli.service.daemon_program import run_verb
-from momo_cli.show.answer import Answer, Field, Head, Row, View, dumps, unchanged, view_of
+from momo_cli.show.answer import Answer, Field, Head, Row, dumps, unchanged, view_of
 from momo_cli.show.batch import OUTCOME_VIEW, Batch, one_by_one, run_batch, typed_ids
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, list_faults, list_heading, state, with_test_mark
@@ -277,11 +277,12 @@ def _is_one(ids: Sequence[str]) -> bool:
     return len(ids) == 1 and ids[0].strip() != "-"
 
 
-def _redeliver_view(*, ids: list[str] | None, dry_run: bool, **_: object) -> View:
-    return DELIVERY_VIEW if dry_run or _is_one(ids or ()) else OUTCOME_VIEW
-
-
-@command("deliveries redeliver", view=_redeliver_view)
+@command(
+    "deliveries redeliver",
+    view=lambda *, ids, dry_run, **_: (
+        DELIVERY_VIEW if dry_run or _is_one(ids or ()) else OUTCOME_VIEW
+    ),
+)
 def redeliver(
     client: Client,
     terminal: Terminal,

@@ -4,7 +4,7 @@ import contextlib
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from daemon.wire import EventKind, Path
@@ -67,16 +67,6 @@ _HEADERS = option(
     "A header to send too: 'NAME: VALUE' or 'NAME: @FILE'; repeat for each.",
 )
 _EVENTS = option("--event", "KIND", _EVENT)
-
-
-class _Asked(NamedTuple):
-    """The secret that is asked for, and the files of its two flags."""
-
-    path: str
-    endpoint: str | None
-    account: bool
-    password_file: str | None
-    secret_file: str | None
 
 
 @command("endpoints add", view=view_of("id url description is_active is_sandbox created_at secret"))
@@ -431,8 +421,8 @@ def reveal(
         momo endpoints reveal --account --secret-file account.secret
     """
     path = Path.ACCOUNT_SECRET if account else Path.ENDPOINT_SECRET
-    asked = _Asked(path, endpoint, account, password_file, secret_file)
-    return _secret(client, terminal, asked, "This secret signs the webhooks.")
+    said = "This secret signs the webhooks."
+    return _secret(client, terminal, path, endpoint, account, password_file, secret_file, said)
 
 
 @command("endpoints rotate", view=_SECRET_VIEW)
@@ -456,19 +446,23 @@ def rotate(
     """
     path = Path.ACCOUNT_ROTATE if account else Path.ENDPOINT_ROTATE
     sent = {"expire_previous": True} if expire_previous else {}
-    asked = _Asked(path, endpoint, account, password_file, secret_file)
-    return _secret(client, terminal, asked, "The new secret signs from now on.", **sent)
+    said = "The new secret signs from now on."
+    return _secret(
+        client, terminal, path, endpoint, account, password_file, secret_file, said, **sent
+    )
 
 
-def _secret(client: Client, terminal: Terminal, asked: _Asked, said: str, **sent: Any) -> Answer:
+def _secret(
+    client: Client, terminal: Terminal, path: str, endpoint: str | None, account: bool,
+    password_file: str | None, file: str | None, said: str, **sent: Any,
+) -> Answer:  # fmt: skip
     """Ask for the owner's password, make the call, and return the secret or the file that has it."""
-    if (asked.endpoint is not None) == asked.account:
+    if (endpoint is not None) == account:
         raise usage("name the endpoint, or use --account for the account's own webhook secret")
-    path, file = asked.path, asked.secret_file
     with keep_in(file, "--secret-file") as keep:
-        if asked.endpoint is not None:
-            path = path_of(path, id=endpoint_id(client, asked.endpoint))
-        sent["password"] = owners_password(terminal, asked.password_file)
+        if endpoint is not None:
+            path = path_of(path, id=endpoint_id(client, endpoint))
+        sent["password"] = owners_password(terminal, password_file)
         body = client.call("POST", path, body=sent).body
         keep(str(body.get("secret")))
     secret = None if file is not None else body.get("secret")
