@@ -4,8 +4,9 @@ One row per `wire.ErrorCode`, tested to be complete and to name only commands th
 the daemon is in `daemon.error_table`; a row has a sentence only for codes that the programs raise themselves.
 """
 
+import contextlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import Any, Final, NamedTuple
@@ -79,13 +80,9 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.KEY_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo keys list",)),
     _E.USER_NOT_FOUND: ErrorRow(NOT_FOUND, ("momo users list",)),
     _E.ROUTE_NOT_FOUND: ErrorRow(NOT_FOUND, _VERSION, f"this daemon cannot do that{_OLDER}"),
-    _E.METHOD_NOT_ALLOWED: ErrorRow(
-        USAGE, _VERSION, f"this daemon does not accept that call{_OLDER}"
-    ),
+    _E.METHOD_NOT_ALLOWED: ErrorRow(USAGE, _VERSION, f"this daemon does not accept that call{_OLDER}"),
     _E.PAYLOAD_TOO_LARGE: ErrorRow(USAGE, _HELP),
-    _E.UNSUPPORTED_MEDIA_TYPE: ErrorRow(
-        USAGE, _VERSION, f"this daemon does not accept that kind of request{_OLDER}"
-    ),
+    _E.UNSUPPORTED_MEDIA_TYPE: ErrorRow(USAGE, _VERSION, f"this daemon does not accept that kind of request{_OLDER}"),
     _E.HEADERS_TOO_LARGE: ErrorRow(USAGE, _HELP),
     _E.MISDIRECTED_REQUEST: ErrorRow(REFUSED, ("momo config get http.public_base_url",)),
     _E.TRANSACTION_ID_ALREADY_USED: ErrorRow(REFUSED, ("momo tx show {used_by_reference}",)),
@@ -107,13 +104,9 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     ),
     _E.PAYMENT_METHOD_EXISTS: ErrorRow(REFUSED, ("momo lines show {payment_method_id}",)),
     _E.USER_EXISTS: ErrorRow(REFUSED, ("momo users list",)),
-    _E.METHOD_HAS_NO_SIM: ErrorRow(
-        REFUSED, ("momo lines update {method_id} --sim {device}:{slot}",)
-    ),
+    _E.METHOD_HAS_NO_SIM: ErrorRow(REFUSED, ("momo lines update {method_id} --sim {device}:{slot}",)),
     _E.DELIVERY_NOT_REDELIVERABLE: ErrorRow(REFUSED, ("momo deliveries list",)),
-    _E.DEAD_LETTER_ALREADY_REPLAYED: ErrorRow(
-        REFUSED, ("momo dead-letters list --include-replayed",)
-    ),
+    _E.DEAD_LETTER_ALREADY_REPLAYED: ErrorRow(REFUSED, ("momo dead-letters list --include-replayed",)),
     _E.ENDPOINT_DELETED: ErrorRow(REFUSED, ("momo endpoints list",)),
     _E.ENDPOINT_LIMIT: ErrorRow(REFUSED, ("momo endpoints list",)),
     _E.ROTATION_LIMIT: ErrorRow(REFUSED, _STATUS),
@@ -133,24 +126,16 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.BRANCH_ASKED: ErrorRow(PENDING, ("momo hub status",)),
     _E.REVIEW_ALREADY_DECIDED: ErrorRow(REFUSED, ("momo review show {review}",)),
     _E.DECISION_NOT_UNDOABLE: ErrorRow(REFUSED, ("momo review show {review}",)),
-    _E.PAYER_STILL_OPEN: ErrorRow(
-        REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")
-    ),
+    _E.PAYER_STILL_OPEN: ErrorRow(REFUSED, ("momo tx list --status waiting", "momo tx list --status waiting --sandbox")),
     _E.PAYMENT_REVERSED: ErrorRow(REFUSED, ("momo messages list --since 24h",)),
     _E.IDEMPOTENCY_IN_PROGRESS: ErrorRow(PENDING, _STATUS),
     _E.AMOUNT_MISMATCH: ErrorRow(REFUSED, ("momo reconcile {reference} {transaction_id}",)),
     _E.VALIDATION_ERROR: ErrorRow(USAGE, ("momo {command} --help",)),
-    _E.AMBIGUOUS_TRANSACTION_ID: ErrorRow(
-        REFUSED, ("momo reconcile {reference} {transaction_id} --provider {provider}",)
-    ),
-    _E.URL_NOT_ALLOWED: ErrorRow(
-        REFUSED, ("momo endpoints add --help", "momo config get webhooks.allow_private_hosts")
-    ),
+    _E.AMBIGUOUS_TRANSACTION_ID: ErrorRow(REFUSED, ("momo reconcile {reference} {transaction_id} --provider {provider}",)),
+    _E.URL_NOT_ALLOWED: ErrorRow(REFUSED, ("momo endpoints add --help", "momo config get webhooks.allow_private_hosts")),
     _E.SIM_NOT_FOUND: ErrorRow(REFUSED, ("momo phones list",)),
     _E.NETWORK_MISMATCH: ErrorRow(REFUSED, ("momo phones list",)),
-    _E.REPLAY_WINDOW_TOO_LARGE: ErrorRow(
-        REFUSED, ("momo replay --endpoint {endpoint} --from 60d --to now --chunk",)
-    ),
+    _E.REPLAY_WINDOW_TOO_LARGE: ErrorRow(REFUSED, ("momo replay --endpoint {endpoint} --from 60d --to now --chunk",)),
     _E.IDEMPOTENCY_KEY_REUSED: ErrorRow(REFUSED, ("momo init --help",)),
     _E.IDEMPOTENCY_KEY_CONFLICT: ErrorRow(REFUSED, ("momo init --help",)),
     _E.IDEMPOTENCY_KEY_INVALID: ErrorRow(REFUSED, ("momo init --help",)),
@@ -174,12 +159,8 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
     _E.NOT_PERMITTED: ErrorRow(AUTH, ("momo doctor",), "this user may not change that"),
     _E.USAGE: ErrorRow(USAGE, ("momo {command} --help",), "a flag or argument is wrong"),
     _E.CONFIG_INVALID: ErrorRow(CONFIGURATION, _SETTINGS, "the settings are wrong"),
-    _E.DATABASE_DAMAGED: ErrorRow(
-        DATABASE, _SETTINGS, "the database is damaged; nothing was changed"
-    ),
-    _E.DATABASE_NEWER: ErrorRow(
-        CONFIGURATION, _VERSION, "the database was written by a newer version of momo"
-    ),
+    _E.DATABASE_DAMAGED: ErrorRow(DATABASE, _SETTINGS, "the database is damaged; nothing was changed"),
+    _E.DATABASE_NEWER: ErrorRow(CONFIGURATION, _VERSION, "the database was written by a newer version of momo"),
     _E.DATABASE_FOREIGN: ErrorRow(
         CONFIGURATION,
         _SETTINGS,
@@ -196,7 +177,7 @@ ERRORS: Final[Mapping[ErrorCode, ErrorRow]] = {
         ("momo backup list",),
         "that backup cannot be made or used; the shop was not touched",
     ),
-}
+}  # fmt: skip
 """Every error code."""
 
 _LISTS: Final[Mapping[str, str]] = {
@@ -296,6 +277,16 @@ def usage(message: str, *next_commands: str) -> Failure:
     return Failure(ErrorCode.USAGE, message, next=next_commands)
 
 
+@contextlib.contextmanager
+def known(**facts: str) -> Iterator[None]:
+    """Add facts to a failure of the block, for the commands to type next; those that it has stay."""
+    try:
+        yield
+    except Failure as failure:
+        failure.facts = {**facts, **failure.facts}
+        raise
+
+
 def row_for(failure: Failure) -> ErrorRow:
     """Return the table row of the code; for an unknown code, a row chosen by HTTP status."""
     try:
@@ -335,7 +326,12 @@ def next_of(failure: Failure) -> list[str]:
 
     A command with an unknown fact cannot be typed, so the command that shows such facts stands in its place.
     """
-    commands = _next_of(failure)
+    error = failure.body.get("error")
+    given = error.get("next") if isinstance(error, dict) else None
+    if not failure.next and isinstance(given, list) and given:
+        commands = [str(command) for command in given]
+    else:
+        commands = ([] if failure.next else _value_lists(failure)) or _filled(failure)
     return [in_sandbox(each) for each in commands] if failure.sandbox else commands
 
 
@@ -350,36 +346,24 @@ def takes_sandbox(command: str) -> bool:
     return there and not command.endswith(("--help", "--sandbox"))
 
 
-def _next_of(failure: Failure) -> list[str]:
-    error = failure.body.get("error")
-    known: dict[str, str] = {}
+def _filled(failure: Failure) -> list[str]:
+    """Return the commands of the failure, else of the table, with the facts of the answer and of the failure."""
+    error, facts = failure.body.get("error"), dict[str, str]()
     if isinstance(error, dict):
-        known.update({k: shlex.quote(v) for k, v in error.items() if isinstance(v, str)})
-        known.update(_bare_sim(error))
-    known.update({k: v if k in _UNQUOTED else shlex.quote(v) for k, v in failure.facts.items()})
-    given = error.get("next") if isinstance(error, dict) else None
-    if not failure.next and isinstance(given, list) and given:
-        return [str(command) for command in given]
-    if found := [] if failure.next else _value_lists(failure):
-        return found
-    return list(
-        dict.fromkeys(_filled(each, known) for each in failure.next or row_for(failure).next)
-    )
-
-
-def _filled(command: str, known: Mapping[str, str]) -> str:
-    names = [name for _, name, _, _ in Formatter().parse(command) if name]
-    unknown = next((name for name in names if name not in known), None)
-    return command.format_map(known) if unknown is None else _SHOWN_BY.get(unknown, "momo help")
-
-
-def _bare_sim(error: Mapping[str, Any]) -> dict[str, str]:
-    """Return device and slot of the first SIM without a number, as they are typed."""
-    name = at(error, "sims_without_number.0.name") or at(error, "sims_without_number.0.device_id")
-    slot = at(error, "sims_without_number.0.slot_index")
-    if name is None or slot is None:
-        return {}
-    return {"device": shlex.quote(str(name)), "slot": str(slot)}
+        facts.update({k: shlex.quote(v) for k, v in error.items() if isinstance(v, str)})
+        # The first SIM without a number, as it is typed.
+        sim = at(error, "sims_without_number.0")
+        name, slot = at(sim, "name") or at(sim, "device_id"), at(sim, "slot_index")
+        if name is not None and slot is not None:
+            facts.update({"device": shlex.quote(str(name)), "slot": str(slot)})
+    facts.update({k: v if k in _UNQUOTED else shlex.quote(v) for k, v in failure.facts.items()})
+    found = []
+    for command in failure.next or row_for(failure).next:
+        names = [name for _, name, _, _ in Formatter().parse(command) if name]
+        unknown = next((name for name in names if name not in facts), None)
+        other = _SHOWN_BY.get(str(unknown), "momo help")
+        found.append(command.format_map(facts) if unknown is None else other)
+    return list(dict.fromkeys(found))
 
 
 def _value_lists(failure: Failure) -> list[str]:

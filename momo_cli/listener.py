@@ -117,11 +117,6 @@ def _wrong(url: str) -> Failure:
     )
 
 
-def webhook_body(data: Mapping[str, Any]) -> bytes:
-    """Return the body of a webhook from an event of the daemon's stream."""
-    return base64.b64decode(str(data.get("body", "")))
-
-
 VIEW: Final = view_of(
     "at event webhook_id delivery_id attempt reference=payload.data.reference status_code",
     "error duration_ms",
@@ -219,7 +214,7 @@ class _Reader:
             self.client.pause(PAUSE_S)
 
     def _work(self, data: Mapping[str, Any]) -> None:
-        webhook = Webhook(data["headers"], webhook_body(data))
+        webhook = Webhook(data["headers"], base64.b64decode(str(data.get("body", ""))))
         heard = self.handle(webhook)
         report = heard.report(int(data["attempt"]))
         try:

@@ -98,22 +98,16 @@ def completions(line: str, environ: Mapping[str, str], *, bash: bool = False) ->
     `line` is the command line from its first word to the cursor. With `bash` the part that bash treats as a separate
     word (up to the last `:` or `=`) and the meanings are omitted, and the rest is quoted for the shell.
     """
-    words, current = _words(line)
-    found = [each for each in _found(words, current, environ) if each[0].startswith(current)]
-    if bash:
-        kept = max(current.rfind(":"), current.rfind("=")) + 1
-        return [name if name == FILES else shlex.quote(name[kept:]) for name, _ in found]
-    return [f"{name}\t{meaning}".rstrip("\t") for name, meaning in found]
-
-
-def _words(line: str) -> tuple[list[str], str]:
-    """Split an unfinished line into the complete words after `momo`, and the last one."""
     try:
         words = shlex.split(line)
     except ValueError:  # a quote is still open
         words = line.split()
     current = "" if line[-1:].isspace() or len(words) < 2 else words.pop()
-    return words[1:], current
+    found = [each for each in _found(words[1:], current, environ) if each[0].startswith(current)]
+    if bash:
+        kept = max(current.rfind(":"), current.rfind("=")) + 1
+        return [name if name == FILES else shlex.quote(name[kept:]) for name, _ in found]
+    return [f"{name}\t{meaning}".rstrip("\t") for name, meaning in found]
 
 
 def _found(words: Sequence[str], current: str, environ: Mapping[str, str]) -> Iterator[Found]:
@@ -124,8 +118,12 @@ def _found(words: Sequence[str], current: str, environ: Mapping[str, str]) -> It
         return
     _, rest = lift(words, {})
     named = [word for word in rest if not word.startswith("-")]
-    command, arguments = _command(named, flags=current.startswith("-") or rest[-1:] != named[-1:])
-    if command is None:
+    command = find_name(named)
+    arguments = named[len(command.split()) :]
+    # Before a flag a group alone is a command.
+    if not arguments and (current.startswith("-") or rest[-1:] != named[-1:]):
+        command = f"{command} {verb_alone(command)}".rstrip()
+    if command not in COMMANDS:
         yield from _next_words(named, current)
         return
     from momo_cli.frame.tree import load  # noqa: PLC0415  # command words need no command module
@@ -137,22 +135,15 @@ def _found(words: Sequence[str], current: str, environ: Mapping[str, str]) -> It
     wanted = next((p for p in params if before in p.opts and not getattr(p, "is_flag", True)), None)
     if wanted is None:
         valued = [param.opts for param in params if not getattr(param, "is_flag", True)]
-        wanted = _argument(
-            params, len(arguments) - sum(word in names for word in rest[:-1] for names in valued)
-        )
+        number = len(arguments) - sum(word in names for word in rest[:-1] for names in valued)
+        places = [param for param in params if param.param_type_name == "argument"]
+        # The last one may take many.
+        several = [param for param in places[-1:] if param.nargs == -1]
+        wanted = next(iter([*places[number:], *several]), None)
     if wanted is not None:
         yield from _values(command, wanted, before, current, environ)
     elif command == "help":
         yield from _topics()
-
-
-def _command(named: Sequence[str], *, flags: bool) -> tuple[str | None, Sequence[str]]:
-    """Return the command, None if it is not complete, and the words after it; with `flags` a group alone is a command."""
-    name = find_name(named)
-    rest = named[len(name.split()) :]
-    if flags and not rest and (alone := verb_alone(name)):
-        name = f"{name} {alone}"
-    return (name, rest) if name in COMMANDS else (None, rest)
 
 
 def _next_words(named: Sequence[str], current: str) -> Iterator[Found]:
@@ -172,14 +163,6 @@ def _flags(params: Iterable[Any]) -> Iterator[Found]:
     for name in (*SWITCHES, *VALUED):
         if name.startswith("--"):
             yield name, "for every command"
-
-
-def _argument(params: Iterable[Any], number: int) -> Any:
-    """Return the argument that the next positional word belongs to; the last one may take many."""
-    wanted = [param for param in params if param.param_type_name == "argument"]
-    if number < len(wanted):
-        return wanted[number]
-    return wanted[-1] if wanted and wanted[-1].nargs == -1 else None
 
 
 def _values(

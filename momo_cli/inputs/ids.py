@@ -7,6 +7,7 @@ The typed text must match exactly one thing; several are an error. A complete id
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -42,7 +43,7 @@ def sim_object(client: Client, device: str, slot: int) -> dict[str, Any]:
     if not found:
         names = ", ".join(clean(p.get("name")) for p in phones) or "none"
         why = f"no phone is called {device!r}; connected: {names}"
-        simulated = () if client.sandbox else client.of_mode(sandbox=True).find(Path.SIMS) or ()
+        simulated = () if client.sandbox else replace(client, sandbox=True).find(Path.SIMS) or ()
         if any(device in (p.get("device_id"), p.get("name")) for p in simulated):
             why = f"{device!r} is a phone of the sandbox: repeat the command with --sandbox"
             raise Failure(ErrorCode.DEVICE_NOT_FOUND, why, next=("momo phones list --sandbox",))
@@ -173,11 +174,6 @@ NOTICES: Final = IdKind(
     page=500,
     query={"all": "1"},
 )
-
-
-def method_id(client: Client, typed: str) -> str:
-    """Return the id of a payment method, given in whole or in part, by its phone number or by its account name."""
-    return id_of(client, METHODS, typed)
 
 
 def endpoint_id(client: Client, typed: str) -> str:

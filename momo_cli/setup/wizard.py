@@ -82,6 +82,12 @@ class Wizard:
         return self.setup.terminal.style(text, "bold", message=True)
 
 
+def parts_of(body: Row) -> tuple[dict[str, Any], list[Row]]:
+    """Return the data and the steps of the document of `momo setup`."""
+    data: dict[str, Any] = dict(body.get("data") or {})
+    return data, data.get("steps") or []
+
+
 def setup_lines(terminal: Terminal, data: dict[str, Any], steps: Sequence[Row]) -> list[str]:
     """Return a line for each step, with the command to type if it is not done; then the secrets."""
     found = []

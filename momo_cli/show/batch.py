@@ -68,9 +68,9 @@ def progress_line(terminal: Terminal, label: str, done: int, total: int) -> str:
     return f"{label}  {done} of {total}  {strong * full}{weak * (_BAR - full)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
-    """A batch.
+    """A batch, and its results so far.
 
     Attributes:
         outcomes: Processes the next item at each step; each outcome has `ok`, and `code` if it was refused.
@@ -79,6 +79,10 @@ class Batch:
         done: The word for successful items in the summary, such as "replayed".
         counted: Further members of an outcome; the summary counts the true ones.
         found: The members of `counted` that make the exit code 6.
+        good: The number of successful items.
+        refused: The number of refused items by code.
+        counts: The number of items by member of `counted`.
+        lost: Why the daemon could no longer be reached.
     """
 
     outcomes: Iterable[dict[str, Any]]
@@ -87,92 +91,81 @@ class Batch:
     done: str
     counted: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
+    good: int = field(default=0, init=False)
+    refused: Counter[str] = field(default_factory=Counter, init=False)
+    counts: Counter[str] = field(default_factory=Counter, init=False)
+    lost: Failure | None = field(default=None, init=False)
 
+    @property
+    def seen(self) -> int:
+        """Return the number of items that were tried."""
+        return self.good + self.refused.total()
 
-@dataclass(slots=True)
-class _Tally:
-    """The results so far."""
-
-    good: int = 0
-    bad: int = 0
-    why: Counter[str] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
-    lost: Failure | None = None
-
-    def add(self, row: dict[str, Any], counted: Sequence[str]) -> None:
-        for name in counted:
-            self.counts[name] += bool(row.get(name))
-        if row["ok"]:
-            self.good += 1
-            return
-        self.bad += 1
-        self.why[str(row.get("code"))] += 1
-
-    def exit_code(self, found: Sequence[str]) -> int:
+    def exit_code(self) -> int:
+        """Return the exit code once all items were tried."""
         if self.lost is not None:
             return errors.exit_code_of(self.lost)
-        if self.bad:
+        if self.refused:
             return exit_codes.PARTIAL
-        return exit_codes.FINDINGS if any(self.counts[name] for name in found) else exit_codes.OK
+        found = any(self.counts[name] for name in self.found)
+        return exit_codes.FINDINGS if found else exit_codes.OK
+
+    def sentence(self) -> str:
+        """Return the summary for people."""
+        parts = [f"{self.good} {self.done}"]
+        parts += [f"{number} {name}" for name, number in self.counts.items() if number]
+        if self.refused:
+            reasons = ", ".join(f"{number} {code}" for code, number in self.refused.items())
+            parts.append(f"{self.refused.total()} refused ({reasons})")
+        if left := self.total - self.seen:
+            parts.append(f"{left} not tried")
+        return ", ".join(parts) + "."
 
 
 def run_batch(terminal: Terminal, work: Batch, next_: Sequence[str] = ()) -> Answer:
     """Return an answer with each result and the summary; fail if the daemon cannot be reached for the first item."""
-    tally = _Tally()
-    rows = _rows(terminal, work, tally)
+    rows = _rows(terminal, work)
     if terminal.human:
         outcomes = list(rows)
-        mark = ("✗", "red") if tally.bad or tally.lost else ("✓", "green")
-        return Answer(
-            rows=outcomes,
-            lines=[f"{terminal.style(*mark)} {_sentence(work, tally)}"],
-            next=next_,
-            exit_code=tally.exit_code(work.found),
-            stream=True,
-        )
+        mark = ("✗", "red") if work.refused or work.lost else ("✓", "green")
+        lines, code = [f"{terminal.style(*mark)} {work.sentence()}"], work.exit_code()
+        return Answer(rows=outcomes, lines=lines, next=next_, exit_code=code, stream=True)
     notes: list[str] = []
 
     def ended() -> int:
-        notes.append(_sentence(work, tally))
-        return tally.exit_code(work.found)
+        notes.append(work.sentence())
+        return work.exit_code()
 
     return Answer(rows=rows, notes=notes, ended=ended, stream=True)
 
 
-def _rows(terminal: Terminal, work: Batch, tally: _Tally) -> Iterator[dict[str, Any]]:
+def _rows(terminal: Terminal, work: Batch) -> Iterator[dict[str, Any]]:
     structured = terminal.output in (Output.JSON, Output.NDJSON)
     with progress(terminal, work.doing, work.total) as step:
         try:
             for row in work.outcomes:
-                tally.add(row, work.counted)
-                step(tally.good + tally.bad)
+                for name in work.counted:
+                    work.counts[name] += bool(row.get(name))
+                if row["ok"]:
+                    work.good += 1
+                else:
+                    work.refused[str(row.get("code"))] += 1
+                step(work.seen)
                 yield row
         except Failure as failure:
-            if not tally.good + tally.bad:
+            if not work.seen:
                 raise  # no item was done: the whole command failed
-            tally.lost = failure
-    if tally.lost is not None:
-        terminal.complain(f"error: {errors.headline(tally.lost)}  [{tally.lost.code}]")
+            work.lost = failure
+    if work.lost is not None:
+        terminal.complain(f"error: {errors.headline(work.lost)}  [{work.lost.code}]")
         terminal.complain("  next:  the same command again; finished items are not repeated")
         if structured:
-            yield {"type": "error", **errors.document(tally.lost)}
+            yield {"type": "error", **errors.document(work.lost)}
     if structured:
-        counts = {name: tally.counts[name] for name in work.counted}
-        seen = tally.good + tally.bad
-        left = {"left": work.total - seen} if seen < work.total else {}
-        done = {work.done: tally.good, **counts, "failed": tally.bad}
+        counts = {name: work.counts[name] for name in work.counted}
+        done = {work.done: work.good, **counts, "failed": work.refused.total()}
+        left = {"left": work.total - work.seen} if work.seen < work.total else {}
         yield {"type": "summary", "requested": work.total, **done, **left}
-
-
-def _sentence(work: Batch, tally: _Tally) -> str:
-    parts = [f"{tally.good} {work.done}"]
-    parts += [f"{number} {name}" for name, number in tally.counts.items() if number]
-    if tally.bad:
-        reasons = ", ".join(f"{number} {code}" for code, number in tally.why.items())
-        parts.append(f"{tally.bad} refused ({reasons})")
-    if left := work.total - tally.good - tally.bad:
-        parts.append(f"{left} not tried")
-    return ", ".join(parts) + "."
 
 
 def one_by_one(

@@ -86,10 +86,6 @@ class Client:
     _warned: bool = field(default=False, init=False)
     _zone: str | None = field(default=None, init=False)
 
-    def of_mode(self, *, sandbox: bool) -> "Client":
-        """Return the client for calls in this mode: the sandbox has its own phones, SIMs and numbers."""
-        return replace(self, sandbox=True) if sandbox else self
-
     def get(self, path: str, **query: object) -> Reply:
         """Make a GET call; query members that are None are omitted."""
         return self.call("GET", path, query=query)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from daemon.wire import ErrorCode, Path, SourceKind
 from momo_cli.errors import Failure, usage
-from momo_cli.inputs.ids import method_id, sim_name
+from momo_cli.inputs.ids import METHODS, id_of, sim_name
 from momo_cli.show.answer import Answer, Cell, Head, Row, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import ago, clock, money, phone, styled
@@ -30,7 +30,7 @@ TROUBLE_FAIL: Final = "fail"
 
 def change_method(client: Client, method: str, changes: Row) -> Reply:
     """Change a number: its SIM, or the name on it."""
-    path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
+    path = path_of(Path.PAYMENT_METHOD, id=id_of(client, METHODS, method))
     return client.call("PATCH", path, body=changes)
 
 
@@ -130,7 +130,7 @@ def modem_state(row: Row) -> Cell:
     if row.get("simulated"):
         return Cell(f"~ simulated, {word}", "dim")
     if row.get("state") == _READY:
-        failing = any(trouble.get("level") == TROUBLE_FAIL for trouble in _troubles(row))
+        failing = any(trouble.get("level") == TROUBLE_FAIL for trouble in row.get("troubles") or ())
         return Cell("! ready", "yellow") if failing else Cell("✓ ready", "green")
     if row.get("state") in _PASSING:
         return Cell(f"… {word}", "dim")
@@ -177,12 +177,8 @@ def _storages(row: Row) -> str:
     )
 
 
-def _troubles(row: Row) -> Sequence[Row]:
-    return row.get("troubles") or ()
-
-
 def _first_trouble(row: Row) -> Cell | str:
-    troubles = _troubles(row)
+    troubles = row.get("troubles") or ()
     if not troubles:
         return ""
     more = f" (+{len(troubles) - 1})" if len(troubles) > 1 else ""
@@ -192,7 +188,7 @@ def _first_trouble(row: Row) -> Cell | str:
 
 def trouble_lines(row: Row, terminal: Terminal) -> Iterator[str]:
     """Yield each trouble and, below it, its remedy."""
-    for trouble in _troubles(row):
+    for trouble in row.get("troubles") or ():
         mark = Cell("✗", "red") if trouble.get("level") == TROUBLE_FAIL else Cell("!", "yellow")
         yield f"{styled(mark, terminal)} {clean(trouble.get('text'))}"
         yield f"    {clean(trouble.get('fix'))}"
@@ -235,11 +231,6 @@ def _sim(sim: Row) -> str:
     shown = last4 and f"ICCID …{last4}"
     parts = (f"slot {sim.get('slot_index')}", clean(sim.get("network")), number, shown)
     return "  ".join(part for part in parts if part)
-
-
-def modem_answer(text: str, row: Row, terminal: Terminal) -> Answer:
-    """Return the answer for one phone; `text` is the document."""
-    return Answer(document=text, rows=[row], lines=modem_lines(row, terminal))
 
 
 _SOURCES: Final = {

@@ -7,7 +7,7 @@ from typing import Final
 
 from daemon.wire import Path, TransactionStatus
 from momo_cli import exit_codes, system
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import Failure, known, usage
 from momo_cli.inputs import ids
 from momo_cli.show.answer import Answer, Cell, Field, Head, Row, fields, view_of
 from momo_cli.show.terminal import Terminal
@@ -93,11 +93,8 @@ def transaction_path(order: str) -> str:
 def find_transaction(client: Client, order: str) -> Reply:
     """Get one transaction by reference or code; on failure, suggested commands name it."""
     order = order.strip()
-    try:
+    with known(reference=order):
         return client.get(transaction_path(_whole(client, order)))
-    except Failure as failure:
-        failure.facts.setdefault("reference", order)
-        raise
 
 
 def reference_of(client: Client, order: str) -> str:

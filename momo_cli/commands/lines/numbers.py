@@ -1,19 +1,19 @@
 """The commands about payment methods and their SIMs, and claim."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from daemon.wire import ErrorCode, Path
 from momo_cli import exit_codes, system
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import Failure, known, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs import typed_values
 from momo_cli.inputs.ids import (
     MESSAGES,
+    METHODS,
     endpoint_id,
     endpoint_name,
     id_of,
-    method_id,
     sim_object,
     split_sim,
 )
@@ -150,7 +150,7 @@ def show(client: Client, method: str = METHOD) -> Answer:
         momo lines show 0244124567
         momo lines show 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
     """
-    reply = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method)))
+    reply = client.get(path_of(Path.PAYMENT_METHOD, id=id_of(client, METHODS, method)))
     return Answer(*reply.parts)
 
 
@@ -192,7 +192,7 @@ def update(
         raise usage("give --sim, --name or --phone", "momo lines update --help")
     method = method.strip()
     if phone is not None and terminal.can_ask():
-        now = client.get(path_of(Path.PAYMENT_METHOD, id=method_id(client, method))).data
+        now = client.get(path_of(Path.PAYMENT_METHOD, id=id_of(client, METHODS, method))).data
         if not agrees_to_network(terminal, phone, str(now["provider"])):
             return unchanged()
     facts["method_id"] = method
@@ -221,7 +221,7 @@ def remove(client: Client, terminal: Terminal, method: str = METHOD) -> Answer:
         momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11
         momo lines remove 6f1c0f2e-3a55-4a83-9d0c-0b6f8f0f3f11 --yes
     """
-    path = path_of(Path.PAYMENT_METHOD, id=method_id(client, method))
+    path = path_of(Path.PAYMENT_METHOD, id=id_of(client, METHODS, method))
     if not terminal.flags.yes:
         seen = client.get(path)
         number = shown_phone(seen.data.get("phone_number"))
@@ -253,10 +253,11 @@ def claim(
         momo claim 0244124567 --replay-to shop.example
     """
     method = method.strip()
-    path = path_of(Path.CLAIM_UNPLACED, id=method_id(client, method))
+    path = path_of(Path.CLAIM_UNPLACED, id=id_of(client, METHODS, method))
     target = None if replay_to is None else endpoint_id(client, replay_to)
     if dry_run or (not terminal.flags.yes and terminal.can_ask()):
-        seen = _claim(client, path, method, body={"dry_run": True})
+        with known(method_id=method):
+            seen = client.call("POST", path, body={"dry_run": True})
         count = seen.body.get("claimed") or 0
         found = list(_candidates(seen, terminal))
         if dry_run:
@@ -271,7 +272,8 @@ def claim(
         shown = shown_phone(row.get("phone_number")) or "this number"
         if not terminal.confirm(f"Claim {_counted(seen)} for {shown}?"):
             return _answer(seen, ["Nothing was changed."], exit_code=exit_codes.CANCELLED)
-    reply = _claim(client, path, method, idempotency_key=system.new_key())
+    with known(method_id=method):
+        reply = client.post_once(path)
     line = f"{terminal.tick} Claimed {_counted(reply)}."
     if not reply.body.get("claimed"):
         return _answer(reply, [line])
@@ -303,15 +305,6 @@ def claim(
         notes=["There are more payments than one call sends: repeat the replay."] if more else [],
         next_=[again] if more else [f"momo deliveries list --endpoint {target}"],
     )
-
-
-def _claim(client: Client, path: str, method: str, **how: Any) -> Reply:
-    """Call the claim; add the number to the facts of an error, for its hint."""
-    try:
-        return client.call("POST", path, **how)
-    except Failure as failure:
-        failure.facts["method_id"] = method
-        raise
 
 
 def _candidates(seen: Reply, terminal: Terminal) -> Iterator[str]:
@@ -521,7 +514,7 @@ def expect_test_payment(
     """
     wait_s = None if wait is None else duration_s(wait, "--wait")
     target = sim_object(client, *split_sim(sim, "DEVICE:SLOT"))
-    on_it = (row for row in _rows(client.get(Path.SIMS)) if _is_on({"sim": row}, target))
+    on_it = (row for row in _rows(client.get(Path.SIMS)) if _is_at(row, target))
     reply = ask_test_payment(client, target)
     said = test_payment_text(reply.data, next(on_it, {}).get("phone_number"), terminal)
     if wait_s is None:
@@ -618,8 +611,3 @@ def ignore(
     said = f"{where} is for payments again" if undo else f"{where} is set aside"
     then = ["momo lines"] if undo else [f"momo lines ignore {sim} --undo"]
     return Answer(reply.text, [row], lines=[f"{terminal.tick} {said}."], next=then)
-
-
-def _is_on(row: Row, sim: Row) -> bool:
-    found = row.get("sim")
-    return isinstance(found, dict) and all(found.get(name) == sim[name] for name in sim)

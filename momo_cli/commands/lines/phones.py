@@ -23,7 +23,7 @@ from momo_cli.views.lines import (
     MODEMS_VIEW,
     TROUBLE_FAIL,
     find_modem,
-    modem_answer,
+    modem_lines,
     modem_name,
     network,
     signal,
@@ -59,17 +59,15 @@ def list_(client: Client) -> Answer:
         momo phones status --fields name,state,signal_dbm,storage_used
     """
     reply = client.get(Path.LOCAL_MODEMS)
-    bad = [row for row in reply.data or () if row.get("troubles")]
+    names = [modem_name(row) for row in reply.data or () if row.get("troubles")][:1]
     return Answer(
         *reply.parts,
         empty="No modem was found. Plug one in, or type: momo doctor modem",
-        next=[f"momo phones show {_typed(row)}" for row in bad[:1]],
+        next=[
+            f'momo phones show "{name}"' if " " in name else f"momo phones show {name}"
+            for name in names
+        ],
     )
-
-
-def _typed(row: dict[str, Any]) -> str:
-    name = modem_name(row)
-    return f'"{name}"' if " " in name else name
 
 
 @command("phones show", view=MODEMS_VIEW)
@@ -82,9 +80,9 @@ def show(client: Client, terminal: Terminal, modem: str = _MODEM) -> Answer:
     """
     row = find_modem(client, modem)
     if row.get("device_id") is None:
-        return modem_answer(document_of(row), row, terminal)
+        return Answer(document_of(row), [row], lines=modem_lines(row, terminal))
     reply = client.get(path_of(Path.LOCAL_MODEM, id=row["device_id"]))
-    return modem_answer(reply.text, reply.data, terminal)
+    return Answer(*reply.parts, lines=modem_lines(reply.data, terminal))
 
 
 @command(

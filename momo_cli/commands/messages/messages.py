@@ -2,7 +2,7 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import tzinfo
 from typing import IO, Any, Final
@@ -39,7 +39,7 @@ _LIST_VIEW: Final = view_of(
     Head("STATE", lambda row, _: with_test_mark(state_cell(row.get("state")), row)),
     Head("FROM", lambda row, _: clean(row.get("sender")), short=True),
     Head("AMOUNT", lambda row, _: money(at(row, "fields.amount")) or "—", right=True),
-    Head("WHAT", lambda row, _: _what(row), short=True),
+    Head("WHAT", lambda row, _: _why(row) or _kind(row) or "—", short=True),
     Head("WHEN", lambda row, t: ago(row.get("received_at"), t)),
     Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
@@ -168,25 +168,17 @@ def reparse(
         counts.update(reply.data["counts"])
         after, batches = reply.data["next"], batches + 1
     found = {"looked_at": looked_at, "read": read, "counts": dict(counts), "dry_run": dry_run}
+    kinds = ", ".join(f"{count} {clean(kind).replace('_', ' ')}" for kind, count in counts.items())
+    head = terminal.style(f"{len(read)} of {looked_at} can be read now: {kinds}.", "green")
+    lines = [head, *(f"  {one['id']}  {one['wording']}" for one in read)] if read else []
     return Answer(
         # The answer to one batch is printed as it is; several are added up.
         reply.text if batches == 1 else document_of({**found, "next": None}),
         read,
-        lines=_reparsed(found, terminal),
+        lines=lines,
         empty=f"Looked at {looked_at}; none of them can be read now.",
         next=["momo review list"] if counts.get("held") else [],
     )
-
-
-def _reparsed(found: dict[str, Any], terminal: Terminal) -> list[str]:
-    if not found["read"]:
-        return []
-    counts = ", ".join(
-        f"{count} {clean(name).replace('_', ' ')}" for name, count in found["counts"].items()
-    )
-    head = f"{len(found['read'])} of {found['looked_at']} can be read now: {counts}."
-    read = [f"  {one['id']}  {one['wording']}" for one in found["read"]]
-    return [terminal.style(head, "green"), *read]
 
 
 @command("messages import", view=_IMPORT_VIEW)
@@ -231,11 +223,8 @@ def import_(
         stack = opened.pop_all()
     if dry_run:
         terminal.note("Dry run: the result would be this; nothing is stored.")
-
-    def send(batch: Sequence[BackupMessage]) -> Iterator[dict[str, Any]]:
-        return _send(client, batch, line, dry_run=dry_run)
-
-    outcomes = _outcomes(_messages(stream, file, form, terminal.zone), send, stack)
+    messages = _messages(stream, file, form, terminal.zone)
+    outcomes = _outcomes(client, messages, line, stack, dry_run=dry_run)
     work = Batch(outcomes, total, "Importing", "read", counted=("new", "known", "skipped"))
     return run_batch(terminal, work, ("momo messages list --state historical",))
 
@@ -296,9 +285,7 @@ def _messages(
 
 
 def _outcomes(
-    messages: Iterable[BackupMessage],
-    send: Callable[[Sequence[BackupMessage]], Iterator[dict[str, Any]]],
-    stack: ExitStack,
+    client: Client, messages: Iterable[BackupMessage], line: str, stack: ExitStack, *, dry_run: bool
 ) -> Iterator[dict[str, Any]]:
     """Send the messages in batches, and yield the outcome of each; close the stack at the end."""
     with stack:
@@ -307,11 +294,11 @@ def _outcomes(
         for found in messages:
             length = sum(len(str(value)) for value in found.body.values())
             if batch and (len(batch) == _AT_ONCE or characters + length > _CHARACTERS_AT_ONCE):
-                yield from send(batch)
+                yield from _send(client, batch, line, dry_run=dry_run)
                 batch, characters = [], 0
             batch.append(found)
             characters += length
-        yield from send(batch)
+        yield from _send(client, batch, line, dry_run=dry_run)
 
 
 def _send(
@@ -334,9 +321,8 @@ def _send(
         yield row | {name: one["fate"] == fate for name, fate in counted.items()}
 
 
-def _what(row: Row) -> str:
-    """Return the reasons of a message that is not simply a payment, else its kind."""
-    return _why(row) or clean(row.get("kind")).replace("_", " ") or "—"
+def _kind(row: Row) -> str:
+    return clean(row.get("kind")).replace("_", " ")
 
 
 def _why(row: Row) -> str:

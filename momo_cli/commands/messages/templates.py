@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -64,12 +64,6 @@ def own_wordings(terminal: Terminal) -> tuple[Wording, ...]:
     return tuple(wording for text in texts for wording in load_wordings(text).wordings)
 
 
-def check_network(source: Source) -> None:
-    """Reject a network without known wordings (exit 2), and list the known ones."""
-    known = {provider.network for provider in EVERY_PROVIDER.values()}
-    check_choice(source.network, "--network", sorted(known))
-
-
 def read_by(source: Source, body: str) -> Reading:
     """Read one message with the wordings of its source."""
     return read(source.sender, body, network=source.network, own=source.own)
@@ -99,11 +93,6 @@ def split_messages(source: Source, text: str) -> Iterator[str]:
             )
             yield "\n\n".join(pieces[:taken])
             del pieces[:taken]
-
-
-def split_by_rule(text: str) -> list[str]:
-    """Return the messages of a text, separated only by lines `---`."""
-    return list(_parted(text, RULE))
 
 
 def _parted(text: str, mark: str) -> Iterator[str]:
@@ -166,8 +155,8 @@ def _why(source: Source, reading: Reading) -> str:
     return "; ".join(doubts)
 
 
-def json_entries(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line number and the object of each line of JSON; fail (exit 2) with the number of a wrong line."""
+def _entries(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the object of each line of JSON; fail (exit 2) with the number of a wrong line."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -181,14 +170,7 @@ def json_entries(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             raise usage(
                 f'line {number}: give {{"sender": "MobileMoney", "text": "..."}} or {{"pdu": "..."}}'
             )
-        yield number, entry
-
-
-def pdus_of(entry: dict[str, Any]) -> Sequence[str]:
-    """Return the PDUs of one entry: one, or a list of the parts of a long message."""
-    given = entry.get("pdu")
-    found: Iterable[Any] = given if isinstance(given, list) else [given]
-    return [str(pdu) for pdu in found]
+        yield entry
 
 
 _VALUES: Final = (
@@ -226,25 +208,20 @@ def parse(
     """
     if pdu and jsonl:
         raise usage('--pdu does not go with --jsonl: there, write a PDU as {"pdu": "..."}')
-    source = Source(sender, network)
-    check_network(source)
+    known = {provider.network for provider in EVERY_PROVIDER.values()}
+    check_choice(network, "--network", sorted(known))
     text = read_text(terminal, file)
-    source = replace(source, own=own_wordings(terminal))
+    source = Source(sender, network, own_wordings(terminal))
     if jsonl:
         rows = _answers(terminal, source, text)
         written = [dumps({name: row[name] for name in ("kind", "fields", "why")}) for row in rows]
         return Answer("\n".join(written), plain="\n".join(written), verbatim=written)
     if pdu:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        found = [
-            describe_message(_from(source, one), str(one["text"]))
-            if one.get("text") is not None
-            else _unread(str(one["why"]))
-            for one in _decoded(terminal, [[line] for line in lines], join=True)
-        ]
+        decoded = _decoded(terminal, [[line] for line in lines], join=True)
+        found = [_described(source, one) for one in decoded]
     else:
-        bodies = split_messages(source, text)
-        found = [describe_message(source, body) for body in bodies]
+        found = [describe_message(source, body) for body in split_messages(source, text)]
     return Answer(
         document_of(found),
         found,
@@ -255,25 +232,21 @@ def parse(
 
 def _answers(terminal: Terminal, source: Source, text: str) -> Iterator[dict[str, Any]]:
     """Yield one answer for each line, in order; the PDUs of all lines are decoded in one call."""
-    entries = [entry for _, entry in json_entries(text)]
-    coded = [pdus_of(entry) for entry in entries if "text" not in entry]
+    entries = list(_entries(text))
+    # A long message has a list of PDUs, its parts.
+    given = [entry["pdu"] for entry in entries if "text" not in entry]
+    coded = [[str(pdu) for pdu in (each if isinstance(each, list) else [each])] for each in given]
     decoded = iter(_decoded(terminal, coded, join=False) if coded else [])
     for entry in entries:
-        one = entry if "text" in entry else next(decoded)
-        if one.get("text") is None:
-            yield _unread(str(one.get("why", "")))
-        else:
-            yield describe_message(_from(source, one), str(one["text"]))
+        yield _described(source, entry if "text" in entry else next(decoded))
 
 
-def _from(source: Source, one: dict[str, Any]) -> Source:
-    """Return the source with the sender of this message, if it names one."""
-    sender = one.get("sender")
-    return source if not isinstance(sender, str) else replace(source, sender=sender)
-
-
-def _unread(why: str) -> dict[str, Any]:
-    return {**describe_message(Source(), ""), "why": why}
+def _described(source: Source, one: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of one message, which may name its sender; without a text, why it could not be read."""
+    if one.get("text") is None:
+        return {**describe_message(Source(), ""), "why": str(one.get("why", ""))}
+    sender = one["sender"] if isinstance(one.get("sender"), str) else source.sender
+    return describe_message(replace(source, sender=sender), str(one["text"]))
 
 
 def _decoded(terminal: Terminal, groups: list[Any], *, join: bool) -> list[dict[str, Any]]:
@@ -452,7 +425,7 @@ def learn(
         if not equals or field not in FIELD_NAMES:
             raise usage(f"--set: {value!r}; write FIELD=TEXT with one of {', '.join(FIELD_NAMES)}")
         given[field] = text
-    samples = split_by_rule(read_text(terminal, file))
+    samples = list(_parted(read_text(terminal, file), RULE))
     try:
         found = [
             parse_marks(sample, given or (None if "{" in sample else _asked(terminal, sample)))

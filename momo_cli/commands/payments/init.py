@@ -2,7 +2,7 @@
 
 import json
 import os
-from typing import Any, Final
+from typing import Final
 
 from daemon.wire import Path
 from momo_cli import system
@@ -11,10 +11,10 @@ from momo_cli.flags import Output
 from momo_cli.frame.command import command
 from momo_cli.inputs.parameters import argument, flag, option
 from momo_cli.inputs.typed_values import amount_of, json_object, only_given
-from momo_cli.show.answer import Answer, Row, view_of
+from momo_cli.show.answer import Answer, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import clock, drawn, money, phone
-from momo_cli.socket.client import Client, Reply
+from momo_cli.socket.client import Client
 from momo_cli.text import at, clean, warnings_of
 from momo_cli.times import duration_s
 from momo_cli.views.transactions import SHOW_VIEW, Goal, transaction_answer, wait_for
@@ -93,7 +93,14 @@ def init(
         "send_sms_to_payer": False if no_sms else None,
     }
     wait_s = None if wait is None else duration_s(wait, "--wait")
-    reply = _create(client, only_given(given), idempotency_key or fresh_key(terminal, "init"))
+    key = idempotency_key or fresh_key(terminal, "init")
+    try:
+        body = only_given(given)
+        reply = client.call("POST", Path.INITIALIZE, body=body, idempotency_key=key)
+    except Failure as failure:
+        if failure.facts.get("uncertain"):
+            failure.message += f"; repeat it safely with --idempotency-key {key}"
+        raise
     numbers = _numbers(client, terminal)
     row = reply.data
     amount = money(row.get("amount"), row.get("currency"))
@@ -110,27 +117,24 @@ def init(
         lines.append(f"  page   {clean(row['checkout_url'])}")
         if qr:
             lines += drawn(clean(row["checkout_url"]), terminal)
-    if row.get("payer_sms_sent"):
-        lines.append(f"  sms    the code is sent to {phone(given['phone_number'])}")
+    sent = f"  sms    the code is sent to {phone(phone_number)}"
+    lines += [sent] if row.get("payer_sms_sent") else []
     notes = warnings_of(reply.body)
     # The warning about the address of the page comes once per shop; `meta.warnings` of the document has all.
     unpublished = any(_NOT_PUBLIC in text for text in notes)
     if unpublished and (terminal.output is Output.JSON or _told(terminal)):
         notes = [text for text in notes if _NOT_PUBLIC not in text]
     unready = numbers == [] and not client.sandbox
-    if unready:
-        notes.append(_NO_NUMBER)
+    notes += [_NO_NUMBER] if unready else []
     if wait_s is None:
         first = ["momo lines"] if unready else []
-        if any(_NOT_PUBLIC in note for note in notes):
-            first += _PUBLISHED
-        pay = [f"momo simulate payment --order {reply.data['svc_code']}"] if client.sandbox else []
-        following = [f"momo tx {verb} {reply.data['reference']}" for verb in ("watch", "wait")]
+        first += _PUBLISHED if any(_NOT_PUBLIC in note for note in notes) else ()
+        pay = [f"momo simulate payment --order {row['svc_code']}"] if client.sandbox else []
+        following = [f"momo tx {verb} {row['reference']}" for verb in ("watch", "wait")]
         return Answer(*reply.parts, lines=lines, notes=notes, next=[*first, *pay, *following])
     for line in (*lines, *notes, "Waiting for the payment… (Ctrl-C leaves the transaction open)"):
         terminal.note(line)
-    reference = reply.data["reference"]
-    paid, code = wait_for(client, reference, goal=Goal.PAID, limit_s=wait_s, answered=True)
+    paid, code = wait_for(client, row["reference"], goal=Goal.PAID, limit_s=wait_s, answered=True)
     return transaction_answer(paid, terminal, exit_code=code)
 
 
@@ -142,15 +146,16 @@ def _numbers(client: Client, terminal: Terminal) -> list[str] | None:
         rows = client.call("GET", Path.PAYMENT_METHODS).data or ()
     except Failure:
         return None  # the transaction exists all the same
-    return [
-        ", ".join(filter(None, (phone(row.get("phone_number")), *_of_number(row))))
+    facts = [
+        (
+            phone(row.get("phone_number")),
+            clean(at(row, "sim.network")),
+            clean(row.get("account_name")),
+        )
         for row in rows
         if row.get("sim") and row.get("is_active")
     ]
-
-
-def _of_number(row: Row) -> tuple[str, str]:
-    return clean(at(row, "sim.network")), clean(row.get("account_name"))
+    return [", ".join(filter(None, of_one)) for of_one in facts]
 
 
 def _told(terminal: Terminal) -> bool:
@@ -164,15 +169,6 @@ def _told(terminal: Terminal) -> bool:
     except OSError:
         return False
     return False
-
-
-def _create(client: Client, body: dict[str, Any], key: str) -> Reply:
-    try:
-        return client.call("POST", Path.INITIALIZE, body=body, idempotency_key=key)
-    except Failure as failure:
-        if failure.facts.get("uncertain"):
-            failure.message += f"; repeat it safely with --idempotency-key {key}"
-        raise
 
 
 def _hours(text: str) -> int:

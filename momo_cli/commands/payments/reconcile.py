@@ -1,5 +1,6 @@
 """The command reconcile: match payments to transactions by the network ID, one or a file of them."""
 
+import contextlib
 import csv
 import json
 import re
@@ -131,27 +132,24 @@ def reconcile(
     unnamed = bool(transaction) == (client_ref is not None)
     if transaction is None or transaction_id is None or unnamed:
         raise usage("give REF or CODE and TXID, or --client-ref R and TXID, or --from-file FILE")
-    found = plain_id(transaction_id)
-    if _SCIENTIFIC.fullmatch(found):
+    telco_id = plain_id(transaction_id)
+    if _SCIENTIFIC.fullmatch(telco_id):
         raise usage(
-            f"{found} is a number that a spreadsheet has rounded: copy the whole ID from the customer's message"
+            f"{telco_id} is a number that a spreadsheet has rounded: copy the whole ID from the customer's message"
         )
-    if not found:
+    if not telco_id:
         raise usage("TXID is empty")
-    if not _DIGIT.search(found):
+    if not _DIGIT.search(telco_id):
         raise usage(
             f"{transaction_id!r} has no digit: a transaction ID is the digits in the customer's SMS"
         )
-    telco_id = found
     value = None if amount is None else amount_of(amount, "--amount")[0]
     given = {"transaction_id": telco_id, "amount": value, "notes": notes, "provider": provider}
-    reference, reply = _matched(
-        client, terminal, transaction, client_ref or "", given, password_file
-    )
+    reference, reply = _matched(client, terminal, transaction, client_ref, given, password_file)
     inexact = exact and reply.data.get("difference_type") != "exact"
     return Answer(
         *reply.parts,
-        lines=_lines(reply.data, _now(client, terminal, reference), reference, terminal),
+        lines=_lines(client, terminal, reply.data, reference) if terminal.human else (),
         exit_code=exit_codes.FINDINGS if inexact else exit_codes.OK,
         next=[f"momo tx show {reference}"],
     )
@@ -161,96 +159,79 @@ def _matched(
     client: Client,
     terminal: Terminal,
     transaction: str,
-    client_ref: str,
+    client_ref: str | None,
     given: dict[str, Any],
     password_file: str | None,
 ) -> tuple[str, Reply]:
     """Match one payment; on failure, add the exit code and the facts for the hints."""
-    transaction, telco_id = transaction.strip(), given["transaction_id"]
+    reference, telco_id, body = transaction.strip(), given["transaction_id"], only_given(given)
     _warn_of_letters(terminal, telco_id)
     try:
-        reference = transaction or _by_client_ref(client, client_ref)
-        body = only_given(given)
+        if not reference:
+            path = path_of(Path.TRANSACTION_BY_CLIENT_REF, client_ref=client_ref or "")
+            reference = str(client.get(path).data["reference"])
         try:
             return _submit(client, reference, body)
         except Failure as refused:
-            if refused.code != ErrorCode.INVALID_PASSWORD:
-                raise
-            if not (password_file or terminal.can_ask()):
+            can_answer = password_file or terminal.can_ask()
+            if refused.code != ErrorCode.INVALID_PASSWORD or not can_answer:
                 raise
             terminal.complain(refused.message)
             body["password"] = owners_password(terminal, password_file)
             return _submit(client, reference, body)
     except Failure as failure:
-        _prove(client, terminal, failure)
-        raise _ours(failure, transaction or client_ref, telco_id) from None
+        _explain(client, terminal, failure, transaction.strip() or client_ref or "", telco_id)
+        raise
 
 
-def _by_client_ref(client: Client, client_ref: str) -> str:
-    path = path_of(Path.TRANSACTION_BY_CLIENT_REF, client_ref=client_ref)
-    return str(client.get(path).data["reference"])
-
-
-def _ours(failure: Failure, transaction: str, telco_id: str) -> Failure:
-    """Return the failure with reconcile's exit code, and the facts and commands for the hints."""
+def _explain(
+    client: Client, terminal: Terminal, failure: Failure, transaction: str, telco_id: str
+) -> None:
+    """Add reconcile's exit code, and the facts and commands for the hints, to a failure."""
     if failure.code in RECONCILE_EXITS:
         failure.exit_code = RECONCILE_EXITS[ErrorCode(failure.code)]
     elif failure.http_status == 404 and failure.code != ErrorCode.NO_MATCHING_TRANSACTION:
         failure.exit_code = exit_codes.REFUSED
-    by = at(failure.body, "error.verified_by_transaction_id")
-    if failure.code == ErrorCode.ALREADY_VERIFIED and by == telco_id:
-        failure.facts[PAID_BY] = f"It was matched to this same payment before: {clean(by)}."
     failure.facts.setdefault("reference", transaction)
     failure.facts.setdefault("transaction_id", telco_id)
+    by = at(failure.body, "error.verified_by_transaction_id")
+    used_by = at(failure.body, "error.used_by_reference")
     providers = at(failure.body, "error.providers")
-    if failure.code == ErrorCode.AMBIGUOUS_TRANSACTION_ID and isinstance(providers, list):
+    if failure.code == ErrorCode.ALREADY_VERIFIED and by == telco_id:
+        failure.facts[PAID_BY] = f"It was matched to this same payment before: {clean(by)}."
+    elif failure.code == ErrorCode.TRANSACTION_ID_ALREADY_USED and isinstance(used_by, str):
+        # The operator can show the customer what the payment was used for.
+        row = client.find(path_of(Path.TRANSACTION, reference=used_by))
+        if row is not None:
+            failure.facts[PAID_BY] = paid_by(row, terminal)
+    elif failure.code == ErrorCode.AMBIGUOUS_TRANSACTION_ID and isinstance(providers, list):
         words = ["momo", "reconcile", transaction, telco_id, "--provider"]
         failure.next = tuple(shlex.join([*words, str(one)]) for one in providers)
-    return failure
 
 
-def _prove(client: Client, terminal: Terminal, failure: Failure) -> None:
-    """Add the transaction that the payment was used for, so that the operator can show it to the customer."""
-    used_by = at(failure.body, "error.used_by_reference")
-    if failure.code != ErrorCode.TRANSACTION_ID_ALREADY_USED or not isinstance(used_by, str):
-        return
-    row = client.find(path_of(Path.TRANSACTION, reference=used_by))
-    if row is not None:
-        failure.facts[PAID_BY] = paid_by(row, terminal)
-
-
-def _now(client: Client, terminal: Terminal, reference: str) -> Row:
-    """Return the transaction after the match, for the output on a terminal; empty if the call fails."""
-    if not terminal.human:
-        return {}
-    try:
-        return find_transaction(client, reference).data or {}
-    except Failure:
-        return {}  # the payment is matched all the same
-
-
-def _lines(row: Row, transaction: Row, reference: str, terminal: Terminal) -> list[str]:
+def _lines(client: Client, terminal: Terminal, row: Row, reference: str) -> list[str]:
     """Return the lines with the result: the amount, the payer and the transaction."""
-    currency = transaction.get("currency")
+    transaction: Row = {}
+    with contextlib.suppress(Failure):  # the payment is matched all the same
+        transaction = find_transaction(client, reference).data or {}
+    currency, kind = transaction.get("currency"), row.get("difference_type")
     received, expected = money(row.get("matched_amount")), money(row.get("expected_amount"))
     apart = money(row.get("difference"), currency).replace("-", "").replace("+", "")
-    kind = row.get("difference_type")
+    telco_id, network = clean(row.get("transaction_id")), clean(at(transaction, "telco.provider"))
+    on_receipt = at(transaction, "payer_source.name") != "request"
+    name = clean(at(transaction, "payer.name")) if on_receipt else ""
+    who = f"{f'from {name} ' if name else ''}({f'{network.upper()} {telco_id}'.strip()})"
     said = f"✓ Paid exactly. {money(row.get('matched_amount'), currency)}"
+    if kind == "exact":
+        return [f"{terminal.style(said, 'green')} {who} → {reference}"]
     if kind == "underpaid":
         said = f"! Short by {apart}: received {received} of {expected}. The transaction is now PARTIAL."
     elif kind == "overpaid":
         said = f"! Over by {apart}: received {received} for {expected}. The transaction is now OVERPAID."
-    telco_id, network = (
-        clean(row.get("transaction_id")),
-        clean(at(transaction, "telco.provider")).upper(),
-    )
-    on_receipt = at(transaction, "payer_source.name") != "request"
-    name = clean(at(transaction, "payer.name")) if on_receipt else ""
-    who = f"{f'from {name} ' if name else ''}({f'{network} {telco_id}'.strip()})"
-    if kind == "exact":
-        return [f"{terminal.style(said, 'green')} {who} → {reference}"]
-    tail = "This cannot be undone."
-    return [f"{terminal.style(said, 'yellow')} {tail}", f"  {who} → {reference}"]
+    return [
+        f"{terminal.style(said, 'yellow')} This cannot be undone.",
+        f"  {who} → {reference}",
+    ]
 
 
 def _outcomes(

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from daemon.wire import ErrorCode, Mode, Path
 from momo_cli import exit_codes
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import Failure, known, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import PAYERS, REVIEWS, check_branch, id_of
 from momo_cli.inputs.parameters import (
@@ -127,14 +127,13 @@ def approve(
         if not _is_sure(terminal, seen.data):
             return unchanged(seen)
         body["password"] = owners_password(terminal, password_file)
-    try:
-        reply = client.post_once(path_of(Path.REVIEW_APPROVE, id=review), body)
-    except Failure as failure:
-        if failure.code == ErrorCode.INVALID_PASSWORD:
-            failure.next = (f"momo review approve {review}",)
-        failure.facts.setdefault("reference", str(body.get("reference", order or "")))
-        failure.facts.setdefault("review", review)
-        raise
+    with known(reference=str(body.get("reference", order or "")), review=review):
+        try:
+            reply = client.post_once(path_of(Path.REVIEW_APPROVE, id=review), body)
+        except Failure as failure:
+            if failure.code == ErrorCode.INVALID_PASSWORD:
+                failure.next = (f"momo review approve {review}",)
+            raise
     row, transaction = reply.data, reply.body.get("transaction")
     paid, status = clean(at(transaction, "reference")), state(at(transaction, "status"))
     said = terminal.style("✓ Approved.", "green")
@@ -192,7 +191,7 @@ def reject(
     path, body = path_of(Path.REVIEW_REJECT, id=review), {"notes": notes}
     if password_file is not None:
         body["password"] = owners_password(terminal, password_file)
-    try:
+    with known(review=review):
         try:
             reply = client.post_once(path, body)
         except Failure as failure:
@@ -201,9 +200,6 @@ def reject(
             terminal.complain(failure.message)
             body["password"] = owners_password(terminal, password_file)
             reply = client.post_once(path, body)
-    except Failure as failure:
-        failure.facts.setdefault("review", review)
-        raise
     row, amount = reply.data, money(reply.data.get("amount"), reply.data.get("currency"))
     lines = [terminal.style("✓ Rejected.", "green")]
     if reply.body.get("transaction") is None:

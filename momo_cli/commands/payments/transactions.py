@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from daemon.wire import Mode, Path, TransactionStatus
 from momo_cli import exit_codes, system
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import known, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import check_branch
 from momo_cli.inputs.parameters import (
@@ -232,7 +232,10 @@ def _with_events(client: Client, terminal: Terminal, reply: Reply, answer: Answe
     }
     # One document for all calls: the transaction's own, with the events beside its `data`.
     document = dumps({**reply.body, "events": events, "local": local})
-    lines = [f"  {_when(event, terminal)}  {clean(event.get('text'))}" for event in events]
+    times = [f"{clock(event.get('at'), terminal):<12}" for event in events]
+    lines = [
+        f"  {time}  {clean(event.get('text'))}" for time, event in zip(times, events, strict=True)
+    ]
     if local["message_id"]:
         lines += ["", f"  sms       {clean(local['message_id'])}"]
     lines += [_sent(row, terminal) for row in local["deliveries"]]
@@ -244,10 +247,6 @@ def _sent(row: Row, terminal: Terminal) -> str:
     said = f"  {answer_text(row)}" if answer_text(row) else ""
     what = f"{styled(state(row.get('status')), terminal)}  {clean(row.get('event'))}{said}"
     return f"  webhook   {what}  {clean(row.get('id'))}"
-
-
-def _when(event: Row, terminal: Terminal) -> str:
-    return f"{clock(event.get('at'), terminal):<12}"
 
 
 @command("tx watch", view=_WATCH_VIEW)
@@ -351,13 +350,10 @@ def cancel(
         momo tx cancel 7KQ2MX --reason "customer changed her mind"
     """
     transaction = transaction.strip()
-    try:
+    with known(reference=transaction):
         reference = reference_of(client, transaction)
         body = {} if reason is None else {"reason": reason}
         reply = client.post_once(path_of(Path.CANCEL, reference=reference), body)
-    except Failure as failure:
-        failure.facts.setdefault("reference", transaction)
-        raise
     return transaction_answer(reply, terminal)
 
 
@@ -382,12 +378,9 @@ def renew(client: Client, terminal: Terminal, transaction: str = TRANSACTION) ->
         momo tx replace 7KQ2MX --get data.svc_code
     """
     transaction = transaction.strip()
-    try:
+    with known(reference=transaction):
         reference = reference_of(client, transaction)
         reply = client.post_once(path_of(Path.LOCAL_REPLACE, reference=reference), {})
-    except Failure as failure:
-        failure.facts.setdefault("reference", transaction)
-        raise
     row = reply.data
     lines = [
         f"{terminal.tick} {money(row.get('amount'), row.get('currency'))}: {clean(transaction)} is cancelled.",
@@ -408,13 +401,10 @@ def send_code(client: Client, terminal: Terminal, transaction: str = TRANSACTION
         momo tx send-code 7KQ2MX
     """
     transaction = transaction.strip()
-    try:
+    with known(reference=transaction):
         reference = reference_of(client, transaction)
         path = path_of(Path.LOCAL_SEND_CODE, reference=reference)
         reply = client.call("POST", path, body={})
-    except Failure as failure:
-        failure.facts.setdefault("reference", transaction)
-        raise
     result = clean(reply.data.get("result"))
     sent = result == "queued"
     mark = terminal.tick if sent else terminal.style("!", "yellow")

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any, Final
 
 from daemon.wire import PROTOCOL, VERSION, Path
@@ -99,7 +98,7 @@ def help_(
         names = []
         with file_errors(f"--man: {place}"):
             os.makedirs(place, exist_ok=True)  # noqa: PTH103  # pathlib is not needed here
-            for name, text in _reference().man_pages():
+            for name, text in reference.man_pages():
                 with open(f"{place}/{name}", "w", encoding="utf-8") as file:  # noqa: PTH123  # the same
                     file.write(text)
                 names.append(name)
@@ -137,16 +136,11 @@ def help_(
         lines.append(f"More: momo help COMMAND, or one of the topics: {named}")
         return _text(_ALL, "\n".join(lines), {})
     if topic == _ALL:
-        return _text(_ALL, _reference().markdown("##"), {}, verbatim=True)
+        return _text(_ALL, reference.markdown("##"), {}, verbatim=True)
     if topic is None or topic not in reference.TOPICS or markdown:
         known = ", ".join((*reference.TOPICS, _ALL))
         raise usage(f"there is no topic or command {topic!r}; topics are {known}", "momo --help")
     return _text(topic, reference.TOPICS[topic].text(), reference.TOPICS[topic].data())
-
-
-def _reference() -> Any:
-    """Return the module of the reference, by name, because it imports the tree, and the tree finds this module."""
-    return import_module("momo_cli.frame.reference")
 
 
 def _verbs(group: str) -> Iterator[str]:

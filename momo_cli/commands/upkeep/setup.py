@@ -5,8 +5,8 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from daemon.wire import UNSHOWN_NAME, ErrorCode, Path
 from momo_cli import exit_codes
@@ -19,7 +19,7 @@ from momo_cli.setup import wizard as shown
 from momo_cli.setup.machine import let_caller_in
 from momo_cli.setup.step import Setup, SetupAnswers, read_answer_file, setup_answers
 from momo_cli.setup.wizard import TOTAL, Wizard
-from momo_cli.show.answer import Answer, Row, dumps, view_of
+from momo_cli.show.answer import Answer, dumps, view_of
 from momo_cli.show.terminal import Terminal
 from momo_cli.show.words import counted, phone
 from momo_cli.socket.client import Client
@@ -101,7 +101,8 @@ def setup(
         terminal.note(_WELCOME + title)
     names = ("shop", "tz", "owner_email", "password_file")
     basics: dict[str, str | None] = {name: given.get(name) for name in names}
-    basics["shop"] = basics["shop"] or (_ask_shop(terminal) if new else None)
+    while new and not basics["shop"]:
+        basics["shop"] = terminal.ask("What is the shop's name? ", "--shop NAME")
     password = None
     if basics["password_file"] == STDIN or (new and basics["password_file"] is None):
         password = new_password(terminal, basics["password_file"])
@@ -109,11 +110,7 @@ def setup(
         # The machine's user may not be able to read the file.
         password = read_password_file(basics["password_file"])
     runs = client.alive()
-    if runs:
-        done = _through_daemon(client, basics, password, check=check)
-    else:
-        words = [*_flags(basics, password, check=check), *([] if check else ["--shown-later"])]
-        done = run_verb(terminal, "setup", *words, stdin=password)
+    done = _create(client, terminal, basics, password, check=check)
     setup = Setup(client, terminal, answers, asks=guided, looks=check)
     if (allowed := let_caller_in(setup)) is not None:
         steps = at(done.body, "data.steps") or []
@@ -122,8 +119,14 @@ def setup(
         answer = _guided(setup, done)
     else:
         added = _add_methods(client, terminal, answers)
-        todo = [*([] if runs else ["momo daemon start"]), *added, _FIRST]
-        answer = _answer(terminal, done, todo)
+        data, steps = shown.parts_of(done.body)
+        answer = Answer(
+            dumps(done.body),
+            shown.setup_rows(data, steps),
+            lines=shown.setup_lines(terminal, data, steps),
+            next=[*([] if runs else ["momo daemon start"]), *added, _FIRST],
+            exit_code=done.status,
+        )
     if not check:
         atexit.register(_forget_unshown, terminal.located.places.home)
     return answer
@@ -133,9 +136,9 @@ def _guided(setup: Setup, done: VerbResult) -> Answer:
     """Run the steps after the shop was made."""
     terminal = setup.terminal
     wizard = Wizard(setup)
-    data: dict[str, Any] = dict(done.body.get("data") or {})
+    data, steps = shown.parts_of(done.body)
     # The later steps know more about the phone.
-    first = [step for step in data.get("steps") or () if step.get("id") != "modem"]
+    first = [step for step in steps if step.get("id") != "modem"]
     for step in first if wizard.setup.asks else ():
         wizard.tell(step)
     try:
@@ -188,22 +191,20 @@ def _become_root(terminal: Terminal) -> None:
         os.execv(sudo, ["sudo", "momo", *sys.argv[1:]])  # noqa: S606  # the same command, as root
 
 
-def _ask_shop(terminal: Terminal) -> str:
-    while True:
-        name = terminal.ask("What is the shop's name? ", "--shop NAME")
-        if name:
-            return name
-
-
-def _flags(basics: Mapping[str, str | None], password: str | None, *, check: bool) -> list[str]:
-    given = {**basics, "password_file": basics["password_file"] if password is None else "-"}
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in only_given(given).items()]
-    return ["--no-input", "--json", *flags, *(["--check"] if check else [])]
-
-
-def _through_daemon(
-    client: Client, basics: Mapping[str, str | None], password: str | None, *, check: bool
+def _create(
+    client: Client,
+    terminal: Terminal,
+    basics: Mapping[str, str | None],
+    password: str | None,
+    *,
+    check: bool,
 ) -> VerbResult:
+    """Create the missing parts of the shop: by the daemon if it runs, which has the database open, else by its program."""
+    if not client.alive():
+        given = {**basics, "password_file": basics["password_file"] if password is None else "-"}
+        flags = [f"--{name.replace('_', '-')}={value}" for name, value in only_given(given).items()]
+        flags += ["--check"] if check else ["--shown-later"]
+        return run_verb(terminal, "setup", "--no-input", "--json", *flags, stdin=password)
     if password is None and basics["password_file"] is not None:
         password = read_password_file(basics["password_file"])
     given = {**basics, "password_file": None, "password": password}
@@ -231,15 +232,3 @@ def _add_methods(client: Client, terminal: Terminal, answers: SetupAnswers) -> l
         else:
             terminal.note(f"✓ Registered {phone(body['phone_number'])}")
     return todo
-
-
-def _answer(terminal: Terminal, done: VerbResult, todo: Sequence[str]) -> Answer:
-    data: dict[str, Any] = done.body.get("data") or {}
-    steps: list[Row] = data.get("steps") or []
-    return Answer(
-        dumps(done.body),
-        shown.setup_rows(data, steps),
-        lines=shown.setup_lines(terminal, data, steps),
-        next=todo,
-        exit_code=done.status,
-    )

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from daemon.wire import Mode, Path, receiver_of
 from momo_cli import exit_codes
-from momo_cli.errors import Failure, usage
+from momo_cli.errors import known, usage
 from momo_cli.frame.command import command
 from momo_cli.inputs.ids import DEAD_LETTERS, endpoint_id, endpoint_word, id_of, ids_of
 from momo_cli.inputs.parameters import (
@@ -435,11 +435,8 @@ def _calls(
     for since, until in windows:
         sent = {**body, "from": since, "to": until}
         while True:
-            try:
+            with known(endpoint=body["endpoint_id"]):
                 reply = client.post_once(Path.REPLAY, sent)
-            except Failure as failure:
-                failure.facts.setdefault("endpoint", body["endpoint_id"])
-                raise
             yield reply
             if not (chunk and reply.body.get("has_more")):
                 break
