@@ -25,7 +25,6 @@ from momo_cli.text import at, clean
 _ANSWER_BYTES_MAX: Final = 64 * 1024
 _TIMEOUT_S: Final = 60.0
 """Longer than momo waits, so that a slow receiver times out in momo, as it would over the internet."""
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _LOOK_S: Final = 0.2
 """Polling interval, so that Ctrl-C is noticed while nothing happens."""
 _LAST_S: Final = 15.0
@@ -104,7 +103,7 @@ def parse_receiver(url: str) -> LocalReceiver:
         port = parts.port or 80
     except ValueError:
         raise _wrong(url) from None
-    if parts.scheme != "http" or parts.hostname not in _LOOPBACK:
+    if parts.scheme != "http" or parts.hostname not in ("localhost", "127.0.0.1", "::1"):
         raise _wrong(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return LocalReceiver(parts.hostname, port, target)

@@ -3,10 +3,10 @@
 import argparse
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from daemon import wire
-from daemon.commands.output import print_json
+from daemon.commands.output import need_shop, print_json
 from daemon.core.errors import MomoError
 from daemon.core.upkeep import backup_retention
 from daemon.flows.upkeep import backups
@@ -15,7 +15,6 @@ from daemon.open_shop import (
     EXIT_FINDINGS,
     EXIT_LOCKED,
     EXIT_NOT_FOUND,
-    EXIT_NOT_SET_UP,
     EXIT_OK,
     EXIT_USAGE,
     StartError,
@@ -28,45 +27,29 @@ from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, DiskFull
 from parsers.times import from_us
 
+_FAILURES: Final = (
+    (backup_retention.RetentionInvalid, wire.ErrorCode.USAGE, EXIT_USAGE, f"momo backup prune --keep {backup_retention.DEFAULT} --dry-run"),
+    (DiskFull, wire.ErrorCode.DISK_FULL, EXIT_FAILED, "momo backup prune"),
+    (backups.NoBackup, wire.ErrorCode.BACKUP_NOT_FOUND, EXIT_NOT_FOUND, "momo backup list"),
+    (BackupBad, wire.ErrorCode.BACKUP_FAILED, EXIT_FINDINGS, "momo backup list"),
+    (Locked, wire.ErrorCode.LOCKED, EXIT_LOCKED, "momo daemon stop"),
+    (Exception, wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, "momo doctor disk permissions"),
+)  # fmt: skip
+"""An error, of which the first row that fits counts: its code, the exit code and the command to type next."""
+
 
 def backup_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the command, for `momo backup` and `momo restore`."""
     refuse_on_server(
         places, os.environ, "use pg_dump and point-in-time recovery (docs/operators/postgresql.md)"
     )
-    if options.what == "create" and not Path(places.database).is_file():
-        raise StartError(
-            wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
-        )
+    need_shop(options.what != "create" or Path(places.database).is_file())
     try:
         data = _do(options, places)
-    except backup_retention.RetentionInvalid as error:
-        raise StartError(
-            wire.ErrorCode.USAGE,
-            EXIT_USAGE,
-            f"--keep: {error}",
-            f"momo backup prune --keep {backup_retention.DEFAULT} --dry-run",
-        ) from error
-    except DiskFull as error:
-        raise StartError(
-            wire.ErrorCode.DISK_FULL, EXIT_FAILED, str(error), "momo backup prune"
-        ) from error
-    except backups.NoBackup as error:
-        raise StartError(
-            wire.ErrorCode.BACKUP_NOT_FOUND, EXIT_NOT_FOUND, str(error), "momo backup list"
-        ) from error
-    except BackupBad as error:
-        raise StartError(
-            wire.ErrorCode.BACKUP_FAILED, EXIT_FINDINGS, str(error), "momo backup list"
-        ) from error
-    except Locked as error:
-        raise StartError(
-            wire.ErrorCode.LOCKED, EXIT_LOCKED, str(error), "momo daemon stop"
-        ) from error
     except (MomoError, OSError) as error:
-        raise StartError(
-            wire.ErrorCode.UNAVAILABLE, EXIT_FAILED, str(error), "momo doctor disk permissions"
-        ) from error
+        _, code, exit_code, following = next(row for row in _FAILURES if isinstance(error, row[0]))
+        where = "--keep: " if code is wire.ErrorCode.USAGE else ""
+        raise StartError(code, exit_code, f"{where}{error}", following) from error
     print_json({"success": True, "data": data})
     return (
         EXIT_FINDINGS

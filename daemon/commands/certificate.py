@@ -5,12 +5,11 @@ import os
 from typing import Any
 
 from daemon import wire
-from daemon.commands.output import print_json
+from daemon.commands.output import need_shop, print_json
 from daemon.core.limits import SECOND_US
 from daemon.open_shop import (
     EXIT_FAILED,
     EXIT_NOT_FOUND,
-    EXIT_NOT_SET_UP,
     EXIT_OK,
     EXIT_USAGE,
     StartError,
@@ -29,10 +28,7 @@ from daemon.runtime.system import SystemClock
 def certificate_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the command, for `momo daemon certificate`; it needs no daemon."""
     home = places.home
-    if not is_set_up(places, os.environ):
-        raise StartError(
-            wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
-        )
+    need_shop(is_set_up(places, os.environ))
     try:
         if options.what == "create":
             now_s = SystemClock().now_us() // SECOND_US

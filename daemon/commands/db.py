@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from daemon import wire
-from daemon.commands.output import print_json
+from daemon.commands.output import need_shop, print_json
 from daemon.open_shop import (
     EXIT_FAILED,
-    EXIT_NOT_SET_UP,
     EXIT_OK,
     EXIT_USAGE,
     StartError,
@@ -23,10 +22,7 @@ from daemon.store.upkeep.operator_sql import OperatorSql, SqlRefused, open_for_o
 def db_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the command; `query` reads its statement from stdin, so that no other user sees it in the list of processes."""
     refuse_on_server(places, os.environ, "use psql, as a role that may only read")
-    if not Path(places.database).is_file():
-        raise StartError(
-            wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
-        )
+    need_shop(Path(places.database).is_file())
     token = SystemEntropy().bytes(8).hex()
     try:
         with open_for_operator(

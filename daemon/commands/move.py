@@ -5,12 +5,11 @@ import os
 from pathlib import Path
 
 from daemon import wire
-from daemon.commands.output import print_json
+from daemon.commands.output import need_shop, print_json
 from daemon.core.errors import Unavailable
 from daemon.open_shop import (
     EXIT_CONFIG,
     EXIT_FAILED,
-    EXIT_NOT_SET_UP,
     EXIT_OK,
     StartError,
     open_home,
@@ -23,10 +22,7 @@ from daemon.store import open_store
 
 def move_command(options: argparse.Namespace, places: wire.Places) -> int:
     """Run the command, for `momo hub init --database`; the daemon must be stopped."""
-    if not Path(places.database).is_file():
-        raise StartError(
-            wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, "there is no shop here yet", "momo setup"
-        )
+    need_shop(Path(places.database).is_file())
     home = open_home(places, os.environ)
     try:
         if home.config.store.url:

@@ -6,12 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from daemon import wire
-from daemon.open_shop import EXIT_USAGE, StartError
+from daemon.open_shop import EXIT_NOT_SET_UP, EXIT_USAGE, StartError
 
 
 def print_json(body: dict[str, Any]) -> None:
     """Print an answer as one line of JSON."""
     print(json.dumps(body, ensure_ascii=False))
+
+
+def need_shop(there: object) -> None:
+    """Refuse the command if there is no shop."""
+    if not there:
+        why = "there is no shop here yet"
+        raise StartError(wire.ErrorCode.NOT_SET_UP, EXIT_NOT_SET_UP, why, "momo setup")
 
 
 def password(source: str | None) -> str | None:

@@ -94,7 +94,7 @@ class IdKind(NamedTuple):
         path: The API path that lists them.
         code: The error code of a missing one.
         listed: The command that lists them.
-        names: Returns the other names of a row.
+        names: The members of a row that name it too; `host` is that of its `url`.
         page: The most rows that one call returns; 0 if it returns all.
         query: The query that includes all of them in the list.
     """
@@ -103,7 +103,7 @@ class IdKind(NamedTuple):
     path: str
     code: ErrorCode
     listed: str
-    names: Callable[[Row], Iterable[object]] = lambda _: ()
+    names: tuple[str, ...] = ()
     page: int = 0
     query: Mapping[str, object] = {}
 
@@ -112,68 +112,37 @@ def _receiver(row: Row) -> str:
     return receiver_of(clean(row.get("url")))
 
 
+_E = ErrorCode
 TRANSACTIONS: Final = IdKind(
-    "transaction", Path.TRANSACTIONS, ErrorCode.TRANSACTION_NOT_FOUND, "momo tx list"
+    "transaction", Path.TRANSACTIONS, _E.TRANSACTION_NOT_FOUND, "momo tx list"
 )
 METHODS: Final = IdKind(
-    "payment method",
-    Path.PAYMENT_METHODS,
-    ErrorCode.PAYMENT_METHOD_NOT_FOUND,
-    "momo lines list",
-    lambda row: (row.get("phone_number"), row.get("account_name")),
-)
+    "payment method", Path.PAYMENT_METHODS, _E.PAYMENT_METHOD_NOT_FOUND, "momo lines list", ("phone_number", "account_name"),
+)  # fmt: skip
 ENDPOINTS: Final = IdKind(
-    "endpoint",
-    Path.ENDPOINTS,
-    ErrorCode.ENDPOINT_NOT_FOUND,
-    "momo endpoints list",
-    lambda row: (row.get("description"), row.get("url"), _receiver(row)),
-)
+    "endpoint", Path.ENDPOINTS, _E.ENDPOINT_NOT_FOUND, "momo endpoints list", ("description", "url", "host"),
+)  # fmt: skip
 REVIEWS: Final = IdKind(
-    "review",
-    Path.REVIEWS,
-    ErrorCode.REVIEW_NOT_FOUND,
-    "momo review list --all",
-    page=200,
-    query={"state": "all"},
-)
+    "review", Path.REVIEWS, _E.REVIEW_NOT_FOUND, "momo review list --all", page=200, query={"state": "all"},
+)  # fmt: skip
 MESSAGES: Final = IdKind(
-    "message", Path.LOCAL_MESSAGES, ErrorCode.MESSAGE_NOT_FOUND, "momo messages list", page=500
+    "message", Path.LOCAL_MESSAGES, _E.MESSAGE_NOT_FOUND, "momo messages list", page=500
 )
 DELIVERIES: Final = IdKind(
-    "delivery", Path.DELIVERIES, ErrorCode.DELIVERY_NOT_FOUND, "momo deliveries list", page=200
+    "delivery", Path.DELIVERIES, _E.DELIVERY_NOT_FOUND, "momo deliveries list", page=200
 )
 DEAD_LETTERS: Final = IdKind(
-    "dead letter",
-    Path.DEAD_LETTERS,
-    ErrorCode.DEAD_LETTER_NOT_FOUND,
-    "momo dead-letters list --include-replayed",
-    page=500,
-    query={"include_replayed": "true"},
-)
-KEYS: Final = IdKind(
-    "key",
-    Path.KEYS,
-    ErrorCode.KEY_NOT_FOUND,
-    "momo keys list",
-    lambda row: (row.get("name"), row.get("hint")),
-)
+    "dead letter", Path.DEAD_LETTERS, _E.DEAD_LETTER_NOT_FOUND, "momo dead-letters list --include-replayed",
+    page=500, query={"include_replayed": "true"},
+)  # fmt: skip
+KEYS: Final = IdKind("key", Path.KEYS, _E.KEY_NOT_FOUND, "momo keys list", ("name", "hint"))
 PAYERS: Final = IdKind(
-    "approved payer",
-    Path.APPROVED_PAYERS,
-    ErrorCode.APPROVED_PAYER_NOT_FOUND,
-    "momo review payers list",
-    lambda row: (row.get("phone_number"), row.get("name")),
-    page=200,
-)
+    "approved payer", Path.APPROVED_PAYERS, _E.APPROVED_PAYER_NOT_FOUND, "momo review payers list",
+    ("phone_number", "name"), page=200,
+)  # fmt: skip
 NOTICES: Final = IdKind(
-    "notice",
-    Path.LOCAL_NOTICES,
-    ErrorCode.NOTICE_NOT_FOUND,
-    "momo notices list --all",
-    page=500,
-    query={"all": "1"},
-)
+    "notice", Path.LOCAL_NOTICES, _E.NOTICE_NOT_FOUND, "momo notices list --all", page=500, query={"all": "1"},
+)  # fmt: skip
 
 
 def endpoint_id(client: Client, typed: str) -> str:
@@ -202,7 +171,7 @@ def rule_id(client: Client, endpoint: str, typed: str) -> str:
         path_of(Path.RULES, id=endpoint),
         ErrorCode.RULE_NOT_FOUND,
         f"momo endpoints rules list {endpoint}",
-        lambda row: (row.get("name"), str(row.get("position"))),
+        ("name", "position"),
     )
     return id_of(client, kind, typed)
 
@@ -262,21 +231,22 @@ def find_match(typed: str, rows: Sequence[Row], kind: IdKind, *, id_: str = "id"
     same = _comparable(typed)
     tests: tuple[Callable[[Row], bool], ...] = (
         lambda row: str(row.get(id_)).lower() == typed.lower(),
-        lambda row: same in [_comparable(clean(name)) for name in kind.names(row) if name],
+        lambda row: same in [_comparable(name) for name in _names(row, kind) if name],
         lambda row: matches_part(typed, str(row.get(id_))),
     )
     for test in tests:
         found = [row for row in rows if test(row)]
         if len(found) > 1:
             ids = ", ".join(clean(row.get(id_)) for row in found[:5])
-            raise usage(f"{typed!r} matches {len(found)} {_many(kind)}: {ids}", kind.listed)
+            many = f"{kind.what[:-1]}ies" if kind.what.endswith("ry") else f"{kind.what}s"
+            raise usage(f"{typed!r} matches {len(found)} {many}: {ids}", kind.listed)
         if found:
             return found[0]
     raise Failure(kind.code, f"no {kind.what} matches {typed!r}", next=(kind.listed,))
 
 
-def _many(kind: IdKind) -> str:
-    return f"{kind.what[:-1]}ies" if kind.what.endswith("ry") else f"{kind.what}s"
+def _names(row: Row, kind: IdKind) -> list[str]:
+    return [_receiver(row) if name == "host" else clean(row.get(name)) for name in kind.names]
 
 
 def _comparable(name: str) -> str:

@@ -21,7 +21,6 @@ _COMMA: Final = re.compile(r"\d+,\d{1,2}", re.ASCII)
 HTTP_NAMES: Final = {"loopback": "127.0.0.1:8420", "lan": "0.0.0.0:8420", "off": "off"}
 """The names that stand for an address in `--http`."""
 _PORT_MAX: Final = 65_535
-_CEDI: Final = ("GH₵", "GH¢", "₵", "GHC")
 
 
 def is_this_machine(host: str) -> bool:
@@ -48,7 +47,7 @@ def amount_of(text: str, flag: str = "AMOUNT") -> tuple[str, str | None]:
     value = f"{whole}.{(cents or '')[1:].ljust(2, '0')}"
     if currency is None:
         return value, None
-    return value, "GHS" if currency.upper() in _CEDI else currency.upper()
+    return value, "GHS" if currency.upper() in ("GH₵", "GH¢", "₵", "GHC") else currency.upper()
 
 
 def read_json(text: str, flag: str) -> Any:

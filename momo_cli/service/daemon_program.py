@@ -29,7 +29,6 @@ def verb_argv(verb: str, *flags: str) -> list[str]:
     return system.python_argv("daemon", verb, *flags)
 
 
-_NEED_NO_SHOP: Final = frozenset({"decode", "demo", "verify"})
 MACHINE_USER: Final = "momo"
 
 
@@ -39,7 +38,7 @@ def machine_user(terminal: Terminal, verb: str) -> pwd.struct_passwd | None:
     Raises:
         Failure: NOT_PERMITTED, if the machine's shop is meant and the caller is neither root nor its user.
     """
-    if not terminal.located.machine or verb in _NEED_NO_SHOP:
+    if not terminal.located.machine or verb in frozenset({"decode", "demo", "verify"}):
         return None
     try:
         user = pwd.getpwnam(MACHINE_USER)

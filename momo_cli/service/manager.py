@@ -38,43 +38,18 @@ class Job(NamedTuple):
 
 
 JOBS: Final = (
-    Job(
-        "backup",
-        "make a backup, verify it, delete old backups",
-        "*-*-* 02:00:00",
-        (("backup", "create", "--quiet"), ("backup", "prune", "--quiet", "--yes")),
-    ),
-    Job(
-        "drill",
-        "restore the newest backup to a temporary folder and open it",
-        "Sun *-*-* 04:20:00",
-        (("backup", "verify", "--drill", "--quiet"),),
-    ),
-    Job(
-        "prune",
-        "delete data that is older than its retention time",
-        "*-*-* 03:10:00",
-        (("data", "prune", "-q", "-y"),),
-    ),
-    Job(
-        "check",
-        "fail, visibly in the journal, if the shop is unhealthy",
-        "*-*-* *:05:00",
-        (("status", "--fail-if-unhealthy", "--quiet"),),
-    ),
-    Job(
-        "replay@",
-        "send endpoint %i the payments that it has missed",
-        "*-*-* *:00/10:00",
-        (("replay", "--endpoint", "%i", "--from", "-25h", "--to", "now", "--quiet", "--yes"),),
-    ),
-    Job(
-        "gap@",
-        "list the payments that endpoint %i has not received",
-        "*-*-* 06:30:00",
-        (("replay", "--gap", "--endpoint", "%i", "--quiet"),),
-    ),
-)
+    Job("backup", "make a backup, verify it, delete old backups", "*-*-* 02:00:00",
+        (("backup", "create", "--quiet"), ("backup", "prune", "--quiet", "--yes"))),
+    Job("drill", "restore the newest backup to a temporary folder and open it", "Sun *-*-* 04:20:00",
+        (("backup", "verify", "--drill", "--quiet"),)),
+    Job("prune", "delete data that is older than its retention time", "*-*-* 03:10:00", (("data", "prune", "-q", "-y"),)),
+    Job("check", "fail, visibly in the journal, if the shop is unhealthy", "*-*-* *:05:00",
+        (("status", "--fail-if-unhealthy", "--quiet"),)),
+    Job("replay@", "send endpoint %i the payments that it has missed", "*-*-* *:00/10:00",
+        (("replay", "--endpoint", "%i", "--from", "-25h", "--to", "now", "--quiet", "--yes"),)),
+    Job("gap@", "list the payments that endpoint %i has not received", "*-*-* 06:30:00",
+        (("replay", "--gap", "--endpoint", "%i", "--quiet"),)),
+)  # fmt: skip
 """The jobs that `--timers` installs; those with @ are templates with one instance per endpoint."""
 
 
@@ -220,7 +195,6 @@ def _template(name: str) -> Template:
 
 _LABEL: Final = "gh.momo.daemon"
 _CONTROL_S: Final = 120.0
-_SYSTEM_UNITS: Final = "/etc/systemd/system"
 _PACKAGE_UNITS: Final = "/usr/lib/systemd/system"
 _BOOTED: Final = "/run/systemd/system"
 """It exists if systemd runs this machine (sd_booted(3))."""
@@ -319,7 +293,7 @@ def service_for(terminal: Terminal, *, system: bool) -> Service:
     if system or terminal.located.machine:
         shop = UnitValues(f"{SYSTEM_HOME}/default", SYSTEM_ENVIRONMENT)
         packaged = os.path.exists(f"{_PACKAGE_UNITS}/momo.service")  # noqa: PTH110  # no pathlib here
-        folder = _PACKAGE_UNITS if packaged else _SYSTEM_UNITS
+        folder = _PACKAGE_UNITS if packaged else "/etc/systemd/system"
         return Service(Kind.SYSTEM, shop, folder, f"{folder}/momo.service")
     passed = {name: environ[name] for name in _PASSED_ON if environ.get(name)}
     profile = environ.get("MOMO_PROFILE") or "default"

@@ -18,7 +18,6 @@ from momo_cli.text import at
 
 PROGRAM: Final = "mmcli"
 SYS: Final = "/sys"
-_DONE: Final = "successfully inhibited"
 _WAIT_S: Final = 0.05
 _WAITS: Final = 200
 _ANSWER_S: Final = 20.0
@@ -99,7 +98,7 @@ def inhibit(
             text = said.read()
             if ended:
                 raise _refused(text)
-            if _DONE in text:
+            if "successfully inhibited" in text:
                 return pid
             pause(_WAIT_S)
     os.kill(pid, 15)

@@ -18,7 +18,6 @@ from momo_cli.views.simulated_payment import simulate_sms
 PROVIDERS: Final = {"mtn": "momo_mtn", "telecel": "momo_telecel", "at": "momo_at"}
 _WRONG_URL: Final = (ErrorCode.URL_NOT_ALLOWED, ErrorCode.VALIDATION_ERROR)
 _LOCAL: Final = "momo listen --forward-to http://127.0.0.1:3000/hook"
-_PRACTICE_NUMBER: Final = "0244000000"
 
 
 def number(setup: Setup) -> Row:
@@ -152,7 +151,7 @@ def practice(setup: Setup) -> Row:
     if setup.looks or asked_for is False or not (setup.asks or asked_for):
         return outcome("skipped", "Not tested", "momo setup --practice")
     started = system.monotonic()
-    body = {"amount": "1.00", "phone_number": _PRACTICE_NUMBER, "customer_name": "Practice"}
+    body = {"amount": "1.00", "phone_number": "0244000000", "customer_name": "Practice"}
     transaction = setup.client.call(
         "POST", Path.INITIALIZE, body=body, idempotency_key=system.new_key(), sandbox=True
     ).data

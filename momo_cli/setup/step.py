@@ -23,25 +23,10 @@ NETWORKS: Final = ("mtn", "telecel", "at", "none")
 """Of the SIMs in an Android phone; `none` for a private one."""
 
 KEYS: Final[dict[str, type]] = {
-    "shop": str,
-    "tz": str,
-    "owner_email": str,
-    "password_file": str,
-    "methods": list,
-    "sims": list,
-    "http": str,
-    "public_url": str,
-    "endpoint": str,
-    "service": str,
-    "keep_awake": str,
-    "practice": bool,
-    "first_payment": bool,
-    "pin_file": str,
-    "backup_to": str,
-    "hilink": str,
-    "android": list,
-    "android_may_pay": bool,
-}
+    "shop": str, "tz": str, "owner_email": str, "password_file": str, "methods": list, "sims": list, "http": str,
+    "public_url": str, "endpoint": str, "service": str, "keep_awake": str, "practice": bool, "first_payment": bool,
+    "pin_file": str, "backup_to": str, "hilink": str, "android": list, "android_may_pay": bool,
+}  # fmt: skip
 """Every key and its type; lists contain texts."""
 _PLAIN: Final = (
     "http", "public_url", "endpoint", "service", "keep_awake",

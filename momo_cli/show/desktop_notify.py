@@ -9,7 +9,6 @@ from momo_cli.show.terminal import Terminal
 from momo_cli.text import clean
 
 PROGRAM: Final = "notify-send"
-_BELL: Final = "\a"
 _SECONDS_MAX: Final = 5.0
 
 
@@ -23,7 +22,7 @@ def notifier(terminal: Terminal) -> Callable[[str, str], None]:
     def notify(title: str, sentence: str) -> None:
         nonlocal program
         if terminal.stderr.isatty():
-            terminal.stderr.write(_BELL)
+            terminal.stderr.write("\a")
             terminal.stderr.flush()
         if program is None:
             return

@@ -22,8 +22,6 @@ METHODS_VIEW: Final = view_of(
     Head("LAST PAYMENT", lambda row, t: ago(row.get("last_payment_at"), t) or "—"),
     Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
-_READY: Final = "ready"
-_PASSING: Final = ("opening", "starting", "resuming", "restarting")
 _BARS: Final = "▂▄▆█"
 TROUBLE_FAIL: Final = "fail"
 
@@ -129,10 +127,10 @@ def modem_state(row: Row) -> Cell:
     word = clean(row.get("state")).replace("_", " ")
     if row.get("simulated"):
         return Cell(f"~ simulated, {word}", "dim")
-    if row.get("state") == _READY:
+    if row.get("state") == "ready":
         failing = any(trouble.get("level") == TROUBLE_FAIL for trouble in row.get("troubles") or ())
         return Cell("! ready", "yellow") if failing else Cell("✓ ready", "green")
-    if row.get("state") in _PASSING:
+    if row.get("state") in ("opening", "starting", "resuming", "restarting"):
         return Cell(f"… {word}", "dim")
     if row.get("state") == "away":
         return Cell("— away", "dim")

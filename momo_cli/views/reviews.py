@@ -27,7 +27,6 @@ _STATES: Final = {
     "used_elsewhere": Cell("— used elsewhere", "dim"),
     "superseded": Cell("— settled itself", "dim"),
 }
-_SOUND: Final = ("accepted", "noted")
 _UNPAID: Final = (
     TransactionStatus.PENDING,
     TransactionStatus.EXPIRED,
@@ -233,7 +232,7 @@ def _chain(row: Row, terminal: Terminal) -> list[tuple[str, str]]:
             clock(entry.get("timestamp"), terminal),
             moved if moved.startswith(("-", "?")) else f"+{moved}",
             f"left {money(entry.get('balance'), currency)}" if entry.get("balance") else "",
-            "" if entry.get("standing") in _SOUND else clean(entry.get("standing")),
+            "" if entry.get("standing") in ("accepted", "noted") else clean(entry.get("standing")),
             f"({gap} without a message)" if gap else "",
         )
         name = "this one" if entry.get("this") else where

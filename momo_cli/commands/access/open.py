@@ -34,7 +34,6 @@ _SHARE_VIEW: Final = view_of(
     "shared name address url expires_in_s ca_fingerprint changed", id="address"
 )
 _PORT: Final = 8420
-_EXPORT: Final = "momo daemon certificate export momo-ca.crt"
 _AGAIN: Final = ("momo daemon restart", "momo open --share")
 _TRUST: Final = (
     "A phone trusts the shop's CA once. Send it momo-ca.crt (cable, Bluetooth, messenger), then:",
@@ -258,7 +257,7 @@ def _share(client: Client, terminal: Terminal, user: str | None) -> Answer:
             "The link works once, for 60 seconds. Later, log in with name and password.",
             *(_TRUST if facts else ()),
         ],
-        next=[_EXPORT] if facts else [],
+        next=["momo daemon certificate export momo-ca.crt"] if facts else [],
     )
 
 

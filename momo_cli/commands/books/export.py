@@ -68,15 +68,13 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 _HELD: Final = ("payments", "orders", "messages", "webhooks", "sms", "approved_names")
-_PAYER_VIEW: Final = view_of(*_HELD)
-_FORMATS: Final = ("csv", "ndjson", "xlsx-csv")
 _PAGE: Final = 500
 _STDOUT: Final = "-"
 
 
 def _view(*, what: str | None, **_: object) -> View:
     if what is None:
-        return _PAYER_VIEW
+        return view_of(*_HELD)
     if what not in COLUMNS:
         # Before the view is used to check --fields, which would blame the fields of another table.
         raise usage(f"{what!r} is not one of {', '.join(COLUMNS)}")
@@ -131,7 +129,7 @@ def export(
         return Answer(reply.text, [row], lines=[said], text=(), notes=[*notes, said])
     if what is None:
         raise usage(f"name a table: {', '.join(COLUMNS)}; or --payer NUMBER")
-    check_choice(form, "--format", _FORMATS)
+    check_choice(form, "--format", ("csv", "ndjson", "xlsx-csv"))
     if show_body and what != "messages":
         raise usage("--show-body is only for messages")
     query = {

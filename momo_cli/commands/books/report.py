@@ -27,9 +27,6 @@ from momo_cli.views.day_sheet import (
     view_by,
 )
 
-_TODAY_BY: Final = ("line", "hour", "payer")
-_REPORT_BY: Final = ("line", "day", "hour", "payer")
-_FORMATS: Final = ("table", "csv", "json", "html")
 _MAIL_COLUMNS: Final = 100
 
 
@@ -56,7 +53,7 @@ def today(
         momo today --branch kumasi
         momo today --get data.sheets.0.all.money_in.amount
     """
-    check_choice(by, "--by", _TODAY_BY)
+    check_choice(by, "--by", ("line", "hour", "payer"))
     check_branch(client, branch, "momo today")
     query: dict[str, Any] = {
         "date": day_of(day, "--date", terminal.now(), terminal.zone),
@@ -90,8 +87,8 @@ def report(
         momo report --from 7d --by day
         momo report --yesterday --format html > yesterday.html
     """
-    check_choice(by, "--by", _REPORT_BY)
-    check_choice(form, "--format", _FORMATS)
+    check_choice(by, "--by", ("line", "day", "hour", "payer"))
+    check_choice(form, "--format", ("table", "csv", "json", "html"))
     if mail is not None and form not in (None, "table"):
         raise usage(f"--mail sends the sheet as text; leave out --format {form}")
     if form == "html" and by != "line":

@@ -393,7 +393,6 @@ _UNACCOUNTED_VIEW: Final = view_of(
 _NEIGHBOURS: Final = (
     "A number that differs from a home one in its last two digits only is home too."
 )
-_NO_CHAIN: Final = "A test payment makes its balance known."
 _LOOK_S: Final = 1.0
 
 _SIM = argument("DEVICE:SLOT", "The SIM: momo phones list shows them.")
@@ -457,7 +456,7 @@ def show_centres(client: Client, terminal: Terminal, sim: str = _SIM) -> Answer:
     reply = smscs_of(client, sim_object(client, *split_sim(sim, "DEVICE:SLOT")))
     data, rows = reply.data, reply.data["smscs"]
     begun, asked = data["has_chain"], data.get("test_payment")
-    notes = [_NEIGHBOURS] if begun else [_NEIGHBOURS, _NO_CHAIN]
+    notes = [_NEIGHBOURS] if begun else [_NEIGHBOURS, "A test payment makes its balance known."]
     if asked:
         notes.append(test_payment_text(asked, None, terminal))
     next_ = [] if begun or asked else [f"momo lines test-payment {sim}"]

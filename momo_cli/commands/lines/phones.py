@@ -317,7 +317,6 @@ _LIST_VIEW: Final = view_of(
     id="name",
 )
 _ADDED_VIEW: Final = view_of("name path changed restart", id="name")
-_KEY_VIEW: Final = view_of("name key url", id="key")
 _ADDABLE: Final = (SourceKind.ANDROID.value, SourceKind.HILINK.value)
 
 _NAME = argument("NAME", "The source: its name in config.toml.")
@@ -414,7 +413,7 @@ def remove(client: Client, terminal: Terminal, name: str = _NAME) -> Answer:
     )
 
 
-@command("phones rotate-key", view=_KEY_VIEW)
+@command("phones rotate-key", view=view_of("name key url", id="key"))
 def rotate_key(
     client: Client,
     terminal: Terminal,

@@ -44,7 +44,6 @@ _LIST_VIEW: Final = view_of(
     Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
 _BODY_VIEW: Final = view_of(*_FIELDS, "body", *_LIST_VIEW.heads)
-_IMPORT_VIEW: Final = view_of("file_line ok fate state id code message")
 _AT_ONCE: Final = 50
 _CHARACTERS_AT_ONCE: Final = 12_000
 """Keeps a batch well below the daemon's limit for a body, with any characters."""
@@ -181,7 +180,7 @@ def reparse(
     )
 
 
-@command("messages import", view=_IMPORT_VIEW)
+@command("messages import", view=view_of("file_line ok fate state id code message"))
 def import_(
     client: Client,
     terminal: Terminal,

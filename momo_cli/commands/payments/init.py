@@ -36,9 +36,6 @@ _VIEW: Final = view_of(
 )
 
 
-_NAMES: Final = ("--expect-payer-name", "--expected-payer-name")
-
-
 @command("init", view=lambda *, wait, **_: _VIEW if wait is None else SHOW_VIEW)
 def init(
     client: Client,
@@ -55,7 +52,9 @@ def init(
     expect_txid: str | None = option("Accept the payment with this network ID; no code is needed."),
     expect_payer: str | None = option("Payments from other numbers are held for review."),
     expect_payer_name: str | None = option(
-        *_NAMES, "The name to compare if a receipt has no number."
+        "--expect-payer-name",
+        "--expected-payer-name",
+        "The name to compare if a receipt has no number.",
     ),
     no_sms: bool = flag("Do not send the code to the customer."),
     idempotency_key: str | None = option("Makes a repeated call safe; default: a new key."),

@@ -25,7 +25,6 @@ _STRANGER: Final = "+233241112222"
 _LETTERS: Final = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 _ERRORS: Final = {"timeout": "timeout", "drop": "connection_reset"}
 _COUNT_MAX: Final = 200
-_PAYMENT: Final = {"amount": "1.00"}
 
 
 @command("simulate payment", view=SIMULATED_VIEW)
@@ -138,7 +137,7 @@ def _attempts(
             terminal.note(f"A failing endpoint: {id_}. Ctrl-C ends it.")
             # Not earlier: payments made while no listener is connected are delivered late, as after an outage.
             for _ in range(count):
-                simulate_sms(client, _PAYMENT)
+                simulate_sms(client, {"amount": "1.00"})
             continue
         yield row
         if number == count:

@@ -38,8 +38,6 @@ from momo_cli.socket.client import Client
 from momo_cli.text import at, clean
 from momo_cli.times import duration_s, parse_stamp
 
-_LEVELS: Final = ("info", "warning", "error")
-_STYLES: Final = {"warning": "yellow", "error": "red"}
 _FIRST: Final = ("ts", "level", "component", "event")
 _POLL_S: Final = 0.5
 _POLL_DOWN_S: Final = 2.0
@@ -255,7 +253,7 @@ def logs(
         except OSError as problem:
             why = f"{words[0]}: {problem.strerror}"
             raise Failure(ErrorCode.INTERNAL_ERROR, why, next=("momo daemon logs",)) from None
-    check_choice(level, "--level", _LEVELS)
+    check_choice(level, "--level", ("info", "warning", "error"))
     name, since = component and component.strip().lower(), time_of(since, "--since", terminal)
     query = only_given({"level": level, "lines": str(lines), "component": name, "since": since})
     rows, cursor = _read(client, terminal, query)
@@ -281,7 +279,7 @@ def _facts(row: Row) -> str:
 
 def _level(row: Row) -> Cell:
     level = clean(row.get("level"))
-    return Cell(f"{level:<7}", _STYLES.get(level, "dim"))
+    return Cell(f"{level:<7}", {"warning": "yellow", "error": "red"}.get(level, "dim"))
 
 
 def _following(

@@ -314,7 +314,6 @@ _LIST_VIEW: Final = view_of(
     Head("SIZE", lambda row, _: size(int(row.get("bytes") or 0)), right=True),
     Head("FILE", lambda row, _: clean(row.get("path")), cut=True),
 )
-_RESTORE_VIEW: Final = view_of(_BACKUP, "kept dry_run to payments_since webhooks_repeated")
 _STOP_S: Final = 30.0
 
 _NAMED = argument("[ID|FILE]", "The backup.", default=None)
@@ -403,7 +402,7 @@ def prune_backups(
     return Answer(done.text, rows, lines=[said, *(f"  {one}" for one in going)], faults=())
 
 
-@command("restore", view=_RESTORE_VIEW)
+@command("restore", view=view_of(_BACKUP, "kept dry_run to payments_since webhooks_repeated"))
 def restore(
     client: Client,
     terminal: Terminal,

@@ -17,8 +17,6 @@ from momo_cli.show.words import ago, counted, fact_lines, money, phone
 from momo_cli.socket.client import Client, path_of
 from momo_cli.text import at, clean
 
-_MADE_VIEW: Final = view_of("changed url rows payments amount_minor kept")
-_INVITE_VIEW: Final = view_of("name word decides expires_in_s url", id="word")
 _STATUS_VIEW: Final = view_of(
     "id name status decides epoch acked last_heard_at version payments_today open_reviews refused asked clock_off_us",
     Head("BRANCH", lambda row, _: clean(row["name"])),
@@ -31,7 +29,6 @@ _STATUS_VIEW: Final = view_of(
     Head("CLOCK", lambda row, _: _clock(row)),
     id="id",
 )
-_RELEASE_VIEW: Final = view_of("payment_id branch", id="payment_id")
 _ASKED_VIEW: Final = view_of("id branch kind", id="id")
 _JOIN_VIEW: Final = view_of(
     "joined name hub url decides payments transactions reviews codes_like_a_hub", id="name"
@@ -41,8 +38,6 @@ _BRANCH_VIEW: Final = view_of(
     "agrees=compared.agrees hub_payments=compared.hub_payments",
     id="name",
 )
-_LEAVE_VIEW: Final = view_of("left")
-_RESTORE_VIEW: Final = view_of("payments=rows.payment transactions=rows.transaction")
 _HOW_FAR: Final = "momo hub status"
 _WAIT_S: Final = 1.0
 _ASIDE_SHOWN: Final = 10
@@ -62,7 +57,7 @@ _STOP_S: Final = 30.0
 _MINUTE_US: Final = 60_000_000
 
 
-@command("hub init", view=_MADE_VIEW)
+@command("hub init", view=view_of("changed url rows payments amount_minor kept"))
 def init(
     client: Client,
     terminal: Terminal,
@@ -127,7 +122,7 @@ def end(client: Client, terminal: Terminal) -> Answer:
     return Answer(*reply.parts, lines=[f"{terminal.tick} {said}"], notes=notes)
 
 
-@command("hub invite", view=_INVITE_VIEW)
+@command("hub invite", view=view_of("name word decides expires_in_s url", id="word"))
 def invite(
     client: Client,
     terminal: Terminal,
@@ -222,7 +217,7 @@ def status(
     )
 
 
-@command("hub release", view=_RELEASE_VIEW)
+@command("hub release", view=view_of("payment_id branch", id="payment_id"))
 def release(
     client: Client, terminal: Terminal, payment: str = argument("PAYMENT", "The payment's id.")
 ) -> Answer:
@@ -389,7 +384,7 @@ def _compared(found: Row) -> str:
     return f"no: {found['payments']} payments {span} here, {found['hub_payments']} at the hub; different days: {days}"
 
 
-@command("hub leave", view=_LEAVE_VIEW)
+@command("hub leave", view=view_of("left"))
 def leave(
     client: Client,
     terminal: Terminal,
@@ -418,7 +413,7 @@ def leave(
     )
 
 
-@command("hub restore", view=_RESTORE_VIEW)
+@command("hub restore", view=view_of("payments=rows.payment transactions=rows.transaction"))
 def restore(
     client: Client, terminal: Terminal, from_hub: bool = flag("Take the rows from the hub.")
 ) -> Answer:

@@ -30,7 +30,6 @@ VIEW: Final = view_of(
 )
 _TITLE: Final = 10
 _READY: Final = "ready"
-_WELL: Final = (_READY, "opening", "starting")
 _COUNTED: Final = {"review": "to review"}
 _UNSOUND: Final = {
     "damaged": (
@@ -159,7 +158,7 @@ def _troubles(data: Row) -> Iterator[tuple[str, str]]:
         troubles = port.get("troubles") or ()
         for trouble in troubles:
             yield trouble_text(port, trouble), "momo doctor modem"
-        if not troubles and port.get("state") not in _WELL:
+        if not troubles and port.get("state") not in (_READY, "opening", "starting"):
             yield f"{modem_name(port)}: {clean(port.get('detail'))}", ""
     for endpoint in data.get("endpoints") or ():
         if endpoint.get("auto_paused_at"):

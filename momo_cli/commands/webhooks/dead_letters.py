@@ -299,7 +299,6 @@ def _has_reason(row: Row, why: str | None) -> bool:
 
 
 _PAYMENTS_PAGE: Final = 1000
-_GAP_SINCE: Final = "24h"
 _DAYS_MAX: Final = 31
 _GAP_VIEW: Final = view_of(
     "reference transaction_id amount currency telco_transaction_id received_at state",
@@ -397,7 +396,7 @@ def replay_window(
     """
     if gap:
         return _gap(
-            client, terminal, endpoint_id(client, endpoint), since or _GAP_SINCE, until, every=every
+            client, terminal, endpoint_id(client, endpoint), since or "24h", until, every=every
         )
     if since is None or every:
         raise usage("--all goes with --gap" if every else "--from is missing")

@@ -73,7 +73,6 @@ _ATTEMPT_VIEW: Final = view_of(
     id="number",
 )
 _PAGE: Final = 200
-_HTTP: Final = ("http://", "https://")
 
 _DELIVERY = argument("ID", "The delivery.")
 _STATUS = option("pending, retrying, delivered or failed.")
@@ -367,7 +366,7 @@ def curl(
     path = path_of(Path.LOCAL_DELIVERY_SIGNED, id=id_of(client, DELIVERIES, delivery))
     reply = client.call("POST", path)
     address = url or str(reply.data["url"])
-    if not address.startswith(_HTTP):
+    if not address.startswith(("http://", "https://")):
         kind = address.partition(":")[0]
         why = f"the endpoint is {kind}: on this machine, which curl cannot reach; name an address with --url"
         again = f"momo deliveries curl {delivery} --url http://127.0.0.1:3000/hook"

@@ -39,8 +39,6 @@ _LIST_VIEW: Final = view_of(
     Head("FAILS", lambda row, _: str(row.get("consecutive_failures") or 0), right=True),
     Head("ID", lambda row, _: clean(row.get("id")), cut=True),
 )
-_UNRESOLVABLE: Final = "unresolvable"
-_PRIVATE: Final = "private_address"
 _ALLOWED: Final = "webhooks.allow_private_hosts"
 _NOT_HTTPS: Final = "not_https"
 """The reason in a refusal of an address without https."""
@@ -148,12 +146,12 @@ def _refusal_explained(terminal: Terminal, url: str | None) -> Iterator[None]:
                 parse_receiver(str(url))
                 failure.next = (f"momo listen --forward-to {shlex.quote(str(url))}",)
         host = urlsplit(str(url)).hostname or ""
-        if at(failure.body, "error.reason") == _UNRESOLVABLE and host:
+        if at(failure.body, "error.reason") == "unresolvable" and host:
             failure.message += " Check the spelling of the host."
             failure.next = (f"getent hosts {shlex.quote(host)}",)
         if at(failure.body, "error.reason") in _MISSPELT:
             failure.next = ("momo endpoints add --help",)
-        if at(failure.body, "error.reason") == _PRIVATE and host:
+        if at(failure.body, "error.reason") == "private_address" and host:
             from momo_cli.service.daemon_program import run_verb  # noqa: PLC0415  # only this refusal needs it
 
             allowed: list[str] = []
