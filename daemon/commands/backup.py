@@ -47,9 +47,11 @@ def backup_command(options: argparse.Namespace, places: wire.Places) -> int:
     try:
         data = _do(options, places)
     except (MomoError, OSError) as error:
-        _, code, exit_code, following = next(row for row in _FAILURES if isinstance(error, row[0]))
-        where = "--keep: " if code is wire.ErrorCode.USAGE else ""
-        raise StartError(code, exit_code, f"{where}{error}", following) from error
+        for kind, code, exit_code, following in _FAILURES:
+            if isinstance(error, kind):
+                where = "--keep: " if code is wire.ErrorCode.USAGE else ""
+                raise StartError(code, exit_code, f"{where}{error}", following) from error
+        raise
     print_json({"success": True, "data": data})
     return (
         EXIT_FINDINGS

@@ -236,7 +236,7 @@ def test_setup_asks_on_a_terminal_and_shows_no_password(program: Program, shop: 
     assert b"horse" not in shown
     assert b"That has 5 characters; 10 are needed." in shown
     assert b"The two passwords differ." in shown
-    assert program.seen[0][-2:] == ["--shop=Ama Provisions", "--password-file=-"]
+    assert program.seen[0][-3:] == ["--shop=Ama Provisions", "--password-file=-", "--shown-later"]
     assert program.seen[1] == "correct horse"
 
 
