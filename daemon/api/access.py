@@ -81,12 +81,7 @@ class PasswordChange(Struct, frozen=True):
     "Log in",
     answer(SessionAnswer),
     reads=LoginBody,
-    errors=(
-        ErrorCode.INVALID_PASSWORD,
-        ErrorCode.SECOND_FACTOR_REQUIRED,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.NOT_SET_UP,
-    ),
+    errors="INVALID_PASSWORD SECOND_FACTOR_REQUIRED TOO_MANY_ATTEMPTS NOT_SET_UP",
     example={"password": "correct horse battery"},
 )
 async def login(call: Call) -> Reply:
@@ -102,7 +97,7 @@ async def login(call: Call) -> Reply:
     return Reply(200, body, (NO_STORE,))
 
 
-@described("Log out", answer(LoggedOut), errors=(ErrorCode.SESSION_REQUIRED,))
+@described("Log out", answer(LoggedOut), errors="SESSION_REQUIRED")
 async def logout(call: Call) -> Reply:
     """End the session that makes the call: its token is refused from now on. Other sessions stay."""
     await flow.close_session(call.env, call.caller)
@@ -113,12 +108,7 @@ async def logout(call: Call) -> Reply:
     "Change the password",
     answer(PasswordChanged),
     reads=PasswordChange,
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.INVALID_PASSWORD,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.NOT_SET_UP,
-    ),
+    errors="SESSION_REQUIRED INVALID_PASSWORD TOO_MANY_ATTEMPTS NOT_SET_UP",
     example={"current_password": "correct horse battery", "password": "staple the correct horse"},
 )
 async def change_password(call: Call) -> Reply:
@@ -220,7 +210,7 @@ class KeyBody(Struct, frozen=True):
     ),
     status=201,
     reads=KeyBody,
-    errors=(ErrorCode.SESSION_REQUIRED,),
+    errors="SESSION_REQUIRED",
     example={
         "name": "web shop",
         "mode": "live",
@@ -255,7 +245,7 @@ def _keep(asked: Idempotency | None, warnings: list[str]) -> Keep[keys.MadeKey]:
     return Keep(asked, render)
 
 
-@described("List keys", answer(list[ApiKeyAnswer]), errors=(ErrorCode.SESSION_REQUIRED,))
+@described("List keys", answer(list[ApiKeyAnswer]), errors="SESSION_REQUIRED")
 async def list_keys(call: Call) -> Reply:
     """List all keys, newest first, including revoked keys."""
     needs_operator(call.caller)
@@ -266,10 +256,7 @@ async def list_keys(call: Call) -> Reply:
 @described(
     "Get a key",
     answer(ApiKeyAnswer),
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.KEY_NOT_FOUND,
-    ),
+    errors="SESSION_REQUIRED KEY_NOT_FOUND",
 )
 async def get_key(call: Call) -> Reply:
     """Return one key."""
@@ -300,10 +287,7 @@ class RotateBody(Struct, frozen=True):
     ),
     status=201,
     reads=RotateBody,
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.KEY_NOT_FOUND,
-    ),
+    errors="SESSION_REQUIRED KEY_NOT_FOUND",
     example={"overlap_hours": 24},
     idempotent=True,
 )
@@ -330,10 +314,7 @@ async def rotate_key(call: Call) -> Reply:
 @described(
     "Revoke a key",
     answer(ApiKeyAnswer),
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.KEY_NOT_FOUND,
-    ),
+    errors="SESSION_REQUIRED KEY_NOT_FOUND",
 )
 async def revoke_key(call: Call) -> Reply:
     """Revoke a key at once. It stays in the list; a second call changes nothing."""

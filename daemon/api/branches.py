@@ -70,7 +70,8 @@ async def receive_sync(call: Call) -> Reply:
         await call.env.yield_to_live()
     async with call.service.behind if len(request.facts) > LIVE_FACTS else contextlib.nullcontext():
         answer = await sync_flow.sync(call.env, call.caller.key_id, request)
-    held = _is_empty(request, answer)
+    brought = request.facts or request.outcomes or request.upto != request.after
+    held = not (brought or answer.commands or answer.left or answer.want is not None)
     if held:
         answer = await _hold(call, request, answer)
     want = None if answer.want is None else {"from_seq": answer.want}
@@ -84,11 +85,6 @@ async def receive_sync(call: Call) -> Reply:
             "held": held,
         }
     )
-
-
-def _is_empty(request: SyncRequest, answer: SyncAnswer) -> bool:
-    brought = request.facts or request.outcomes or request.upto != request.after
-    return not (brought or answer.commands or answer.left or answer.want is not None)
 
 
 async def _hold(call: Call, request: SyncRequest, answer: SyncAnswer) -> SyncAnswer:

@@ -268,7 +268,7 @@ async def list_approved_payers(call: Call) -> Reply:
 @described(
     "Get an approved payer",
     answer(ApprovedPayerAnswer),
-    errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,),
+    errors="APPROVED_PAYER_NOT_FOUND",
 )
 async def get_approved_payer(call: Call) -> Reply:
     """Return one approval, also a revoked one."""
@@ -284,7 +284,7 @@ async def get_approved_payer(call: Call) -> Reply:
 @described(
     "Revoke an approved payer",
     answer(ApprovedPayerAnswer),
-    errors=(ErrorCode.APPROVED_PAYER_NOT_FOUND,),
+    errors="APPROVED_PAYER_NOT_FOUND",
 )
 async def revoke_approved_payer(call: Call) -> Reply:
     """Revoke an approval; a second call changes nothing."""
@@ -405,10 +405,7 @@ class SandboxOutcome(Struct, frozen=True):
     "Make a test payment",
     answer(SandboxOutcome),
     reads=SimulateRequest,
-    errors=(
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.TRANSACTION_NOT_FOUND,
-    ),
+    errors="SESSION_REQUIRED TRANSACTION_NOT_FOUND",
     example={"reference": "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f"},
     idempotent=True,
 )

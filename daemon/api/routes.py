@@ -50,16 +50,6 @@ def build(env: Env, hooks: Hooks) -> Application:
 def all_routes(service: Service, authenticator: Authenticator) -> Routes:
     """Return every route."""
     routes = Routes(service, authenticator)
-    _add_transactions(routes)
-    _add_access(routes)
-    _add_open_collections(routes)
-    _add_branches(routes)
-    _add_local(routes)
-    _add_description(routes)
-    return routes
-
-
-def _add_transactions(routes: Routes) -> None:
     write, read = Key.TRANSACTIONS_WRITE, Key.TRANSACTIONS_READ
     routes.add(Path.INITIALIZE, {"POST": op(initialize, Key.TRANSACTIONS_INITIALIZE, write)})
     routes.add(Path.TRANSACTIONS, {"GET": op(transactions.list_transactions, read)})
@@ -86,9 +76,6 @@ def _add_transactions(routes: Routes) -> None:
         "DELETE": op(messages.revoke_approved_payer, write),
     }
     routes.add(Path.APPROVED_PAYER, payer)
-
-
-def _add_access(routes: Routes) -> None:
     routes.add(Path.LOGIN, {"POST": public(access.login)})
     routes.add(Path.LOGOUT, {"POST": op(access.logout)})
     routes.add(Path.PASSWORD, {"POST": op(access.change_password)})
@@ -101,6 +88,27 @@ def _add_access(routes: Routes) -> None:
     routes.add(Path.LOCAL_USER, {"PATCH": op(access.change_user)}, local=True)
     routes.add(Path.LOCAL_USER_RESET, {"POST": op(access.reset_user)}, local=True)
     routes.add(Path.LOCAL_DASHBOARD_LINK, {"POST": op(access.make_link)}, local=True)
+    _add_open_collections(routes)
+    routes.add(Path.BRANCH_JOIN, {"POST": public(branches.receive_join)})
+    routes.add(Path.BRANCH_SYNC, {"POST": op(branches.receive_sync, Key.BRANCH)})
+    routes.add(Path.BRANCH_ROWS, {"POST": op(branches.receive_rows, Key.BRANCH)})
+    routes.add(Path.BRANCH_LEAVE, {"POST": op(branches.receive_leave, Key.BRANCH)})
+    hub = {
+        "GET": op(branches.hub_status),
+        "POST": op(branches.make_hub),
+        "DELETE": op(branches.end_hub),
+    }
+    routes.add(Path.LOCAL_HUB, hub, local=True)
+    routes.add(Path.LOCAL_HUB_INVITES, {"POST": op(branches.invite)}, local=True)
+    routes.add(Path.LOCAL_HUB_RELEASE, {"POST": op(branches.release)}, local=True)
+    routes.add(Path.LOCAL_HUB_COMMANDS, {"POST": op(branches.ask)}, local=True)
+    branch = {"GET": op(branches.branch_status), "POST": op(branches.join)}
+    routes.add(Path.LOCAL_BRANCH, branch, local=True)
+    routes.add(Path.LOCAL_BRANCH_LEAVE, {"POST": op(branches.leave)}, local=True)
+    routes.add(Path.LOCAL_BRANCH_RESTORE, {"POST": op(branches.restore)}, local=True)
+    _add_local(routes)
+    _add_description(routes)
+    return routes
 
 
 def _add_open_collections(routes: Routes) -> None:
@@ -165,26 +173,6 @@ def _add_open_collections(routes: Routes) -> None:
     routes.add(Path.DEAD_LETTER, {"GET": op(deliveries.get_dead_letter, webhooks)})
     routes.add(Path.DEAD_LETTER_DISMISS, {"POST": op(deliveries.dismiss_dead_letter, webhooks)})
     routes.add(Path.DEAD_LETTER_REPLAY, {"POST": op(deliveries.replay_dead_letter, webhooks)})
-
-
-def _add_branches(routes: Routes) -> None:
-    routes.add(Path.BRANCH_JOIN, {"POST": public(branches.receive_join)})
-    routes.add(Path.BRANCH_SYNC, {"POST": op(branches.receive_sync, Key.BRANCH)})
-    routes.add(Path.BRANCH_ROWS, {"POST": op(branches.receive_rows, Key.BRANCH)})
-    routes.add(Path.BRANCH_LEAVE, {"POST": op(branches.receive_leave, Key.BRANCH)})
-    hub = {
-        "GET": op(branches.hub_status),
-        "POST": op(branches.make_hub),
-        "DELETE": op(branches.end_hub),
-    }
-    routes.add(Path.LOCAL_HUB, hub, local=True)
-    routes.add(Path.LOCAL_HUB_INVITES, {"POST": op(branches.invite)}, local=True)
-    routes.add(Path.LOCAL_HUB_RELEASE, {"POST": op(branches.release)}, local=True)
-    routes.add(Path.LOCAL_HUB_COMMANDS, {"POST": op(branches.ask)}, local=True)
-    branch = {"GET": op(branches.branch_status), "POST": op(branches.join)}
-    routes.add(Path.LOCAL_BRANCH, branch, local=True)
-    routes.add(Path.LOCAL_BRANCH_LEAVE, {"POST": op(branches.leave)}, local=True)
-    routes.add(Path.LOCAL_BRANCH_RESTORE, {"POST": op(branches.restore)}, local=True)
 
 
 def _add_local(routes: Routes) -> None:

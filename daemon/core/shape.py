@@ -48,7 +48,7 @@ from msgspec.structs import replace
 from daemon.core.limits import NOTES_CHARACTERS_MAX
 from daemon.core.names import canonical_names
 from daemon.core.text import Text
-from daemon.wire import TransactionStatus
+from daemon.wire import Mode, TransactionStatus
 from parsers import times
 
 T = TypeVar("T", bound=Struct)
@@ -156,6 +156,16 @@ ToTime = Annotated[
     int, sample("2026-11-21T00:00:00Z", "end of the time window, exclusive"), marked(read="time")
 ]
 UuidRead = marked(read="uuid")
+ModeFilter = (
+    Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
+)
+BranchFilter = (
+    Annotated[
+        str,
+        sample("kumasi", "at a hub: only transactions of the branch with this name", max_length=40),
+    ]
+    | None
+)
 DryRun = Annotated[bool, sample(True, "only return the result, without changes")]
 Password = Annotated[
     str, sample("correct horse battery", "the account password"), marked(read="secret")

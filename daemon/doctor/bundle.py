@@ -32,7 +32,21 @@ _NAME_CHARACTERS_MIN: Final = 3
 
 def files(system: System, document: dict[str, Any]) -> dict[str, bytes]:
     """Return the content of every file of the bundle by name."""
-    hide = _hider(system)
+    try:
+        with open_database(system) as reader:
+            known = inspect.names(reader, NAMES)
+    except inspect.UnreadableShop:
+        known = []
+    hidden = sorted({n for n in known if len(n) >= _NAME_CHARACTERS_MIN}, key=len, reverse=True)
+    names = (
+        re.compile("|".join(re.escape(name) for name in hidden), re.IGNORECASE) if hidden else None
+    )
+
+    def hide(text: str) -> str:
+        if names is not None:
+            text = names.sub("***", text)
+        return "\n".join(mask_text(line) for line in text.split("\n"))
+
     made: dict[str, Callable[[], str]] = {
         "doctor.json": lambda: json.dumps(document, ensure_ascii=False, indent=1),
         "versions.txt": lambda: _versions(system),
@@ -64,25 +78,6 @@ def write(target: Path, content: dict[str, bytes]) -> int:
     with os.fdopen(fd, "wb") as file:
         file.write(buffer.getvalue())
     return len(buffer.getvalue())
-
-
-def _hider(system: System) -> Callable[[str], str]:
-    try:
-        with open_database(system) as reader:
-            known = inspect.names(reader, NAMES)
-    except inspect.UnreadableShop:
-        known = []
-    hidden = sorted({n for n in known if len(n) >= _NAME_CHARACTERS_MIN}, key=len, reverse=True)
-    names = (
-        re.compile("|".join(re.escape(name) for name in hidden), re.IGNORECASE) if hidden else None
-    )
-
-    def hide(text: str) -> str:
-        if names is not None:
-            text = names.sub("***", text)
-        return "\n".join(mask_text(line) for line in text.split("\n"))
-
-    return hide
 
 
 def _versions(system: System) -> str:

@@ -201,20 +201,19 @@ def chmod(path: Path, mode: int) -> Callable[[], str]:
 
 def report(checks: Iterable[Check]) -> dict[str, Any]:
     """Return the JSON report; `success` is false if a check failed."""
-    found = [_check_json(check) for check in checks]
+    found = [
+        {
+            "id": check.id,
+            "area": check.area,
+            "status": check.status.value,
+            "detail": check.detail,
+            "fix": check.fix,
+            "ms": check.ms,
+        }
+        for check in checks
+    ]
     ok = all(check["status"] != Status.FAIL for check in found)
     return {"success": ok, "data": {"ok": ok, "checks": found}}
-
-
-def _check_json(check: Check) -> dict[str, Any]:
-    return {
-        "id": check.id,
-        "area": check.area,
-        "status": check.status.value,
-        "detail": check.detail,
-        "fix": check.fix,
-        "ms": check.ms,
-    }
 
 
 def checks_or_default(checks: Iterator[Check], otherwise: Check) -> Iterator[Check]:

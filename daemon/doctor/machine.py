@@ -38,7 +38,7 @@ from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, load_config
 from daemon.runtime.files import other_writers
 from daemon.runtime.locks import running
-from daemon.runtime.own_certificate import CertificateError, CertificateFacts
+from daemon.runtime.own_certificate import CertificateError
 from daemon.runtime.secrets import (
     CREDENTIALS,
     SecretsElsewhere,
@@ -270,11 +270,9 @@ def _own(system: System) -> Check:
         )  # fmt: skip
     if why := own_certificate.due(facts, system.names(), now_s):
         return warned(ID, f"{why}, and was not renewed", "momo daemon certificate create")
-    return passed(ID, _covers(facts))
-
-
-def _covers(facts: CertificateFacts) -> str:
-    return f"it covers {', '.join(facts.names)}, and is renewed before {_day(facts.ends_s)}"
+    return passed(
+        ID, (f"it covers {', '.join(facts.names)}, and is renewed before {_day(facts.ends_s)}")
+    )
 
 
 def _foreign(system: System, path: str, config: Config) -> Check:

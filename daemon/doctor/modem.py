@@ -71,7 +71,14 @@ def checks(system: System) -> Iterator[Check]:
         )
     if modems:
         yield _manager(system, modems)
-        yield from _choice(modems, ports, served)
+        if ports:
+            ok = passed("modem.tty", f"commands go to {', '.join(ports)}")
+            yield from checks_or_default(_wrong_ports(modems, ports, served), ok)
+        elif any(device.ttys for device in modems):
+            yield failed(
+                "modem.tty", "the modem's command port is missing; only its other ports are present",
+                "pull the modem out, wait 5 seconds, plug it in again and wait 30 seconds",
+            )  # fmt: skip
     yield from _answers(system)
 
 
@@ -154,7 +161,14 @@ def _permission(system: System, paths: list[str]) -> Iterator[Check]:
         except OSError:
             continue  # unplugged meanwhile; another check reports it
         if not may_open(status, system.user):
-            group = _group(system.root, status.st_gid)
+            try:
+                lines = (system.root / "etc" / "group").read_text("utf-8", "replace").splitlines()
+            except OSError:
+                lines = []
+            fields = (line.split(":") for line in lines)
+            group = next(
+                (f[0] for f in fields if len(f) > 2 and f[2] == str(status.st_gid)), DIALOUT
+            )
             join = f"sudo usermod -aG {group} $USER, then log out and in again"
             yield failed(
                 "modem.permission", f"this user may not open {path}: it belongs to the group {group}",
@@ -173,16 +187,6 @@ def may_open(status: os.stat_result, user: PortUser) -> bool:
     else:
         wanted = stat.S_IROTH | stat.S_IWOTH
     return status.st_mode & wanted == wanted
-
-
-def _group(root: Path, gid: int) -> str:
-    """Return a group's name, or the usual one if it is unknown."""
-    try:
-        lines = (root / "etc" / "group").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        lines = []
-    fields = (line.split(":") for line in lines)
-    return next((f[0] for f in fields if len(f) > 2 and f[2] == str(gid)), DIALOUT)
 
 
 def _held(system: System, paths: list[str]) -> Iterator[Check]:
@@ -220,18 +224,6 @@ def _is_ignored(system: System, tty: str) -> bool:
     except OSError:
         return False
     return any(line in _IGNORED for line in lines.splitlines())
-
-
-def _choice(modems: list[UsbDevice], ports: list[str], served: list[str]) -> Iterator[Check]:
-    """Report the command port, and a configured port that is another port of the same stick."""
-    if ports:
-        ok = passed("modem.tty", f"commands go to {', '.join(ports)}")
-        yield from checks_or_default(_wrong_ports(modems, ports, served), ok)
-    elif any(device.ttys for device in modems):
-        yield failed(
-            "modem.tty", "the modem's command port is missing; only its other ports are present",
-            "pull the modem out, wait 5 seconds, plug it in again and wait 30 seconds",
-        )  # fmt: skip
 
 
 def _wrong_ports(modems: list[UsbDevice], ports: list[str], served: list[str]) -> Iterator[Check]:

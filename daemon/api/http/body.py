@@ -50,7 +50,17 @@ async def read_large_object(scope: Scope, receive: Receive, limit: int) -> dict[
         Refusal: As `read_object`.
         ClientGoneError: The connection ended first.
     """
-    return _parse_quickly(await read_large(scope, receive, limit))
+    body = await read_large(scope, receive, limit)
+    try:
+        value = msgspec.json.decode(body)
+        _check_depth(body, value)
+    except RecursionError:
+        raise _bad(f"it is nested deeper than {DEPTH_MAX}") from None
+    except ValueError as error:  # msgspec's, and that of octets which are not UTF-8
+        raise _bad(str(error)) from None
+    if not isinstance(value, dict):
+        raise _bad("it is not an object")
+    return value
 
 
 async def read_large(scope: Scope, receive: Receive, limit: int) -> bytes:
@@ -64,23 +74,19 @@ async def read_large(scope: Scope, receive: Receive, limit: int) -> bytes:
     octets = await _read(scope, receive, limit)
     coding = (header(scope, b"content-encoding") or "identity").strip().lower()
     if coding == "gzip":
-        octets = _unzipped(octets, limit)
+        unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        try:
+            found = unzip.decompress(octets, limit)
+        except zlib.error as error:
+            raise _bad(f"it is not gzip: {error}") from None
+        if unzip.unconsumed_tail:
+            raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE)
+        if not unzip.eof:
+            raise _bad("its gzip ends too early")
+        octets = found
     elif coding != "identity":
         raise Refusal(ErrorCode.UNSUPPORTED_MEDIA_TYPE, "Send the body as it is, or gzipped.")
     return octets
-
-
-def _unzipped(octets: bytes, limit: int) -> bytes:
-    unzip = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-    try:
-        found = unzip.decompress(octets, limit)
-    except zlib.error as error:
-        raise _bad(f"it is not gzip: {error}") from None
-    if unzip.unconsumed_tail:
-        raise Refusal(ErrorCode.PAYLOAD_TOO_LARGE)
-    if not unzip.eof:
-        raise _bad("its gzip ends too early")
-    return found
 
 
 async def read_object_if_any(scope: Scope, receive: Receive) -> dict[str, Any]:
@@ -123,19 +129,6 @@ def parse(body: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise _bad(f"{error.msg}, line {error.lineno} column {error.colno}") from None
     except ValueError as error:
-        raise _bad(str(error)) from None
-    if not isinstance(value, dict):
-        raise _bad("it is not an object")
-    return value
-
-
-def _parse_quickly(body: bytes) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(body)
-        _check_depth(body, value)
-    except RecursionError:
-        raise _bad(f"it is nested deeper than {DEPTH_MAX}") from None
-    except ValueError as error:  # msgspec's, and that of octets which are not UTF-8
         raise _bad(str(error)) from None
     if not isinstance(value, dict):
         raise _bad("it is not an object")

@@ -117,7 +117,24 @@ class Listeners:
 
     async def _bind(self, what: str) -> socket.socket:
         if what == "socket":
-            return self._bind_unix()
+            make_socket_folder(self._path.parent, 0o755 if self._open_to_all else 0o700)
+            remove_stale_socket(self._path)
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            mask = os.umask(0o111 if self._open_to_all else 0o177)
+            try:
+                listening.bind(str(self._path))
+            except OSError as error:
+                listening.close()
+                # Without a number the path is too long.
+                kind = ListenError if error.errno is None else NotNowError
+                why = error.strerror or str(error)
+                raise kind(f"{self._path} cannot be created: {why}") from error
+            finally:
+                os.umask(mask)
+            listening.listen(BACKLOG)
+            listening.setblocking(False)
+            self._inode = self._path.stat().st_ino
+            return listening
         assert self._http is not None
         self._tls = tls_context(*self._tls_files)
         return await self._bind_tcp(self._http)
@@ -239,26 +256,6 @@ class Listeners:
                     await self._limits.emptied.wait()
         for connection in list(connections):
             connection.transport.abort()
-
-    def _bind_unix(self) -> socket.socket:
-        make_socket_folder(self._path.parent, 0o755 if self._open_to_all else 0o700)
-        remove_stale_socket(self._path)
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        mask = os.umask(0o111 if self._open_to_all else 0o177)
-        try:
-            listening.bind(str(self._path))
-        except OSError as error:
-            listening.close()
-            # Without a number the path is too long.
-            kind = ListenError if error.errno is None else NotNowError
-            why = error.strerror or str(error)
-            raise kind(f"{self._path} cannot be created: {why}") from error
-        finally:
-            os.umask(mask)
-        listening.listen(BACKLOG)
-        listening.setblocking(False)
-        self._inode = self._path.stat().st_ino
-        return listening
 
     def _close_sockets(self) -> None:
         for each in self._sockets:

@@ -57,7 +57,7 @@ async def list_methods(call: Call) -> Reply:
 @described(
     "Get a payment method",
     answer(PaymentMethodAnswer),
-    errors=(ErrorCode.PAYMENT_METHOD_NOT_FOUND,),
+    errors="PAYMENT_METHOD_NOT_FOUND",
 )
 async def get_method(call: Call) -> Reply:
     """Return one merchant number."""
@@ -77,12 +77,7 @@ async def get_method(call: Call) -> Reply:
     answer(PaymentMethodAnswer),
     status=201,
     reads=NewMethod,
-    errors=(
-        ErrorCode.PAYMENT_METHOD_EXISTS,
-        ErrorCode.SIM_NOT_FOUND,
-        ErrorCode.NETWORK_MISMATCH,
-        ErrorCode.SIM_ALREADY_ASSIGNED,
-    ),
+    errors="PAYMENT_METHOD_EXISTS SIM_NOT_FOUND NETWORK_MISMATCH SIM_ALREADY_ASSIGNED",
     example={
         "provider": "momo_mtn",
         "phone_number": "0241234567",
@@ -109,14 +104,8 @@ async def create_method(call: Call) -> Reply:
     "Update a payment method",
     answer(PaymentMethodAnswer),
     reads=MethodChanges,
-    errors=(
-        ErrorCode.PAYMENT_METHOD_NOT_FOUND,
-        ErrorCode.BELONGS_TO_BRANCH,
-        ErrorCode.PAYMENT_METHOD_EXISTS,
-        ErrorCode.SIM_NOT_FOUND,
-        ErrorCode.NETWORK_MISMATCH,
-        ErrorCode.SIM_ALREADY_ASSIGNED,
-    ),
+    errors="PAYMENT_METHOD_NOT_FOUND BELONGS_TO_BRANCH PAYMENT_METHOD_EXISTS SIM_NOT_FOUND "
+    "NETWORK_MISMATCH SIM_ALREADY_ASSIGNED",
     example={"sim": {"device_id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f", "slot_index": 0}},
 )
 async def update_method(call: Call) -> Reply:
@@ -133,7 +122,7 @@ async def update_method(call: Call) -> Reply:
 @described(
     "Delete a payment method",
     answer(PaymentMethodAnswer),
-    errors=(ErrorCode.PAYMENT_METHOD_NOT_FOUND, ErrorCode.BELONGS_TO_BRANCH),
+    errors="PAYMENT_METHOD_NOT_FOUND BELONGS_TO_BRANCH",
 )
 async def delete_method(call: Call) -> Reply:
     """Delete a merchant number; its payments stay assigned to it."""
@@ -154,11 +143,7 @@ class ClaimBody(Struct, frozen=True):
     "Claim unplaced payments",
     bare(ClaimedAnswer),
     reads=ClaimBody,
-    errors=(
-        ErrorCode.PAYMENT_METHOD_NOT_FOUND,
-        ErrorCode.BELONGS_TO_BRANCH,
-        ErrorCode.METHOD_HAS_NO_SIM,
-    ),
+    errors="PAYMENT_METHOD_NOT_FOUND BELONGS_TO_BRANCH METHOD_HAS_NO_SIM",
     example={"dry_run": True},
     body_optional=True,
     idempotent=True,
@@ -216,11 +201,7 @@ class SimChanges(Struct, frozen=True):
     "Update a SIM",
     answer(UpdatedSimAnswer),
     reads=SimChanges,
-    errors=(
-        ErrorCode.DEVICE_NOT_FOUND,
-        ErrorCode.SIM_NOT_FOUND,
-        ErrorCode.SIM_ALREADY_ASSIGNED,
-    ),
+    errors="DEVICE_NOT_FOUND SIM_NOT_FOUND SIM_ALREADY_ASSIGNED",
     example={"ignored": True},
 )
 async def update_sim(call: Call) -> Reply:

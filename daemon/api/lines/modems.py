@@ -26,7 +26,6 @@ from daemon.flows.access import users
 from daemon.flows.lines import modems, smscs, sources
 from daemon.store.engine import Reader
 from daemon.store.lines import devices, payment_methods, sms_rhythms
-from daemon.store.messages.balances import KnownSmsc
 from daemon.store.payments import texts
 from daemon.store.payments.texts import PayerText
 from daemon.wire import ErrorCode
@@ -349,7 +348,16 @@ async def show_smscs(call: Call) -> Reply:
             "slot_index": sim.slot_index,
             "network": found.sim.network,
             "has_chain": found.has_chain,
-            "smscs": [_json(one) for one in found.smscs],
+            "smscs": [
+                {
+                    "smsc": one.smsc,
+                    "home": one.source is not SmscSource.NOTICED,
+                    "source": one.source,
+                    "message_id": one.message_id,
+                    "since": timestamp(one.since),
+                }
+                for one in found.smscs
+            ],
             "test_payment": None if found.test_payment is None else _payment(found.test_payment),
         }
     )
@@ -386,14 +394,4 @@ def _payment(asked: smscs.TestPayment) -> Json:
         "amount": render(asked.amount_minor, asked.currency),
         "currency": asked.currency,
         "expires_at": timestamp(asked.expires_at),
-    }
-
-
-def _json(one: KnownSmsc) -> Json:
-    return {
-        "smsc": one.smsc,
-        "home": one.source is not SmscSource.NOTICED,
-        "source": one.source,
-        "message_id": one.message_id,
-        "since": timestamp(one.since),
     }

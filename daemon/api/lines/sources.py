@@ -87,12 +87,7 @@ class PostAnswer(Struct, frozen=True):
     "Post an Android message",
     answer(PostAnswer),
     reads=AndroidPost,
-    errors=(
-        ErrorCode.UNAUTHORIZED,
-        ErrorCode.VALIDATION_ERROR,
-        ErrorCode.RATE_LIMITED,
-        ErrorCode.UNAVAILABLE,
-    ),
+    errors="UNAUTHORIZED VALIDATION_ERROR RATE_LIMITED UNAVAILABLE",
     example=POST_EXAMPLE,
 )
 async def post_android(call: Call) -> Reply:

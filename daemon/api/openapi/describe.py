@@ -1,6 +1,6 @@
 """Descriptions of operations for the OpenAPI document.
 
-    @described("Cancel a transaction", answer(TransactionAnswer), reads=CancelBody, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
+    @described("Cancel a transaction", answer(TransactionAnswer), reads=CancelBody, errors="TRANSACTION_NOT_FOUND")
     async def cancel(call: Call) -> Reply:
 
 The other parts have other sources: path, method and scopes come from the route, fields and limits from the declared shapes
@@ -76,11 +76,14 @@ SCHEMAS_PATH: Final = "#/components/schemas/"
 DESCRIPTIONS: Final[dict[Handler, OperationDescription]] = {}
 
 
-def described(title: str, answer: str | AnswerShape, **more: Any) -> Callable[[Handler], Handler]:
-    """Describe the decorated handler; `more` are the other attributes of `OperationDescription`."""
+def described(
+    title: str, answer: str | AnswerShape, *, errors: str = "", **more: Any
+) -> Callable[[Handler], Handler]:
+    """Describe the decorated handler; `errors` are codes separated by blanks, `more` the other attributes of the description."""
+    codes = tuple(map(ErrorCode, errors.split()))
 
     def keep(handler: Handler) -> Handler:
-        DESCRIPTIONS[handler] = OperationDescription(title, answer, **more)
+        DESCRIPTIONS[handler] = OperationDescription(title, answer, errors=codes, **more)
         return handler
 
     return keep

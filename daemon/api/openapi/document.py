@@ -31,23 +31,10 @@ from daemon.api.openapi.schemas import (
     example,
     schema_of,
 )
+from daemon.core import shape
 from daemon.core.limits import BODY_BYTES_MAX, IDEMPOTENCY_KEY_CHARACTERS_MAX
 from daemon.core.lines.line_json import DeviceName, Network
-from daemon.core.shape import (
-    Amount,
-    Count,
-    Id,
-    Phone,
-    Provider,
-    Reference,
-    RequestId,
-    Status,
-    TelcoId,
-    Time,
-    about,
-    const,
-    sample,
-)
+from daemon.core.shape import about, const, sample
 from daemon.core.webhooks.body import EVENTS
 from daemon.error_table import ERRORS
 from daemon.wire import (
@@ -112,7 +99,7 @@ _OF_KEYS: Final = (
     ErrorCode.IDEMPOTENCY_IN_PROGRESS,
 )
 _HEADERS: Final[dict[str, Schema]] = {
-    "RequestId": {"description": "the id of this call, to find it in the log", "schema": answer_of(RequestId)},
+    "RequestId": {"description": "the id of this call, to find it in the log", "schema": answer_of(shape.RequestId)},
     "RateLimitLimit": {"description": "calls allowed per minute for this key", "schema": {"type": "integer"}},
     "RateLimitRemaining": {"description": "calls left now", "schema": {"type": "integer"}},
     "RateLimitReset": {"description": "seconds until the full limit is available again", "schema": {"type": "integer"}},
@@ -199,9 +186,9 @@ class Extras(Struct, frozen=True):
 class SimWithoutNumber(Struct, frozen=True):
     """A SIM that has no number yet."""
 
-    device_id: Id
+    device_id: shape.Id
     name: DeviceName
-    slot_index: Count
+    slot_index: shape.Count
     network: Network
 
 
@@ -236,25 +223,28 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
         {
             "reason": Annotated[str, sample("reversed", "the network took the payment back")],
             "near_transaction_id": Annotated[
-                TelcoId, about("the only unused payment whose ID differs by leading zeros alone")
+                shape.TelcoId,
+                about("the only unused payment whose ID differs by leading zeros alone"),
             ],
         },
     ),
     ErrorCode.TRANSACTION_ID_ALREADY_USED: Extras(
-        {"expected_amount": Amount | None},
-        {"used_by_reference": Reference | None, "payment_id": Id},
+        {"expected_amount": shape.Amount | None},
+        {"used_by_reference": shape.Reference | None, "payment_id": shape.Id},
     ),
     ErrorCode.ALREADY_VERIFIED: Extras(
-        {"transaction_status": Status, "verified_by_transaction_id": TelcoId | None}
+        {"transaction_status": shape.Status, "verified_by_transaction_id": shape.TelcoId | None}
     ),
     ErrorCode.LINES_NOT_READY: Extras({"sims_without_number": list[SimWithoutNumber]}),
-    ErrorCode.SIM_ALREADY_ASSIGNED: Extras({"payment_method_id": Id, "phone_number": Phone}),
-    ErrorCode.PAYMENT_METHOD_EXISTS: Extras({"payment_method_id": Id}),
+    ErrorCode.SIM_ALREADY_ASSIGNED: Extras(
+        {"payment_method_id": shape.Id, "phone_number": shape.Phone}
+    ),
+    ErrorCode.PAYMENT_METHOD_EXISTS: Extras({"payment_method_id": shape.Id}),
     ErrorCode.DELIVERY_NOT_REDELIVERABLE: Extras(
         {"delivery_status": Annotated[DeliveryStatus, sample(DeliveryStatus.RETRYING)]}
     ),
     ErrorCode.TRANSACTION_NOT_CANCELLABLE: Extras(
-        {"transaction_status": Annotated[Status, sample(TransactionStatus.PENDING)]}
+        {"transaction_status": Annotated[shape.Status, sample(TransactionStatus.PENDING)]}
     ),
     ErrorCode.NO_CHECKOUT_PAGE: Extras(
         {
@@ -266,7 +256,7 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
     ErrorCode.REVIEW_ALREADY_DECIDED: Extras(
         {
             "review_state": Annotated[str, sample("approved")],
-            "decided_at": Time | None,
+            "decided_at": shape.Time | None,
             "decided_by": Annotated[str, sample("socket:1000")] | None,
         }
     ),
@@ -279,18 +269,20 @@ EXTRAS: Final[dict[ErrorCode, Extras]] = {
                     "`open`, `taken_back`, `too_late`, `reconciled`, `used_elsewhere`, `reversed` or `reversal`",
                 ),
             ],
-            "used_by_reference": Reference | None,
+            "used_by_reference": shape.Reference | None,
         }
     ),
-    ErrorCode.PAYMENT_REVERSED: Extras({}, {"reversed_at": Time}),
-    ErrorCode.AMOUNT_MISMATCH: Extras({"claimed_amount": Amount, "matched_amount": Amount}),
+    ErrorCode.PAYMENT_REVERSED: Extras({}, {"reversed_at": shape.Time}),
+    ErrorCode.AMOUNT_MISMATCH: Extras(
+        {"claimed_amount": shape.Amount, "matched_amount": shape.Amount}
+    ),
     ErrorCode.VALIDATION_ERROR: Extras(
         {"details": Annotated[list[FieldDetail], about("every field that is wrong, all at once")]}
     ),
-    ErrorCode.AMBIGUOUS_TRANSACTION_ID: Extras({"providers": list[Provider]}),
+    ErrorCode.AMBIGUOUS_TRANSACTION_ID: Extras({"providers": list[shape.Provider]}),
     ErrorCode.URL_NOT_ALLOWED: Extras({"reason": Annotated[str, sample("private_address")]}),
     ErrorCode.NETWORK_MISMATCH: Extras(
-        {}, {"provider": Provider, "sim_network": Annotated[str, sample("telecel")] | None}
+        {}, {"provider": shape.Provider, "sim_network": Annotated[str, sample("telecel")] | None}
     ),
     ErrorCode.TOO_MANY_ATTEMPTS: Extras(_RETRY),
     ErrorCode.RATE_LIMITED: Extras(_RETRY),
@@ -338,7 +330,7 @@ def error_schema(code: ErrorCode) -> Schema:
 class OfFailure(Struct, frozen=True):
     """The `meta` of a refusal."""
 
-    request_id: RequestId
+    request_id: shape.RequestId
 
 
 def undescribed(routes: Routes) -> list[str]:
@@ -381,7 +373,41 @@ def _operation(
                 "application/json": {"schema": _body(about), "example": dict(about.example)}
             },
         }
-    made["responses"] = _responses(operation, about, shapes)
+    headers = {"X-Request-Id": _header("RequestId")}
+    if not operation.public:
+        for name in ("Limit", "Remaining", "Reset"):
+            headers[f"RateLimit-{name}"] = _header(f"RateLimit{name}")
+    fine = dict(headers)
+    if about.idempotent:
+        fine["Idempotency-Replayed"] = _header("IdempotencyReplayed")
+    responses = {
+        str(about.status): {
+            "description": "Success.",
+            "headers": fine,
+            "content": _content(about, shapes),
+        }
+    }
+    by_status: dict[int, list[ErrorCode]] = {}
+    for code in sorted(_errors(operation, about)):
+        by_status.setdefault(ERRORS[code].http_status, []).append(code)
+    for status, codes in sorted(by_status.items()):
+        error_headers = (
+            {**headers, "Retry-After": _header("RetryAfter")} if status in (429, 503) else headers
+        )
+        schema: Schema = {"anyOf": [{"$ref": SCHEMAS_PATH + _error_name(code)} for code in codes]}
+        responses[str(status)] = {
+            "description": " ".join(f"`{code}`: {ERRORS[code].message}" for code in codes),
+            "headers": error_headers,
+            "content": {
+                "application/json": {
+                    "schema": schema if len(codes) > 1 else schema["anyOf"][0],
+                    "examples": {
+                        str(code): {"$ref": f"#/components/examples/{code}"} for code in codes
+                    },
+                }
+            },
+        }
+    made["responses"] = responses
     if operation.public:
         made["security"] = []
     elif operation.scopes:
@@ -472,46 +498,6 @@ def _errors(operation: Operation, about: OperationDescription) -> Collection[Err
     if about.key_field:
         found.add(ErrorCode.IDEMPOTENCY_KEY_CONFLICT)
     return found
-
-
-def _responses(
-    operation: Operation, about: OperationDescription, shapes: dict[str, Schema]
-) -> dict[str, Any]:
-    headers = {"X-Request-Id": _header("RequestId")}
-    if not operation.public:
-        for name in ("Limit", "Remaining", "Reset"):
-            headers[f"RateLimit-{name}"] = _header(f"RateLimit{name}")
-    fine = dict(headers)
-    if about.idempotent:
-        fine["Idempotency-Replayed"] = _header("IdempotencyReplayed")
-    responses = {
-        str(about.status): {
-            "description": "Success.",
-            "headers": fine,
-            "content": _content(about, shapes),
-        }
-    }
-    by_status: dict[int, list[ErrorCode]] = {}
-    for code in sorted(_errors(operation, about)):
-        by_status.setdefault(ERRORS[code].http_status, []).append(code)
-    for status, codes in sorted(by_status.items()):
-        error_headers = (
-            {**headers, "Retry-After": _header("RetryAfter")} if status in (429, 503) else headers
-        )
-        schema: Schema = {"anyOf": [{"$ref": SCHEMAS_PATH + _error_name(code)} for code in codes]}
-        responses[str(status)] = {
-            "description": " ".join(f"`{code}`: {ERRORS[code].message}" for code in codes),
-            "headers": error_headers,
-            "content": {
-                "application/json": {
-                    "schema": schema if len(codes) > 1 else schema["anyOf"][0],
-                    "examples": {
-                        str(code): {"$ref": f"#/components/examples/{code}"} for code in codes
-                    },
-                }
-            },
-        }
-    return responses
 
 
 def _content(about: OperationDescription, shapes: dict[str, Schema]) -> dict[str, Any]:

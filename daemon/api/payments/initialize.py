@@ -217,12 +217,7 @@ class InitializedMeta(Struct, frozen=True):
     answer(transaction_json.InitializedTransactionAnswer, InitializedMeta),
     status=201,
     reads=InitializeBody,
-    errors=(
-        ErrorCode.HUB_DECIDES,
-        ErrorCode.SECRET_KEY_REQUIRED,
-        ErrorCode.URL_NOT_ALLOWED,
-        ErrorCode.TRANSACTION_ID_ALREADY_USED,
-    ),
+    errors="HUB_DECIDES SECRET_KEY_REQUIRED URL_NOT_ALLOWED TRANSACTION_ID_ALREADY_USED",
     example={
         "amount": "25.00",
         "phone_number": "0241234567",

@@ -8,19 +8,20 @@ from msgspec import Meta, Struct
 from daemon.api.http.body import read_object, read_object_if_any
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, described
+from daemon.core import shape
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import success
 from daemon.core.payments.review_json import ReviewAnswer
 from daemon.core.payments.transaction_json import TransactionAnswer
 from daemon.core.reading import read
-from daemon.core.shape import Notes, Offset, PageMeta, about, marked, page_size, sample
+from daemon.core.shape import about, marked, page_size, sample
 from daemon.env import Env
 from daemon.flows.access import users
 from daemon.flows.payments import review
 from daemon.store.branches import branches
 from daemon.store.payments import review_evidence
-from daemon.wire import ErrorCode, Mode, ShopRole
+from daemon.wire import ErrorCode, ShopRole
 
 LIMIT: Final = 50
 LIMIT_MAX: Final = 200
@@ -35,26 +36,16 @@ class ReviewsQuery(Struct, frozen=True):
     """The page and the filter of the list."""
 
     limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
-    offset: Offset = 0
+    offset: shape.Offset = 0
     state: (
         Annotated[Literal["open", "all"], sample("all", "`all` includes decided or revoked ones")]
         | None
     ) = None
-    mode: (
-        Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
-    ) = None
-    branch: (
-        Annotated[
-            str,
-            sample(
-                "kumasi", "at a hub: only transactions of the branch with this name", max_length=40
-            ),
-        ]
-        | None
-    ) = None
+    mode: shape.ModeFilter = None
+    branch: shape.BranchFilter = None
 
 
-@described("List reviews", answer(list[ReviewAnswer], PageMeta), query=ReviewsQuery)
+@described("List reviews", answer(list[ReviewAnswer], shape.PageMeta), query=ReviewsQuery)
 async def get_list(call: Call) -> Reply:
     """List open reviews, newest first, or all reviews with `state=all`."""
     query = call.query
@@ -75,7 +66,7 @@ async def get_list(call: Call) -> Reply:
     )
 
 
-@described("Get a review", answer(ReviewAnswer), errors=(ErrorCode.REVIEW_NOT_FOUND,))
+@described("Get a review", answer(ReviewAnswer), errors="REVIEW_NOT_FOUND")
 async def get_one(call: Call) -> Reply:
     """Return one review."""
     review_id, mode = call.uuid(ErrorCode.REVIEW_NOT_FOUND), call.caller.mode
@@ -108,7 +99,7 @@ class ApprovalBody(Struct, frozen=True):
         ]
         | None
     ) = None
-    notes: Notes | None = None
+    notes: shape.Notes | None = None
     password: (
         Annotated[
             str,
@@ -123,21 +114,7 @@ class ApprovalBody(Struct, frozen=True):
     "Approve a review",
     _DECIDED,
     reads=ApprovalBody,
-    errors=(
-        ErrorCode.BRANCH_ASKED,
-        ErrorCode.REVIEW_NOT_FOUND,
-        ErrorCode.REVIEW_ALREADY_DECIDED,
-        ErrorCode.PAYMENT_REVERSED,
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.INVALID_PASSWORD,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.NOT_SET_UP,
-        ErrorCode.TRANSACTION_NOT_FOUND,
-        ErrorCode.ALREADY_VERIFIED,
-        ErrorCode.TRANSACTION_ID_ALREADY_USED,
-        ErrorCode.NO_MATCHING_TRANSACTION,
-        ErrorCode.NETWORK_MISMATCH,
-    ),
+    errors="BRANCH_ASKED REVIEW_NOT_FOUND REVIEW_ALREADY_DECIDED PAYMENT_REVERSED SESSION_REQUIRED INVALID_PASSWORD TOO_MANY_ATTEMPTS NOT_SET_UP TRANSACTION_NOT_FOUND ALREADY_VERIFIED TRANSACTION_ID_ALREADY_USED NO_MATCHING_TRANSACTION NETWORK_MISMATCH",
     example={"reference": "svc_trx_0192f0c17d2a7c3e9a543f2b8c1d4e5f", "notes": "her brother paid"},
     body_optional=True,
     idempotent=True,
@@ -162,7 +139,7 @@ async def approve(call: Call) -> Reply:
 class RejectionBody(Struct, frozen=True):
     """Why a held payment is rejected, and the password if further messages are rejected with it."""
 
-    notes: Annotated[Notes, Meta(min_length=1)]
+    notes: Annotated[shape.Notes, Meta(min_length=1)]
     password: (
         Annotated[
             str,
@@ -177,16 +154,7 @@ class RejectionBody(Struct, frozen=True):
     "Reject a review",
     _DECIDED,
     reads=RejectionBody,
-    errors=(
-        ErrorCode.BRANCH_ASKED,
-        ErrorCode.REVIEW_NOT_FOUND,
-        ErrorCode.REVIEW_ALREADY_DECIDED,
-        ErrorCode.PAYMENT_REVERSED,
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.INVALID_PASSWORD,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.NOT_SET_UP,
-    ),
+    errors="BRANCH_ASKED REVIEW_NOT_FOUND REVIEW_ALREADY_DECIDED PAYMENT_REVERSED SESSION_REQUIRED INVALID_PASSWORD TOO_MANY_ATTEMPTS NOT_SET_UP",
     example={"notes": "nobody here ordered that"},
     idempotent=True,
 )
@@ -211,12 +179,7 @@ async def reject(call: Call) -> Reply:
 @described(
     "Take a decision back",
     _DECIDED,
-    errors=(
-        ErrorCode.REVIEW_NOT_FOUND,
-        ErrorCode.DECISION_NOT_UNDOABLE,
-        ErrorCode.BELONGS_TO_BRANCH,
-        ErrorCode.SESSION_REQUIRED,
-    ),
+    errors="REVIEW_NOT_FOUND DECISION_NOT_UNDOABLE BELONGS_TO_BRANCH SESSION_REQUIRED",
     idempotent=True,
 )
 async def undo(call: Call) -> Reply:

@@ -10,7 +10,7 @@ from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, described
 from daemon.api.payments.initialize import keeping
 from daemon.api.payments.reviews import branch_names
-from daemon.core import json_values
+from daemon.core import json_values, shape
 from daemon.core.errors import FieldError, Refusal, invalid
 from daemon.core.ids import split_reference
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
@@ -29,19 +29,7 @@ from daemon.core.payments.transaction_json import (
     reconciliation,
 )
 from daemon.core.reading import Wrong, read
-from daemon.core.shape import (
-    FromTime,
-    Notes,
-    Offset,
-    OnlyWarnings,
-    PageMeta,
-    ToTime,
-    Warnings,
-    about,
-    marked,
-    page_size,
-    sample,
-)
+from daemon.core.shape import about, marked, page_size, sample
 from daemon.flows.access import users
 from daemon.flows.payments import cancel_expire, initialize, texts
 from daemon.flows.payments import reconcile as reconcile_flow
@@ -97,8 +85,8 @@ class TransactionsQuery(Struct, frozen=True):
             "payment requests (default), holders of payments without a request (`open`), or all",
         ),
     ] = "request"
-    since: FromTime | None = field(name="from", default=None)
-    until: ToTime | None = field(name="to", default=None)
+    since: shape.FromTime | None = field(name="from", default=None)
+    until: shape.ToTime | None = field(name="to", default=None)
     phone_number: (
         Annotated[
             str,
@@ -131,22 +119,14 @@ class TransactionsQuery(Struct, frozen=True):
         ]
         | None
     ) = None
-    branch: (
-        Annotated[
-            str,
-            sample(
-                "kumasi", "at a hub: only transactions of the branch with this name", max_length=40
-            ),
-        ]
-        | None
-    ) = None
+    branch: shape.BranchFilter = None
 
 
 class MatchesMeta(Struct, frozen=True):
     """How many transactions were found."""
 
     matches: Annotated[int, sample(1, "transactions with this client_reference", ge=1)]
-    warnings: Warnings = UNSET
+    warnings: shape.Warnings = UNSET
 
 
 def _mode(asked: Mode | None, bound: Mode | None) -> Mode | None:
@@ -158,7 +138,7 @@ def _mode(asked: Mode | None, bound: Mode | None) -> Mode | None:
 
 @described(
     "List transactions",
-    answer(list[TransactionListItemAnswer], OnlyWarnings, pagination=json_values.Pagination),
+    answer(list[TransactionListItemAnswer], shape.OnlyWarnings, pagination=json_values.Pagination),
     query=TransactionsQuery,
 )
 async def list_transactions(call: Call) -> Reply:
@@ -200,7 +180,7 @@ async def list_transactions(call: Call) -> Reply:
 @described(
     "Get a transaction",
     answer(FoundTransactionAnswer),
-    errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
+    errors="TRANSACTION_NOT_FOUND",
 )
 async def get_one(call: Call) -> Reply:
     """Return one transaction by its reference."""
@@ -220,7 +200,7 @@ async def get_one(call: Call) -> Reply:
 @described(
     "Get a transaction by its code",
     answer(FoundTransactionAnswer),
-    errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
+    errors="TRANSACTION_NOT_FOUND",
 )
 async def get_by_code(call: Call) -> Reply:
     """Return the newest transaction that has or had this payment code."""
@@ -236,7 +216,7 @@ async def get_by_code(call: Call) -> Reply:
 @described(
     "Get a transaction by client reference",
     answer(FoundTransactionAnswer, MatchesMeta),
-    errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
+    errors="TRANSACTION_NOT_FOUND",
 )
 async def get_by_client_reference(call: Call) -> Reply:
     """Return the best match among the transactions with this client reference; `meta.matches` counts them."""
@@ -275,18 +255,16 @@ def _one(found: FoundTransactionAnswer | None, matches: int | None = None) -> Re
 class CancelBody(Struct, frozen=True):
     """Why a transaction is cancelled."""
 
-    reason: Annotated[Notes, sample("ordered twice", "the reason, for the record")] | None = None
+    reason: Annotated[shape.Notes, sample("ordered twice", "the reason, for the record")] | None = (
+        None
+    )
 
 
 @described(
     "Cancel a transaction",
     answer(TransactionAnswer),
     reads=CancelBody,
-    errors=(
-        ErrorCode.TRANSACTION_NOT_FOUND,
-        ErrorCode.TRANSACTION_NOT_CANCELLABLE,
-        ErrorCode.BELONGS_TO_BRANCH,
-    ),
+    errors="TRANSACTION_NOT_FOUND TRANSACTION_NOT_CANCELLABLE BELONGS_TO_BRANCH",
     example={"reason": "ordered twice"},
     body_optional=True,
     idempotent=True,
@@ -329,7 +307,7 @@ class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | None
     ) = field(name="amount", default=None)
-    notes: Notes | None = None
+    notes: shape.Notes | None = None
     provider: (
         Annotated[str, sample("momo_mtn", "the mobile-money service"), marked(read="provider")]
         | None
@@ -348,20 +326,9 @@ class ReconcileBody(Struct, frozen=True, forbid_unknown_fields=True):
     "Reconcile a transaction",
     answer(ReconciliationAnswer),
     reads=ReconcileBody,
-    errors=(
-        ErrorCode.TRANSACTION_NOT_FOUND,
-        ErrorCode.ALREADY_VERIFIED,
-        ErrorCode.BELONGS_TO_BRANCH,
-        ErrorCode.PAYMENT_HANDED_UP,
-        ErrorCode.BRANCH_ASKED,
-        ErrorCode.NO_MATCHING_TRANSACTION,
-        ErrorCode.TRANSACTION_ID_ALREADY_USED,
-        ErrorCode.AMOUNT_MISMATCH,
-        ErrorCode.AMBIGUOUS_TRANSACTION_ID,
-        ErrorCode.TOO_MANY_ATTEMPTS,
-        ErrorCode.SESSION_REQUIRED,
-        ErrorCode.INVALID_PASSWORD,
-    ),
+    errors="TRANSACTION_NOT_FOUND ALREADY_VERIFIED BELONGS_TO_BRANCH PAYMENT_HANDED_UP BRANCH_ASKED "
+    "NO_MATCHING_TRANSACTION TRANSACTION_ID_ALREADY_USED AMOUNT_MISMATCH AMBIGUOUS_TRANSACTION_ID "
+    "TOO_MANY_ATTEMPTS SESSION_REQUIRED INVALID_PASSWORD",
     example={"transaction_id": "0012345678", "amount": "25.00", "notes": "she showed her phone"},
     idempotent=True,
 )
@@ -408,14 +375,14 @@ class EventsQuery(Struct, frozen=True):
     """The page of the list."""
 
     limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
-    offset: Offset = 0
+    offset: shape.Offset = 0
 
 
 @described(
     "List a transaction's events",
-    answer(list[TransactionEventAnswer], PageMeta),
+    answer(list[TransactionEventAnswer], shape.PageMeta),
     query=EventsQuery,
-    errors=(ErrorCode.TRANSACTION_NOT_FOUND,),
+    errors="TRANSACTION_NOT_FOUND",
 )
 async def list_events(call: Call) -> Reply:
     """List the journal events of one transaction, oldest first, as readable text."""

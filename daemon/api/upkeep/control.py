@@ -322,37 +322,31 @@ def _payer_json(reader: Reader, found: PayerRows, now: int) -> Json:
             for row, line in exports.messages(reader, part)
         ],
         "webhooks": [
-            _webhook_json(row)
+            {
+                "url": row.url,
+                "event": row.event,
+                "reference": reference_of(row.transaction_id),
+                "status": row.status,
+                "created_at": timestamp(row.created_at),
+                "delivered_at": timestamp_or_none(row.delivered_at),
+            }
             for part in parts(found.transactions)
             for row in exports.deliveries(reader, part)
         ],
-        "sms": [_sms_json(row) for row in payer_data.texts(reader, found)],
+        "sms": [
+            {
+                "kind": row.kind,
+                "status": row.status,
+                "created_at": timestamp(row.created_at),
+                "ended_at": timestamp_or_none(row.ended_at),
+                "body": row.body,
+            }
+            for row in payer_data.texts(reader, found)
+        ],
         "approved_names": payer_data.approved_names(reader, found),
         "cut_off": any(
             len(ids) > LIMIT for ids in (found.payments, found.transactions, found.messages)
         ),
-    }
-
-
-def _webhook_json(row: exports.DeliveryRow) -> dict[str, Any]:
-    """Build the JSON of one webhook about the payer: its receiver and times."""
-    return {
-        "url": row.url,
-        "event": row.event,
-        "reference": reference_of(row.transaction_id),
-        "status": row.status,
-        "created_at": timestamp(row.created_at),
-        "delivered_at": timestamp_or_none(row.delivered_at),
-    }
-
-
-def _sms_json(row: payer_data.SentText) -> dict[str, Any]:
-    return {
-        "kind": row.kind,
-        "status": row.status,
-        "created_at": timestamp(row.created_at),
-        "ended_at": timestamp_or_none(row.ended_at),
-        "body": row.body,
     }
 
 

@@ -49,7 +49,7 @@ class StreamQuery(Struct, frozen=True):
     ) = None
 
 
-@described("Stream events", STREAM, query=StreamQuery, errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
+@described("Stream events", STREAM, query=StreamQuery, errors="TRANSACTION_NOT_FOUND")
 async def get(call: Call) -> "EventStream":
     """Open the stream after event `Last-Event-ID` or `since`, by default from now. `reference` selects one transaction."""
     asked, last_event_id = call.query.read(StreamQuery), call.header(b"last-event-id")

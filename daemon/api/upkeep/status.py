@@ -16,7 +16,6 @@ from daemon.core.errors import Unavailable
 from daemon.core.json_values import timestamp
 from daemon.core.limits import SECOND_US
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.model import Shop
 from daemon.core.upkeep import disk_space
 from daemon.core.upkeep.faults import fault_json
 from daemon.core.upkeep.self_check import DatabaseState
@@ -159,7 +158,11 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
     return {
         "shop": None if owner is None else {"name": owner.name, "timezone": owner.timezone},
         "lines": line_status(reader, now, conditions),
-        "today": _today(day_sheet.today(reader, _midnight(owner, now), now)),
+        "today": _today(
+            day_sheet.today(
+                reader, midnight(now, UTC if owner is None else ZoneInfo(owner.timezone)), now
+            )
+        ),
         "endpoints": [
             QueuedEndpoint.of(endpoint, queued=waiting.get(endpoint.id, 0))
             for endpoint in endpoints.in_use(reader)
@@ -170,11 +173,6 @@ def _read(reader: Reader, now: int, conditions: Sequence[ModemHealth]) -> dict[s
         "schema": shop.schema_version(reader),
         "known": modems.read(reader),
     }
-
-
-def _midnight(owner: Shop | None, now: int) -> int:
-    """Return the start of the day in the shop's time zone."""
-    return midnight(now, UTC if owner is None else ZoneInfo(owner.timezone))
 
 
 def _today(day: day_sheet.Today) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from daemon.core.shape import (
     CursorPageMeta,
     FromTime,
     Id,
+    ModeFilter,
     Notes,
     Offset,
     PageMeta,
@@ -67,9 +68,7 @@ class DeliveriesQuery(Struct, frozen=True):
     status: Annotated[DeliveryStatus, sample("delivered", "only this status")] | None = None
     event: Annotated[EventKind, sample(EventKind.FORWARDED, "only this event kind")] | None = None
     after: CursorOf1 | None = None
-    mode: (
-        Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
-    ) = None
+    mode: ModeFilter = None
     endpoint_id: Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead] | None = None
     kind: (
         Annotated[
@@ -127,10 +126,7 @@ async def list_deliveries(call: Call) -> Reply:
 @described(
     "Get a delivery",
     answer(DeliveryInFullAnswer),
-    errors=(
-        ErrorCode.DELIVERY_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-    ),
+    errors="DELIVERY_NOT_FOUND LIVE_KEY_REQUIRED",
 )
 async def get_delivery(call: Call) -> Reply:
     """Return one delivery in full: `payload` is the exact body, `url` the destination."""
@@ -154,10 +150,7 @@ class AttemptsQuery(Struct, frozen=True):
     "List a delivery's attempts",
     answer(list[AttemptAnswer], PageMeta),
     query=AttemptsQuery,
-    errors=(
-        ErrorCode.DELIVERY_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-    ),
+    errors="DELIVERY_NOT_FOUND LIVE_KEY_REQUIRED",
 )
 async def get_attempts(call: Call) -> Reply:
     """List the attempts of a delivery, oldest first, including those before a redelivery."""
@@ -191,13 +184,8 @@ async def find_delivery(call: Call) -> delivery_log.Logged:
     "Redeliver a delivery",
     answer(DeliveryAnswer),
     reads=NoFields,
-    errors=(
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.DELIVERY_NOT_FOUND,
-        ErrorCode.DELIVERY_NOT_REDELIVERABLE,
-        ErrorCode.ENDPOINT_DELETED,
-    ),
+    errors="OPEN_COLLECTIONS_DISABLED LIVE_KEY_REQUIRED DELIVERY_NOT_FOUND DELIVERY_NOT_REDELIVERABLE "
+    "ENDPOINT_DELETED",
     body_optional=True,
     idempotent=True,
 )
@@ -239,9 +227,7 @@ class DeadLettersQuery(Struct, frozen=True):
     limit: Annotated[int, page_size(LETTERS_LIMIT_MAX)] = LETTERS_LIMIT
     offset: Offset = 0
     after: CursorOf2 | None = None
-    mode: (
-        Annotated[Mode, sample("live", "only live money, or only the sandbox; default both")] | None
-    ) = None
+    mode: ModeFilter = None
     include_replayed: Annotated[
         bool, sample(False, "include dead letters that were replayed or dismissed")
     ] = False
@@ -287,10 +273,7 @@ async def list_dead_letters(call: Call) -> Reply:
 @described(
     "Get a dead letter",
     answer(DeadLetterInFullAnswer),
-    errors=(
-        ErrorCode.DEAD_LETTER_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-    ),
+    errors="DEAD_LETTER_NOT_FOUND LIVE_KEY_REQUIRED",
 )
 async def get_dead_letter(call: Call) -> Reply:
     """Return one dead letter with its payload."""
@@ -307,13 +290,8 @@ async def get_dead_letter(call: Call) -> Reply:
     "Replay a dead letter",
     answer(DeadLetterAnswer, delivery=DeliveryAnswer),
     reads=NoFields,
-    errors=(
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.DEAD_LETTER_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.DEAD_LETTER_ALREADY_REPLAYED,
-        ErrorCode.ENDPOINT_DELETED,
-    ),
+    errors="OPEN_COLLECTIONS_DISABLED DEAD_LETTER_NOT_FOUND LIVE_KEY_REQUIRED "
+    "DEAD_LETTER_ALREADY_REPLAYED ENDPOINT_DELETED",
     body_optional=True,
     idempotent=True,
 )
@@ -347,11 +325,7 @@ class DismissBody(Struct, frozen=True):
     "Dismiss a dead letter",
     answer(DeadLetterAnswer),
     reads=DismissBody,
-    errors=(
-        ErrorCode.DEAD_LETTER_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.DEAD_LETTER_ALREADY_REPLAYED,
-    ),
+    errors="DEAD_LETTER_NOT_FOUND LIVE_KEY_REQUIRED DEAD_LETTER_ALREADY_REPLAYED",
     example={"notes": "a test with momo listen"},
     idempotent=True,
 )
@@ -402,7 +376,7 @@ _Replayed = Annotated[int, sample(1, ge=0)]
     "Replay dead letters",
     answer(ReplayedLetters, replayed=_Replayed),
     reads=ReplayBatchBody,
-    errors=(ErrorCode.OPEN_COLLECTIONS_DISABLED,),
+    errors="OPEN_COLLECTIONS_DISABLED",
     example={"dead_letter_ids": ["0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f"]},
     idempotent=True,
 )

@@ -9,26 +9,13 @@ from daemon.api.http.auth import needs_live, needs_operator
 from daemon.api.http.body import read_object
 from daemon.api.http.service import NO_STORE, Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
-from daemon.core import json_values
+from daemon.core import json_values, shape
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep
 from daemon.core.json_values import dump, success, timestamp, warnings_meta
 from daemon.core.lines.readiness import UNPLACED_WINDOW_US
 from daemon.core.reading import read
-from daemon.core.shape import (
-    ConfirmingPassword,
-    Count,
-    NoTime,
-    On,
-    Secret,
-    Success,
-    Time,
-    Warnings,
-    about,
-    flat,
-    sample,
-    shown,
-)
+from daemon.core.shape import about, flat, sample, shown
 from daemon.core.text import Text
 from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.diagnosis import explain
@@ -50,14 +37,14 @@ from daemon.wire import ErrorCode, Mode
 class EndpointsMeta(Struct, frozen=True):
     """The `meta` of the list."""
 
-    unclaimed_payments: Annotated[Count, about("of the last 30 days, without a receiver")]
-    warnings: Warnings = UNSET
+    unclaimed_payments: Annotated[shape.Count, about("of the last 30 days, without a receiver")]
+    warnings: shape.Warnings = UNSET
 
 
 class LastError(Struct, frozen=True):
     """The answer at an endpoint's last failure, as codes and in words."""
 
-    at: Time
+    at: shape.Time
     response_status_code: Annotated[int, sample(503, ge=0)] | None
     error: ErrorOrNone
     diagnosis: Annotated[str, sample("The receiver was overloaded.", "and how to fix it")]
@@ -66,9 +53,9 @@ class LastError(Struct, frozen=True):
 class DeletedEndpoint(Struct, frozen=True):
     """The answer of a deletion; `undelivered` deliveries will never arrive there."""
 
-    success: Success
-    deleted: On
-    undelivered: Count
+    success: shape.Success
+    deleted: shape.On
+    undelivered: shape.Count
     hint: (
         Annotated[
             str,
@@ -96,7 +83,7 @@ class EndpointMeta(Struct, frozen=True):
     last_error: (
         Annotated[LastError, about("its last failure, if one endpoint was requested")] | UnsetType
     ) = UNSET
-    warnings: Warnings = UNSET
+    warnings: shape.Warnings = UNSET
 
 
 def needs_open_collections(call: Call) -> None:
@@ -146,10 +133,7 @@ async def list_endpoints(call: Call) -> Reply:
 @described(
     "Get an endpoint",
     answer(EndpointAnswer, EndpointMeta),
-    errors=(
-        ErrorCode.ENDPOINT_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-    ),
+    errors="ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED",
 )
 async def get_endpoint(call: Call) -> Reply:
     """Return one endpoint. `meta.last_error` has the response of its last failed attempt."""
@@ -168,16 +152,10 @@ def _last_error(row: Attempt) -> LastError:
 
 @described(
     "Create an endpoint",
-    answer(EndpointAnswer, secret=Secret),
+    answer(EndpointAnswer, secret=shape.Secret),
     status=201,
     reads=NewEndpoint,
-    errors=(
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.URL_NOT_ALLOWED,
-        ErrorCode.LINES_NOT_READY,
-        ErrorCode.ENDPOINT_LIMIT,
-    ),
+    errors="OPEN_COLLECTIONS_DISABLED LIVE_KEY_REQUIRED URL_NOT_ALLOWED LINES_NOT_READY ENDPOINT_LIMIT",
     example={"url": "https://shop.example/momo", "description": "the till"},
     idempotent=True,
 )
@@ -220,12 +198,7 @@ def keeping(
     "Update an endpoint",
     answer(EndpointAnswer, EndpointMeta),
     reads=EndpointChanges,
-    errors=(
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.ENDPOINT_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.URL_NOT_ALLOWED,
-    ),
+    errors="OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED URL_NOT_ALLOWED",
     example={"is_active": False},
 )
 async def update_endpoint(call: Call) -> Reply:
@@ -249,11 +222,7 @@ async def update_endpoint(call: Call) -> Reply:
 @described(
     "Delete an endpoint",
     bare(DeletedEndpoint),
-    errors=(
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.ENDPOINT_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-    ),
+    errors="OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED",
 )
 async def delete_endpoint(call: Call) -> Reply:
     """Delete an endpoint. Its undelivered deliveries become dead letters; `undelivered` counts them."""
@@ -269,11 +238,7 @@ async def delete_endpoint(call: Call) -> Reply:
 @described(
     "Test an endpoint",
     bare(EndpointTest),
-    errors=(
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.ENDPOINT_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-    ),
+    errors="OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED",
 )
 async def test_endpoint(call: Call) -> Reply:
     """Send a made-up event and return the endpoint's response. Always 200; `success` is true if the endpoint sent 2xx."""
@@ -285,26 +250,17 @@ async def test_endpoint(call: Call) -> Reply:
 
 
 UNTIL: Final = "previous_secret_expires_at"
-_PASSWORD: Final = (
-    ErrorCode.SESSION_REQUIRED,
-    ErrorCode.INVALID_PASSWORD,
-    ErrorCode.TOO_MANY_ATTEMPTS,
-    ErrorCode.NOT_SET_UP,
-)
-_ENDPOINT: Final = (
-    ErrorCode.OPEN_COLLECTIONS_DISABLED,
-    ErrorCode.ENDPOINT_NOT_FOUND,
-    ErrorCode.LIVE_KEY_REQUIRED,
-)
-_Until = Annotated[NoTime, about("the old secret also signs until then")]
-_SECRET: Final[dict[str, Any]] = {"secret": Secret, UNTIL: _Until}
+_OF_PASSWORDS: Final = "SESSION_REQUIRED INVALID_PASSWORD TOO_MANY_ATTEMPTS NOT_SET_UP"
+_OF_ENDPOINTS: Final = "OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED"
+_Until = Annotated[shape.NoTime, about("the old secret also signs until then")]
+_SECRET: Final[dict[str, Any]] = {"secret": shape.Secret, UNTIL: _Until}
 _SECRET_EXAMPLE: Final = {"password": "correct horse battery"}
 
 
 class SecretBody(Struct, frozen=True):
     """The account password, and whether to end the old secrets."""
 
-    password: ConfirmingPassword | None = None
+    password: shape.ConfirmingPassword | None = None
     expire_previous: Annotated[
         bool, sample(False, "expire all old secrets at once, for example after a leak")
     ] = False
@@ -313,8 +269,8 @@ class SecretBody(Struct, frozen=True):
 class SecretAnswer(Struct, frozen=True):
     """A signing secret."""
 
-    success: Success
-    secret: Secret
+    success: shape.Success
+    secret: shape.Secret
     previous_secret_expires_at: _Until
 
 
@@ -330,7 +286,7 @@ class AccountWebhook(Struct, frozen=True):
     "Reveal an endpoint's secret",
     bare(SecretAnswer),
     reads=SecretBody,
-    errors=(*_PASSWORD, *_ENDPOINT),
+    errors=f"{_OF_PASSWORDS} {_OF_ENDPOINTS}",
     example=_SECRET_EXAMPLE,
 )
 async def reveal_endpoint(call: Call) -> Reply:
@@ -344,7 +300,7 @@ async def reveal_endpoint(call: Call) -> Reply:
     "Reveal the account's webhook secret",
     bare(SecretAnswer),
     reads=SecretBody,
-    errors=_PASSWORD,
+    errors=_OF_PASSWORDS,
     example=_SECRET_EXAMPLE,
 )
 async def reveal_account(call: Call) -> Reply:
@@ -357,7 +313,7 @@ async def reveal_account(call: Call) -> Reply:
     "Rotate an endpoint's secret",
     answer(EndpointAnswer, **_SECRET),
     reads=SecretBody,
-    errors=(*_PASSWORD, *_ENDPOINT, ErrorCode.ROTATION_LIMIT),
+    errors=f"{_OF_PASSWORDS} {_OF_ENDPOINTS} ROTATION_LIMIT",
     example=_SECRET_EXAMPLE,
 )
 async def rotate_endpoint(call: Call) -> Reply:
@@ -372,7 +328,7 @@ async def rotate_endpoint(call: Call) -> Reply:
     "Rotate the account's webhook secret",
     answer(AccountWebhook, **_SECRET),
     reads=SecretBody,
-    errors=(*_PASSWORD, ErrorCode.ROTATION_LIMIT),
+    errors=f"{_OF_PASSWORDS} ROTATION_LIMIT",
     example=_SECRET_EXAMPLE,
 )
 async def rotate_account(call: Call) -> Reply:

@@ -57,7 +57,17 @@ async def create(call: Call) -> Reply:
     needs_owner(call.caller)
     needs_open_collections(call)
     description = KEPT if (await call.body(ListenBody, optional=True)).keep else DESCRIPTION
-    await _remove_abandoned(call)
+    env = call.env
+    before = env.clock.now_us() - ABANDONED_US
+    for endpoint in await env.store.read(lambda reader: store_endpoints.in_use(reader, Mode.TEST)):
+        abandoned = endpoint.url.startswith(LISTEN_SCHEME) and endpoint.description == DESCRIPTION
+        if (
+            abandoned
+            and endpoint.updated_at < before
+            and env.live_receivers.at(endpoint.url) is None
+        ):
+            with suppress(Refusal):  # another call has deleted it
+                await endpoints.delete(env, call.caller, endpoint.id)
     url = f"{LISTEN_SCHEME}{call.env.new_id()}"
     new = NewEndpoint(url, description, is_sandbox=True, events=_EVENTS)
     made = await endpoints.create(call.env, call.caller, new, is_listener=True)
@@ -112,21 +122,6 @@ async def _listening(call: Call) -> Endpoint:
     if not endpoint.url.startswith(LISTEN_SCHEME):
         raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)
     return endpoint
-
-
-async def _remove_abandoned(call: Call) -> None:
-    """Delete abandoned listeners, except kept and renamed ones."""
-    env = call.env
-    before = env.clock.now_us() - ABANDONED_US
-    for endpoint in await env.store.read(lambda reader: store_endpoints.in_use(reader, Mode.TEST)):
-        abandoned = endpoint.url.startswith(LISTEN_SCHEME) and endpoint.description == DESCRIPTION
-        if (
-            abandoned
-            and endpoint.updated_at < before
-            and env.live_receivers.at(endpoint.url) is None
-        ):
-            with suppress(Refusal):  # another call has deleted it
-                await endpoints.delete(env, call.caller, endpoint.id)
 
 
 class ListenerStream:

@@ -13,25 +13,13 @@ from daemon.api.http.body import read_object
 from daemon.api.http.service import Call, Reply, claim, ok, once
 from daemon.api.openapi.describe import answer, bare, described
 from daemon.api.webhooks.endpoints import needs_open_collections
+from daemon.core import shape
 from daemon.core.errors import Refusal
 from daemon.core.inputs import CallMeta, HttpAnswer, Keep
 from daemon.core.json_values import Json, dump
 from daemon.core.limits import CURSOR_CHARACTERS_MAX
 from daemon.core.reading import Wrong, read
-from daemon.core.shape import (
-    Count,
-    DryRun,
-    Flag,
-    FromTime,
-    Success,
-    ToTime,
-    UuidRead,
-    Warnings,
-    about,
-    marked,
-    page_size,
-    sample,
-)
+from daemon.core.shape import about, marked, page_size, sample
 from daemon.core.webhooks.endpoint_json import MissingPaymentAnswer
 from daemon.core.webhooks.replay import (
     SENT,
@@ -73,7 +61,7 @@ def _cursor(text: str) -> Cursor | Wrong:
     return read_cursor(text) or Wrong("invalid", "must be the `next_cursor` of an earlier answer")
 
 
-_Endpoint = Annotated[str, sample(EXAMPLE_ID, "the endpoint"), UuidRead]
+_Endpoint = Annotated[str, sample(EXAMPLE_ID, "the endpoint"), shape.UuidRead]
 _Cursor = Annotated[
     Cursor,
     about("the `next_cursor` of the previous answer, with the same window"),
@@ -93,8 +81,8 @@ class GapQuery(Struct, frozen=True):
     """A time window of an endpoint, in microseconds."""
 
     endpoint_id: _Endpoint
-    since: FromTime = field(name="from")
-    until: ToTime = field(name="to")
+    since: shape.FromTime = field(name="from")
+    until: shape.ToTime = field(name="to")
     include_historical: _Historical = False
     limit: Annotated[int, page_size(LIMIT_MAX)] = LIMIT
     cursor: _Cursor | None = None
@@ -114,20 +102,16 @@ class GapMeta(Struct, frozen=True):
     looked_at: Annotated[int, sample(40, ge=0)]
     delivered: Annotated[int, sample(39, ge=0)]
     missing: Annotated[int, sample(1, ge=0)]
-    has_more: Flag
+    has_more: shape.Flag
     next_cursor: Annotated[str | None, sample(None)]
-    warnings: Warnings = UNSET
+    warnings: shape.Warnings = UNSET
 
 
 @described(
     "List missing payments",
     answer(list[MissingPaymentAnswer], GapMeta),
     query=GapQuery,
-    errors=(
-        ErrorCode.ENDPOINT_NOT_FOUND,
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.REPLAY_WINDOW_TOO_LARGE,
-    ),
+    errors="ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED REPLAY_WINDOW_TOO_LARGE",
 )
 async def list_missing(call: Call) -> Reply:
     """List the payments of a window that should have been delivered to the endpoint but were not, oldest first."""
@@ -182,9 +166,9 @@ class ReplayBody(Struct, frozen=True):
     """A time window to send again, in microseconds."""
 
     endpoint_id: _Endpoint
-    since: FromTime = field(name="from")
-    until: ToTime = field(name="to")
-    dry_run: DryRun = False
+    since: shape.FromTime = field(name="from")
+    until: shape.ToTime = field(name="to")
+    dry_run: shape.DryRun = False
     include_failed: Annotated[
         bool, sample(True, "include deliveries that failed for good; default true")
     ] = True
@@ -202,20 +186,20 @@ class ReplayBody(Struct, frozen=True):
 class ReplayAnswer(Struct, frozen=True, kw_only=True):
     """What a replay queued, and what it skipped."""
 
-    success: Success
+    success: shape.Success
     enqueued: Annotated[int, sample(12, ge=0)]
-    skipped_delivered: Count
-    skipped_in_flight: Count
-    skipped_failed: Count | UnsetType = UNSET
-    skipped_not_claimed: Count
-    skipped_reversed: Count
-    skipped_historical: Count | UnsetType = UNSET
-    already_delivered_elsewhere: Count
-    has_more: Flag
+    skipped_delivered: shape.Count
+    skipped_in_flight: shape.Count
+    skipped_failed: shape.Count | UnsetType = UNSET
+    skipped_not_claimed: shape.Count
+    skipped_reversed: shape.Count
+    skipped_historical: shape.Count | UnsetType = UNSET
+    already_delivered_elsewhere: shape.Count
+    has_more: shape.Flag
     next_cursor: Annotated[
         str | None, sample(None, "continues after the last payment of this page")
     ]
-    dry_run: Flag
+    dry_run: shape.Flag
     meta: dict[str, Any]
 
 
@@ -223,12 +207,7 @@ class ReplayAnswer(Struct, frozen=True, kw_only=True):
     "Replay payments",
     bare(ReplayAnswer),
     reads=ReplayBody,
-    errors=(
-        ErrorCode.OPEN_COLLECTIONS_DISABLED,
-        ErrorCode.LIVE_KEY_REQUIRED,
-        ErrorCode.ENDPOINT_NOT_FOUND,
-        ErrorCode.REPLAY_WINDOW_TOO_LARGE,
-    ),
+    errors="OPEN_COLLECTIONS_DISABLED LIVE_KEY_REQUIRED ENDPOINT_NOT_FOUND REPLAY_WINDOW_TOO_LARGE",
     example={
         "endpoint_id": "0192f0c1-7d2a-7c3e-9a54-3f2b8c1d4e5f",
         "from": "2026-11-20T00:00:00Z",

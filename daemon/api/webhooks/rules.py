@@ -42,17 +42,13 @@ _EXAMPLE: Final[dict[str, Any]] = {
         "telco.reference_text": {"$startsWith": "RENT"},
     },
 }
-_ENDPOINT_ERRORS: Final = (
-    ErrorCode.OPEN_COLLECTIONS_DISABLED,
-    ErrorCode.ENDPOINT_NOT_FOUND,
-    ErrorCode.LIVE_KEY_REQUIRED,
-)
+_ENDPOINT_ERRORS: Final = "OPEN_COLLECTIONS_DISABLED ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED"
 
 
 @described(
     "List rules",
     answer(list[RuleAnswer]),
-    errors=(ErrorCode.ENDPOINT_NOT_FOUND, ErrorCode.LIVE_KEY_REQUIRED),
+    errors="ENDPOINT_NOT_FOUND LIVE_KEY_REQUIRED",
 )
 async def get_list(call: Call) -> Reply:
     """List an endpoint's rules in order: the first rule that matches a payment applies."""
@@ -152,7 +148,7 @@ async def create(call: Call) -> Reply:
     "Update a rule",
     answer(RuleAnswer),
     reads=RuleChanges,
-    errors=(*_ENDPOINT_ERRORS, ErrorCode.RULE_NOT_FOUND),
+    errors=f"{_ENDPOINT_ERRORS} RULE_NOT_FOUND",
     example={"enabled": False},
 )
 async def update(call: Call) -> Reply:
@@ -177,7 +173,7 @@ class DeletedRule(Struct, frozen=True):
     deleted: On
 
 
-@described("Delete a rule", bare(DeletedRule), errors=(*_ENDPOINT_ERRORS, ErrorCode.RULE_NOT_FOUND))
+@described("Delete a rule", bare(DeletedRule), errors=f"{_ENDPOINT_ERRORS} RULE_NOT_FOUND")
 async def delete(call: Call) -> Reply:
     """Delete a rule. Payments that it has already routed are not affected."""
     needs_open_collections(call)
@@ -213,7 +209,7 @@ class TrialBody(Struct, frozen=True):
     "Try rules",
     answer(TrialAnswer),
     reads=TrialBody,
-    errors=(ErrorCode.OPEN_COLLECTIONS_DISABLED, ErrorCode.LIVE_KEY_REQUIRED),
+    errors="OPEN_COLLECTIONS_DISABLED LIVE_KEY_REQUIRED",
     example={"sample": {"amount": "12.50", "telco": {"provider": "mtn"}}},
 )
 async def test(call: Call) -> Reply:
@@ -247,7 +243,7 @@ def _mode(call: Call, *, sandbox: bool | None) -> Mode:
     return wanted
 
 
-@described("Explain a routing", answer(RoutingAnswer), errors=(ErrorCode.TRANSACTION_NOT_FOUND,))
+@described("Explain a routing", answer(RoutingAnswer), errors="TRANSACTION_NOT_FOUND")
 async def explain(call: Call) -> Reply:
     """Explain the routing of a payment: each past decision with the rules of that time, and the result of today's rules.
 

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Self
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from msgspec.structs import replace
 
+from daemon.core import shape
 from daemon.core.json_values import Payer, PayerSources, payer_of, timestamp, timestamp_or_none
 from daemon.core.limits import (
     ACCOUNT_NAME_CHARACTERS_MAX,
@@ -16,27 +17,7 @@ from daemon.core.lines import readiness
 from daemon.core.model import Device, Payment, PaymentMethod, Sim
 from daemon.core.names import network_name, provider_name
 from daemon.core.reading import Wrong
-from daemon.core.shape import (
-    FLAT,
-    AccountName,
-    Amount,
-    Count,
-    Currency,
-    Flag,
-    Id,
-    On,
-    Phone,
-    Provider,
-    Sentence,
-    Success,
-    TelcoId,
-    Time,
-    UuidRead,
-    about,
-    marked,
-    sample,
-    shown,
-)
+from daemon.core.shape import FLAT, about, marked, sample, shown
 from parsers.money import render
 
 SLOT_MAX: Final = 15
@@ -50,8 +31,8 @@ DeviceName = Annotated[str, sample("till phone")]
 class Place(Struct, frozen=True):
     """The SIM with a number; `device_name` is unknown if its phone is."""
 
-    device_id: Id | None
-    slot_index: Count | None
+    device_id: shape.Id | None
+    slot_index: shape.Count | None
     device_name: DeviceName | None
     network: Network
 
@@ -59,17 +40,17 @@ class Place(Struct, frozen=True):
 class PaymentMethodAnswer(Struct, frozen=True):
     """The payment-method record."""
 
-    id: Id
-    provider: Provider
+    id: shape.Id
+    provider: shape.Provider
     provider_name: Annotated[str, sample("MTN Mobile Money")]
-    phone_number: Phone
-    account_name: AccountName
+    phone_number: shape.Phone
+    account_name: shape.AccountName
     merchant_code: Annotated[str | None, Meta(examples=[None])]
     sim: Annotated[Place | None, about("the SIM with this number")]
-    is_active: On
-    last_payment_at: Time | None
-    created_at: Time
-    updated_at: Time
+    is_active: shape.On
+    last_payment_at: shape.Time | None
+    created_at: shape.Time
+    updated_at: shape.Time
 
     @classmethod
     def of(cls, row: PaymentMethod, sim: Sim | None, device: Device | None) -> Self:
@@ -90,7 +71,7 @@ def _ghanaian(number: str) -> str | Wrong:
 class Slot(Struct, frozen=True, forbid_unknown_fields=True):
     """A SIM: the slot of a modem."""
 
-    device_id: Annotated[str, sample(_MODEM, "the modem"), UuidRead]
+    device_id: Annotated[str, sample(_MODEM, "the modem"), shape.UuidRead]
     slot_index: Annotated[int, sample(0, "the SIM's slot, from 0", ge=0, le=SLOT_MAX)]
 
 
@@ -146,19 +127,19 @@ class MethodChanges(Struct, frozen=True):
 class Total(Struct, frozen=True):
     """The sum of the payments in a currency."""
 
-    currency: Currency
-    amount: Amount
+    currency: shape.Currency
+    amount: shape.Amount
 
 
 class ClaimablePayment(Struct, frozen=True):
     """A payment that matched none of the numbers."""
 
-    telco_transaction_id: TelcoId
-    amount: Amount
-    currency: Currency
+    telco_transaction_id: shape.TelcoId
+    amount: shape.Amount
+    currency: shape.Currency
     payer: Payer
     payer_source: PayerSources
-    received_at: Time
+    received_at: shape.Time
 
     @classmethod
     def of(cls, row: Payment) -> Self:
@@ -173,11 +154,13 @@ class ClaimablePayment(Struct, frozen=True):
 class ClaimedAnswer(Struct, frozen=True):
     """The answer of claim-unplaced; `from` and `to` are null when there is nothing to replay."""
 
-    success: Success
+    success: shape.Success
     claimed: Annotated[int, sample(3, ge=0)]
-    dry_run: Flag
-    since: Annotated[Time | None, about("the window to replay: [from, to)")] = field(name="from")
-    until: Time | None = field(name="to")
+    dry_run: shape.Flag
+    since: Annotated[shape.Time | None, about("the window to replay: [from, to)")] = field(
+        name="from"
+    )
+    until: shape.Time | None = field(name="to")
     amounts: (
         Annotated[
             list[Total],
@@ -217,13 +200,13 @@ class ClaimedAnswer(Struct, frozen=True):
 class SimAnswer(Struct, frozen=True):
     """A SIM, with the number on it."""
 
-    slot_index: Count
+    slot_index: shape.Count
     network: Network
     iccid_last4: Annotated[str, sample("0421")] | None
-    payment_method_id: Annotated[Id | None, Meta(examples=[None])]
-    phone_number: Annotated[Phone | None, Meta(examples=[None])]
-    available: Annotated[On, about("no number is assigned to it")]
-    ignored: Annotated[Flag, about("it is not for payments")]
+    payment_method_id: Annotated[shape.Id | None, Meta(examples=[None])]
+    phone_number: Annotated[shape.Phone | None, Meta(examples=[None])]
+    available: Annotated[shape.On, about("no number is assigned to it")]
+    ignored: Annotated[shape.Flag, about("it is not for payments")]
 
     @classmethod
     def of(cls, sim: Sim, method: PaymentMethod | None) -> Self:
@@ -242,7 +225,7 @@ class SimAnswer(Struct, frozen=True):
 class UpdatedSimAnswer(Struct, frozen=True):
     """The SIM and the phone that it is in."""
 
-    device_id: Id
+    device_id: shape.Id
     name: DeviceName
     sim: Annotated[SimAnswer, FLAT]
 
@@ -250,9 +233,9 @@ class UpdatedSimAnswer(Struct, frozen=True):
 class PhoneAnswer(Struct, frozen=True):
     """A phone and its SIM slots."""
 
-    device_id: Id
+    device_id: shape.Id
     name: DeviceName
-    reads_payments: On
+    reads_payments: shape.On
     sims: list[SimAnswer]
 
 
@@ -273,36 +256,36 @@ def phones_with_sims(
     ]
 
 
-_NotReceiving = Annotated[Sentence | None, sample(None, "why no message can come")]
+_NotReceiving = Annotated[shape.Sentence | None, sample(None, "why no message can come")]
 
 
 class LineOfSim(Struct, frozen=True):
     """The merchant number on a SIM."""
 
-    payment_method_id: Id
-    phone_number: Phone
+    payment_method_id: shape.Id
+    phone_number: shape.Phone
     provider: Annotated[str, sample("MTN Mobile Money")]
-    account_name: AccountName
+    account_name: shape.AccountName
     merchant_code: Annotated[str, sample("", "empty when there is none")]
 
 
 class Unaccounted(Struct, frozen=True):
     """Money that came in or went out without a message."""
 
-    came_in: Amount
-    went_out: Amount
-    currency: Currency
-    since: Time | None
+    came_in: shape.Amount
+    went_out: shape.Amount
+    currency: shape.Currency
+    since: shape.Time | None
 
 
 class SimStatus(Struct, frozen=True):
     """Whether the messages of a SIM can come, and what came."""
 
-    slot_index: Count
+    slot_index: shape.Count
     network: Network
-    receiving: On
+    receiving: shape.On
     receiving_reason: _NotReceiving
-    unplaced_payments: Count
+    unplaced_payments: shape.Count
     line: LineOfSim | None
     unaccounted: Annotated[
         Unaccounted | None, sample(None, "money that came in or went out without a message")
@@ -313,16 +296,16 @@ class Trouble(Struct, frozen=True):
     """The fault of a phone."""
 
     state: Annotated[str, sample("pin_needed")]
-    text: Annotated[Sentence, sample("the SIM is locked")] | None
-    next: Annotated[Sentence, sample("momo lines pin")] | None
+    text: Annotated[shape.Sentence, sample("the SIM is locked")] | None
+    next: Annotated[shape.Sentence, sample("momo lines pin")] | None
 
 
 class PhoneStatus(Struct, frozen=True):
     """A phone and the status of its SIMs."""
 
-    device_id: Id
+    device_id: shape.Id
     name: DeviceName
-    reads_payments: On
+    reads_payments: shape.On
     sims: list[SimStatus]
     trouble: (
         Annotated[Trouble, about("why the phone shows no message, and the command to type")]
@@ -333,10 +316,10 @@ class PhoneStatus(Struct, frozen=True):
 class LineStatusAnswer(Struct, frozen=True):
     """The line status, which `daemon/steps/lines.py` collects."""
 
-    ready: Annotated[On, about("every SIM has a number")]
-    receiving: Annotated[On, about("messages can come to every line now")]
+    ready: Annotated[shape.On, about("every SIM has a number")]
+    receiving: Annotated[shape.On, about("messages can come to every line now")]
     receiving_reason: _NotReceiving
     unplaced_payments: Annotated[
-        Count, about("of the last 30 days: they matched none of the numbers")
+        shape.Count, about("of the last 30 days: they matched none of the numbers")
     ]
     phones: list[PhoneStatus]

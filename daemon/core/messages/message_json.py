@@ -6,27 +6,11 @@ from typing import Annotated, Any, Final, Self
 import msgspec
 from msgspec import Struct
 
+from daemon.core import shape
 from daemon.core.json_values import amount_or_none, timestamp, timestamp_or_none
 from daemon.core.messages.balance_chain import ChainEntry, Standing, Why, in_order
 from daemon.core.model import Message
-from daemon.core.shape import (
-    STORED_JSON,
-    Amount,
-    Count,
-    Currency,
-    Flag,
-    Id,
-    On,
-    Phone,
-    Provider,
-    TelcoId,
-    Test,
-    Time,
-    about,
-    const,
-    sample,
-    shown,
-)
+from daemon.core.shape import STORED_JSON, about, const, sample, shown
 from daemon.wire import MessageState, Mode, SourceKind, TrustLevel
 from parsers.reading import FIELD_WORDS
 
@@ -76,14 +60,14 @@ class ChainPosition(Struct, frozen=True):
 class ChainMessage(Struct, frozen=True):
     """A message of a chain, and what it says of the balance."""
 
-    message_id: Id
-    this: Annotated[On, about("the message under review")]
-    transaction_id: TelcoId | None
-    timestamp: Time
-    moved: Amount | None
-    balance: Amount | None
+    message_id: shape.Id
+    this: Annotated[shape.On, about("the message under review")]
+    transaction_id: shape.TelcoId | None
+    timestamp: shape.Time
+    moved: shape.Amount | None
+    balance: shape.Amount | None
     standing: StandingAnswer
-    unaccounted: Annotated[Amount | None, sample(None)]
+    unaccounted: Annotated[shape.Amount | None, sample(None)]
 
 
 class BalanceChainAnswer(Struct, frozen=True):
@@ -93,7 +77,7 @@ class BalanceChainAnswer(Struct, frozen=True):
     why: Annotated[Why, sample(Why.JOINS)]
     explanation: Annotated[str, sample("Its balance follows from that of the message beside it.")]
     doubts: Annotated[list[Annotated[str, sample("smsc")]], sample([])]
-    currency: Currency
+    currency: shape.Currency
     messages: list[ChainMessage]
 
 
@@ -150,7 +134,7 @@ KindOfMessage = Annotated[str, sample("payment")]
 MessageFields = Annotated[
     dict[str, Any], sample({"amount": "25.00", "currency": "GHS"}, "the values read from it")
 ]
-Trusted = Annotated[On, about("it passed all rules of trust, so it may become a payment")]
+Trusted = Annotated[shape.On, about("it passed all rules of trust, so it may become a payment")]
 Reasons = Annotated[list[Annotated[str, sample("sender")]], sample([], "why it is not trusted")]
 
 
@@ -164,29 +148,29 @@ class Parts(Struct, frozen=True):
 class MessageAnswer(Struct, frozen=True):
     """A received SMS."""
 
-    id: Id
-    line: Annotated[Phone | None, about("the merchant number that it came to")]
-    device_id: Id | None
+    id: shape.Id
+    line: Annotated[shape.Phone | None, about("the merchant number that it came to")]
+    device_id: shape.Id | None
     sender: Sender
     smsc: Smsc | None
-    smsc_ts: Time | None
-    received_at: Time
+    smsc_ts: shape.Time | None
+    received_at: shape.Time
     state: State
     kind: KindOfMessage | None
-    provider: Provider | None
+    provider: shape.Provider | None
     fields: Annotated[MessageFields, STORED_JSON]
     trusted: Trusted
     reasons: Reasons
-    payment_id: Id | None
-    slot_index: Count | None
+    payment_id: shape.Id | None
+    slot_index: shape.Count | None
     parts: Parts
-    test: Test
+    test: shape.Test
     recovered: Annotated[
-        Flag, about("it was lost with the database, and read again from the message journal")
+        shape.Flag, about("it was lost with the database, and read again from the message journal")
     ]
     source: Annotated[str, sample("modem", "its source in [[sources]]")]
     trust_level: Annotated[TrustLevel, sample(TrustLevel.FULL)]
-    synthesised: Annotated[Flag, about("its source gave a text, and momo made the PDU")]
+    synthesised: Annotated[shape.Flag, about("its source gave a text, and momo made the PDU")]
 
     @classmethod
     def of(cls, row: Message, line: str | None, **more: Any) -> Self:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from daemon.core import shape
 from daemon.core.json_values import (
     Payer,
     PayerSources,
@@ -39,32 +40,7 @@ from daemon.core.payments.reviews import (
 )
 from daemon.core.payments.suggestions import Suggestion
 from daemon.core.payments.transaction_json import TransactionListItemAnswer, of_branch
-from daemon.core.shape import (
-    FLAT,
-    STORED_JSON,
-    AccountName,
-    Amount,
-    BranchId,
-    BranchName,
-    Count,
-    Currency,
-    Flag,
-    Id,
-    NoTime,
-    OrderReference,
-    Phone,
-    Provider,
-    Reference,
-    Sentence,
-    TelcoId,
-    Test,
-    Time,
-    about,
-    flat,
-    marked,
-    sample,
-    shown,
-)
+from daemon.core.shape import FLAT, STORED_JSON, about, flat, marked, sample, shown
 from daemon.core.text import Text
 from daemon.wire import Mode, ReviewReason, TransactionStatus
 from parsers.money import render
@@ -105,16 +81,16 @@ class ReviewEvidence(Struct, frozen=True):
 class ReviewMessage(Struct, frozen=True):
     """The message under review, with the real senders of its network."""
 
-    id: Id
+    id: shape.Id
     sender: Sender
     sender_type: Annotated[str, sample("alphanumeric")]
     expected_senders: list[Sender]
     smsc: Smsc | None
-    smsc_ts: Time | None
-    received_at: Time
+    smsc_ts: shape.Time | None
+    received_at: shape.Time
     state: State
     kind: KindOfMessage | None
-    provider: Provider | None
+    provider: shape.Provider | None
     fields: MessageFields
     trusted: Trusted
     reasons: Reasons
@@ -136,37 +112,37 @@ class ReviewMessage(Struct, frozen=True):
 class ReviewLine(Struct, frozen=True):
     """The merchant number that the message came to."""
 
-    payment_method_id: Id
-    phone_number: Phone
-    account_name: AccountName
-    provider: Provider
+    payment_method_id: shape.Id
+    phone_number: shape.Phone
+    account_name: shape.AccountName
+    provider: shape.Provider
 
 
 class SimPlace(Struct, frozen=True):
     """The SIM that received the message."""
 
-    device_id: Id | None
-    slot_index: Count | None
+    device_id: shape.Id | None
+    slot_index: shape.Count | None
 
 
 class ReviewPayment(Struct, frozen=True):
     """A payment, and what it pays now."""
 
-    id: Id
-    provider: Provider
+    id: shape.Id
+    provider: shape.Provider
     network: Annotated[str, sample("mtn")]
-    transaction_id: TelcoId
-    amount: Amount
-    currency: Currency
-    balance: Amount | None
+    transaction_id: shape.TelcoId
+    amount: shape.Amount
+    currency: shape.Currency
+    balance: shape.Amount | None
     payer: Payer
     payer_source: PayerSources
     reference_text: Annotated[str, sample("A7K2M9")] | None
-    timestamp: Time
-    received_at: Time
-    reversed_at: NoTime
+    timestamp: shape.Time
+    received_at: shape.Time
+    reversed_at: shape.NoTime
     standing: Annotated[str, sample("review")]
-    reference: Annotated[Reference | None, about("the transaction that it pays now")]
+    reference: Annotated[shape.Reference | None, about("the transaction that it pays now")]
 
     @classmethod
     def of(cls, row: Payment, pays: Transaction | None) -> Self:
@@ -190,19 +166,19 @@ class ReviewPayment(Struct, frozen=True):
 class ReviewRequest(TransactionListItemAnswer, frozen=True, kw_only=True):
     """The transaction under review, and what it expects."""
 
-    expires_at: Time | None
-    cancelled_at: NoTime
-    expected_payer_phone: Phone | None
+    expires_at: shape.Time | None
+    cancelled_at: shape.NoTime
+    expected_payer_phone: shape.Phone | None
     expected_payer_name: Annotated[str | None, sample(None)]
     expected_telco_transaction_id: Annotated[str | None, sample(None)]
-    client_reference: OrderReference | None
+    client_reference: shape.OrderReference | None
 
 
 class SuggestedTransaction(TransactionListItemAnswer, frozen=True, kw_only=True):
     """A transaction with when it ends."""
 
-    expires_at: Time | None
-    client_reference: OrderReference | None
+    expires_at: shape.Time | None
+    client_reference: shape.OrderReference | None
 
 
 class SuggestionAnswer(Struct, frozen=True):
@@ -210,35 +186,35 @@ class SuggestionAnswer(Struct, frozen=True):
 
     rank: Annotated[int, sample(1, ge=1)]
     reasons: list[Annotated[str, sample("one_character_off")]]
-    why: Annotated[Sentence, sample("the code is one character off")]
+    why: Annotated[shape.Sentence, sample("the code is one character off")]
     transaction: Annotated[SuggestedTransaction, FLAT]
 
 
 class ReviewAnswer(Struct, frozen=True):
     """A held payment or message, with everything that its decision needs."""
 
-    id: Id
+    id: shape.Id
     reason: Annotated[ReviewReason, sample(ReviewReason.PAYER_MISMATCH)]
     state: Annotated[str, sample("open")]
-    summary: Annotated[Sentence, sample("Another number paid")]
-    why: Annotated[Sentence, sample("The transaction expects its money from another number.")]
+    summary: Annotated[shape.Sentence, sample("Another number paid")]
+    why: Annotated[shape.Sentence, sample("The transaction expects its money from another number.")]
     by_itself: Annotated[
-        Sentence | None,
+        shape.Sentence | None,
         sample(
             "It waits for your decision.", "what releases it without a decision; null once decided"
         ),
     ]
     what_to_do: Annotated[
-        Sentence, sample("Ask the customer who paid; approve it when the answer fits.")
+        shape.Sentence, sample("Ask the customer who paid; approve it when the answer fits.")
     ]
-    needs_password: Flag
-    amount: Amount | None
-    currency: Currency | None
-    created_at: Time
-    decided_at: NoTime
+    needs_password: shape.Flag
+    amount: shape.Amount | None
+    currency: shape.Currency | None
+    created_at: shape.Time
+    decided_at: shape.NoTime
     decided_by: Annotated[str | None, sample(None)]
     notes: Annotated[str | None, sample(None)]
-    test: Test
+    test: shape.Test
     message: ReviewMessage
     line: ReviewLine | None
     sim: SimPlace
@@ -253,8 +229,8 @@ class ReviewAnswer(Struct, frozen=True):
     ]
     balance_chain: Annotated[BalanceChainAnswer | None, sample(None)]
     details: Annotated[dict[str, Any], sample({}), STORED_JSON]
-    branch_id: BranchId | UnsetType = UNSET
-    branch: BranchName | UnsetType = UNSET
+    branch_id: shape.BranchId | UnsetType = UNSET
+    branch: shape.BranchName | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -333,16 +309,16 @@ def explanation(evidence: ReviewEvidence) -> Explanation:
 class ApprovedPayerAnswer(Struct, frozen=True):
     """A name that an operator approved for a number."""
 
-    id: Id
-    phone_number: Phone
+    id: shape.Id
+    phone_number: shape.Phone
     name: Annotated[str, sample("AMA MENSAH")]
     state: Annotated[str, sample("approved"), marked(words=("approved", "revoked"))]
-    review_id: Id | None
+    review_id: shape.Id | None
     approved_by: Annotated[str, sample("socket:1000")]
-    approved_at: Time
+    approved_at: shape.Time
     revoked_by: Annotated[str | None, sample(None)]
-    revoked_at: NoTime
-    test: Test
+    revoked_at: shape.NoTime
+    test: shape.Test
 
     @classmethod
     def of(cls, row: ApprovedPayer) -> Self:

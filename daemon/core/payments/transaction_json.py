@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
+from daemon.core import shape
 from daemon.core.ids import reference_of
 from daemon.core.journal_text import facts
 from daemon.core.json_values import (
@@ -20,32 +21,7 @@ from daemon.core.json_values import (
 from daemon.core.model import Event, Payment, PaymentMethod, Transaction
 from daemon.core.names import network_of
 from daemon.core.payments.matching import Verdict, compare_amounts
-from daemon.core.shape import (
-    STORED_JSON,
-    Amount,
-    BranchId,
-    BranchName,
-    Code,
-    Currency,
-    Flag,
-    Id,
-    NoTime,
-    On,
-    OrderReference,
-    Phone,
-    Provider,
-    Reference,
-    Status,
-    TelcoId,
-    Test,
-    Time,
-    about,
-    const,
-    flat,
-    marked,
-    sample,
-    shown,
-)
+from daemon.core.shape import STORED_JSON, about, const, flat, marked, sample, shown
 from daemon.wire import Mode, TransactionStatus
 from parsers.money import render
 
@@ -57,10 +33,12 @@ VERIFIED: Final = (
 
 
 ExpectedAmount = Annotated[
-    Amount | None, about("requested amount; null for a payment without a request")
+    shape.Amount | None, about("requested amount; null for a payment without a request")
 ]
-ActualAmount = Annotated[Amount | None, about("received amount")]
-Difference = Annotated[Amount | None, sample(None, "received minus expected; null when exact")]
+ActualAmount = Annotated[shape.Amount | None, about("received amount")]
+Difference = Annotated[
+    shape.Amount | None, sample(None, "received minus expected; null when exact")
+]
 DifferenceType = (
     Annotated[str, sample("EXACT"), marked(words=("EXACT", "UNDERPAID", "OVERPAID"))] | None
 )
@@ -72,7 +50,7 @@ MatchedBy = (
     | None
 )
 MetaObject = Annotated[dict[str, Any], sample({"table": 4})]
-ReversedAt = Annotated[NoTime, about("the network took the money back")]
+ReversedAt = Annotated[shape.NoTime, about("the network took the money back")]
 
 
 def status_at(transaction: Transaction, now_us: int) -> TransactionStatus:
@@ -92,29 +70,29 @@ def status_at(transaction: Transaction, now_us: int) -> TransactionStatus:
 class _Money(Struct, frozen=True, kw_only=True):
     """What a transaction is, and what was asked for and came."""
 
-    reference: Reference
-    svc_code: Code | None
-    status: Status
+    reference: shape.Reference
+    svc_code: shape.Code | None
+    status: shape.Status
     expected_amount: ExpectedAmount
     actual_amount: ActualAmount
     difference: Difference
     difference_type: DifferenceType
-    currency: Currency
+    currency: shape.Currency
 
 
 class TransactionListItemAnswer(_Money, frozen=True, kw_only=True):
     """One element of the transaction list."""
 
-    payer_phone: Phone | None
+    payer_phone: shape.Phone | None
     payer_name: PayerName | None
     payer_source: PayerSources
-    created_at: Time
-    completed_at: Time | None
+    created_at: shape.Time
+    completed_at: shape.Time | None
     origin: Origin
-    test: Test
+    test: shape.Test
     reversed_at: ReversedAt
-    branch_id: BranchId | UnsetType = UNSET
-    branch: BranchName | UnsetType = UNSET
+    branch_id: shape.BranchId | UnsetType = UNSET
+    branch: shape.BranchName | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -147,23 +125,25 @@ class TelcoAnswer(Struct, frozen=True):
     """The payment in the network's own words."""
 
     provider: Annotated[str, sample("mtn", "the mobile network")] | None
-    transaction_id: Annotated[TelcoId, about("the network's own id; leading zeros matter")] | None
-    timestamp: Time | None
+    transaction_id: (
+        Annotated[shape.TelcoId, about("the network's own id; leading zeros matter")] | None
+    )
+    timestamp: shape.Time | None
 
 
 class Timeline(Struct, frozen=True):
     """When a transaction came to each of its states."""
 
-    created_at: Time
-    pending_at: Time | None
-    processing_at: Time | None
-    completed_at: Time | None
+    created_at: shape.Time
+    pending_at: shape.Time | None
+    processing_at: shape.Time | None
+    completed_at: shape.Time | None
 
 
 class TransactionAnswer(_Money, frozen=True, kw_only=True):
     """One transaction: all nested objects are present, with null for unknown members."""
 
-    client_reference: OrderReference | None
+    client_reference: shape.OrderReference | None
     processing_time_ms: (
         Annotated[int, sample(85, "from the message's arrival to verification", ge=0)] | None
     )
@@ -173,17 +153,17 @@ class TransactionAnswer(_Money, frozen=True, kw_only=True):
     meta: Annotated[MetaObject, about("as it was given to initialize"), STORED_JSON]
     timeline: Timeline
     origin: Origin
-    test: Test
+    test: shape.Test
     matched_by: MatchedBy
-    late: Annotated[Flag, about("paid after the transaction had expired")]
-    rejected: Annotated[Flag, about("an operator rejected the payment")]
-    cancelled_at: NoTime
+    late: Annotated[shape.Flag, about("paid after the transaction had expired")]
+    rejected: Annotated[shape.Flag, about("an operator rejected the payment")]
+    cancelled_at: shape.NoTime
     reversed_at: ReversedAt
     merged_into: Annotated[
-        Reference | None, sample(None, "the transaction that this payment pays now")
+        shape.Reference | None, sample(None, "the transaction that this payment pays now")
     ]
-    branch_id: BranchId | UnsetType = UNSET
-    branch: BranchName | UnsetType = UNSET
+    branch_id: shape.BranchId | UnsetType = UNSET
+    branch: shape.BranchName | UnsetType = UNSET
 
     @classmethod
     def of(
@@ -225,8 +205,8 @@ class PayToAnswer(Struct, frozen=True):
     """One number that the customer can pay."""
 
     network: Annotated[str, sample("mtn", "the mobile network")]
-    provider: Provider
-    phone_number: Phone
+    provider: shape.Provider
+    phone_number: shape.Phone
     account_name: Annotated[str, sample("Ama Mensah", "as the customer's phone shows it")]
 
 
@@ -251,24 +231,24 @@ class FoundTransactionAnswer(TransactionAnswer, frozen=True, kw_only=True):
 
     pay_to: PayTo
     held_review_id: Annotated[
-        Id | None, sample(None, "open review of a held message or payment that names it")
+        shape.Id | None, sample(None, "open review of a held message or payment that names it")
     ]
 
 
 class InitializedTransactionAnswer(Struct, frozen=True):
     """The `data` of initialize."""
 
-    reference: Reference
-    svc_code: Code
+    reference: shape.Reference
+    svc_code: shape.Code
     public_slug: Annotated[str, sample("3kT9aXbQmZ0pLr7vYc2sWd", "of the hosted checkout page")]
-    amount: Amount
-    currency: Currency
+    amount: shape.Amount
+    currency: shape.Currency
     status: Annotated[TransactionStatus, sample(TransactionStatus.PENDING)]
-    expires_at: Time
-    created_at: Time
-    payer_sms_sent: Annotated[On, about("the code was queued to the customer by SMS")]
+    expires_at: shape.Time
+    created_at: shape.Time
+    payer_sms_sent: Annotated[shape.On, about("the code was queued to the customer by SMS")]
     checkout_url: Annotated[str, sample("https://pay.shop.example/pay/3kT9aXbQmZ0pLr7vYc2sWd")]
-    client_reference: OrderReference | None
+    client_reference: shape.OrderReference | None
     pay_to: PayTo
 
     @classmethod
@@ -308,13 +288,13 @@ class ReconciliationAnswer(Struct, frozen=True):
     ]
     status: Annotated[str, const("VERIFIED")]
     transaction_id: Annotated[str, sample("0012345678", "echoed")]
-    transaction_updated: On
+    transaction_updated: shape.On
     new_transaction_status: Annotated[
         TransactionStatus, sample("SUCCESS"), marked(words=("SUCCESS", "PARTIAL", "OVERPAID"))
     ]
-    matched_amount: Amount
-    expected_amount: Amount
-    difference: Annotated[Amount, sample("0.00", "matched minus expected")]
+    matched_amount: shape.Amount
+    expected_amount: shape.Amount
+    difference: Annotated[shape.Amount, sample("0.00", "matched minus expected")]
     difference_type: Annotated[
         str, sample("exact"), marked(words=("exact", "underpaid", "overpaid"))
     ]

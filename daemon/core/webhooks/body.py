@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from daemon.core import shape
 from daemon.core.json_values import (
     Payer,
     PayerSources,
@@ -27,33 +28,7 @@ from daemon.core.payments.transaction_json import (
     TransactionAnswer,
     amounts,
 )
-from daemon.core.shape import (
-    FLAT,
-    STORED_JSON,
-    AccountName,
-    Amount,
-    BranchId,
-    Code,
-    Count,
-    Currency,
-    Flag,
-    Id,
-    On,
-    OrderReference,
-    Phone,
-    Provider,
-    Reference,
-    Status,
-    TelcoId,
-    Test,
-    Time,
-    about,
-    const,
-    flat,
-    marked,
-    sample,
-    stored_json,
-)
+from daemon.core.shape import FLAT, STORED_JSON, about, const, flat, marked, sample, stored_json
 from daemon.core.webhooks.endpoint_json import WebhookId
 from daemon.wire import API_VERSION, EventKind, Mode, ReviewReason, TransactionStatus
 from parsers.money import render
@@ -75,47 +50,47 @@ class TelcoOfPayment(Struct, frozen=True):
     """The payment in the network's own words."""
 
     provider: Annotated[str, sample("mtn")]
-    transaction_id: TelcoId
-    timestamp: Time
+    transaction_id: shape.TelcoId
+    timestamp: shape.Time
     reference_text: Annotated[str, sample("A7K2M9")] | None
 
 
 class MethodOfPayment(Struct, frozen=True):
     """The merchant number that a payment came to."""
 
-    id: Id
-    phone_number: Phone
-    account_name: AccountName
-    provider: Provider
+    id: shape.Id
+    phone_number: shape.Phone
+    account_name: shape.AccountName
+    provider: shape.Provider
 
 
 class PlaceOfPayment(Struct, frozen=True):
     """The SIM that received a payment."""
 
-    device_id: Id | None
-    slot_index: Count | None
+    device_id: shape.Id | None
+    slot_index: shape.Count | None
 
 
 class BranchOfPayment(Struct, frozen=True):
     """The branch that received a payment, at a hub."""
 
-    id: BranchId
+    id: shape.BranchId
 
 
 class _PaymentData(Struct, frozen=True, kw_only=True):
     """A payment with the transaction that it pays."""
 
-    transaction_id: Id
-    reference: Reference
-    svc_code: Code | None
-    status: Status
-    amount: Amount
-    currency: Currency
+    transaction_id: shape.Id
+    reference: shape.Reference
+    svc_code: shape.Code | None
+    status: shape.Status
+    amount: shape.Amount
+    currency: shape.Currency
     expected_amount: ExpectedAmount
     actual_amount: ActualAmount
     difference: Difference
     difference_type: DifferenceType
-    client_reference: OrderReference | None
+    client_reference: shape.OrderReference | None
     meta: Annotated[MetaObject, STORED_JSON]
     payer: Payer
     payer_source: PayerSources
@@ -123,12 +98,12 @@ class _PaymentData(Struct, frozen=True, kw_only=True):
     payment_method: MethodOfPayment | None
     sim: PlaceOfPayment
     branch: BranchOfPayment | UnsetType = UNSET
-    received_at: Time
-    completed_at: Time | None
-    placed: Annotated[On, about("it came to one of the merchant's numbers")]
-    late: Flag
+    received_at: shape.Time
+    completed_at: shape.Time | None
+    placed: Annotated[shape.On, about("it came to one of the merchant's numbers")]
+    late: shape.Flag
     matched_by: MatchedBy
-    reversed_at: Time | UnsetType = UNSET
+    reversed_at: shape.Time | UnsetType = UNSET
 
 
 class ForwardedData(_PaymentData, frozen=True, kw_only=True):
@@ -147,48 +122,48 @@ class UpdatedData(_PaymentData, frozen=True, kw_only=True):
     """The data of `transaction.updated`."""
 
     changed: Annotated[list[Annotated[str, sample("payment_method")]], about("the changed members")]
-    supersedes_reference: Reference | UnsetType = UNSET
+    supersedes_reference: shape.Reference | UnsetType = UNSET
 
 
 class Match(Struct, frozen=True):
     """How a payment was matched; `reconciliation_id` is null unless an operator did it."""
 
     matched_by: Annotated[str, sample("code")] | None
-    late: Flag
+    late: shape.Flag
     reconciliation_id: Annotated[str | None, sample(None)]
 
 
 class CompletedData(Struct, frozen=True):
     """The data of `transaction.completed`."""
 
-    transaction_id: Id
+    transaction_id: shape.Id
     transaction: Annotated[TransactionAnswer, FLAT]
     match: Match
-    supersedes_reference: Reference | UnsetType = UNSET
+    supersedes_reference: shape.Reference | UnsetType = UNSET
 
 
 class ExpiredData(Struct, frozen=True):
     """The data of `transaction.expired`."""
 
-    transaction_id: Id
+    transaction_id: shape.Id
     transaction: Annotated[TransactionAnswer, FLAT]
-    expires_at: Time | None
+    expires_at: shape.Time | None
 
 
 class HeldPayment(Struct, frozen=True):
     """The review of a payment, and the payment, if the message has become one."""
 
-    id: Id
+    id: shape.Id
     reason: Annotated[ReviewReason, sample(ReviewReason.PAYER_MISMATCH)]
-    amount: Annotated[Amount | None, about("held amount; it has paid nothing yet")]
-    currency: Currency | None
-    telco_transaction_id: TelcoId | None
+    amount: Annotated[shape.Amount | None, about("held amount; it has paid nothing yet")]
+    currency: shape.Currency | None
+    telco_transaction_id: shape.TelcoId | None
 
 
 class ReviewRequiredData(Struct, frozen=True):
     """The data of `transaction.review_required`."""
 
-    transaction_id: Id
+    transaction_id: shape.Id
     transaction: Annotated[TransactionAnswer, FLAT]
     review: HeldPayment
 
@@ -197,15 +172,15 @@ class ReversalAnswer(Struct, frozen=True):
     """What was taken back, by the network, which may not say how much, or with a person's decision."""
 
     kind: Annotated[str, sample("network"), marked(words=("network", "decision_taken_back"))]
-    amount: Amount | None
-    currency: Currency
-    timestamp: Time
+    amount: shape.Amount | None
+    currency: shape.Currency
+    timestamp: shape.Time
 
 
 class ReversedData(Struct, frozen=True):
     """The data of `transaction.reversed`."""
 
-    transaction_id: Id
+    transaction_id: shape.Id
     transaction: Annotated[TransactionAnswer, FLAT]
     reversal: ReversalAnswer
 
@@ -215,10 +190,10 @@ class EventBody(Struct, frozen=True):
 
     webhook_id: WebhookId
     type: EventKind
-    timestamp: Time
+    timestamp: shape.Time
     api_version: Annotated[str, const(API_VERSION)]
-    test: Test
-    livemode: On
+    test: shape.Test
+    livemode: shape.On
     data: Any
 
 

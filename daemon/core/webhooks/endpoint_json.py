@@ -5,21 +5,10 @@ from typing import Annotated, Any, Literal, Self
 import msgspec
 from msgspec import Meta, Struct
 
+from daemon.core import shape
 from daemon.core.json_values import timestamp, timestamp_or_none
 from daemon.core.model import Delivery, Payment, Transaction
-from daemon.core.shape import (
-    Amount,
-    Count,
-    Currency,
-    Id,
-    NoTime,
-    Reference,
-    Test,
-    Time,
-    about,
-    sample,
-    shown,
-)
+from daemon.core.shape import about, sample, shown
 from daemon.core.webhooks.delivery import Attempt, DeadLetter, DeadLetterReason, DeliveryError
 from daemon.core.webhooks.diagnosis import diagnose
 from daemon.core.webhooks.endpoint import Endpoint
@@ -64,17 +53,17 @@ def error_of(row: Delivery | Attempt) -> ErrorAnswer | None:
 class DeliveryAnswer(Struct, frozen=True):
     """One entry of the delivery log."""
 
-    id: Id
+    id: shape.Id
     webhook_id: WebhookId
-    endpoint_id: Id
-    transaction_id: Id | None
+    endpoint_id: shape.Id
+    transaction_id: shape.Id | None
     status: Annotated[DeliveryStatus, sample(DeliveryStatus.DELIVERED)]
     attempt_count: Annotated[int, sample(1, ge=0)]
     response_status_code: Annotated[int, sample(200, ge=0)] | None
     response_body: Annotated[str, sample("ok")] | None
-    created_at: Time
-    delivered_at: Time | None
-    failed_at: NoTime
+    created_at: shape.Time
+    delivered_at: shape.Time | None
+    failed_at: shape.NoTime
     event: Event
     kind: Annotated[
         str,
@@ -84,7 +73,7 @@ class DeliveryAnswer(Struct, frozen=True):
         ),
     ]
     run: Annotated[int, sample(1, "rises with each redelivery and replay", ge=0)]
-    next_attempt_at: NoTime
+    next_attempt_at: shape.NoTime
     waiting: Annotated[
         str | None,
         sample(
@@ -95,7 +84,7 @@ class DeliveryAnswer(Struct, frozen=True):
     ]
     error: ErrorOrNone
     sequence: Annotated[int, sample(17, "rises within an endpoint; `X-Svc-Sequence`", ge=0)]
-    test: Test
+    test: shape.Test
 
     @classmethod
     def of(cls, row: Delivery, target: Endpoint, **more: Any) -> Self:
@@ -129,8 +118,8 @@ class AttemptAnswer(Struct, frozen=True):
 
     run: Annotated[int, sample(1, ge=0)]
     number: Annotated[int, sample(1, ge=0)]
-    started_at: Time
-    finished_at: Annotated[Time | None, about("null while it is under way")]
+    started_at: shape.Time
+    finished_at: Annotated[shape.Time | None, about("null while it is under way")]
     duration_ms: Annotated[int, sample(140, ge=0)] | None
     response_status_code: Annotated[int, sample(200, ge=0)] | None
     error: ErrorOrNone
@@ -155,8 +144,8 @@ class AttemptAnswer(Struct, frozen=True):
 class PaymentSummary(Struct, frozen=True):
     """The payment in a payload, so that the operator need not read the payload."""
 
-    amount: Amount | None
-    currency: Currency | None
+    amount: shape.Amount | None
+    currency: shape.Currency | None
     svc_code: Annotated[str, sample("7KQ2MX")] | None
 
     @classmethod
@@ -170,15 +159,15 @@ class PaymentSummary(Struct, frozen=True):
 class DeadLetterAnswer(Struct, frozen=True):
     """A dead letter with the reason of its failure, as codes and in words."""
 
-    id: Id
-    delivery_id: Id
+    id: shape.Id
+    delivery_id: shape.Id
     webhook_id: WebhookId
     endpoint_id: Annotated[
-        Id | None, about("null for a transaction's own webhook and the default one")
+        shape.Id | None, about("null for a transaction's own webhook and the default one")
     ]
     url: Annotated[str, sample("https://shop.example/momo")]
     event: Event
-    transaction_id: Id | None
+    transaction_id: shape.Id | None
     reason: Annotated[DeadLetterReason, sample(DeadLetterReason.PERMANENT_4XX)]
     error_code: Annotated[DeliveryError, sample(DeliveryError.HTTP_ERROR)] | None
     last_status_code: Annotated[int, sample(404, ge=0)] | None
@@ -191,19 +180,19 @@ class DeadLetterAnswer(Struct, frozen=True):
             "cause of the failure and how to fix it",
         ),
     ]
-    created_at: Time
-    replayed_at: NoTime
-    replay_count: Count
-    resolved_at: NoTime
-    dismissed_at: Annotated[NoTime, about("when an operator closed it without a replay")]
+    created_at: shape.Time
+    replayed_at: shape.NoTime
+    replay_count: shape.Count
+    resolved_at: shape.NoTime
+    dismissed_at: Annotated[shape.NoTime, about("when an operator closed it without a replay")]
     dismissed_by: Annotated[str | None, sample(None)]
     notes: Annotated[str | None, sample(None)]
     cause: Annotated[str, sample("not_found", "for programs; new values may be added")]
-    failed_at: Time
-    failing_since: Time | None
+    failed_at: shape.Time
+    failing_since: shape.Time | None
     error_message: Annotated[str, sample("404 Not Found")] | None
     delivery_status: Annotated[DeliveryStatus, sample(DeliveryStatus.FAILED)]
-    test: Test
+    test: shape.Test
     payment: Annotated[PaymentSummary, about("the payload's values; null if the payload has none")]
 
     @classmethod
@@ -238,16 +227,16 @@ class DeadLetterInFullAnswer(DeadLetterAnswer, frozen=True):
 class MissingPaymentAnswer(Struct, frozen=True):
     """A payment that an endpoint has not received."""
 
-    transaction_id: Id
-    reference: Reference
-    amount: Amount
-    currency: Currency
+    transaction_id: shape.Id
+    reference: shape.Reference
+    amount: shape.Amount
+    currency: shape.Currency
     telco_transaction_id: Annotated[str, sample("0012345678")]
-    received_at: Time
+    received_at: shape.Time
     state: Annotated[
         Literal["missing", "pending", "retrying", "delivered", "failed"], sample("missing")
     ]
-    delivery_id: Annotated[Id | None, Meta(examples=[None])]
+    delivery_id: Annotated[shape.Id | None, Meta(examples=[None])]
 
     @classmethod
     def of(cls, payment: Payment, transaction: Transaction, delivery: Delivery | None) -> Self:

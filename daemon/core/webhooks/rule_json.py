@@ -5,25 +5,9 @@ from typing import Annotated, Any, Self
 
 from msgspec import Struct
 
+from daemon.core import shape
 from daemon.core.model import Rule
-from daemon.core.shape import (
-    FLAT,
-    STORED_JSON,
-    Amount,
-    Currency,
-    Id,
-    On,
-    Reference,
-    Sentence,
-    Status,
-    TelcoId,
-    Time,
-    about,
-    flat,
-    marked,
-    sample,
-    shown,
-)
+from daemon.core.shape import FLAT, STORED_JSON, about, flat, marked, sample, shown
 from daemon.core.text import Text
 from daemon.core.webhooks.routing import EndpointClaim, RoutedEndpoint
 from daemon.core.webhooks.rule_fields import FIELDS, META, RuleValues, kind_of
@@ -41,14 +25,14 @@ FilterObject = Annotated[
 class RuleAnswer(Struct, frozen=True):
     """A routing rule."""
 
-    id: Id
-    endpoint_id: Id
+    id: shape.Id
+    endpoint_id: shape.Id
     name: Annotated[str, sample("rents")]
     position: Annotated[int, sample(1, "rules are tried in this order", ge=0)]
-    enabled: On
+    enabled: shape.On
     filter: Annotated[FilterObject, STORED_JSON]
-    created_at: Time
-    updated_at: Time
+    created_at: shape.Time
+    updated_at: shape.Time
 
     @classmethod
     def of(cls, row: Rule) -> Self:
@@ -64,13 +48,13 @@ class ClauseAnswer(Struct, frozen=True):
     operator: Annotated[str, sample("$gte")]
     expected: Annotated[Any, sample("50.00", "as written in the filter")]
     actual: Annotated[Any, sample("75.00", "the payment's value; null: unknown")]
-    matched: On
+    matched: shape.On
 
 
 class RuleTrialAnswer(Struct, frozen=True):
     """The result of a filter for a payment, and every comparison with the actual value."""
 
-    matched: On
+    matched: shape.On
     clauses: list[ClauseAnswer]
 
     @classmethod
@@ -94,10 +78,10 @@ class RuleTrialAnswer(Struct, frozen=True):
 class TriedRule(Struct, frozen=True):
     """A rule, and its result for the payment."""
 
-    id: Id
+    id: shape.Id
     name: Annotated[str, sample("rents")]
     position: Annotated[int, sample(1, ge=0)]
-    enabled: On
+    enabled: shape.On
     filter: Annotated[FilterObject, STORED_JSON]
     trial: Annotated[RuleTrialAnswer, FLAT]
 
@@ -105,22 +89,22 @@ class TriedRule(Struct, frozen=True):
 class EndpointClaimAnswer(Struct, frozen=True):
     """Whether an endpoint gets a payment, and why."""
 
-    endpoint_id: Id
+    endpoint_id: shape.Id
     url: Annotated[str, sample("https://shop.example/momo")]
     description: Annotated[str, sample("the till")]
-    is_active: Annotated[On, about("a paused endpoint claims too: its deliveries wait")]
-    catch_all: On
-    claims: Annotated[On, about("it gets the payment")]
+    is_active: Annotated[shape.On, about("a paused endpoint claims too: its deliveries wait")]
+    catch_all: shape.On
+    claims: Annotated[shape.On, about("it gets the payment")]
     claimed_by: Annotated[str, sample("rule"), marked(words=("rule", "catch_all"))] | None
-    rule_id: Id | None
-    reason: Annotated[Sentence, sample("Its rule rents matches.")]
+    rule_id: shape.Id | None
+    reason: Annotated[shape.Sentence, sample("Its rule rents matches.")]
     rules: list[TriedRule]
 
 
 class Routed(Struct, frozen=True):
     """The endpoints that a payment goes to."""
 
-    placed: Annotated[On, about("it came to one of the shop's numbers")]
+    placed: Annotated[shape.On, about("it came to one of the shop's numbers")]
     claims: Annotated[
         int,
         sample(1, "number of endpoints that get it; with 0 it is kept and can be replayed", ge=0),
@@ -151,26 +135,26 @@ class TrialAnswer(Struct, frozen=True):
 class RoutedPayment(Struct, frozen=True):
     """The payment that was routed."""
 
-    amount: Amount
-    currency: Currency
-    telco_transaction_id: TelcoId
-    received_at: Time
+    amount: shape.Amount
+    currency: shape.Currency
+    telco_transaction_id: shape.TelcoId
+    received_at: shape.Time
 
 
 class PastRouting(Struct, frozen=True):
     """A decision by the rules of its time."""
 
-    decided_at: Time
-    reference: Reference
+    decided_at: shape.Time
+    reference: shape.Reference
     routed: Annotated[Routed, FLAT]
 
 
 class RoutingAnswer(Struct, frozen=True):
     """The routing of the payment of a transaction."""
 
-    transaction_id: Id
-    reference: Reference
-    status: Status
+    transaction_id: shape.Id
+    reference: shape.Reference
+    status: shape.Status
     payment: Annotated[RoutedPayment | None, about("null until a payment has verified it")]
     decisions: Annotated[list[PastRouting], about("oldest first, by the rules of that time")]
     today: Annotated[Routed | None, about("by the present rules")]
