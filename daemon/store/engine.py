@@ -21,6 +21,7 @@ from daemon.core.errors import Refusal, Unavailable
 from daemon.store import feed_triggers
 from daemon.store.database import Database
 from daemon.store.migrate import DatabaseDamaged
+from daemon.store.rows import Conditions, load, load_joined, of_join, of_struct
 from daemon.store.sqlite_file import DATABASE_LOST, SqliteFile
 from daemon.wire import ErrorCode, FaultCause
 
@@ -42,6 +43,7 @@ Rows = Sequence[Sequence[Any]]
 Params = Mapping[str, Any] | Sequence[Any]
 """By name, or in order for the long lists of `rows.table` and `rows.listed`."""
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 
 class Reader:
@@ -90,6 +92,72 @@ class Reader:
         """Return whether there is a row."""
         return self.one(sql, params) is not None
 
+    def count(self, sql: str, params: Params | None = None) -> int:
+        """Return the count or sum that a statement selects; 0 for the sum of no rows."""
+        return int(self.value(sql, params) or 0)
+
+    def first(self, model: type[S], sql: str, params: Params | None = None) -> S | None:
+        """Return the first row as a struct; `*` in the statement stands for its columns."""
+        row = self.one(of_struct(model, sql), params)
+        return None if row is None else load(model, row)
+
+    def only(self, model: type[S], sql: str, params: Params | None = None) -> S:
+        """Return the row that there must be, as a struct; `*` in the statement stands for its columns."""
+        row = self.one(of_struct(model, sql), params)
+        assert row is not None, sql
+        return load(model, row)
+
+    def every(self, model: type[S], sql: str, params: Params | None = None) -> list[S]:
+        """Return all rows as structs; `*` in the statement stands for their columns."""
+        return [load(model, row) for row in self.all(of_struct(model, sql), params)]
+
+    def joined(
+        self, sql: str, params: Params | None = None, **models: type[Struct]
+    ) -> list[tuple[Any, ...]]:
+        """Return all rows of a join, in which `p.*` is one value: the struct of the model given as `p`, None if it is missing."""
+        whole, places = of_join(sql, tuple(models.items()))
+        return [load_joined(places, row) for row in self.all(whole, params)]
+
+    def page(
+        self,
+        conditions: Conditions,
+        *,
+        columns: str,
+        source: str,
+        order: str,
+        limit: int,
+        offset: int,
+        behind: Conditions | None = None,
+        total: int | None = None,
+        **models: type[Struct],
+    ) -> tuple[list[tuple[Any, ...]], int]:
+        """Return one page of rows and the total number of rows.
+
+        Args:
+            conditions: The conditions.
+            columns: The selected columns.
+            source: The tables, without `FROM`.
+            order: Without `ORDER BY`; it must define a unique order.
+            limit: Rows on a page.
+            offset: Rows before it.
+            behind: Further conditions of the page, the position of a cursor; the total counts without them.
+            total: The total, if it is known; else the rows are counted.
+            models: As in `joined`.
+        """
+        where, params = conditions.where, conditions.params
+        if total is None:
+            total = self.count(f"SELECT COUNT(*) FROM {source} WHERE {where}", params)
+        if offset >= total:
+            return [], total
+        if behind is not None:
+            where, params = f"{where} AND {behind.where}", params | behind.params
+        rows = self.joined(
+            f"SELECT {columns} FROM {source} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset",
+            {**params, "limit": limit, "offset": offset},
+            **models,
+        )
+        return rows, total
+
     def interrupt(self) -> None:
         """End a running statement of this snapshot from another thread."""
         self._connection.interrupt()
@@ -112,6 +180,10 @@ class Tx(Reader):
     def run(self, sql: str, params: Params | None = None) -> int:
         """Execute one statement and return the number of changed rows."""
         return int(self._connection.execute(sql, params or {}).rowcount)
+
+    def changed(self, sql: str, params: Params | None = None) -> bool:
+        """Execute one statement; return whether it changed a row."""
+        return self.run(sql, params) > 0
 
     def run_for_each(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Execute one statement for each row of values: faster than one long statement where a server reads it."""

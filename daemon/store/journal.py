@@ -15,7 +15,7 @@ from daemon.core import json_values, text
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Rows, Tx
 from daemon.store.journal_texts import with_texts
-from daemon.store.rows import Conditions, columns, json_rows, load_all
+from daemon.store.rows import Conditions, json_rows
 from daemon.wire import Mode
 
 TOPIC = "events"
@@ -163,16 +163,15 @@ def after(
     reader: Reader, seq: int, *, transaction_id: str | None = None, limit: int = 200
 ) -> list[Event]:
     """Return the entries after `seq`, oldest first."""
-    of_all = f"SELECT {columns(Event)} FROM events WHERE seq > :seq ORDER BY seq LIMIT :limit"
+    of_all = "SELECT * FROM events WHERE seq > :seq ORDER BY seq LIMIT :limit"
     of_one = (
-        f"SELECT {columns(Event)} FROM events WHERE seq > :seq "
+        "SELECT * FROM events WHERE seq > :seq "
         "AND transaction_seq = (SELECT seq FROM transactions WHERE id = :id) ORDER BY seq LIMIT :limit"
     )
-    rows = reader.all(
-        of_all if transaction_id is None else of_one,
-        {"seq": seq, "id": transaction_id, "limit": limit},
+    params = {"seq": seq, "id": transaction_id, "limit": limit}
+    return with_texts(
+        reader, reader.every(Event, of_all if transaction_id is None else of_one, params)
     )
-    return with_texts(reader, load_all(Event, rows))
 
 
 def types_after(reader: Reader, seq: int, *, limit: int) -> list[tuple[int, str]]:
@@ -192,12 +191,13 @@ def of_transaction(
         "SELECT COUNT(*) FROM events WHERE transaction_seq = (SELECT seq FROM transactions WHERE id = :id)",
         {"id": transaction_id},
     )
-    rows = reader.all(
-        f"SELECT {columns(Event)} FROM events "
+    rows = reader.every(
+        Event,
+        "SELECT * FROM events "
         "WHERE transaction_seq = (SELECT seq FROM transactions WHERE id = :id) ORDER BY seq LIMIT :limit OFFSET :offset",
         {"id": transaction_id, "limit": limit, "offset": offset},
     )
-    return with_texts(reader, load_all(Event, rows)), int(total)
+    return with_texts(reader, rows), int(total)
 
 
 class JournalFilter(Struct, frozen=True, kw_only=True):
@@ -235,16 +235,17 @@ def listed(reader: Reader, wanted: JournalFilter, *, limit: int) -> tuple[list[E
         conditions.always(f"({' OR '.join(tests)})")
         for number, thing in enumerate(wanted.things):
             conditions.params[f"thing{number}"] = f"{thing}.%"
-    rows = reader.all(
-        f"SELECT {columns(Event)} FROM events WHERE {conditions.where} ORDER BY seq DESC LIMIT :limit",
+    rows = reader.every(
+        Event,
+        f"SELECT * FROM events WHERE {conditions.where} ORDER BY seq DESC LIMIT :limit",
         {**conditions.params, "limit": limit + 1},
     )
-    return with_texts(reader, load_all(Event, rows[:limit])), len(rows) > limit
+    return with_texts(reader, rows[:limit]), len(rows) > limit
 
 
 def last_seq(reader: Reader) -> int:
     """Return the newest sequence number, 0 when the journal is empty."""
-    return int(reader.value("SELECT MAX(seq) FROM events") or 0)
+    return reader.count("SELECT MAX(seq) FROM events")
 
 
 def _row(entry: JournalEntry) -> Sequence[Any]:

@@ -1,6 +1,12 @@
-"""Rows as values of the structs of `core.model`, lists of parameters, and filtered pages of a list."""
+"""Rows as values of the structs of `core.model`, lists of parameters, and the conditions of a list.
+
+A statement names the columns of a struct as `*`, or `p.*` in a join, and so can be run as it stands; `of_struct` and
+`of_join` put the columns into it.
+"""
 
 import functools
+import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, TypeVar, get_args, get_type_hints
@@ -10,7 +16,6 @@ from msgspec import Struct, field
 
 from daemon.core.messages.message_json import all_fields
 from daemon.core.model import Delivery, Event, Message, Payment, Transaction
-from daemon.store.engine import Reader
 
 Row = tuple[Any, ...]
 T = TypeVar("T", bound=Struct)
@@ -73,10 +78,20 @@ SIM: Final = "(SELECT seq FROM sims WHERE sim_key = :sim_key)"
 
 
 @functools.cache
-def insertion(table: str, model: type[Struct], *defaults: str) -> str:
-    """Return the INSERT of a row with every column of a model but `seq` and those that keep their default."""
-    given = assignments(model, "seq", *defaults)
+def insertion(table: str, model: type[Struct], *defaults: str, **expressions: str) -> str:
+    """Return the INSERT of a row with every column of a model but `seq` and those that keep their default.
+
+    `expressions` store something else than the parameter of a field's name.
+    """
+    given = {**assignments(model, "seq", *defaults), **expressions}
     return f"INSERT INTO {table} ({', '.join(given)}) VALUES ({', '.join(given.values())})"
+
+
+@functools.cache
+def update(table: str, model: type[Struct], *kept: str) -> str:
+    """Return the UPDATE of every column of a model's fields but `kept`, without its condition."""
+    given = assignments(model, "seq", *kept).items()
+    return f"UPDATE {table} SET {', '.join(f'{name} = {value}' for name, value in given)}"
 
 
 @functools.cache
@@ -88,8 +103,7 @@ def assignments(model: type[Struct], *kept: str) -> Mapping[str, str]:
         if name in kept:
             continue
         if name in referred:
-            optional = type(None) in get_args(hints[name])
-            of = number_or_none if optional else number
+            of = number_or_none if type(None) in get_args(hints[name]) else number
             found[numbered(name)] = of(referred[name], f":{name}")
         else:
             found[name] = f":{name}"
@@ -119,14 +133,52 @@ def load(model: type[T], row: Sequence[Any]) -> T:
     return model(*values)
 
 
-def load_optional(model: type[T], row: Sequence[Any] | None) -> T | None:
-    """Like `load`, for a row that may be missing."""
-    return None if row is None else load(model, row)
+@functools.lru_cache(maxsize=1024)
+def of_struct(model: type[Struct], sql: str) -> str:
+    """Return a statement with the columns of a model for each `*` that it selects or returns, also of one table (`t.*`)."""
+    return _STAR.sub(lambda match: f"{match[1]}{columns(model, match[2] or '')}", sql)
 
 
-def load_all(model: type[T], rows: Sequence[Sequence[Any]]) -> list[T]:
-    """Return the values of many rows."""
-    return [load(model, row) for row in rows]
+_STAR: Final = re.compile(r"(\b(?:SELECT|RETURNING) )(\w+\.)?\*")
+_PART: Final = re.compile(r"'[^']*'|[(),]|\bSELECT\b|\bFROM\b")
+Slices = tuple[tuple[int, int, type[Struct] | None], ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def of_join(sql: str, models: tuple[tuple[str, type[Struct]], ...]) -> tuple[str, Slices]:
+    """Return a statement with the columns of the model for each `p.*`, and where each selected value is in a row.
+
+    Args:
+        sql: The statement; it may begin with other ones (`WITH`).
+        models: The name of a table in the statement, such as `p`, and its model.
+    """
+    depth, edges = 0, list[int]()
+    for match in _PART.finditer(sql):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        if depth == 0 and match[0] in {"SELECT", "FROM", ","}:
+            if match[0] == "SELECT":
+                edges = [match.end()]
+            elif edges:
+                edges.append(match.start())
+            if match[0] == "FROM" and edges:
+                break
+    known, places, place = {f"{name}.*": model for name, model in models}, list[Any](), 0
+    selected = [sql[i:j].lstrip(",").strip() for i, j in itertools.pairwise(edges)]
+    for index, item in enumerate(selected):
+        model = known.get(item)
+        width = 1 if model is None else len(model.__struct_fields__)
+        places.append((place, place + width, model))
+        place += width
+        selected[index] = item if model is None else columns(model, item[:-1])
+    return f"{sql[: edges[0]]} {', '.join(selected)} {sql[edges[-1] :]}", tuple(places)
+
+
+def load_joined(places: Slices, row: Sequence[Any]) -> Row:
+    """Return the values of a row: a struct for each model, None for one whose row is missing, the other columns as they are."""
+    return tuple(
+        row[start] if model is None or row[start] is None else load(model, row[start:stop])
+        for start, stop, model in places
+    )
 
 
 def _converters(model: type[Struct]) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
@@ -192,42 +244,3 @@ class Conditions(Struct):
     def where(self) -> str:
         """Return the condition as SQL."""
         return " AND ".join(self.tests) or "1 = 1"
-
-
-def select_page(
-    reader: Reader,
-    conditions: Conditions,
-    *,
-    columns: str,
-    source: str,
-    order: str,
-    limit: int,
-    offset: int,
-    behind: Conditions | None = None,
-    total: int | None = None,
-) -> tuple[list[Row], int]:
-    """Return one page of rows and the total number of rows.
-
-    Args:
-        reader: The snapshot.
-        conditions: The conditions.
-        columns: The selected columns.
-        source: The tables, without `FROM`.
-        order: Without `ORDER BY`; it must define a unique order.
-        limit: Rows on a page.
-        offset: Rows before it.
-        behind: Further conditions of the page, the position of a cursor; the total counts without them.
-        total: The total, if it is known; else the rows are counted.
-    """
-    where, params = conditions.where, conditions.params
-    if total is None:
-        total = int(reader.value(f"SELECT COUNT(*) FROM {source} WHERE {where}", params))
-    if offset >= total:
-        return [], total
-    if behind is not None:
-        where, params = f"{where} AND {behind.where}", params | behind.params
-    rows = reader.all(
-        f"SELECT {columns} FROM {source} WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset",
-        {**params, "limit": limit, "offset": offset},
-    )
-    return rows, total

@@ -2,12 +2,11 @@
 
 from daemon.core.model import Shop
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_optional
 
 
 def get(reader: Reader) -> Shop | None:
     """Return the shop, None before `momo setup`."""
-    return load_optional(Shop, reader.one(f"SELECT {columns(Shop)} FROM shop WHERE id = 1"))
+    return reader.first(Shop, "SELECT * FROM shop WHERE id = 1")
 
 
 def add(tx: Tx, shop: Shop) -> None:
@@ -32,4 +31,4 @@ def rename(tx: Tx, name: str) -> None:
 
 def schema_version(reader: Reader) -> int:
     """Return the number of the newest migration that was applied."""
-    return int(reader.value("SELECT MAX(version) FROM schema_migrations"))
+    return reader.count("SELECT MAX(version) FROM schema_migrations")

@@ -26,7 +26,6 @@ from daemon.runtime.config import Config, Trust
 from daemon.runtime.secrets import Vault
 from daemon.steps.intake import Ingested
 from daemon.store.engine import Reader
-from daemon.store.rows import columns, load_all
 from daemon.store.webhooks import deliveries
 from tests.fakes import new_database
 from tests.fakes.chain import begin_chain
@@ -169,8 +168,8 @@ class FakeShop:
         return await self.rows(Payment, "payments")
 
     async def rows(self, model: type, table: str, where: str = "1 = 1") -> list[Any]:
-        sql = f"SELECT {columns(model)} FROM {table} WHERE {where} ORDER BY seq"
-        return load_all(model, await self.env.store.read(lambda reader: reader.all(sql)))
+        sql = f"SELECT * FROM {table} WHERE {where} ORDER BY seq"
+        return await self.env.store.read(lambda reader: reader.every(model, sql))
 
     async def bodies(self, where: str = "1 = 1") -> list[str]:
         """Return the bodies of deliveries, in the order in which they were queued."""

@@ -24,7 +24,6 @@ from daemon.runtime.secrets import Vault
 from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import HostProbe
 from daemon.store.engine import Tx
-from daemon.store.rows import columns, load_all
 from daemon.store.webhooks import secrets
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.tiers import share
@@ -110,8 +109,8 @@ class Day:
         await self.store.write(job)
 
     def rows(self, model: type, table: str) -> list[Any]:
-        sql = f"SELECT {columns(model)} FROM {table} ORDER BY seq"
-        return load_all(model, self.store.peek(lambda reader: reader.all(sql)))
+        sql = f"SELECT * FROM {table} ORDER BY seq"
+        return self.store.peek(lambda reader: reader.every(model, sql))
 
 
 async def live(day: Day) -> float:

@@ -5,12 +5,10 @@ from typing import Any
 from daemon.core.access.callers import Use
 from daemon.core.model import ApiKey
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, insertion, load_all, load_optional
+from daemon.store.rows import insertion
 
 TOPIC = "api_keys"
 """Woken by every commit that changed a key, so that caches drop it."""
-
-_KEY = columns(ApiKey)
 
 
 def add(tx: Tx, key: dict[str, Any]) -> None:
@@ -21,10 +19,7 @@ def add(tx: Tx, key: dict[str, Any]) -> None:
 
 def with_hash(reader: Reader, sha256: str) -> ApiKey | None:
     """Return the key with this hash, even if it is revoked or expired."""
-    return load_optional(
-        ApiKey,
-        reader.one(f"SELECT {_KEY} FROM api_keys WHERE sha256 = :sha256", {"sha256": sha256}),
-    )
+    return reader.first(ApiKey, "SELECT * FROM api_keys WHERE sha256 = :sha256", {"sha256": sha256})
 
 
 def exist(reader: Reader) -> bool:
@@ -34,14 +29,12 @@ def exist(reader: Reader) -> bool:
 
 def get(reader: Reader, key_id: str) -> ApiKey | None:
     """Return one key, even if it is revoked or expired."""
-    return load_optional(
-        ApiKey, reader.one(f"SELECT {_KEY} FROM api_keys WHERE id = :id", {"id": key_id})
-    )
+    return reader.first(ApiKey, "SELECT * FROM api_keys WHERE id = :id", {"id": key_id})
 
 
 def known(reader: Reader) -> list[ApiKey]:
     """Return every key, newest first."""
-    return load_all(ApiKey, reader.all(f"SELECT {_KEY} FROM api_keys ORDER BY seq DESC"))
+    return reader.every(ApiKey, "SELECT * FROM api_keys ORDER BY seq DESC")
 
 
 def revoke(tx: Tx, key_id: str, now: int) -> None:

@@ -195,4 +195,4 @@ def put_secret(tx: Tx, name: str, sealed: str, now: int) -> None:
 
 def remove_secret(tx: Tx, name: str) -> bool:
     """Delete a secret; return False if there is none."""
-    return tx.run("DELETE FROM sealed_secrets WHERE name = :name", {"name": name}) == 1
+    return tx.changed("DELETE FROM sealed_secrets WHERE name = :name", {"name": name})

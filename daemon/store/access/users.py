@@ -5,13 +5,11 @@ from typing import Any, Final
 from daemon.core.limits import BROWSER_IDLE_US, BROWSER_LIFE_US
 from daemon.core.model import BrowserSession, User
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.store.rows import insertion
 from daemon.wire import Role
 
 TOPIC: Final = "browser_sessions"
 """Woken by every commit that ended a browser session or changed a user."""
-_USER: Final = columns(User)
-_SESSION: Final = columns(BrowserSession)
 
 
 def new_row(user_id: str, name: str, role: Role, password_hash: str, now: int) -> dict[str, Any]:
@@ -31,31 +29,27 @@ def new_row(user_id: str, name: str, role: Role, password_hash: str, now: int) -
 
 def add(tx: Tx, user: dict[str, Any]) -> bool:
     """Store a user, with every column but `seq`; return False if the name is taken."""
-    return tx.run(f"{insertion('users', User)} ON CONFLICT (name) DO NOTHING", user) == 1
+    return tx.changed(f"{insertion('users', User)} ON CONFLICT (name) DO NOTHING", user)
 
 
 def known(reader: Reader) -> list[User]:
     """Return every user, the owner first."""
-    return load_all(User, reader.all(f"SELECT {_USER} FROM users ORDER BY seq"))
+    return reader.every(User, "SELECT * FROM users ORDER BY seq")
 
 
 def get(reader: Reader, user_id: str) -> User | None:
     """Return a user by id."""
-    return load_optional(
-        User, reader.one(f"SELECT {_USER} FROM users WHERE id = :id", {"id": user_id})
-    )
+    return reader.first(User, "SELECT * FROM users WHERE id = :id", {"id": user_id})
 
 
 def named(reader: Reader, name: str) -> User | None:
     """Return a user by name."""
-    return load_optional(
-        User, reader.one(f"SELECT {_USER} FROM users WHERE name = :name", {"name": name})
-    )
+    return reader.first(User, "SELECT * FROM users WHERE name = :name", {"name": name})
 
 
 def owner(reader: Reader) -> User | None:
     """Return the owner, None before the setup."""
-    return load_optional(User, reader.one(f"SELECT {_USER} FROM users WHERE role = 'owner'"))
+    return reader.first(User, "SELECT * FROM users WHERE role = 'owner'")
 
 
 def set_password(tx: Tx, user_id: str, password_hash: str, now: int) -> None:
@@ -69,12 +63,9 @@ def set_password(tx: Tx, user_id: str, password_hash: str, now: int) -> None:
 
 def set_first_password(tx: Tx, user_id: str, password_hash: str, now: int) -> bool:
     """Store the first password of a user, and keep the sessions; return False if there is one already."""
-    return (
-        tx.run(
-            "UPDATE users SET password_hash = :hash, password_at = :now WHERE id = :id AND password_hash = ''",
-            {"hash": password_hash, "now": now, "id": user_id},
-        )
-        == 1
+    return tx.changed(
+        "UPDATE users SET password_hash = :hash, password_at = :now WHERE id = :id AND password_hash = ''",
+        {"hash": password_hash, "now": now, "id": user_id},
     )
 
 
@@ -106,31 +97,23 @@ def set_second_factor(tx: Tx, user_id: str, sealed: str | None, hashes: list[str
 
 def use_step(tx: Tx, user_id: str, step: int) -> bool:
     """Record that the code of a time step was used; return False if it or a later one was used before."""
-    return (
-        tx.run(
-            "UPDATE users SET totp_step = :step WHERE id = :id AND (totp_step IS NULL OR totp_step < :step)",
-            {"step": step, "id": user_id},
-        )
-        == 1
+    return tx.changed(
+        "UPDATE users SET totp_step = :step WHERE id = :id AND (totp_step IS NULL OR totp_step < :step)",
+        {"step": step, "id": user_id},
     )
 
 
 def use_recovery_code(tx: Tx, user_id: str, sha256: str) -> bool:
     """Use a recovery code up; return False if there is no such one."""
-    return (
-        tx.run(
-            "DELETE FROM recovery_codes WHERE user_id = :id AND sha256 = :sha256",
-            {"id": user_id, "sha256": sha256},
-        )
-        == 1
+    return tx.changed(
+        "DELETE FROM recovery_codes WHERE user_id = :id AND sha256 = :sha256",
+        {"id": user_id, "sha256": sha256},
     )
 
 
 def recovery_codes_left(reader: Reader, user_id: str) -> int:
     """Return how many recovery codes a user has left."""
-    return int(
-        reader.value("SELECT COUNT(*) FROM recovery_codes WHERE user_id = :id", {"id": user_id})
-    )
+    return reader.count("SELECT COUNT(*) FROM recovery_codes WHERE user_id = :id", {"id": user_id})
 
 
 def open_session(tx: Tx, session: dict[str, Any], now: int) -> None:
@@ -144,24 +127,22 @@ def open_session(tx: Tx, session: dict[str, Any], now: int) -> None:
 
 def session_with(reader: Reader, sha256: str) -> tuple[BrowserSession, User] | None:
     """Return the session of a token's hash, and its user; it may have ended, and the user may be disabled."""
-    row = reader.one(
-        f"SELECT {columns(BrowserSession, 's.')}, {columns(User, 'u.')} FROM browser_sessions s "
-        "JOIN users u ON u.id = s.user_id WHERE s.sha256 = :sha256",
+    rows: list[Any] = reader.joined(
+        "SELECT s.*, u.* FROM browser_sessions s JOIN users u ON u.id = s.user_id WHERE s.sha256 = :sha256",
         {"sha256": sha256},
+        s=BrowserSession,
+        u=User,
     )
-    if row is None:
-        return None
-    width = len(_SESSION.split(", "))
-    return load(BrowserSession, row[:width]), load(User, row[width:])
+    return rows[0] if rows else None
 
 
 def sessions_of(reader: Reader, user_id: str) -> list[BrowserSession]:
     """Return a user's sessions, newest first; some may have ended by themselves."""
-    rows = reader.all(
-        f"SELECT {_SESSION} FROM browser_sessions WHERE user_id = :id ORDER BY seq DESC",
+    return reader.every(
+        BrowserSession,
+        "SELECT * FROM browser_sessions WHERE user_id = :id ORDER BY seq DESC",
         {"id": user_id},
     )
-    return load_all(BrowserSession, rows)
 
 
 def touch(tx: Tx, session_id: str, now: int) -> None:
@@ -190,12 +171,9 @@ def set_language(tx: Tx, session_id: str, language: str) -> None:
 def end_session(tx: Tx, user_id: str, session_id: str) -> bool:
     """End one session of a user; return False if it is not open."""
     tx.wake(TOPIC)
-    return (
-        tx.run(
-            "DELETE FROM browser_sessions WHERE id = :id AND user_id = :user_id",
-            {"id": session_id, "user_id": user_id},
-        )
-        == 1
+    return tx.changed(
+        "DELETE FROM browser_sessions WHERE id = :id AND user_id = :user_id",
+        {"id": session_id, "user_id": user_id},
     )
 
 

@@ -14,7 +14,7 @@ from daemon.core.books.day_sheet import Bucket, MoneyKind, Wallet, WalletNumber,
 from daemon.core.model import Payment, Transaction
 from daemon.core.names import canonical_names
 from daemon.store.engine import Reader
-from daemon.store.rows import SIM, columns, load, load_optional
+from daemon.store.rows import SIM
 from daemon.wire import Mode
 
 _PROVIDERS: Final = ", ".join(f"'{name}'" for name in canonical_names())
@@ -230,23 +230,19 @@ def by_payer(
 def recent(reader: Reader, mode: Mode, limit: int, branch: str | None = None) -> list[Recent]:
     """Return the newest payments, newest first, each with its transaction and the number that received it."""
     which = "" if branch is None else f"AND {_OF_BRANCH} "
-    rows = reader.all(
-        f"SELECT {columns(Payment, 'p.')}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM payments p "
+    rows = reader.joined(
+        "SELECT p.*, t.*, b.standing, pm.phone_number FROM payments p "
         "LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
         "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
         "LEFT JOIN transactions t ON t.payment_seq = p.seq "
         f"WHERE p.mode = :mode {which}ORDER BY p.stored_at DESC, p.seq DESC LIMIT :limit",
         {"mode": mode, "limit": limit, **({} if branch is None else {"branch": branch})},
+        p=Payment,
+        t=Transaction,
     )
-    width = len(Payment.__struct_fields__)
     return [
-        Recent(
-            load(Payment, row[:width]),
-            load_optional(Transaction, row[width + 2 :] if row[width + 2] is not None else None),
-            row[width] in ("held", "forged", "suspect"),
-            row[width + 1],
-        )
-        for row in rows
+        Recent(payment, transaction, standing in ("held", "forged", "suspect"), number)
+        for payment, transaction, standing, number in rows
     ]
 
 
@@ -279,9 +275,8 @@ def today(reader: Reader, since: int, now: int) -> Today:
 
 def waiting(reader: Reader, now: int) -> int:
     """Return how many live transactions wait for their payment."""
-    found = reader.value(
+    return reader.count(
         "SELECT COUNT(*) FROM transactions WHERE status = 'PENDING' AND expires_at > :now "
         "AND mode = 'live'",
         {"now": now},
     )
-    return int(found)

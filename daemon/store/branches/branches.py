@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from daemon.core.branches.facts import EPOCH, Fact
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, json_ids, load_all, load_optional
+from daemon.store.rows import json_ids
 
 TOPIC = "branch_commands"
 """Woken by a new command."""
@@ -50,13 +50,9 @@ class BranchCommand(Struct, frozen=True):
     outcome: str | None
 
 
-_BRANCH = columns(Branch)
-_COMMAND = columns(BranchCommand)
-
-
 def every(reader: Reader) -> list[Branch]:
     """Return all branches by name."""
-    return load_all(Branch, reader.all(f"SELECT {_BRANCH} FROM branches ORDER BY name"))
+    return reader.every(Branch, "SELECT * FROM branches ORDER BY name")
 
 
 def names(reader: Reader) -> dict[str, str]:
@@ -84,20 +80,15 @@ def with_key(reader: Reader, key_id: str) -> Branch | None:
 
 def invited(reader: Reader, sha256: str, now: int) -> Branch | None:
     """Return the branch with this open invitation."""
-    return load_optional(
+    return reader.first(
         Branch,
-        reader.one(
-            f"SELECT {_BRANCH} FROM branches WHERE invite_sha256 = :sha256 AND invite_until > :now",
-            {"sha256": sha256, "now": now},
-        ),
+        "SELECT * FROM branches WHERE invite_sha256 = :sha256 AND invite_until > :now",
+        {"sha256": sha256, "now": now},
     )
 
 
 def _one(reader: Reader, column: str, value: str) -> Branch | None:
-    return load_optional(
-        Branch,
-        reader.one(f"SELECT {_BRANCH} FROM branches WHERE {column} = :value", {"value": value}),
-    )
+    return reader.first(Branch, f"SELECT * FROM branches WHERE {column} = :value", {"value": value})
 
 
 def invite(
@@ -189,35 +180,29 @@ def ask(
 
 def open_command(reader: Reader, kind: str, subject: str) -> BranchCommand | None:
     """Return the command of this kind about a row that was not answered yet."""
-    return load_optional(
+    return reader.first(
         BranchCommand,
-        reader.one(
-            f"SELECT {_COMMAND} FROM branch_commands WHERE subject = :subject AND kind = :kind AND done_at IS NULL",
-            {"subject": subject, "kind": kind},
-        ),
+        "SELECT * FROM branch_commands WHERE subject = :subject AND kind = :kind AND done_at IS NULL",
+        {"subject": subject, "kind": kind},
     )
 
 
 def last_command(reader: Reader, kind: str, subject: str) -> BranchCommand | None:
     """Return the newest command of this kind about a row."""
-    return load_optional(
+    return reader.first(
         BranchCommand,
-        reader.one(
-            f"SELECT {_COMMAND} FROM branch_commands WHERE subject = :subject AND kind = :kind "
-            "ORDER BY seq DESC LIMIT 1",
-            {"subject": subject, "kind": kind},
-        ),
+        "SELECT * FROM branch_commands WHERE subject = :subject AND kind = :kind "
+        "ORDER BY seq DESC LIMIT 1",
+        {"subject": subject, "kind": kind},
     )
 
 
 def commands_for(reader: Reader, branch_id: str, limit: int) -> list[BranchCommand]:
     """Return the commands that a branch has not answered, oldest first."""
-    return load_all(
+    return reader.every(
         BranchCommand,
-        reader.all(
-            f"SELECT {_COMMAND} FROM branch_commands WHERE branch_id = :id AND done_at IS NULL ORDER BY seq LIMIT :limit",
-            {"id": branch_id, "limit": limit},
-        ),
+        "SELECT * FROM branch_commands WHERE branch_id = :id AND done_at IS NULL ORDER BY seq LIMIT :limit",
+        {"id": branch_id, "limit": limit},
     )
 
 
@@ -255,14 +240,12 @@ def answer(
 
     The number and text of an SMS, and the number of a payer whose data was erased, are not kept.
     """
-    return load_optional(
+    return tx.first(
         BranchCommand,
-        tx.one(
-            "UPDATE branch_commands SET done_at = :now, outcome = :outcome, "
-            "body = CASE WHEN kind IN ('send_sms', 'forget_payer') THEN '{}' ELSE body END "
-            f"WHERE id = :id AND branch_id = :branch_id AND done_at IS NULL RETURNING {_COMMAND}",
-            {"id": command_id, "branch_id": branch_id, "outcome": json.dumps(outcome), "now": now},
-        ),
+        "UPDATE branch_commands SET done_at = :now, outcome = :outcome, "
+        "body = CASE WHEN kind IN ('send_sms', 'forget_payer') THEN '{}' ELSE body END "
+        "WHERE id = :id AND branch_id = :branch_id AND done_at IS NULL RETURNING *",
+        {"id": command_id, "branch_id": branch_id, "outcome": json.dumps(outcome), "now": now},
     )
 
 
@@ -271,17 +254,11 @@ def refuse(
 ) -> bool:
     """Keep a fact that this version of the program cannot store; return False if it is kept already."""
     body = {"row": fact.row, "message": fact.message}
-    return (
-        tx.run(
-            "INSERT INTO facts_refused (branch_id, version, kind, id, why, body, at, tried_with) "
-            "VALUES (:branch, :version, :kind, :id, :why, :body, :now, :program) ON CONFLICT (branch_id, version) DO NOTHING",
-            {
+    return tx.changed("INSERT INTO facts_refused (branch_id, version, kind, id, why, body, at, tried_with) "
+            "VALUES (:branch, :version, :kind, :id, :why, :body, :now, :program) ON CONFLICT (branch_id, version) DO NOTHING", {
                 "branch": branch_id, "version": version, "kind": fact.kind, "id": fact.id,
                 "why": why, "body": json.dumps(body), "now": now, "program": program,
-            },
-        )
-        == 1
-    )  # fmt: skip
+            })  # fmt: skip
 
 
 def refused_by_others(reader: Reader, program: str, limit: int) -> list[tuple[str, int, Fact]]:
@@ -370,8 +347,7 @@ def counts(reader: Reader, branch_id: str, since: int) -> dict[str, int]:
     """Return the payments of a branch since a time, its open reviews, and what was refused or waits for an answer."""
     values = {"id": branch_id, "since": since}
     return {
-        name: int(reader.value(f"SELECT COUNT(*) FROM {rows}", values))
-        for name, rows in _COUNTS.items()
+        name: reader.count(f"SELECT COUNT(*) FROM {rows}", values) for name, rows in _COUNTS.items()
     }
 
 

@@ -10,7 +10,7 @@ from daemon.core.errors import MomoError
 from daemon.core.model import Payment, Transaction
 from daemon.store.branches.numbers import Numbers
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import column, columns, load, load_all, number
+from daemon.store.rows import column, columns, load, number
 
 _ORDER: Final = ("method", "payment", "transaction", "review", "reversal")
 """Each kind refers only to rows of the kinds before it."""
@@ -333,8 +333,7 @@ def doubles(reader: Reader, ids: Sequence[str]) -> list[tuple[Payment, Payment]]
         ids,
     )
     width = len(Payment.__struct_fields__)
-    firsts = load_all(Payment, [row[width:] for row in rows])
-    return list(zip(load_all(Payment, [row[:width] for row in rows]), firsts, strict=True))
+    return [(load(Payment, row[:width]), load(Payment, row[width:])) for row in rows]
 
 
 def is_superseded(reader: Reader, branch_id: str, fact: Fact, version: int) -> bool:

@@ -65,7 +65,7 @@ def add_everything(tx: Tx) -> tuple[int, int]:
 def counts(reader: Reader) -> dict[str, int]:
     """Return the number of rows of each kind that a shop sends when it joins, by the plural of the kind."""
     return {
-        f"{kind}s": int(reader.value(f"SELECT COUNT(*) FROM {table}"))
+        f"{kind}s": reader.count(f"SELECT COUNT(*) FROM {table}")
         for kind, (table, _names) in TABLES.items()
     }
 

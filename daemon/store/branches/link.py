@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from daemon.core.branches.place import Place
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_optional
+from daemon.store.rows import columns
 from daemon.wire import ShopRole
 
 KEY_PURPOSE = "hub-key"
@@ -40,7 +40,7 @@ _LINK = columns(HubLink)
 
 def get(reader: Reader) -> HubLink | None:
     """Return the link; None if this shop is not a branch."""
-    return load_optional(HubLink, reader.one(f"SELECT {_LINK} FROM hub_link WHERE id = 1"))
+    return reader.first(HubLink, "SELECT * FROM hub_link WHERE id = 1")
 
 
 def place(reader: Reader) -> Place:

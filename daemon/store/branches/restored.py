@@ -192,11 +192,9 @@ def method_ids(reader: Reader) -> list[str]:
 
 def codes_like_a_hub(reader: Reader, now: int) -> int:
     """Return how many codes in use begin with a digit, as those of a hub do."""
-    return int(
-        reader.value(
-            "SELECT COUNT(*) FROM svc_codes WHERE free_at > :now AND code >= :first AND code < :behind",
-            {"now": now, "first": HUB_FIRST[0], "behind": chr(ord(HUB_FIRST[-1]) + 1)},
-        )
+    return reader.count(
+        "SELECT COUNT(*) FROM svc_codes WHERE free_at > :now AND code >= :first AND code < :behind",
+        {"now": now, "first": HUB_FIRST[0], "behind": chr(ord(HUB_FIRST[-1]) + 1)},
     )
 
 

@@ -10,106 +10,88 @@ from daemon.core.inputs import WITHOUT_SIM, Source
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.core.names import network_of
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.store.rows import columns, load
 from daemon.wire import Mode
 
-_DEVICE = columns(Device)
 _SIM = columns(Sim)
 
 
 def known(reader: Reader, mode: Mode = Mode.LIVE) -> list[Device]:
     """Return the phones that were not forgotten, first seen first; with Mode.TEST those of the sandbox."""
-    return load_all(
+    return reader.every(
         Device,
-        reader.all(
-            f"SELECT {_DEVICE} FROM devices WHERE forgotten_at IS NULL AND mode = :mode "
-            "ORDER BY first_seen_at, device_id",
-            {"mode": mode},
-        ),
+        "SELECT * FROM devices WHERE forgotten_at IS NULL AND mode = :mode "
+        "ORDER BY first_seen_at, device_id",
+        {"mode": mode},
     )
 
 
 def get(reader: Reader, device_id: str, mode: Mode = Mode.LIVE) -> Device | None:
     """Return one phone of this mode."""
-    return load_optional(
+    return reader.first(
         Device,
-        reader.one(
-            f"SELECT {_DEVICE} FROM devices WHERE device_id = :id AND mode = :mode",
-            {"id": device_id, "mode": mode},
-        ),
+        "SELECT * FROM devices WHERE device_id = :id AND mode = :mode",
+        {"id": device_id, "mode": mode},
     )
 
 
 def named(reader: Reader, name: str) -> Device | None:
     """Return the real phone with this name, ignoring case."""
-    return load_optional(
+    return reader.first(
         Device,
-        reader.one(
-            f"SELECT {_DEVICE} FROM devices WHERE LOWER(name) = LOWER(:name) AND forgotten_at IS NULL "
-            "AND mode = 'live'",
-            {"name": name},
-        ),
+        "SELECT * FROM devices WHERE LOWER(name) = LOWER(:name) AND forgotten_at IS NULL "
+        "AND mode = 'live'",
+        {"name": name},
     )
 
 
 def sims_in_phones(reader: Reader, mode: Mode = Mode.LIVE) -> list[Sim]:
     """Return the SIMs that are in a slot according to the last reading; a phone that is off keeps its SIMs."""
-    return load_all(
+    return reader.every(
         Sim,
-        reader.all(
-            f"SELECT {columns(Sim, 's.')} FROM sims s JOIN devices d ON d.device_id = s.device_id "
-            "WHERE s.present = 1 AND d.mode = :mode ORDER BY s.device_id, s.slot_index",
-            {"mode": mode},
-        ),
+        "SELECT s.* FROM sims s JOIN devices d ON d.device_id = s.device_id "
+        "WHERE s.present = 1 AND d.mode = :mode ORDER BY s.device_id, s.slot_index",
+        {"mode": mode},
     )
 
 
 def sims_of_lines(reader: Reader, mode: Mode = Mode.LIVE) -> list[Sim]:
     """Return the SIMs that are in a slot, and those in none that have a number."""
-    return load_all(
+    return reader.every(
         Sim,
-        reader.all(
-            f"SELECT {columns(Sim, 's.')} FROM sims s JOIN devices d ON d.device_id = s.device_id "
-            "WHERE d.mode = :mode AND (s.present = 1 OR EXISTS (SELECT 1 FROM payment_methods m "
-            "WHERE m.sim_seq = s.seq AND m.deleted_at IS NULL)) ORDER BY s.device_id, s.slot_index",
-            {"mode": mode},
-        ),
+        "SELECT s.* FROM sims s JOIN devices d ON d.device_id = s.device_id "
+        "WHERE d.mode = :mode AND (s.present = 1 OR EXISTS (SELECT 1 FROM payment_methods m "
+        "WHERE m.sim_seq = s.seq AND m.deleted_at IS NULL)) ORDER BY s.device_id, s.slot_index",
+        {"mode": mode},
     )
 
 
 def sims_told(reader: Reader) -> list[Sim]:
     """Return the SIMs about which the owner has a notice that no message can come to them."""
-    return load_all(
-        Sim, reader.all(f"SELECT {columns(Sim)} FROM sims WHERE not_receiving_since IS NOT NULL")
-    )
+    return reader.every(Sim, "SELECT * FROM sims WHERE not_receiving_since IS NOT NULL")
 
 
 def sim_in_slot(
     reader: Reader, device_id: str, slot_index: int, mode: Mode = Mode.LIVE
 ) -> Sim | None:
     """Return the SIM in a slot of a phone of this mode that was not forgotten."""
-    return load_optional(
+    return reader.first(
         Sim,
-        reader.one(
-            f"SELECT {columns(Sim, 's.')} FROM sims s JOIN devices d ON d.device_id = s.device_id "
-            "WHERE s.device_id = :device_id AND s.slot_index = :slot AND s.present = 1 "
-            "AND d.forgotten_at IS NULL AND d.mode = :mode",
-            {"device_id": device_id, "slot": slot_index, "mode": mode},
-        ),
+        "SELECT s.* FROM sims s JOIN devices d ON d.device_id = s.device_id "
+        "WHERE s.device_id = :device_id AND s.slot_index = :slot AND s.present = 1 "
+        "AND d.forgotten_at IS NULL AND d.mode = :mode",
+        {"device_id": device_id, "slot": slot_index, "mode": mode},
     )
 
 
 def sim_by_seq(reader: Reader, seq: int) -> Sim | None:
     """Return a SIM by its row."""
-    return load_optional(Sim, reader.one(f"SELECT {_SIM} FROM sims WHERE seq = :seq", {"seq": seq}))
+    return reader.first(Sim, "SELECT * FROM sims WHERE seq = :seq", {"seq": seq})
 
 
 def sim_by_key(reader: Reader, sim_key: str) -> Sim | None:
     """Return a SIM by its key."""
-    return load_optional(
-        Sim,
-        reader.one(f"SELECT {_SIM} FROM sims WHERE sim_key = :key", {"key": sim_key}),
-    )
+    return reader.first(Sim, "SELECT * FROM sims WHERE sim_key = :key", {"key": sim_key})
 
 
 NO_DEVICE: Final = "00000000-0000-0000-0000-000000000000"
@@ -126,21 +108,20 @@ class ReceivingSlot(Struct, frozen=True):
 
 def receiver(reader: Reader, key: str) -> ReceivingSlot | None:
     """Return all that an intake reads about a SIM, in one statement."""
-    rows = reader.all(
-        f"SELECT {columns(Sim, 's.')}, {columns(PaymentMethod, 'pm.')}, h.smsc, t.sim_key FROM sims s "
+    rows = reader.joined(
+        "SELECT s.*, pm.*, h.smsc, t.sim_key FROM sims s "
         "LEFT JOIN payment_methods pm ON pm.sim_seq = s.seq AND pm.deleted_at IS NULL "
         "LEFT JOIN sim_smscs h ON h.sim_key = s.sim_key AND h.source <> 'noticed' "
         "LEFT JOIN test_payments t ON t.sim_key = s.sim_key WHERE s.sim_key = :key ORDER BY h.since, h.smsc",
         {"key": key},
+        s=Sim,
+        pm=PaymentMethod,
     )
     if not rows:
         return _without_sim(reader, key)
-    row, width = rows[0], len(Sim.__struct_fields__)
+    sim, line, _smsc, test_payment = rows[0]
     return ReceivingSlot(
-        load(Sim, row[:width]),
-        load_optional(PaymentMethod, row[width:-2] if row[width] is not None else None),
-        [one[-2] for one in rows if one[-2] is not None],
-        row[-1] is not None,
+        sim, line, [smsc for _, _, smsc, _ in rows if smsc is not None], test_payment is not None
     )
 
 
@@ -148,12 +129,10 @@ def _without_sim(reader: Reader, key: str) -> ReceivingSlot | None:
     """Return the receiver of pasted messages of a number that was on no SIM then: no phone ever has this SIM."""
     if not key.startswith(WITHOUT_SIM):
         return None
-    found = load_optional(
+    found = reader.first(
         PaymentMethod,
-        reader.one(
-            f"SELECT {columns(PaymentMethod)} FROM payment_methods WHERE id = :id",
-            {"id": key.removeprefix(WITHOUT_SIM)},
-        ),
+        "SELECT * FROM payment_methods WHERE id = :id",
+        {"id": key.removeprefix(WITHOUT_SIM)},
     )
     if found is None:
         return None

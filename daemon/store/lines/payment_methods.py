@@ -5,10 +5,8 @@ from typing import Any
 from daemon.core.model import Device, PaymentMethod, Sim
 from daemon.store.engine import Reader, Tx
 from daemon.store.lines import devices
-from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.store.rows import insertion
 from daemon.wire import Mode
-
-_METHOD = columns(PaymentMethod)
 
 
 def add(tx: Tx, method: dict[str, Any]) -> PaymentMethod | None:
@@ -16,51 +14,43 @@ def add(tx: Tx, method: dict[str, Any]) -> PaymentMethod | None:
 
     `method` has every column but `seq`. Its SIM must be free: check with `on_sim` first, in the same transaction.
     """
-    row = tx.one(
+    return tx.first(
+        PaymentMethod,
         f"{insertion('payment_methods', PaymentMethod, 'branch_id')} ON CONFLICT (mode, provider, phone_number) "
-        f"WHERE deleted_at IS NULL AND branch_id IS NULL DO NOTHING RETURNING {_METHOD}",
+        f"WHERE deleted_at IS NULL AND branch_id IS NULL DO NOTHING RETURNING *",
         method,
     )
-    return load_optional(PaymentMethod, row)
 
 
 def get(reader: Reader, method_id: str, mode: Mode) -> PaymentMethod | None:
     """Return one number of this mode that was not deleted."""
-    return load_optional(
+    return reader.first(
         PaymentMethod,
-        reader.one(
-            f"SELECT {_METHOD} FROM payment_methods WHERE id = :id AND mode = :mode AND deleted_at IS NULL",
-            {"id": method_id, "mode": mode},
-        ),
+        "SELECT * FROM payment_methods WHERE id = :id AND mode = :mode AND deleted_at IS NULL",
+        {"id": method_id, "mode": mode},
     )
 
 
 def in_use(reader: Reader, mode: Mode = Mode.LIVE) -> list[PaymentMethod]:
     """Return the numbers of this mode that were not deleted, oldest first."""
-    return load_all(
+    return reader.every(
         PaymentMethod,
-        reader.all(
-            f"SELECT {_METHOD} FROM payment_methods WHERE mode = :mode AND deleted_at IS NULL ORDER BY seq",
-            {"mode": mode},
-        ),
+        "SELECT * FROM payment_methods WHERE mode = :mode AND deleted_at IS NULL ORDER BY seq",
+        {"mode": mode},
     )
 
 
 def ever(reader: Reader) -> list[PaymentMethod]:
     """Return all numbers, deleted ones too, because payments keep theirs."""
-    return load_all(
-        PaymentMethod, reader.all(f"SELECT {_METHOD} FROM payment_methods ORDER BY seq")
-    )
+    return reader.every(PaymentMethod, "SELECT * FROM payment_methods ORDER BY seq")
 
 
 def on_sim(reader: Reader, sim_seq: int) -> PaymentMethod | None:
     """Return the number on a SIM."""
-    return load_optional(
+    return reader.first(
         PaymentMethod,
-        reader.one(
-            f"SELECT {_METHOD} FROM payment_methods WHERE sim_seq = :sim AND deleted_at IS NULL",
-            {"sim": sim_seq},
-        ),
+        "SELECT * FROM payment_methods WHERE sim_seq = :sim AND deleted_at IS NULL",
+        {"sim": sim_seq},
     )
 
 
@@ -68,13 +58,11 @@ def with_number(
     reader: Reader, mode: Mode, provider: str, phone_number: str
 ) -> PaymentMethod | None:
     """Return the number of this provider, if it is registered in this shop."""
-    return load_optional(
+    return reader.first(
         PaymentMethod,
-        reader.one(
-            f"SELECT {_METHOD} FROM payment_methods WHERE mode = :mode AND provider = :provider "
-            "AND phone_number = :phone AND deleted_at IS NULL AND branch_id IS NULL",
-            {"mode": mode, "provider": provider, "phone": phone_number},
-        ),
+        "SELECT * FROM payment_methods WHERE mode = :mode AND provider = :provider "
+        "AND phone_number = :phone AND deleted_at IS NULL AND branch_id IS NULL",
+        {"mode": mode, "provider": provider, "phone": phone_number},
     )
 
 
@@ -90,48 +78,44 @@ def place(tx: Tx, method_id: str, sim_seq: int | None, now: int) -> PaymentMetho
     Messages older than the moment when a number came onto its SIM are history, so that moment is stored; a number that
     is on the SIM already keeps it.
     """
-    row = tx.one(
+    return tx.only(
+        PaymentMethod,
         "UPDATE payment_methods SET sim_seq = :sim, updated_at = :now, "
         "line_created_at = CASE WHEN CAST(:sim AS BIGINT) IS NULL THEN NULL "
         "WHEN sim_seq = :sim THEN line_created_at ELSE :now END "
-        f"WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        "WHERE id = :id AND deleted_at IS NULL RETURNING *",
         {"id": method_id, "sim": sim_seq, "now": now},
     )
-    assert row is not None, method_id
-    return load(PaymentMethod, row)
 
 
 def rename(tx: Tx, method_id: str, account_name: str, now: int) -> PaymentMethod:
     """Change the account name of a number."""
-    row = tx.one(
+    return tx.only(
+        PaymentMethod,
         "UPDATE payment_methods SET account_name = :name, updated_at = :now "
-        f"WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        "WHERE id = :id AND deleted_at IS NULL RETURNING *",
         {"id": method_id, "name": account_name, "now": now},
     )
-    assert row is not None, method_id
-    return load(PaymentMethod, row)
 
 
 def renumber(tx: Tx, method_id: str, phone_number: str, now: int) -> PaymentMethod:
     """Change a number that was registered wrongly; no other number of this provider may be the same."""
-    row = tx.one(
+    return tx.only(
+        PaymentMethod,
         "UPDATE payment_methods SET phone_number = :number, updated_at = :now "
-        f"WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        "WHERE id = :id AND deleted_at IS NULL RETURNING *",
         {"id": method_id, "number": phone_number, "now": now},
     )
-    assert row is not None, method_id
-    return load(PaymentMethod, row)
 
 
 def delete(tx: Tx, method_id: str, now: int) -> PaymentMethod:
     """Delete a number and take it off its SIM; its payments keep it."""
-    row = tx.one(
+    return tx.only(
+        PaymentMethod,
         "UPDATE payment_methods SET sim_seq = NULL, line_created_at = NULL, is_active = 0, updated_at = :now, "
-        f"deleted_at = :now WHERE id = :id AND deleted_at IS NULL RETURNING {_METHOD}",
+        "deleted_at = :now WHERE id = :id AND deleted_at IS NULL RETURNING *",
         {"id": method_id, "now": now},
     )
-    assert row is not None, method_id
-    return load(PaymentMethod, row)
 
 
 def unplaced_by_sim(reader: Reader, since: int, mode: Mode) -> dict[str, int]:

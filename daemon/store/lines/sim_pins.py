@@ -3,7 +3,6 @@
 from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_optional
 
 PURPOSE = "sim-pin:"
 """Prefix of the purpose of the sealed bytes, before the owner."""
@@ -34,10 +33,7 @@ class PinnedSim(Struct, frozen=True):
 
 def get(reader: Reader, owner: str) -> Pin | None:
     """Return the PIN of a SIM."""
-    return load_optional(
-        Pin,
-        reader.one(f"SELECT {columns(Pin)} FROM sim_pins WHERE owner = :owner", {"owner": owner}),
-    )
+    return reader.first(Pin, "SELECT * FROM sim_pins WHERE owner = :owner", {"owner": owner})
 
 
 def put(tx: Tx, owner: str, sealed: str, now: int) -> None:
@@ -70,12 +66,10 @@ def record_outcome(tx: Tx, owner: str, outcome: str) -> None:
 
 def locked(reader: Reader, device_id: str, slot_index: int) -> PinnedSim | None:
     """Return the lock of the SIM in a slot, None if it is unlocked, absent or unknown."""
-    return load_optional(
+    return reader.first(
         PinnedSim,
-        reader.one(
-            f"SELECT {columns(PinnedSim)} FROM locked_sims WHERE device_id = :device_id AND slot_index = :slot",
-            {"device_id": device_id, "slot": slot_index},
-        ),
+        "SELECT * FROM locked_sims WHERE device_id = :device_id AND slot_index = :slot",
+        {"device_id": device_id, "slot": slot_index},
     )
 
 

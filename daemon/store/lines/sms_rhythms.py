@@ -72,7 +72,7 @@ def last_message_at(reader: Reader, sim_key: str) -> int | None:
 
 def cursor(reader: Reader) -> int:
     """Return the last message that was learned from."""
-    return int(reader.value("SELECT message_seq FROM rhythm_cursor WHERE id = 1"))
+    return reader.count("SELECT message_seq FROM rhythm_cursor WHERE id = 1")
 
 
 def move_cursor(tx: Tx, seq: int) -> None:

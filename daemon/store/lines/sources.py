@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_optional
+from daemon.store.rows import columns, load
 
 
 class SourceRow(Struct, frozen=True):
@@ -30,10 +30,7 @@ def all_sources(reader: Reader) -> list[SourceRow]:
 
 def get(reader: Reader, name: str) -> SourceRow | None:
     """Return one source, None if it never posted anything."""
-    row = reader.one(
-        f"SELECT {columns(SourceRow)} FROM source_states WHERE name = :name", {"name": name}
-    )
-    return load_optional(SourceRow, row)
+    return reader.first(SourceRow, "SELECT * FROM source_states WHERE name = :name", {"name": name})
 
 
 def record(

@@ -205,13 +205,12 @@ def taken_between(reader: Reader, chain: Chain, since: int, until: int) -> tuple
 
 def paid_unconfirmed(reader: Reader, chain: Chain, day: int) -> int:
     """Return the amounts received that paid on a day before they were confirmed and are not confirmed yet, in minor units."""
-    found = reader.value(
+    return reader.count(
         "SELECT SUM(p.amount_minor) FROM line_balances b JOIN messages m ON m.seq = b.message_seq "
         f"JOIN payments p ON p.id = m.payment_id WHERE b.sim_seq = {SIM} AND b.provider = :provider AND b.unconfirmed_day = :day "
         "AND (b.standing <> 'accepted' OR b.after_minor IS NULL OR b.why = 'first')",
         chain.params(day=day),
     )
-    return int(found or 0)
 
 
 def new_entry(message_id: str, **values: Any) -> ChainEntry:
@@ -335,12 +334,10 @@ def held_without_notice(reader: Reader, stored_before: int, limit: int) -> list[
 
 def doubtful_since(reader: Reader, chain: Chain, since: int) -> int:
     """Return the number of messages stored since then that are foreign or doubted, counted up to 200."""
-    return int(
-        reader.value(
-            f"SELECT COUNT(*) FROM (SELECT why, stored_at {_WAITING} AND standing = 'held' ORDER BY seq DESC "
-            f"LIMIT {OPEN_MAX}) newest WHERE why IN ('foreign', 'no_smsc', 'doubted') AND stored_at >= :since",
-            chain.params(since=since),
-        )
+    return reader.count(
+        f"SELECT COUNT(*) FROM (SELECT why, stored_at {_WAITING} AND standing = 'held' ORDER BY seq DESC "
+        f"LIMIT {OPEN_MAX}) newest WHERE why IN ('foreign', 'no_smsc', 'doubted') AND stored_at >= :since",
+        chain.params(since=since),
     )
 
 
@@ -350,7 +347,7 @@ def flood(reader: Reader, chain: Chain, after: int) -> tuple[int, str | None]:
     first = reader.one(f"SELECT {_MESSAGE}, seq {_FLOOD} ORDER BY seq LIMIT 1", params)
     if first is None:
         return 0, None
-    return int(reader.value(f"SELECT COUNT(*) {_FLOOD}", params)), first[0]
+    return reader.count(f"SELECT COUNT(*) {_FLOOD}", params), first[0]
 
 
 def refute_flood(tx: Tx, chain: Chain, after: int) -> int:
@@ -473,12 +470,9 @@ def expected_test_payment(reader: Reader, sim_key: str, now: int) -> tuple[int, 
 
 def take_test_payment(tx: Tx, sim_key: str, amount_minor: int, now: int) -> bool:
     """Return whether this receipt is the expected test payment; it is expected no longer then."""
-    return (
-        tx.run(
-            "DELETE FROM test_payments WHERE sim_key = :sim AND amount_minor = :amount AND expires_at >= :now",
-            {"sim": sim_key, "amount": amount_minor, "now": now},
-        )
-        == 1
+    return tx.changed(
+        "DELETE FROM test_payments WHERE sim_key = :sim AND amount_minor = :amount AND expires_at >= :now",
+        {"sim": sim_key, "amount": amount_minor, "now": now},
     )
 
 

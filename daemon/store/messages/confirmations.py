@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all
+from daemon.store.rows import columns
 from daemon.wire import Mode
 
 
@@ -48,9 +48,7 @@ def senders(reader: Reader, mode: Mode, network: str) -> tuple[str, ...]:
 
 def all_confirmed(reader: Reader) -> list[Confirmed]:
     """Return all confirmations, newest first."""
-    return load_all(
-        Confirmed, reader.all(f"SELECT {_WORDING} FROM confirmed_wordings ORDER BY seq DESC")
-    )
+    return reader.every(Confirmed, "SELECT * FROM confirmed_wordings ORDER BY seq DESC")
 
 
 def add_wording(tx: Tx, row: Confirmed) -> bool:

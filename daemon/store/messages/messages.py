@@ -16,26 +16,19 @@ from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import (
     Conditions,
-    columns,
     insertion,
     json_ids,
-    load,
-    load_all,
-    load_optional,
     number,
     number_or_none,
-    select_page,
 )
 from daemon.wire import MessageState, Mode
 
-_COLUMNS_WITH_LINE = f"{columns(Message, 'm.')}, pm.phone_number"
 _WITH_LINE = "messages m LEFT JOIN payment_methods pm ON pm.seq = m.payment_method_seq"
 _COMPLETE = ", ".join(
     f"'{state}'" for state in MessageState if state is not MessageState.INCOMPLETE
 )
 _LINES = "SELECT seq FROM payment_methods WHERE id = :line OR phone_number = :line"
 _ANY_LINE = "COALESCE(m.payment_method_seq, 0)"
-_COLUMNS = columns(Message)
 _METHOD = number_or_none("payment_methods", ":payment_method_id")
 
 
@@ -73,24 +66,23 @@ class MessageFilter(Struct, frozen=True):
 
 def page(
     reader: Reader, wanted: MessageFilter, *, limit: int, offset: int
-) -> tuple[list[tuple[Message, str | None]], int]:
+) -> tuple[list[Any], int]:
     """Return one page of SMS with the merchant number that received each, newest first, and their total number."""
     conditions = Conditions()
     conditions.by("m.state = :state", state=wanted.state)
     conditions.by(f"{_ANY_LINE} IN ({_LINES})", line=wanted.line)
     conditions.by("LOWER(m.sender) = LOWER(:sender)", sender=wanted.sender)
     conditions.by("m.received_at >= :since", since=wanted.since)
-    rows, total = select_page(
-        reader,
+    return reader.page(
         conditions,
-        columns=_COLUMNS_WITH_LINE,
+        columns="m.*, pm.phone_number",
         source=_WITH_LINE,
         order="m.seq DESC",
         limit=limit,
         offset=offset,
         total=_total(reader, wanted),
+        m=Message,
     )
-    return [(load(Message, row[:-1]), row[-1]) for row in rows], total
 
 
 def _total(reader: Reader, wanted: MessageFilter) -> int:
@@ -111,7 +103,7 @@ def _kept_total(reader: Reader, wanted: MessageFilter) -> int:
     conditions.by("state = :state", state=wanted.state)
     conditions.by(f"line IN ({_LINES})", line=wanted.line)
     kept = f"SELECT COALESCE(SUM(count), 0) FROM message_counts WHERE {conditions.where}"
-    return int(reader.value(kept, conditions.params))
+    return reader.count(kept, conditions.params)
 
 
 def _count_complete(reader: Reader, wanted: MessageFilter) -> int:
@@ -134,23 +126,22 @@ def _count(
     conditions.by(f"{sender} = LOWER(:sender)", sender=wanted.sender)
     conditions.by("m.received_at >= :since", since=wanted.since)
     counted = f"SELECT COUNT(*) FROM messages m WHERE {conditions.where}"
-    return int(reader.value(counted, conditions.params))
+    return reader.count(counted, conditions.params)
 
 
 def with_line(reader: Reader, message_id: str) -> tuple[Message, str | None] | None:
     """Return one SMS with the merchant number that received it."""
-    row = reader.one(
-        f"SELECT {_COLUMNS_WITH_LINE} FROM {_WITH_LINE} WHERE m.id = :id", {"id": message_id}
+    rows: list[Any] = reader.joined(
+        f"SELECT m.*, pm.phone_number FROM {_WITH_LINE} WHERE m.id = :id",
+        {"id": message_id},
+        m=Message,
     )
-    return None if row is None else (load(Message, row[:-1]), row[-1])
+    return rows[0] if rows else None
 
 
 def get(reader: Reader, message_id: str) -> Message | None:
     """Return one message."""
-    return load_optional(
-        Message,
-        reader.one(f"SELECT {_COLUMNS} FROM messages WHERE id = :id", {"id": message_id}),
-    )
+    return reader.first(Message, "SELECT * FROM messages WHERE id = :id", {"id": message_id})
 
 
 def payment_of(reader: Reader, message_id: str) -> str | None:
@@ -165,12 +156,12 @@ def unparsed(reader: Reader, ids: Sequence[str], *, after: int, limit: int) -> l
     """Return complete messages that no wording could read, in order of arrival: all after `after`, or these ids."""
     wanted = {f"id{place}": one for place, one in enumerate(ids)}
     among = f"AND id IN ({', '.join(':' + name for name in wanted)}) " if wanted else ""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} FROM messages WHERE state = 'unparsed' AND body <> '' AND seq > :after {among}"
+    return reader.every(
+        Message,
+        f"SELECT * FROM messages WHERE state = 'unparsed' AND body <> '' AND seq > :after {among}"
         "ORDER BY seq LIMIT :limit",
         {"after": after, "limit": limit, **wanted},
     )
-    return load_all(Message, rows)
 
 
 class PartRow(Struct, frozen=True):
@@ -294,13 +285,11 @@ def count_unjoined(
     The message `joined_to` has one part that it does not count yet.
     """
     among, params = _through(None, homes)
-    return int(
-        reader.value(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM messages m WHERE m.state = 'incomplete' AND m.sim_key = :sim "
-            "AND m.parts_seen + CASE WHEN m.id = :joined_to THEN 1 ELSE 0 END < m.parts_total "
-            f"AND m.created_at >= :since AND {among} LIMIT :limit) few",
-            {**params, "sim": sim_key, "since": since, "limit": limit, "joined_to": joined_to},
-        )
+    return reader.count(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM messages m WHERE m.state = 'incomplete' AND m.sim_key = :sim "
+        "AND m.parts_seen + CASE WHEN m.id = :joined_to THEN 1 ELSE 0 END < m.parts_total "
+        f"AND m.created_at >= :since AND {among} LIMIT :limit) few",
+        {**params, "sim": sim_key, "since": since, "limit": limit, "joined_to": joined_to},
     )
 
 
@@ -314,11 +303,11 @@ def assemble_later(tx: Tx, message_id: str, at: int | None) -> None:
 
 def due_for_assembly(reader: Reader, now: int, limit: int) -> list[Message]:
     """Return the messages that are due for joining their parts, in order of arrival."""
-    rows = reader.all(
-        f"SELECT {_COLUMNS} FROM messages WHERE assemble_at <= :now ORDER BY assemble_at, seq LIMIT :limit",
+    return reader.every(
+        Message,
+        "SELECT * FROM messages WHERE assemble_at <= :now ORDER BY assemble_at, seq LIMIT :limit",
         {"now": now, "limit": limit},
     )
-    return load_all(Message, rows)
 
 
 def gather_parts(tx: Tx, target: str, members: Sequence[PartRow], body: str, adds: int) -> None:
@@ -398,7 +387,7 @@ def add(tx: Tx, message: dict[str, Any]) -> bool:
 
     `message` has every column of the table but `seq`.
     """
-    return tx.run(f"{insertion('messages', Message)} ON CONFLICT (id) DO NOTHING", message) == 1
+    return tx.changed(f"{insertion('messages', Message)} ON CONFLICT (id) DO NOTHING", message)
 
 
 def count_parts(tx: Tx, message_id: str) -> None:
@@ -543,7 +532,7 @@ def without_review(reader: Reader, message_id: str) -> tuple[int, str | None]:
     first = reader.value(f"SELECT held.id {_SHARING} ORDER BY held.seq LIMIT 1", {"id": message_id})
     if first is None:
         return 0, None
-    return int(reader.value(f"SELECT COUNT(*) {_SHARING}", {"id": message_id})), first
+    return reader.count(f"SELECT COUNT(*) {_SHARING}", {"id": message_id}), first
 
 
 def reject_without_review(tx: Tx, message_id: str) -> int:
@@ -586,8 +575,6 @@ def mark_noticed(tx: Tx, message_id: str) -> None:
 
 def count_incomplete(reader: Reader) -> int:
     """Return the number of live messages that have lacked parts for long."""
-    found = reader.value(
-        # The constant is the condition of the index `messages_parts_missing`.
+    return reader.count(
         f"SELECT COUNT(*) FROM messages WHERE state = 'incomplete' AND mode = 'live' AND reasons = '{_PARTS_MISSING}'"
     )
-    return int(found)

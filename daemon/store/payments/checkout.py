@@ -1,27 +1,17 @@
 """The data of a transaction's checkout page, read in one snapshot."""
 
-from typing import Final
-
 from daemon.core.model import PaymentMethod, Transaction
 from daemon.core.payments.checkout import CheckoutFacts, ShownLine
 from daemon.store import shop
 from daemon.store.engine import Reader
 from daemon.store.payments import payments
-from daemon.store.rows import columns, load, load_optional
 from daemon.wire import Mode
-
-_METHOD: Final = columns(PaymentMethod, "m.")
-_WIDTH: Final = len(PaymentMethod.__struct_fields__)
 
 
 def transaction_of(reader: Reader, slug: str) -> Transaction | None:
     """Return the transaction with this page name."""
-    return load_optional(
-        Transaction,
-        reader.one(
-            f"SELECT {columns(Transaction)} FROM transactions WHERE public_slug = :slug",
-            {"slug": slug},
-        ),
+    return reader.first(
+        Transaction, "SELECT * FROM transactions WHERE public_slug = :slug", {"slug": slug}
     )
 
 
@@ -55,18 +45,19 @@ def _in_review(reader: Reader, transaction: Transaction) -> bool:
 
 def lines(reader: Reader, mode: Mode) -> tuple[ShownLine, ...]:
     """Return the shop's numbers of the mode, oldest first, each with whether its phone is connected now."""
-    rows = reader.all(
-        f"SELECT {_METHOD}, s.present, d.present, s.not_receiving_since, d.last_seen_at FROM payment_methods m "
+    rows = reader.joined(
+        "SELECT m.*, s.present, d.present, s.not_receiving_since, d.last_seen_at FROM payment_methods m "
         "LEFT JOIN sims s ON s.seq = m.sim_seq LEFT JOIN devices d ON d.device_id = s.device_id "
         "WHERE m.mode = :mode AND m.deleted_at IS NULL AND m.is_active = 1 ORDER BY m.seq",
         {"mode": mode},
+        m=PaymentMethod,
     )
     return tuple(
         ShownLine(
-            load(PaymentMethod, row[:_WIDTH]),
-            here=bool(row[_WIDTH] and row[_WIDTH + 1]),
-            receives=row[_WIDTH + 2] is None,
-            seen_at=row[_WIDTH + 3],
+            method,
+            here=bool(has_sim and has_phone),
+            receives=not_receiving_since is None,
+            seen_at=seen_at,
         )
-        for row in rows
+        for method, has_sim, has_phone, not_receiving_since, seen_at in rows
     )

@@ -1,13 +1,13 @@
 """The list of payments for a person: newest first or by amount, filtered and searched, page after page without a count."""
 
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
 from daemon.core.model import Payment, Transaction
 from daemon.store.engine import Reader
 from daemon.store.payments import search_index
-from daemon.store.rows import Conditions, columns, load, load_optional
+from daemon.store.rows import Conditions
 from daemon.wire import Mode, TransactionStatus
 from parsers.reading import normalize_telco_id
 
@@ -32,8 +32,6 @@ _OUTCOMES: Final = {
     TransactionStatus.PARTIAL: "short",
     TransactionStatus.OVERPAID: "over",
 }
-_PAYMENT: Final = columns(Payment, "p.")
-_WIDTH: Final = len(Payment.__struct_fields__)
 _SOURCE: Final = (
     "payments p LEFT JOIN line_balances b ON b.message_seq = p.message_seq "
     "LEFT JOIN payment_methods pm ON pm.seq = p.payment_method_seq "
@@ -101,12 +99,11 @@ def listed(reader: Reader, wanted: PaymentFilter, *, limit: int) -> tuple[list[L
 
 def one(reader: Reader, payment_id: str) -> Listed | None:
     """Return one payment; None if there is none with this id."""
-    conditions = Conditions()
-    conditions.by("p.id = :id", id=payment_id)
-    rows = reader.all(
-        f"SELECT {_PAYMENT}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM {_SOURCE} "
-        f"WHERE {conditions.where}",
-        conditions.params,
+    rows = reader.joined(
+        f"SELECT p.*, t.*, b.standing, pm.phone_number FROM {_SOURCE} WHERE p.id = :id",
+        {"id": payment_id},
+        p=Payment,
+        t=Transaction,
     )
     return _listed(rows[0]) if rows else None
 
@@ -147,18 +144,16 @@ def _page(
         # Compared as a pair, the index finds the place; compared with OR, every row before it is read.
         conditions.always(f"({key}, p.seq) {sign} (:place, :place_seq)")
         conditions.params |= {"place": place[0], "place_seq": place[1]}
-    rows = reader.all(
-        f"SELECT {_PAYMENT}, b.standing, pm.phone_number, {columns(Transaction, 't.')} FROM {_SOURCE} "
+    rows = reader.joined(
+        f"SELECT p.*, t.*, b.standing, pm.phone_number FROM {_SOURCE} "
         f"WHERE {conditions.where} ORDER BY {key} {order}, p.seq {order} LIMIT :limit",
         {**conditions.params, "limit": limit + 1},
+        p=Payment,
+        t=Transaction,
     )
     return [_listed(row) for row in rows[:limit]], len(rows) > limit
 
 
-def _listed(row: tuple[object, ...]) -> Listed:
-    doubted = row[_WIDTH] in ("held", "refuted")
-    number = row[_WIDTH + 1]
-    assert number is None or isinstance(number, str)
-    transaction = row[_WIDTH + 2 :]
-    found = load_optional(Transaction, transaction if transaction[0] is not None else None)
-    return Listed(load(Payment, row[:_WIDTH]), found, doubted, number)
+def _listed(row: tuple[Any, ...]) -> Listed:
+    payment, transaction, standing, number = row
+    return Listed(payment, transaction, standing in ("held", "refuted"), number)

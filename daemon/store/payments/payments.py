@@ -13,31 +13,23 @@ from daemon.core.model import ApprovedPayer, Payment, Reversal, Transaction
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
-from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.store.rows import insertion, update
 from daemon.wire import Mode
 from parsers import person_name
 
-_PAYMENT = columns(Payment)
-_ADD = f"""
-INSERT INTO payments (
-    id, mode, provider, telco_transaction_id, telco_id_as_read, message_seq, payment_method_seq, sim_key, device_id,
-    slot_index, kind, amount_minor, currency, fee_minor, balance_minor, payer_name, payer_phone, payer_proven,
-    reference_text, telco_at, stored_at, historical, standing, reversed_at)
-VALUES (
-    :id, :mode, :provider, :telco_transaction_id, :telco_id_as_read, (SELECT seq FROM messages WHERE id = :message_id),
-    -- An unknown number of the shop is number 0, which the column refuses.
-    CASE WHEN CAST(:payment_method_id AS TEXT) IS NOT NULL
-         THEN COALESCE((SELECT seq FROM payment_methods WHERE id = :payment_method_id), 0) END,
-    :sim_key, :device_id, :slot_index, :kind, :amount_minor, :currency, :fee_minor, :balance_minor, :payer_name,
-    :payer_phone, :payer_proven, :reference_text, :telco_at, :stored_at, :historical, :standing,
-    COALESCE(:reversed_at, (SELECT at FROM reversals WHERE mode = :mode AND provider = :provider
-                            AND original_telco_id = :telco_transaction_id
-                            AND (amount_minor IS NULL OR amount_minor = :amount_minor))))
-ON CONFLICT (telco_transaction_id, mode, provider) WHERE double_of IS NULL DO NOTHING
-RETURNING {_PAYMENT}
-"""
-_REVERSAL = columns(Reversal)
-_PAYER = columns(ApprovedPayer)
+_ADD = insertion(
+    "payments",
+    Payment,
+    "decider",
+    "double_of",
+    "branch_id",
+    reversed_at="COALESCE(:reversed_at, (SELECT at FROM reversals WHERE mode = :mode AND provider = :provider "
+    "AND original_telco_id = :telco_transaction_id AND (amount_minor IS NULL OR amount_minor = :amount_minor)))",
+)
+_OVERWRITE = update(
+    "payments", Payment, "id", "mode", "provider", "telco_transaction_id", "standing", "reversed_at",
+    "decider", "double_of", "branch_id",
+)  # fmt: skip
 
 
 def add(tx: Tx, payment: dict[str, Any], *, again: bool = False) -> Payment | None:
@@ -47,10 +39,11 @@ def add(tx: Tx, payment: dict[str, Any], *, again: bool = False) -> Payment | No
     once. `again` is for a message that came earlier: a withdrawn payment of it counts again.
     """
     if again and tx.exists("SELECT 1 FROM payments WHERE id = :id", {"id": payment["id"]}):
-        row = tx.one(
+        return tx.first(
+            Payment,
             "UPDATE payments SET standing = :standing, double_of = NULL WHERE id = :id AND standing = 'withdrawn' "
             "AND NOT EXISTS (SELECT 1 FROM payments o WHERE o.telco_transaction_id = :telco_id AND o.mode = :mode "
-            f"AND o.provider = :provider AND o.double_of IS NULL) RETURNING {_PAYMENT}",
+            "AND o.provider = :provider AND o.double_of IS NULL) RETURNING *",
             {
                 "id": payment["id"],
                 "standing": payment["standing"],
@@ -59,8 +52,11 @@ def add(tx: Tx, payment: dict[str, Any], *, again: bool = False) -> Payment | No
                 "provider": payment["provider"],
             },
         )
-        return load_optional(Payment, row)
-    return load_optional(Payment, tx.one(_ADD, payment))
+    return tx.first(
+        Payment,
+        f"{_ADD} ON CONFLICT (telco_transaction_id, mode, provider) WHERE double_of IS NULL DO NOTHING RETURNING *",
+        payment,
+    )
 
 
 def withdraw(tx: Tx, payment_id: str) -> None:
@@ -73,33 +69,26 @@ def withdraw(tx: Tx, payment_id: str) -> None:
 
 def get(reader: Reader, payment_id: str) -> Payment | None:
     """Return one payment by its id."""
-    return load_optional(
-        Payment,
-        reader.one(f"SELECT {_PAYMENT} FROM payments WHERE id = :id", {"id": payment_id}),
-    )
+    return reader.first(Payment, "SELECT * FROM payments WHERE id = :id", {"id": payment_id})
 
 
 def with_telco_id(reader: Reader, mode: Mode, telco_id: str) -> list[Payment]:
     """Return all payments with this network ID, of any provider, oldest first."""
-    return load_all(
+    return reader.every(
         Payment,
-        reader.all(
-            f"SELECT {_PAYMENT} FROM payments WHERE telco_transaction_id = :telco_id AND mode = :mode "
-            "AND double_of IS NULL "
-            "ORDER BY seq",
-            {"telco_id": telco_id, "mode": mode},
-        ),
+        "SELECT * FROM payments WHERE telco_transaction_id = :telco_id AND mode = :mode "
+        "AND double_of IS NULL "
+        "ORDER BY seq",
+        {"telco_id": telco_id, "mode": mode},
     )
 
 
 def with_standing(reader: Reader, standing: str) -> list[Payment]:
     """Return this shop's own payments with a standing, oldest first; few have `handed`."""
-    return load_all(
+    return reader.every(
         Payment,
-        reader.all(
-            f"SELECT {_PAYMENT} FROM payments WHERE standing = :standing AND branch_id IS NULL ORDER BY seq",
-            {"standing": standing},
-        ),
+        "SELECT * FROM payments WHERE standing = :standing AND branch_id IS NULL ORDER BY seq",
+        {"standing": standing},
     )
 
 
@@ -109,21 +98,13 @@ def overwrite_imported(tx: Tx, payment_id: str, payment: dict[str, Any]) -> Paym
     Its id, mode, provider, transaction ID, standing and reversal stay.
     """
     search_index.remove(tx, "payments", [payment_id])
-    row = tx.one(
-        "UPDATE payments SET telco_id_as_read = :telco_id_as_read, "
-        "message_seq = (SELECT seq FROM messages WHERE id = :message_id), "
-        "payment_method_seq = CASE WHEN CAST(:payment_method_id AS TEXT) IS NOT NULL "
-        "THEN COALESCE((SELECT seq FROM payment_methods WHERE id = :payment_method_id), 0) END, "
-        "sim_key = :sim_key, device_id = :device_id, slot_index = :slot_index, kind = :kind, "
-        "amount_minor = :amount_minor, currency = :currency, fee_minor = :fee_minor, balance_minor = :balance_minor, "
-        "payer_name = :payer_name, payer_phone = :payer_phone, payer_proven = :payer_proven, "
-        "reference_text = :reference_text, telco_at = :telco_at, stored_at = :stored_at, historical = :historical "
-        f"WHERE id = :id RETURNING {_PAYMENT}",
+    changed = tx.only(
+        Payment,
+        f"{_OVERWRITE} WHERE id = :id RETURNING *",
         {**payment, "id": payment_id},
     )
-    assert row is not None, payment_id
     search_index.add(tx, "payments", [payment_id])
-    return load(Payment, row)
+    return changed
 
 
 def set_historical(tx: Tx, payment: Payment, *, historical: bool) -> Payment:
@@ -153,12 +134,9 @@ def set_decider(tx: Tx, payment_id: str, decider: str, standing: str) -> None:
 
 def reverse(tx: Tx, payment_id: str, at: int) -> bool:
     """Record that the network took a payment back; return False if that is recorded already."""
-    return (
-        tx.run(
-            "UPDATE payments SET reversed_at = :at WHERE id = :id AND reversed_at IS NULL",
-            {"id": payment_id, "at": at},
-        )
-        == 1
+    return tx.changed(
+        "UPDATE payments SET reversed_at = :at WHERE id = :id AND reversed_at IS NULL",
+        {"id": payment_id, "at": at},
     )
 
 
@@ -177,13 +155,11 @@ def record_line_activity(tx: Tx, payment_method_id: str | None, sim_key: str, no
 
 def last_of_line(reader: Reader, payment_method_id: str) -> Payment | None:
     """Return the newest payment to a number; None if there is none."""
-    return load_optional(
+    return reader.first(
         Payment,
-        reader.one(
-            f"SELECT {_PAYMENT} FROM payments "
-            "WHERE payment_method_seq = (SELECT seq FROM payment_methods WHERE id = :method) ORDER BY stored_at DESC, seq DESC LIMIT 1",
-            {"method": payment_method_id},
-        ),
+        "SELECT * FROM payments "
+        "WHERE payment_method_seq = (SELECT seq FROM payment_methods WHERE id = :method) ORDER BY stored_at DESC, seq DESC LIMIT 1",
+        {"method": payment_method_id},
     )
 
 
@@ -230,14 +206,14 @@ def unplaced_first(
     reader: Reader, sim_key: str, provider: str, since: int, limit: int
 ) -> list[Payment]:
     """Return the first of those payments, in order of storage."""
-    rows = reader.all(
-        f"SELECT {_PAYMENT} FROM payments "
+    return reader.every(
+        Payment,
+        "SELECT * FROM payments "
         "WHERE sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL AND stored_at >= :since "
         "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key) "
         "ORDER BY seq LIMIT :limit",
         {"sim_key": sim_key, "provider": provider, "since": since, "limit": limit},
     )
-    return load_all(Payment, rows)
 
 
 def unplaced_amounts(
@@ -258,14 +234,15 @@ def claim(
     tx: Tx, sim_key: str, provider: str, since: int, payment_method_id: str
 ) -> list[tuple[Payment, Payment]]:
     """Assign a merchant number to those payments; return each as it was and as it is."""
-    rows = tx.all(
+    rows = tx.every(
+        Payment,
         "UPDATE payments SET payment_method_seq = COALESCE((SELECT seq FROM payment_methods WHERE id = :method), 0) "
         "WHERE sim_key = :sim_key AND provider = :provider AND payment_method_seq IS NULL AND stored_at >= :since "
         "AND mode = (SELECT d.mode FROM sims s JOIN devices d ON d.device_id = s.device_id WHERE s.sim_key = :sim_key) "
-        f"RETURNING {_PAYMENT}",
+        "RETURNING *",
         {"sim_key": sim_key, "provider": provider, "since": since, "method": payment_method_id},
     )
-    now = sorted(load_all(Payment, rows), key=lambda payment: payment.seq)
+    now = sorted(rows, key=lambda payment: payment.seq)
     return [(replace(payment, payment_method_id=None), payment) for payment in now]
 
 
@@ -275,27 +252,25 @@ def add_reversal(tx: Tx, reversal: dict[str, Any]) -> Reversal | None:
     `reversal` has every column but `seq`; `original_telco_id` is trimmed and upper case, `at` is when the network took
     the payment back.
     """
-    row = tx.one(
+    return tx.first(
+        Reversal,
         "INSERT INTO reversals (message_id, mode, provider, original_telco_id, amount_minor, at, created_at) "
         "VALUES (:message_id, :mode, :provider, :original_telco_id, :amount_minor, :at, :created_at) "
-        f"ON CONFLICT DO NOTHING RETURNING {_REVERSAL}",
+        "ON CONFLICT DO NOTHING RETURNING *",
         reversal,
     )
-    return load_optional(Reversal, row)
 
 
 def reversal_of(reader: Reader, payment: Payment) -> Reversal | None:
     """Return the reversal that names a payment."""
-    return load_optional(
+    return reader.first(
         Reversal,
-        reader.one(
-            f"SELECT {_REVERSAL} FROM reversals WHERE mode = :mode AND provider = :provider AND original_telco_id = :id",
-            {
-                "mode": payment.mode,
-                "provider": payment.provider,
-                "id": payment.telco_transaction_id,
-            },
-        ),
+        "SELECT * FROM reversals WHERE mode = :mode AND provider = :provider AND original_telco_id = :id",
+        {
+            "mode": payment.mode,
+            "provider": payment.provider,
+            "id": payment.telco_transaction_id,
+        },
     )
 
 
@@ -372,12 +347,10 @@ def approved_numbers(
 
 def approved_payer(reader: Reader, payer_id: str, mode: Mode | None) -> ApprovedPayer | None:
     """Return one approval, even if revoked; with `mode`, only if it is of that mode."""
-    return load_optional(
+    return reader.first(
         ApprovedPayer,
-        reader.one(
-            f"SELECT {_PAYER} FROM approved_payers WHERE id = :id AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
-            {"id": payer_id, "mode": mode},
-        ),
+        "SELECT * FROM approved_payers WHERE id = :id AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
+        {"id": payer_id, "mode": mode},
     )
 
 
@@ -398,13 +371,14 @@ def approved_payers(
         "AND (:revoked = 1 OR revoked_at IS NULL)",
         params,
     )
-    rows = reader.all(
-        f"SELECT {_PAYER} FROM approved_payers WHERE (CAST(:mode AS TEXT) IS NULL OR mode = :mode) "
+    rows = reader.every(
+        ApprovedPayer,
+        "SELECT * FROM approved_payers WHERE (CAST(:mode AS TEXT) IS NULL OR mode = :mode) "
         "AND (CAST(:phone_number AS TEXT) IS NULL OR phone_number = :phone_number) "
         "AND (:revoked = 1 OR revoked_at IS NULL) ORDER BY seq DESC LIMIT :limit OFFSET :offset",
         {**params, "limit": limit, "offset": offset},
     )
-    return load_all(ApprovedPayer, rows), int(total)
+    return rows, int(total)
 
 
 def approve_payer(
@@ -421,11 +395,12 @@ def approve_payer(
     """Approve a name for a number. Return None if it is approved already or has no word to recognise it by."""
     if not person_name.is_name(name):
         return None
-    row = tx.one(
+    return tx.first(
+        ApprovedPayer,
         "INSERT INTO approved_payers (id, mode, phone_number, name, name_key, review_id, approved_by, approved_at) "
         "VALUES (:id, :mode, :phone_number, :name, :name_key, :review_id, :by, :now) "
         "ON CONFLICT (mode, phone_number, name_key) WHERE revoked_at IS NULL DO NOTHING "
-        f"RETURNING {_PAYER}",
+        "RETURNING *",
         {
             "id": payer_id,
             "mode": mode,
@@ -437,7 +412,6 @@ def approve_payer(
             "now": now,
         },
     )
-    return load_optional(ApprovedPayer, row)
 
 
 def approved_by_review(reader: Reader, review_id: str) -> list[str]:
@@ -451,10 +425,7 @@ def approved_by_review(reader: Reader, review_id: str) -> list[str]:
 
 def revoke_payer(tx: Tx, payer_id: str, *, by: str, now: int) -> bool:
     """Revoke an approval; return False if it was revoked before."""
-    return (
-        tx.run(
-            "UPDATE approved_payers SET revoked_at = :now, revoked_by = :by WHERE id = :id AND revoked_at IS NULL",
-            {"id": payer_id, "by": by, "now": now},
-        )
-        == 1
+    return tx.changed(
+        "UPDATE approved_payers SET revoked_at = :now, revoked_by = :by WHERE id = :id AND revoked_at IS NULL",
+        {"id": payer_id, "by": by, "now": now},
     )

@@ -11,7 +11,6 @@ from daemon.store.engine import Reader
 from daemon.store.messages import balances, messages
 from daemon.store.payments import payments, reviews, transaction_list, transactions
 from daemon.store.payments import suggestions as store_suggestions
-from daemon.store.rows import columns, load_optional
 from daemon.wire import Mode, ReviewReason
 from parsers.read import PROVIDERS
 from parsers.svc_code import candidates
@@ -99,10 +98,8 @@ def _reference_text(message: Message, payment: Payment | None) -> str:
 
 def _line(reader: Reader, message: Message) -> PaymentMethod | None:
     """Return the number that received the message, even if it was deleted since."""
-    return load_optional(
+    return reader.first(
         PaymentMethod,
-        reader.one(
-            f"SELECT {columns(PaymentMethod)} FROM payment_methods WHERE id = :id",
-            {"id": message.payment_method_id},
-        ),
+        "SELECT * FROM payment_methods WHERE id = :id",
+        {"id": message.payment_method_id},
     )

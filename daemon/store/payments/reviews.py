@@ -8,10 +8,8 @@ from daemon.core.model import Review
 from daemon.core.payments.reviews import lacks_smsc
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, json_ids, load_all, load_optional
+from daemon.store.rows import json_ids
 from daemon.wire import Mode, ReviewReason
-
-_REVIEW = columns(Review)
 
 OPEN: Final = "open"
 """The state of an undecided review."""
@@ -68,12 +66,10 @@ def open_review(
 
 def get(reader: Reader, review_id: str, mode: Mode | None) -> Review | None:
     """Return one review; with `mode`, only if it is of that mode."""
-    return load_optional(
+    return reader.first(
         Review,
-        reader.one(
-            f"SELECT {_REVIEW} FROM reviews WHERE id = :id AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
-            {"id": review_id, "mode": mode},
-        ),
+        "SELECT * FROM reviews WHERE id = :id AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
+        {"id": review_id, "mode": mode},
     )
 
 
@@ -99,13 +95,13 @@ def page(
         tests.append("branch_id = (SELECT id FROM branches WHERE name = :branch)")
         params["branch"] = branch
     where = " AND ".join(tests)
-    total = int(reader.value(f"SELECT COUNT(*) FROM reviews WHERE {where}", params))
-    rows = reader.all(
-        f"SELECT {_REVIEW} FROM reviews WHERE {where} ORDER BY seq DESC "
-        "LIMIT :limit OFFSET :offset",
+    total = reader.count(f"SELECT COUNT(*) FROM reviews WHERE {where}", params)
+    rows = reader.every(
+        Review,
+        f"SELECT * FROM reviews WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
         {**params, "limit": limit, "offset": offset},
     )
-    return load_all(Review, rows), total
+    return rows, total
 
 
 def next_open(
@@ -118,37 +114,31 @@ def next_open(
         before: `seq` of a review.
         without: Reasons to leave out.
     """
-    return load_optional(
+    return reader.first(
         Review,
-        reader.one(
-            f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND mode = 'live' "
-            "AND (:before IS NULL OR seq < :before) "
-            "AND reason NOT IN (SELECT value ->> 0 FROM json_each(:without)) ORDER BY seq DESC LIMIT 1",
-            {"before": before, "without": json_ids(without)},
-        ),
+        "SELECT * FROM reviews WHERE state = 'open' AND mode = 'live' "
+        "AND (:before IS NULL OR seq < :before) "
+        "AND reason NOT IN (SELECT value ->> 0 FROM json_each(:without)) ORDER BY seq DESC LIMIT 1",
+        {"before": before, "without": json_ids(without)},
     )
 
 
 def last_decided(reader: Reader, by: str, since: int) -> Review | None:
     """Return the newest decision of an operator since a time; None if there is none."""
-    return load_optional(
+    return reader.first(
         Review,
-        reader.one(
-            f"SELECT {_REVIEW} FROM reviews WHERE decided_by = :by AND decided_at >= :since "
-            "ORDER BY decided_at DESC, seq DESC LIMIT 1",
-            {"by": by, "since": since},
-        ),
+        "SELECT * FROM reviews WHERE decided_by = :by AND decided_at >= :since "
+        "ORDER BY decided_at DESC, seq DESC LIMIT 1",
+        {"by": by, "since": since},
     )
 
 
 def open_for_payment(reader: Reader, payment_id: str) -> list[Review]:
     """Return the open reviews of a payment."""
-    return load_all(
+    return reader.every(
         Review,
-        reader.all(
-            f"SELECT {_REVIEW} FROM reviews WHERE payment_id = :id AND state = 'open' ORDER BY seq",
-            {"id": payment_id},
-        ),
+        "SELECT * FROM reviews WHERE payment_id = :id AND state = 'open' ORDER BY seq",
+        {"id": payment_id},
     )
 
 
@@ -156,14 +146,12 @@ def open_group(reader: Reader, sim_key: str, sender: str | None = None) -> Revie
     """Return the open review that the messages of a flood on this SIM share: of those in a balance chain, or of an untrusted sender."""
     of = "NOT EXISTS" if sender else "EXISTS"
     by = "AND LOWER(m.sender) = LOWER(:sender) " if sender else ""
-    return load_optional(
+    return reader.first(
         Review,
-        reader.one(
-            f"SELECT {columns(Review, 'r.')} FROM reviews r JOIN messages m ON m.id = r.message_id "
-            f"WHERE r.state = 'open' AND r.details LIKE '{{\"group\":%' AND m.sim_key = :sim {by}"
-            f"AND {of} (SELECT 1 FROM line_balances b WHERE b.message_seq = m.seq) ORDER BY r.seq DESC LIMIT 1",
-            {"sim": sim_key, "sender": sender},
-        ),
+        f"SELECT r.* FROM reviews r JOIN messages m ON m.id = r.message_id "
+        f"WHERE r.state = 'open' AND r.details LIKE '{{\"group\":%' AND m.sim_key = :sim {by}"
+        f"AND {of} (SELECT 1 FROM line_balances b WHERE b.message_seq = m.seq) ORDER BY r.seq DESC LIMIT 1",
+        {"sim": sim_key, "sender": sender},
     )
 
 
@@ -175,12 +163,10 @@ def add_to_group(tx: Tx, shared: Review) -> None:
 
 def open_of_sender_since(reader: Reader, sim_key: str, sender: str, since: int) -> int:
     """Return the number of open reviews of an untrusted sender's messages on a SIM, opened since then."""
-    return int(
-        reader.value(
-            "SELECT COUNT(*) FROM messages m JOIN reviews r ON r.message_id = m.id WHERE LOWER(m.sender) = LOWER(:sender) "
-            "AND m.sim_key = :sim AND r.state = 'open' AND r.reason = 'unknown_sender' AND r.created_at >= :since",
-            {"sim": sim_key, "sender": sender, "since": since},
-        )
+    return reader.count(
+        "SELECT COUNT(*) FROM messages m JOIN reviews r ON r.message_id = m.id WHERE LOWER(m.sender) = LOWER(:sender) "
+        "AND m.sim_key = :sim AND r.state = 'open' AND r.reason = 'unknown_sender' AND r.created_at >= :since",
+        {"sim": sim_key, "sender": sender, "since": since},
     )
 
 
@@ -193,35 +179,29 @@ def open_of_reason(
     reader: Reader, reason: ReviewReason, *, created_before: int, after: int, limit: int
 ) -> list[Review]:
     """Return open reviews of this shop with a reason that were opened before a time, in order, after `after`."""
-    return load_all(
+    return reader.every(
         Review,
-        reader.all(
-            f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND reason = :reason AND created_at < :before "
-            "AND branch_id IS NULL AND seq > :after ORDER BY seq LIMIT :limit",
-            {"reason": reason, "before": created_before, "after": after, "limit": limit},
-        ),
+        "SELECT * FROM reviews WHERE state = 'open' AND reason = :reason AND created_at < :before "
+        "AND branch_id IS NULL AND seq > :after ORDER BY seq LIMIT :limit",
+        {"reason": reason, "before": created_before, "after": after, "limit": limit},
     )
 
 
 def open_for_message(reader: Reader, message_id: str) -> Review | None:
     """Return the open review of a message; there is at most one."""
-    return load_optional(
+    return reader.first(
         Review,
-        reader.one(
-            f"SELECT {_REVIEW} FROM reviews WHERE message_id = :id AND state = 'open'",
-            {"id": message_id},
-        ),
+        "SELECT * FROM reviews WHERE message_id = :id AND state = 'open'",
+        {"id": message_id},
     )
 
 
 def open_for_transaction(reader: Reader, transaction_id: str) -> list[Review]:
     """Return the open reviews about a transaction."""
-    return load_all(
+    return reader.every(
         Review,
-        reader.all(
-            f"SELECT {_REVIEW} FROM reviews WHERE state = 'open' AND transaction_id = :id ORDER BY seq",
-            {"id": transaction_id},
-        ),
+        "SELECT * FROM reviews WHERE state = 'open' AND transaction_id = :id ORDER BY seq",
+        {"id": transaction_id},
     )
 
 
@@ -238,13 +218,10 @@ def close(
     tx: Tx, review_id: str, state: str, *, by: str, now: int, notes: str | None = None
 ) -> bool:
     """Decide an open review; return False if it was decided before."""
-    return (
-        tx.run(
-            "UPDATE reviews SET state = :state, decided_at = :now, decided_by = :by, notes = :notes "
-            "WHERE id = :id AND state = 'open'",
-            {"id": review_id, "state": state, "now": now, "by": by, "notes": notes},
-        )
-        == 1
+    return tx.changed(
+        "UPDATE reviews SET state = :state, decided_at = :now, decided_by = :by, notes = :notes "
+        "WHERE id = :id AND state = 'open'",
+        {"id": review_id, "state": state, "now": now, "by": by, "notes": notes},
     )
 
 
@@ -267,13 +244,11 @@ def supersede(tx: Tx, review_id: str, *, by: str, now: int) -> None:
 
 def rejected_with(reader: Reader, review: Review) -> list[Review]:
     """Return the reviews of messages that one rejection decided: this one, and those of the messages settled with it."""
-    return load_all(
+    return reader.every(
         Review,
-        reader.all(
-            f"SELECT {_REVIEW} FROM reviews WHERE state = 'rejected' AND mode = :mode AND branch_id IS NULL "
-            "AND payment_id IS NULL AND decided_at = :at AND decided_by = :by ORDER BY seq",
-            {"mode": review.mode, "at": review.decided_at, "by": review.decided_by},
-        ),
+        "SELECT * FROM reviews WHERE state = 'rejected' AND mode = :mode AND branch_id IS NULL "
+        "AND payment_id IS NULL AND decided_at = :at AND decided_by = :by ORDER BY seq",
+        {"mode": review.mode, "at": review.decided_at, "by": review.decided_by},
     )
 
 
@@ -297,22 +272,19 @@ def doubtful_of_sender(
     reader: Reader, *, mode: Mode, provider: str, sender: str, after: int, limit: int
 ) -> list[Review]:
     """Return open reviews of doubtful messages of a sender that made no payment, in order, after `after`."""
-    columns_of = columns(Review, "r.")
-    return load_all(
+    return reader.every(
         Review,
-        reader.all(
-            f"SELECT {columns_of} FROM reviews r JOIN messages m ON m.id = r.message_id "
-            "WHERE r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message', 'balance_break', 'foreign_smsc', 'first_message') AND r.payment_id IS NULL "
-            "AND r.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
-            "AND r.seq > :after ORDER BY r.seq LIMIT :limit",
-            {
-                "mode": mode,
-                "provider": provider,
-                "sender": sender,
-                "after": after,
-                "limit": limit,
-            },
-        ),
+        "SELECT r.* FROM reviews r JOIN messages m ON m.id = r.message_id "
+        "WHERE r.state = 'open' AND r.reason IN ('unknown_sender', 'doubtful_message', 'balance_break', 'foreign_smsc', 'first_message') AND r.payment_id IS NULL "
+        "AND r.mode = :mode AND m.provider = :provider AND m.sender = :sender AND m.state = 'held' "
+        "AND r.seq > :after ORDER BY r.seq LIMIT :limit",
+        {
+            "mode": mode,
+            "provider": provider,
+            "sender": sender,
+            "after": after,
+            "limit": limit,
+        },
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from daemon.core.model import Payment, Transaction
 from daemon.core.payments import suggestions as core_suggestions
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, json_ids, load_all
+from daemon.store.rows import json_ids
 from parsers import person_name
 from parsers.svc_code import candidates
 
@@ -19,7 +19,6 @@ NEWEST_MAX: Final = 8
 """Newest transactions to look at for one number, or one pair of name words, with one amount."""
 PAYMENTS_MAX: Final = 64
 """Payments of one amount to compare with a new transaction; in a shop with one price, the newest of its last hours."""
-_T: Final = columns(Transaction, "t.")
 
 
 def suggestions(reader: Reader, payment: Payment) -> list[core_suggestions.Suggestion]:
@@ -46,13 +45,13 @@ def _with_codes(
 ) -> list[Transaction]:
     if not codes:
         return []
-    rows = reader.all(
-        f"SELECT {_T} FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
+    return reader.every(
+        Transaction,
+        "SELECT t.* FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
         "WHERE c.mode = :mode AND c.code IN (SELECT value ->> 0 FROM json_each(:codes)) "
         "AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL",
         {"codes": json_ids(codes), "mode": payment.mode, "since": since},
     )
-    return load_all(Transaction, rows)
 
 
 def _of_number(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
@@ -66,28 +65,31 @@ def _of_number(reader: Reader, payment: Payment, since: int) -> list[Transaction
         "since": since,
         "limit": NEWEST_MAX,
     }
-    customer = reader.all(
-        f"SELECT {_T} FROM transactions t WHERE t.mode = :mode AND t.phone_number = :phone_number "
+    customer = reader.every(
+        Transaction,
+        "SELECT t.* FROM transactions t WHERE t.mode = :mode AND t.phone_number = :phone_number "
         "AND t.expected_minor = :amount_minor AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since "
         "AND t.branch_id IS NULL ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
         params,
     )
-    expected = reader.all(
-        f"SELECT {_T} FROM transactions t WHERE t.mode = :mode AND t.expected_payer_phone = :phone_number "
+    expected = reader.every(
+        Transaction,
+        "SELECT t.* FROM transactions t WHERE t.mode = :mode AND t.expected_payer_phone = :phone_number "
         "AND t.expected_minor = :amount_minor AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since "
         "AND t.branch_id IS NULL ORDER BY t.expires_at DESC, t.seq DESC LIMIT :limit",
         params,
     )
-    return load_all(Transaction, [*customer, *expected])
+    return [*customer, *expected]
 
 
 def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
     """Return the unpaid transactions for this exact amount with two words of the payer's name in a customer name."""
     found = []
     for pair in person_name.word_pairs(payment.payer_name or ""):
-        found += reader.all(
+        found += reader.every(
+            Transaction,
             # Stops at the newest, in index order.
-            f"SELECT {_T} FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
+            "SELECT t.* FROM request_names n JOIN transactions t ON t.id = n.transaction_id "
             "WHERE n.mode = :mode AND n.expected_minor = :amount_minor AND n.pair = :pair AND n.expires_at > :since "
             "AND t.status IN ('PENDING', 'EXPIRED') AND t.expires_at > :since AND t.branch_id IS NULL "
             "ORDER BY n.expires_at DESC, n.transaction_id DESC LIMIT :limit",
@@ -99,23 +101,21 @@ def _of_name(reader: Reader, payment: Payment, since: int) -> list[Transaction]:
                 "limit": NEWEST_MAX,
             },
         )
-    return load_all(Transaction, found)
+    return found
 
 
 def claimed_transactions(reader: Reader, payment: Payment) -> list[Transaction]:
     """Return the unpaid transactions with a customer's claim of this payment."""
-    return load_all(
+    return reader.every(
         Transaction,
-        reader.all(
-            f"SELECT {_T} FROM payer_claims c JOIN transactions t "
-            "ON t.id = c.transaction_id WHERE c.mode = :mode AND c.telco_transaction_id = :telco_id "
-            "AND t.status IN ('PENDING', 'EXPIRED') ORDER BY c.said_at DESC, c.seq DESC LIMIT :limit",
-            {
-                "mode": payment.mode,
-                "telco_id": payment.telco_transaction_id,
-                "limit": CLAIMS_MAX,
-            },
-        ),
+        "SELECT t.* FROM payer_claims c JOIN transactions t "
+        "ON t.id = c.transaction_id WHERE c.mode = :mode AND c.telco_transaction_id = :telco_id "
+        "AND t.status IN ('PENDING', 'EXPIRED') ORDER BY c.said_at DESC, c.seq DESC LIMIT :limit",
+        {
+            "mode": payment.mode,
+            "telco_id": payment.telco_transaction_id,
+            "limit": CLAIMS_MAX,
+        },
     )
 
 
@@ -127,12 +127,12 @@ def earlier_payments(reader: Reader, transaction: Transaction) -> list[Payment]:
         "since": transaction.created_at - core_suggestions.TRANSACTION_AFTER_US,
         "limit": PAYMENTS_MAX,
     }
-    rows = reader.all(
-        f"SELECT {columns(Payment)} FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
+    return reader.every(
+        Payment,
+        "SELECT * FROM payments WHERE mode = :mode AND amount_minor = :amount_minor "
         "AND standing = 'open' AND stored_at > :since ORDER BY stored_at DESC, seq DESC LIMIT :limit",
         params,
     )
-    return load_all(Payment, rows)
 
 
 def claims_of(reader: Reader, transaction_id: str) -> dict[str, int]:

@@ -25,7 +25,7 @@ from daemon.core.payments.payer_texts import (
 )
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load, load_all, load_optional
+from daemon.store.rows import load
 from daemon.wire import Mode
 
 TOPIC: Final = "sms_outbox"
@@ -68,9 +68,6 @@ class PayerText(Struct, frozen=True):
     created_at: int
     ended_at: int | None
     why: str
-
-
-_TEXT = columns(PayerText)
 
 
 def queue_code(
@@ -285,7 +282,7 @@ _FROM_SIM: Final = (
 
 def _count(tx: Tx, counting: str, value: object, since: int) -> int:
     """Count the SMS queued since then, without those that were never sent."""
-    return int(tx.value(counting, {"value": value, "since": since}))
+    return tx.count(counting, {"value": value, "since": since})
 
 
 class _Sent(NamedTuple):
@@ -357,25 +354,21 @@ def _record(
 
 def of_transaction(reader: Reader, transaction_id: str) -> list[PayerText]:
     """Return the SMS of one transaction, oldest first."""
-    return load_all(
+    return reader.every(
         PayerText,
-        reader.all(
-            f"SELECT {_TEXT} FROM sms_outbox WHERE transaction_id = :id ORDER BY seq",
-            {"id": transaction_id},
-        ),
+        "SELECT * FROM sms_outbox WHERE transaction_id = :id ORDER BY seq",
+        {"id": transaction_id},
     )
 
 
 def first_due(tx: Tx, sim_key: str, now: int) -> PayerText | None:
     """Return the SMS of a SIM that has been due longest, None if none is due."""
-    return load_optional(
+    return tx.first(
         PayerText,
-        tx.one(
-            f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'queued' AND next_try_at <= :now "
-            "AND sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) "
-            "ORDER BY next_try_at, seq LIMIT 1",
-            {"sim_key": sim_key, "now": now},
-        ),
+        "SELECT * FROM sms_outbox WHERE status = 'queued' AND next_try_at <= :now "
+        "AND sim_seq = (SELECT seq FROM sims WHERE sim_key = :sim_key) "
+        "ORDER BY next_try_at, seq LIMIT 1",
+        {"sim_key": sim_key, "now": now},
     )
 
 
@@ -437,8 +430,7 @@ def get(reader: Reader, text_id: str) -> PayerText:
 
 def find(reader: Reader, text_id: str) -> PayerText | None:
     """Return one SMS, None if there is none with that id."""
-    row = reader.one(f"SELECT {_TEXT} FROM sms_outbox WHERE id = :id", {"id": text_id})
-    return None if row is None else load(PayerText, row)
+    return reader.first(PayerText, "SELECT * FROM sms_outbox WHERE id = :id", {"id": text_id})
 
 
 def last_sent_at(reader: Reader, sim_seq: int) -> int | None:
@@ -453,21 +445,16 @@ def last_sent_at(reader: Reader, sim_seq: int) -> int | None:
 
 def sending(reader: Reader) -> list[PayerText]:
     """Return the SMS being sent; at start, those that a crash interrupted."""
-    return load_all(
-        PayerText,
-        reader.all(f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'sending' ORDER BY seq"),
-    )
+    return reader.every(PayerText, "SELECT * FROM sms_outbox WHERE status = 'sending' ORDER BY seq")
 
 
 def overdue(reader: Reader, now: int) -> list[PayerText]:
     """Return queued SMS that have expired."""
-    return load_all(
+    return reader.every(
         PayerText,
-        reader.all(
-            f"SELECT {_TEXT} FROM sms_outbox WHERE status = 'queued' AND expires_at <= :now "
-            "ORDER BY expires_at, seq LIMIT :most",
-            {"now": now, "most": limits.EXPIRE_BATCH},
-        ),
+        "SELECT * FROM sms_outbox WHERE status = 'queued' AND expires_at <= :now "
+        "ORDER BY expires_at, seq LIMIT :most",
+        {"now": now, "most": limits.EXPIRE_BATCH},
     )
 
 

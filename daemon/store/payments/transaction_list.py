@@ -23,15 +23,10 @@ from daemon.store.payments.transaction_search import (
     is_indexed,
     search_steps,
 )
-from daemon.store.rows import columns, load
 from daemon.wire import Mode, TransactionStatus
 
 Found = tuple[Transaction, Payment | None]
 """A transaction and the payment that verified it."""
-_TRANSACTION: Final = columns(Transaction, "t.")
-WIDTH: Final = len(Transaction.__struct_fields__)
-BOTH: Final = f"{_TRANSACTION}, {columns(Payment, 'p.')}"
-"""The columns that `found_in` loads."""
 JOINED: Final = "transactions t LEFT JOIN payments p ON p.seq = t.payment_seq"
 _WALK_COSTS: Final = 3
 """Cost of reading a list row with its payment, relative to a row in a table scan (docs/decisions/0014)."""
@@ -144,18 +139,20 @@ def _look_among(
         f"{'' if ' payments p' in source else 'LEFT JOIN payments p ON p.seq = t.payment_seq '}WHERE {where} AND {listed}"
         for source, where in found.rows
     )
-    page = reader.all(
+    page: list[Any] = reader.joined(
         # CROSS fixes the join order, so that SQLite does not walk through the list instead.
         f"WITH found AS MATERIALIZED (SELECT t.seq AS seq, {_key(wanted)} AS key FROM ({found.seqs}) s "
         "CROSS JOIN transactions t LEFT JOIN payments p ON p.seq = t.payment_seq "
         f"WHERE t.seq = s.seq AND {listed}{rows}) "
-        f"SELECT c.total, {BOTH} FROM (SELECT COUNT(*) AS total FROM found) c LEFT JOIN "
+        "SELECT c.total, t.*, p.* FROM (SELECT COUNT(*) AS total FROM found) c LEFT JOIN "
         f"(SELECT * FROM found k WHERE {behind} ORDER BY k.key {order}, k.seq {order} LIMIT :limit OFFSET :offset) k ON TRUE "
         "LEFT JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.seq = t.payment_seq "
         f"ORDER BY k.key {order}, k.seq {order}",
         params,
+        t=Transaction,
+        p=Payment,
     )
-    return [found_in(row[1:]) for row in page if row[1] is not None], int(page[0][0])
+    return [row[1:] for row in page if row[1] is not None], int(page[0][0])
 
 
 def _run(wanted: TransactionFilter) -> str:
@@ -209,19 +206,19 @@ def _page(
         # It merges parts that are in order themselves; else it sorts all their rows.
         each = f"ORDER BY key {order}, seq {order} LIMIT :reach"
         params["reach"] = limit + offset
-    rows = reader.all(
-        f"SELECT {BOTH} FROM ({_keys(asked, order, each)} LIMIT :limit OFFSET :offset) k "
+    return found_by(
+        reader,
+        f"SELECT t.*, p.* FROM ({_keys(asked, order, each)} LIMIT :limit OFFSET :offset) k "
         "JOIN transactions t ON t.seq = k.seq LEFT JOIN payments p ON p.seq = t.payment_seq "
         f"ORDER BY k.key {shown}, k.seq {shown}",
         params,
     )
-    return [found_in(row) for row in rows]
 
 
-def found_in(row: tuple[Any, ...]) -> Found:
-    """Load a row of `BOTH`."""
-    payment = None if row[WIDTH] is None else load(Payment, row[WIDTH:])
-    return load(Transaction, row[:WIDTH]), payment
+def found_by(reader: Reader, sql: str, params: dict[str, Any]) -> list[Found]:
+    """Return the transactions that a statement selects as `t.*, p.*`."""
+    rows: list[Any] = reader.joined(sql, params, t=Transaction, p=Payment)
+    return rows
 
 
 def _total(reader: Reader, asked: _Asked) -> int:
@@ -230,7 +227,7 @@ def _total(reader: Reader, asked: _Asked) -> int:
     if narrow == (None,) * len(narrow):
         return _kept_total(reader, wanted, asked.params)
     whole = replace(asked, wanted=replace(wanted, sort="newest", after=None))
-    return int(reader.value(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')}) keys", asked.params))
+    return reader.count(f"SELECT COUNT(*) FROM ({_keys(whole, 'DESC')}) keys", asked.params)
 
 
 def _kept_total(reader: Reader, wanted: TransactionFilter, params: dict[str, Any]) -> int:
@@ -370,24 +367,26 @@ def by_client_reference(
         "AND (CAST(:mode AS TEXT) IS NULL OR t.mode = :mode)"
     )
     params = {"reference": client_reference, "mode": mode, "now": now}
-    matches = int(reader.value(f"SELECT COUNT(*) FROM transactions t WHERE {where}", params))
-    row = reader.one(
-        f"SELECT {BOTH} FROM {JOINED} WHERE {where} "
+    matches = reader.count(f"SELECT COUNT(*) FROM transactions t WHERE {where}", params)
+    rows = found_by(
+        reader,
+        f"SELECT t.*, p.* FROM {JOINED} WHERE {where} "
         "ORDER BY CASE WHEN t.branch_id IS NULL THEN 0 ELSE 1 END, CASE WHEN t.status IN ('SUCCESS', 'PARTIAL', 'OVERPAID') THEN 0 "
         "WHEN t.status = 'MANUAL_REVIEW' OR (t.status = 'PENDING' AND t.expires_at > :now) THEN 1 "
         "ELSE 2 END, t.seq DESC LIMIT 1",
         params,
     )
-    return None if row is None else found_in(row), matches
+    return rows[0] if rows else None, matches
 
 
 def _one(reader: Reader, where: str, params: dict[str, Any], mode: Mode | None) -> Found | None:
-    row = reader.one(
-        f"SELECT {BOTH} FROM {JOINED} WHERE {where} "
+    rows = found_by(
+        reader,
+        f"SELECT t.*, p.* FROM {JOINED} WHERE {where} "
         "AND (CAST(:mode AS TEXT) IS NULL OR t.mode = :mode) ORDER BY t.seq DESC LIMIT 1",
         {**params, "mode": mode},
     )
-    return None if row is None else found_in(row)
+    return rows[0] if rows else None
 
 
 def events_with_transactions(

@@ -7,31 +7,12 @@ from daemon.core import ids
 from daemon.core.limits import LATE_WINDOW_US, PRUNE_BATCH
 from daemon.core.model import Transaction
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, json_ids, load, load_all, load_optional
+from daemon.store.rows import insertion, json_ids, load
 from daemon.wire import Mode, TransactionStatus
 from parsers import person_name
 
-_TRANSACTION = columns(Transaction)
 _NAMES = [name for name in Transaction.__struct_fields__ if name != "seq"]
-_ADD = """
-INSERT INTO transactions (
-    id, mode, origin, status, svc_code, public_slug, expected_minor, currency, phone_number, customer_name, description,
-    webhook_url, redirect_url, client_reference, meta, expected_telco_transaction_id, expected_payer_phone,
-    expected_payer_name, send_sms_to_payer, created_with, created_at, expires_at, cancelled_at, payment_seq,
-    held_payment_seq, matched_by, processing_at, completed_at, late, rejected, merged_into, supersedes, reversed_at,
-    branch_id)
-VALUES (
-    :id, :mode, :origin, :status, :svc_code, :public_slug, :expected_minor, :currency, :phone_number, :customer_name,
-    :description, :webhook_url, :redirect_url, :client_reference, :meta, :expected_telco_transaction_id,
-    :expected_payer_phone, :expected_payer_name, :send_sms_to_payer, :created_with, :created_at, :expires_at,
-    :cancelled_at,
-    -- An unknown payment is number 0, which the column refuses.
-    CASE WHEN CAST(:payment_id AS TEXT) IS NOT NULL
-         THEN COALESCE((SELECT seq FROM payments WHERE id = :payment_id), 0) END,
-    CASE WHEN CAST(:held_payment_id AS TEXT) IS NOT NULL
-         THEN COALESCE((SELECT seq FROM payments WHERE id = :held_payment_id), 0) END,
-    :matched_by, :processing_at, :completed_at, :late, :rejected, :merged_into, :supersedes, :reversed_at, :branch_id)
-"""
+_ADD = insertion("transactions", Transaction)
 
 EXPECTING_MAX = 16
 """Transactions to look at that expect one network ID; at most one of them is open, the others are cancelled."""
@@ -45,13 +26,11 @@ def add(tx: Tx, transaction: dict[str, Any]) -> Transaction:
 
 def get(reader: Reader, transaction_id: str, mode: Mode | None = None) -> Transaction | None:
     """Return one transaction by its UUID; with `mode`, only if it is of that mode."""
-    return load_optional(
+    return reader.first(
         Transaction,
-        reader.one(
-            f"SELECT {_TRANSACTION} FROM transactions WHERE id = :id "
-            "AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
-            {"id": transaction_id, "mode": mode},
-        ),
+        "SELECT * FROM transactions WHERE id = :id "
+        "AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
+        {"id": transaction_id, "mode": mode},
     )
 
 
@@ -62,37 +41,34 @@ def by_reference(reader: Reader, reference: str, mode: Mode | None = None) -> Tr
 
 def paid_by(reader: Reader, payment_id: str) -> Transaction | None:
     """Return the transaction or holder that this payment verifies."""
-    return load_optional(
+    return reader.first(
         Transaction,
-        reader.one(
-            f"SELECT {_TRANSACTION} FROM transactions "
-            "WHERE payment_seq = (SELECT seq FROM payments WHERE id = :id)",
-            {"id": payment_id},
-        ),
+        "SELECT * FROM transactions WHERE payment_seq = (SELECT seq FROM payments WHERE id = :id)",
+        {"id": payment_id},
     )
 
 
 def holding(reader: Reader, payment_id: str) -> Transaction | None:
     """Return the transaction that waits in MANUAL_REVIEW because of this payment."""
-    return load_optional(
+    return reader.first(
         Transaction,
-        reader.one(
-            f"SELECT {_TRANSACTION} FROM transactions "
-            "WHERE held_payment_seq = (SELECT seq FROM payments WHERE id = :id)",
-            {"id": payment_id},
-        ),
+        "SELECT * FROM transactions "
+        "WHERE held_payment_seq = (SELECT seq FROM payments WHERE id = :id)",
+        {"id": payment_id},
     )
 
 
 def expecting(reader: Reader, mode: Mode, telco_id: str) -> Transaction | None:
     """Return the unpaid transaction that expects this network ID; a cancelled one only if there is no other."""
-    rows = reader.all(
-        f"SELECT {_TRANSACTION} FROM transactions WHERE mode = :mode AND expected_telco_transaction_id = :telco_id "
+    found = reader.every(
+        Transaction,
+        "SELECT * FROM transactions WHERE mode = :mode AND expected_telco_transaction_id = :telco_id "
         "AND branch_id IS NULL AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
         "ORDER BY seq DESC LIMIT :limit",
         {"mode": mode, "telco_id": telco_id, "limit": EXPECTING_MAX},
     )
-    return _expecting(load_all(Transaction, rows))
+    standing = (one for one in found if one.status is not TransactionStatus.CANCELLED)
+    return next(standing, found[0] if found else None)
 
 
 def named_by(
@@ -102,39 +78,30 @@ def named_by(
     return by_codes_in_use(reader, mode, codes, now), expecting(reader, mode, telco_id)
 
 
-def _expecting(found: Sequence[Transaction]) -> Transaction | None:
-    standing = (one for one in found if one.status is not TransactionStatus.CANCELLED)
-    return next(standing, found[0] if found else None)
-
-
 def claim_code(tx: Tx, mode: Mode, code: str, transaction_id: str, free_at: int, now: int) -> bool:
     """Claim a code for a transaction; return False if it is not free."""
-    return (
-        tx.run(
-            "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) "
-            "VALUES (:mode, :code, (SELECT seq FROM transactions WHERE id = :transaction_id), :free_at) "
-            "ON CONFLICT (mode, code) DO UPDATE SET transaction_seq = excluded.transaction_seq, "
-            "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
-            {
-                "mode": mode.value,
-                "code": code,
-                "transaction_id": transaction_id,
-                "free_at": free_at,
-                "now": now,
-            },
-        )
-        == 1
+    return tx.changed(
+        "INSERT INTO svc_codes (mode, code, transaction_seq, free_at) "
+        "VALUES (:mode, :code, (SELECT seq FROM transactions WHERE id = :transaction_id), :free_at) "
+        "ON CONFLICT (mode, code) DO UPDATE SET transaction_seq = excluded.transaction_seq, "
+        "free_at = excluded.free_at WHERE svc_codes.free_at <= :now",
+        {
+            "mode": mode.value,
+            "code": code,
+            "transaction_id": transaction_id,
+            "free_at": free_at,
+            "now": now,
+        },
     )
 
 
 def change_code(tx: Tx, transaction_id: str, code: str) -> Transaction:
     """Change the code of a transaction that was just made, before its code is published."""
-    row = tx.one(
-        f"UPDATE transactions SET svc_code = :code WHERE id = :id RETURNING {_TRANSACTION}",
+    return tx.only(
+        Transaction,
+        "UPDATE transactions SET svc_code = :code WHERE id = :id RETURNING *",
         {"id": transaction_id, "code": code},
     )
-    assert row is not None, "it was added in this transaction"
-    return load(Transaction, row)
 
 
 def reserve_code_until(tx: Tx, transaction: Transaction, free_at: int) -> None:
@@ -157,12 +124,13 @@ def by_codes_in_use(
     """Return the transactions with these codes, in their order, except codes that may be reused."""
     if not codes:
         return []
-    rows = reader.all(
-        f"SELECT c.code, {columns(Transaction, 't.')} FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
+    rows = reader.joined(
+        "SELECT c.code, t.* FROM svc_codes c JOIN transactions t ON t.seq = c.transaction_seq "
         "WHERE c.mode = :mode AND c.code IN (SELECT value ->> 0 FROM json_each(:codes)) AND c.free_at > :now",
         {"mode": mode, "codes": json_ids(codes), "now": now},
+        t=Transaction,
     )
-    found = {row[0]: load(Transaction, row[1:]) for row in rows}
+    found = dict(rows)
     return [found[code] for code in codes if code in found]
 
 
@@ -182,13 +150,14 @@ def verify(
 
     The UNIQUE column `payment_seq` refuses a payment that already verifies another one.
     """
-    row = tx.one(
+    return tx.first(
+        Transaction,
         "UPDATE transactions SET status = :status, "
         "payment_seq = COALESCE((SELECT seq FROM payments WHERE id = :payment_id), 0), held_payment_seq = NULL, "
         "matched_by = :matched_by, late = :late, processing_at = :processing_at, completed_at = :now, "
         "supersedes = :supersedes WHERE id = :id AND payment_seq IS NULL AND origin = 'request' "
         "AND status IN ('PENDING', 'EXPIRED', 'MANUAL_REVIEW', 'CANCELLED') "
-        f"RETURNING {_TRANSACTION}",
+        "RETURNING *",
         {
             "id": transaction_id,
             "status": status,
@@ -200,17 +169,16 @@ def verify(
             "supersedes": supersedes,
         },
     )
-    return load_optional(Transaction, row)
 
 
 def cancel(tx: Tx, transaction_id: str, now: int) -> Transaction | None:
     """Cancel an unpaid transaction; return None if it is paid, held for review or was cancelled before."""
-    row = tx.one(
+    return tx.first(
+        Transaction,
         "UPDATE transactions SET status = 'CANCELLED', cancelled_at = :now WHERE id = :id "
-        f"AND origin = 'request' AND status IN ('PENDING', 'EXPIRED') RETURNING {_TRANSACTION}",
+        "AND origin = 'request' AND status IN ('PENDING', 'EXPIRED') RETURNING *",
         {"id": transaction_id, "now": now},
     )
-    return load_optional(Transaction, row)
 
 
 def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
@@ -225,26 +193,25 @@ def merge_holder(tx: Tx, holder_id: str, into: str) -> None:
 
 def unverify(tx: Tx, transaction_id: str) -> Transaction:
     """Take the payment from a verified transaction: it is cancelled if it was, else PENDING until the next sweep."""
-    row = tx.one(
+    unverified = tx.only(
+        Transaction,
         "UPDATE transactions SET status = CASE WHEN cancelled_at IS NULL THEN 'PENDING' ELSE 'CANCELLED' END, "
         "payment_seq = NULL, matched_by = NULL, late = 0, processing_at = NULL, completed_at = NULL, supersedes = NULL "
-        f"WHERE id = :id AND origin = 'request' AND payment_seq IS NOT NULL RETURNING {_TRANSACTION}",
+        "WHERE id = :id AND origin = 'request' AND payment_seq IS NOT NULL RETURNING *",
         {"id": transaction_id},
     )
-    assert row is not None, "the caller has just read it as verified"
     tx.run("DELETE FROM reconciliations WHERE transaction_id = :id", {"id": transaction_id})
-    return load(Transaction, row)
+    return unverified
 
 
 def retire_holder(tx: Tx, holder_id: str) -> Transaction:
     """Take the payment from a holder, which leaves all lists and totals until it gets the payment again."""
-    row = tx.one(
+    return tx.only(
+        Transaction,
         "UPDATE transactions SET payment_seq = NULL, merged_into = id, rejected = 0 "
-        f"WHERE id = :id AND origin = 'open' RETURNING {_TRANSACTION}",
+        "WHERE id = :id AND origin = 'open' RETURNING *",
         {"id": holder_id},
     )
-    assert row is not None, holder_id
-    return load(Transaction, row)
 
 
 def revive_holder(tx: Tx, holder_id: str, payment_id: str) -> None:
@@ -259,22 +226,21 @@ def revive_holder(tx: Tx, holder_id: str, payment_id: str) -> None:
 
 def reject_holder(tx: Tx, holder: Transaction) -> Transaction:
     """Record on a holder that an operator rejected its payment. Webhooks that were sent are not recalled."""
-    row = tx.one(
-        f"UPDATE transactions SET rejected = 1 WHERE id = :id AND origin = 'open' RETURNING {_TRANSACTION}",
+    return tx.only(
+        Transaction,
+        "UPDATE transactions SET rejected = 1 WHERE id = :id AND origin = 'open' RETURNING *",
         {"id": holder.id},
     )
-    assert row is not None, "only a holder is rejected"
-    return load(Transaction, row)
 
 
 def reverse(tx: Tx, payment_id: str, at: int) -> Transaction | None:
     """Record the reversal on the transaction or holder that a payment verifies; its status stays."""
-    row = tx.one(
-        f"UPDATE transactions SET reversed_at = :at WHERE payment_seq = (SELECT seq FROM payments WHERE id = :id) AND reversed_at IS NULL "
-        f"RETURNING {_TRANSACTION}",
+    return tx.first(
+        Transaction,
+        "UPDATE transactions SET reversed_at = :at WHERE payment_seq = (SELECT seq FROM payments WHERE id = :id) AND reversed_at IS NULL "
+        "RETURNING *",
         {"id": payment_id, "at": at},
     )
-    return load_optional(Transaction, row)
 
 
 def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
@@ -282,15 +248,12 @@ def hold(tx: Tx, transaction_id: str, payment_id: str | None) -> bool:
 
     `payment_id` is None for a receipt that is held itself and has made no payment yet.
     """
-    return (
-        tx.run(
-            "UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_seq = CASE "
-            "WHEN CAST(:payment_id AS TEXT) IS NOT NULL "
-            "THEN COALESCE((SELECT seq FROM payments WHERE id = :payment_id), 0) END "
-            "WHERE id = :id AND status = 'PENDING'",
-            {"id": transaction_id, "payment_id": payment_id},
-        )
-        == 1
+    return tx.changed(
+        "UPDATE transactions SET status = 'MANUAL_REVIEW', held_payment_seq = CASE "
+        "WHEN CAST(:payment_id AS TEXT) IS NOT NULL "
+        "THEN COALESCE((SELECT seq FROM payments WHERE id = :payment_id), 0) END "
+        "WHERE id = :id AND status = 'PENDING'",
+        {"id": transaction_id, "payment_id": payment_id},
     )
 
 
@@ -305,37 +268,35 @@ def release(tx: Tx, transaction_id: str) -> None:
 
 def expire_due(tx: Tx, now: int, limit: int) -> list[Transaction]:
     """Mark up to `limit` overdue transactions EXPIRED and return them."""
-    return load_all(
+    return tx.every(
         Transaction,
-        tx.all(
-            "UPDATE transactions SET status = 'EXPIRED' WHERE id IN (SELECT id FROM transactions "
-            "WHERE status = 'PENDING' AND expires_at <= :now AND branch_id IS NULL "
-            "ORDER BY expires_at, seq LIMIT :limit) "
-            f"RETURNING {_TRANSACTION}",
-            {"now": now, "limit": limit},
-        ),
+        "UPDATE transactions SET status = 'EXPIRED' WHERE id IN (SELECT id FROM transactions "
+        "WHERE status = 'PENDING' AND expires_at <= :now AND branch_id IS NULL "
+        "ORDER BY expires_at, seq LIMIT :limit) "
+        "RETURNING *",
+        {"now": now, "limit": limit},
     )
 
 
 def expire_now(tx: Tx, transaction_id: str, at: int) -> Transaction | None:
     """Expire one waiting test transaction at a past time and return it; the sandbox uses it to simulate lateness."""
-    row = tx.one(
+    return tx.first(
+        Transaction,
         "UPDATE transactions SET status = 'EXPIRED', expires_at = :at "
-        f"WHERE id = :id AND status = 'PENDING' AND mode = 'test' RETURNING {_TRANSACTION}",
+        "WHERE id = :id AND status = 'PENDING' AND mode = 'test' RETURNING *",
         {"id": transaction_id, "at": at},
     )
-    return load_optional(Transaction, row)
 
 
 def expire_overdue_expecting(tx: Tx, mode: Mode, telco_id: str, now: int) -> Transaction | None:
     """Mark an overdue transaction EXPIRED before the sweep does, so that its expected ID is free again."""
-    row = tx.one(
+    return tx.first(
+        Transaction,
         "UPDATE transactions SET status = 'EXPIRED' WHERE mode = :mode AND status = 'PENDING' "
         "AND expected_telco_transaction_id = :telco_id AND expires_at <= :now AND branch_id IS NULL "
-        f"RETURNING {_TRANSACTION}",
+        "RETURNING *",
         {"mode": mode, "telco_id": telco_id, "now": now},
     )
-    return load_optional(Transaction, row)
 
 
 def misses_since(reader: Reader, transaction_id: str, since: int) -> dict[str, int]:

@@ -149,7 +149,7 @@ async def database_bytes(store: Store) -> int | None:
     if store.server:
         try:
             return await store.read(
-                lambda reader: int(reader.value("SELECT pg_database_size(current_database())"))
+                lambda reader: reader.count("SELECT pg_database_size(current_database())")
             )
         except Unavailable:
             return None
@@ -175,7 +175,7 @@ def schema(reader: Reader) -> tuple[int, int]:
         DatabaseForeign: The file has another schema.
     """
     if reader.is_postgresql:
-        found = int(reader.value("SELECT MAX(version) FROM schema_migrations"))
+        found = reader.count("SELECT MAX(version) FROM schema_migrations")
         return found, len(migrate.migrations())
     return migrate.schema_version(reader.all), len(migrate.migrations())
 
@@ -193,14 +193,14 @@ def tables(reader: Reader) -> list[str]:
 
 def counts(reader: Reader) -> dict[str, int]:
     """Return the number of rows of the tables in `COUNTED`."""
-    return {name: int(reader.value(f"SELECT COUNT(*) FROM {name}")) for name in COUNTED}
+    return {name: reader.count(f"SELECT COUNT(*) FROM {name}") for name in COUNTED}
 
 
 def findings(reader: Reader) -> list[tuple[str, str, int]]:
     """Return (id, sentence, number of violating rows) for each violated invariant."""
     found = []
     for name, (sentence, sql) in ledger_check.QUESTIONS.items():
-        if count := int(reader.value(sql)):
+        if count := reader.count(sql):
             found.append((name, sentence, count))
     return found
 

@@ -9,7 +9,6 @@ from daemon.core.model import NoticeRow
 from daemon.core.text import BESIDE, Text, plain, restore
 from daemon.core.upkeep.notice_rules import REPEAT_US, EventNotice
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, load_all, load_optional
 
 ATTEMPTS_SEARCHED: Final = 500
 """Newest attempts, of all endpoints, to search for the endpoint's last failure: it has just failed."""
@@ -30,13 +29,9 @@ class Send(Struct, frozen=True):
     queued_at: int
 
 
-_NOTICE: Final = columns(NoticeRow)
-_SEND: Final = columns(Send)
-
-
 def cursor(reader: Reader) -> int:
     """Return the last journal entry that was read."""
-    return int(reader.value("SELECT seq FROM notice_cursor WHERE id = 1") or 0)
+    return reader.count("SELECT seq FROM notice_cursor WHERE id = 1")
 
 
 def move_cursor(tx: Tx, seq: int) -> None:
@@ -111,13 +106,10 @@ def open_kind(reader: Reader, cause: str) -> str | None:
 
 def recover(tx: Tx, cause: str, at: int) -> bool:
     """Record that a cause is over; return True if it was open, so that a notice of its end is sent."""
-    return (
-        tx.run(
-            "UPDATE notices SET recovered_at = :at, told = count "
-            "WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) AND recovered_at IS NULL",
-            {"cause": cause, "at": at},
-        )
-        == 1
+    return tx.changed(
+        "UPDATE notices SET recovered_at = :at, told = count "
+        "WHERE seq = (SELECT MAX(seq) FROM notices WHERE cause = :cause) AND recovered_at IS NULL",
+        {"cause": cause, "at": at},
     )
 
 
@@ -131,26 +123,22 @@ def has_digest(reader: Reader, now: int) -> bool:
 
 def take_digest(tx: Tx, now: int) -> list[NoticeRow]:
     """Return and mark the causes that came up again after their notice, once their hour is over."""
-    return load_all(
+    return tx.every(
         NoticeRow,
-        tx.all(
-            "UPDATE notices SET told = count WHERE told < count AND first_at <= :since "
-            f"RETURNING {_NOTICE}",
-            {"since": now - REPEAT_US},
-        ),
+        "UPDATE notices SET told = count WHERE told < count AND first_at <= :since RETURNING *",
+        {"since": now - REPEAT_US},
     )
 
 
 def page(reader: Reader, *, unseen: bool, limit: int, offset: int) -> tuple[list[NoticeRow], int]:
     """Return one page of notices, newest first, and their total number."""
     where = "seen_at IS NULL" if unseen else "1 = 1"
-    rows = reader.all(
-        f"SELECT {_NOTICE} FROM notices WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
+    rows = reader.every(
+        NoticeRow,
+        f"SELECT * FROM notices WHERE {where} ORDER BY seq DESC LIMIT :limit OFFSET :offset",
         {"limit": limit, "offset": offset},
     )
-    return load_all(NoticeRow, rows), int(
-        reader.value(f"SELECT COUNT(*) FROM notices WHERE {where}")
-    )
+    return rows, reader.count(f"SELECT COUNT(*) FROM notices WHERE {where}")
 
 
 def unseen(reader: Reader) -> tuple[int, int]:
@@ -211,12 +199,10 @@ def queue(tx: Tx, send_id: str, *, channel: str, subject: str, body: str, now: i
 
 def due(reader: Reader, now: int, limit: int) -> list[Send]:
     """Return the due messages, oldest first."""
-    return load_all(
+    return reader.every(
         Send,
-        reader.all(
-            f"SELECT {_SEND} FROM notice_sends WHERE due_at <= :now ORDER BY due_at, seq LIMIT :limit",
-            {"now": now, "limit": limit},
-        ),
+        "SELECT * FROM notice_sends WHERE due_at <= :now ORDER BY due_at, seq LIMIT :limit",
+        {"now": now, "limit": limit},
     )
 
 
@@ -237,11 +223,9 @@ def record_try(tx: Tx, send_id: str, *, due_at: int | None, error: str | None, n
 
 def last_failed(reader: Reader) -> Send | None:
     """Return the last failed message, if its channel has not worked since."""
-    return load_optional(
+    return reader.first(
         Send,
-        reader.one(
-            f"SELECT {_SEND} FROM notice_sends s WHERE error IS NOT NULL AND NOT EXISTS "
-            "(SELECT 1 FROM notice_sends later WHERE later.channel = s.channel AND later.error IS NULL "
-            "AND later.ended_at IS NOT NULL AND later.seq > s.seq) ORDER BY seq DESC LIMIT 1"
-        ),
+        "SELECT * FROM notice_sends s WHERE error IS NOT NULL AND NOT EXISTS "
+        "(SELECT 1 FROM notice_sends later WHERE later.channel = s.channel AND later.error IS NULL "
+        "AND later.ended_at IS NOT NULL AND later.seq > s.seq) ORDER BY seq DESC LIMIT 1",
     )

@@ -13,7 +13,7 @@ from daemon.core.upkeep.erasure import forget_in_json, forget_in_text, search_di
 from daemon.store import idempotency
 from daemon.store.engine import Reader, Tx
 from daemon.store.payments import search_index
-from daemon.store.rows import columns, json_ids, load_all
+from daemon.store.rows import json_ids
 from daemon.store.webhooks import deliveries
 
 BATCH: Final = 500
@@ -249,11 +249,11 @@ class SentText(Struct, frozen=True):
 
 def texts(reader: Reader, found: PayerRows) -> list[SentText]:
     """Return the SMS that the shop sent to the payer."""
-    rows = reader.all(
-        f"SELECT {columns(SentText)} FROM sms_outbox WHERE number = :number ORDER BY seq",
+    return reader.every(
+        SentText,
+        "SELECT * FROM sms_outbox WHERE number = :number ORDER BY seq",
         {"number": found.number},
     )
-    return load_all(SentText, rows)
 
 
 def approved_names(reader: Reader, found: PayerRows) -> list[str]:

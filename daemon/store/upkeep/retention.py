@@ -132,7 +132,7 @@ NOTICES: Final = PrunedKind(
 
 def count(reader: Reader, kind: PrunedKind, before: int) -> int:
     """Return the number of rows to prune."""
-    return int(reader.value(f"SELECT COUNT(*) FROM {kind.prunable}", {"before": before}))
+    return reader.count(f"SELECT COUNT(*) FROM {kind.prunable}", {"before": before})
 
 
 def prune(tx: Tx, kind: PrunedKind, before: int, limit: int) -> int:

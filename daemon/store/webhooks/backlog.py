@@ -13,7 +13,7 @@ from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import STREAK_MIN
 from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, json_rows, load_all
+from daemon.store.rows import json_rows
 from daemon.store.webhooks.deliveries import TOPIC
 
 RESUME_MAX: Final = 1_000
@@ -25,12 +25,11 @@ RELEASE_BATCH: Final = 250
 
 def count(reader: Reader, endpoint_id: str) -> int:
     """Count the deliveries that wait for an endpoint or are being sent to it."""
-    found = reader.value(
+    return reader.count(
         "SELECT COUNT(*) FROM deliveries "
         "WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND next_attempt_at IS NOT NULL",
         {"id": endpoint_id},
     )
-    return int(found)
 
 
 def resume(tx: Tx, endpoint_id: str, *, now: int, later: int) -> int:
@@ -160,8 +159,8 @@ def release_after_link_outage(tx: Tx, now: int) -> int:
 
 
 # The index has a range for each kind, and the ranges are merged in order, so a long queue is never sorted.
-_PENDING: Final = f"""
-SELECT {columns(Delivery)} FROM deliveries WHERE seq IN (SELECT seq FROM (
+_PENDING: Final = """
+SELECT * FROM deliveries WHERE seq IN (SELECT seq FROM (
     SELECT seq, next_attempt_at FROM deliveries
     WHERE endpoint_seq = (SELECT seq FROM endpoints WHERE id = :id) AND next_attempt_at IS NOT NULL
       AND bulk = 0 AND status = 'pending'
@@ -187,7 +186,7 @@ def fail_pending(tx: Tx, endpoint_id: str, now: int, limit: int) -> list[Deliver
 
     Those that are being sent are included.
     """
-    pending = load_all(Delivery, tx.all(_PENDING, {"id": endpoint_id, "limit": limit}))
+    pending = tx.every(Delivery, _PENDING, {"id": endpoint_id, "limit": limit})
     if pending:
         tx.run(
             "UPDATE deliveries SET status = 'failed', failed_at = :now, next_attempt_at = NULL, "

@@ -9,15 +9,9 @@ from daemon.core.webhooks.delivery import CLOCK_WAITS_MAX, DeadLetter
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import Conditions, Row, columns, json_rows, load, select_page
+from daemon.store.rows import Conditions, Row, json_rows
 from daemon.store.webhooks import deliveries
 from daemon.wire import Mode
-
-_LETTER_L = columns(DeadLetter, "l.")
-_DELIVERY_D = columns(Delivery, "d.")
-_TO_DELIVERY = len(DeadLetter.__struct_fields__)
-_TO_ENDPOINT = _TO_DELIVERY + len(Delivery.__struct_fields__)
-_ENDPOINT_E = columns(Endpoint, "e.")
 
 Found = tuple[DeadLetter, Delivery, Endpoint, bytes]
 """A dead letter, its delivery as it is now, and the delivery's endpoint and body."""
@@ -120,12 +114,15 @@ def dismiss(tx: Tx, letter_id: str, *, actor: str, notes: str, now: int) -> None
 
 def one(reader: Reader, letter_id: str) -> Found | None:
     """Return one dead letter."""
-    row = reader.one(
-        f"SELECT {_LETTER_L}, {_DELIVERY_D}, {_ENDPOINT_E} FROM dead_letters l "
+    rows = reader.joined(
+        "SELECT l.*, d.*, e.* FROM dead_letters l "
         "JOIN deliveries d ON d.id = l.delivery_id JOIN endpoints e ON e.seq = d.endpoint_seq WHERE l.id = :id",
         {"id": letter_id},
+        l=DeadLetter,
+        d=Delivery,
+        e=Endpoint,
     )
-    return None if row is None else _found(reader, [row])[0]
+    return _found(reader, rows)[0] if rows else None
 
 
 def listed(
@@ -142,25 +139,25 @@ def listed(
     conditions.by("l.reason = :reason", reason=wanted.reason)
     conditions.by("l.error_code = :error_code", error_code=wanted.error_code)
     # Without a look-up of each delivery.
-    total = int(
-        reader.value(
-            f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params
-        )
+    total = reader.count(
+        f"SELECT COUNT(*) FROM dead_letters l WHERE {conditions.where}", conditions.params
     )
     behind = Conditions()
     if wanted.after is not None:
         behind.always("(l.failed_at, l.seq) < (:failed_at, :seq)")
         behind.params = dict(zip(("failed_at", "seq"), wanted.after, strict=True))
-    rows, total = select_page(
-        reader,
+    rows, total = reader.page(
         conditions,
-        columns=f"{_LETTER_L}, {_DELIVERY_D}, {_ENDPOINT_E}",
+        columns="l.*, d.*, e.*",
         source="dead_letters l JOIN deliveries d ON d.id = l.delivery_id JOIN endpoints e ON e.seq = d.endpoint_seq",
         order="l.failed_at DESC, l.seq DESC",
         limit=limit,
         offset=offset,
         behind=behind,
         total=total,
+        l=DeadLetter,
+        d=Delivery,
+        e=Endpoint,
     )
     return _found(reader, rows), total
 
@@ -202,14 +199,14 @@ def groups(reader: Reader, mode: Mode) -> list[DeadLetterGroup]:
     )
     found = []
     for endpoint_id, reason, error_code, status_code, clock, count, since, seq in rows:
-        row = reader.one(
-            f"SELECT {_LETTER_L}, {_ENDPOINT_E} FROM dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
+        ((letter, endpoint),) = reader.joined(
+            "SELECT l.*, e.* FROM dead_letters l JOIN deliveries d ON d.id = l.delivery_id "
             "JOIN endpoints e ON e.seq = d.endpoint_seq WHERE l.seq = :seq",
             {"seq": seq},
+            l=DeadLetter,
+            e=Endpoint,
         )
-        assert row is not None, "it is of the same snapshot"
         kind = DeadLetterCause(endpoint_id, reason, error_code, int(status_code), bool(clock))
-        letter, endpoint = load(DeadLetter, row[:_TO_DELIVERY]), load(Endpoint, row[_TO_DELIVERY:])
         found.append(DeadLetterGroup(kind, int(count), int(since), letter, endpoint))
     return found
 
@@ -233,8 +230,8 @@ def of_kind(
         "AND CASE WHEN clock_waits >= :given_up THEN 1 ELSE 0 END = :clock",
         params,
     )
-    rows = reader.all(
-        f"SELECT {_LETTER_L}, {_DELIVERY_D}, {_ENDPOINT_E} FROM dead_letters l "
+    rows = reader.joined(
+        "SELECT l.*, d.*, e.* FROM dead_letters l "
         "JOIN deliveries d ON d.id = l.delivery_id JOIN endpoints e ON e.seq = d.endpoint_seq "
         "WHERE l.replayed_at IS NULL AND l.resolved_at IS NULL AND l.dismissed_at IS NULL "
         "AND l.endpoint_id = :endpoint_id AND l.reason = :reason AND COALESCE(l.error_code, '') = :error_code "
@@ -242,19 +239,13 @@ def of_kind(
         "AND CASE WHEN l.clock_waits >= :given_up THEN 1 ELSE 0 END = :clock "
         "AND l.seq > :after ORDER BY l.seq LIMIT :limit",
         {**params, "after": after, "limit": limit},
+        l=DeadLetter,
+        d=Delivery,
+        e=Endpoint,
     )
     return _found(reader, rows), int(total)
 
 
 def _found(reader: Reader, rows: Sequence[Row]) -> list[Found]:
-    about = [load(Delivery, row[_TO_DELIVERY:_TO_ENDPOINT]) for row in rows]
-    sent = deliveries.bodies(reader, [delivery.seq for delivery in about])
-    return [
-        (
-            load(DeadLetter, row[:_TO_DELIVERY]),
-            delivery,
-            load(Endpoint, row[_TO_ENDPOINT:]),
-            sent[delivery.seq],
-        )
-        for row, delivery in zip(rows, about, strict=True)
-    ]
+    sent = deliveries.bodies(reader, [delivery.seq for _, delivery, _ in rows])
+    return [(letter, delivery, endpoint, sent[delivery.seq]) for letter, delivery, endpoint in rows]

@@ -7,14 +7,13 @@ from typing import Any, Final
 from daemon.core.model import Delivery
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, json_rows, load, load_all, load_optional
+from daemon.store.rows import json_rows
 
 TAKEN_BACK: Final = "decision_taken_back"
 """The kind under which `event_revisions` counts the verifications of a payment that were told and taken back."""
 TOPIC = "deliveries"
 """Woken by every commit that made a delivery due."""
 
-_DELIVERY = columns(Delivery)
 _ADD = """
 INSERT INTO deliveries (id, webhook_id, endpoint_seq, event, subject, revision, transaction_seq, test, status,
                         attempt_count, run, next_attempt_at, bulk, created_at)
@@ -85,10 +84,7 @@ def rewrite_bodies(tx: Tx, seqs: Collection[int], change: Callable[[str], str]) 
 
 def get(reader: Reader, delivery_id: str) -> Delivery | None:
     """Return one delivery."""
-    return load_optional(
-        Delivery,
-        reader.one(f"SELECT {_DELIVERY} FROM deliveries WHERE id = :id", {"id": delivery_id}),
-    )
+    return reader.first(Delivery, "SELECT * FROM deliveries WHERE id = :id", {"id": delivery_id})
 
 
 def was_queued(reader: Reader, endpoint_seq: int, event: str, subject: int) -> bool:
@@ -102,12 +98,11 @@ def was_queued(reader: Reader, endpoint_seq: int, event: str, subject: int) -> b
 
 def next_revision(tx: Tx, kind: str, subject: str) -> int:
     """Return the next revision of an event kind for a subject, starting at 0; a number is never used twice."""
-    revision = tx.value(
+    return tx.count(
         "INSERT INTO event_revisions (kind, subject, last) VALUES (:kind, :subject, 0) "
         "ON CONFLICT (kind, subject) DO UPDATE SET last = event_revisions.last + 1 RETURNING last",
         {"kind": kind, "subject": subject},
     )
-    return int(revision)
 
 
 def revision(reader: Reader, kind: str, subject: str) -> int | None:
@@ -135,13 +130,13 @@ def was_forwarded(reader: Reader, payment_seq: int, revision: int) -> bool:
 
 def targets_told(reader: Reader, transaction_seq: int, payment_seq: int) -> list[Endpoint]:
     """Return the endpoints, implicit ones too, that were sent a payment under a transaction; not those deleted since."""
-    rows = reader.all(
-        f"SELECT {columns(Endpoint)} FROM endpoints WHERE deleted_at IS NULL AND seq IN (SELECT endpoint_seq FROM deliveries "
+    return reader.every(
+        Endpoint,
+        "SELECT * FROM endpoints WHERE deleted_at IS NULL AND seq IN (SELECT endpoint_seq FROM deliveries "
         "WHERE transaction_seq = :transaction AND subject = :payment "
         "AND event IN ('transaction.forwarded', 'transaction.completed', 'transaction.updated')) ORDER BY seq",
         {"transaction": transaction_seq, "payment": payment_seq},
     )
-    return load_all(Endpoint, rows)
 
 
 def record(
@@ -252,16 +247,16 @@ def requeue(tx: Tx, delivery: Delivery, now: int, *, bulk: bool = False) -> Deli
     A new run begins: its attempts are counted from 0, and attempts of the previous run that are still active no longer
     count. With `bulk` it goes behind live deliveries.
     """
-    row = tx.one(
+    queued = tx.only(
+        Delivery,
         "UPDATE deliveries SET status = 'pending', attempt_count = 0, run = run + 1, "
         "next_attempt_at = :now, leased_until = NULL, waiting = NULL, extra = 0, tried = 0, bulk = :bulk, "
         "failed_at = NULL, clock_waits = 0 "
-        f"WHERE id = :id AND status IN ('delivered', 'failed') RETURNING {_DELIVERY}",
+        "WHERE id = :id AND status IN ('delivered', 'failed') RETURNING *",
         {"id": delivery.id, "now": now, "bulk": bulk},
     )
-    assert row is not None, "the caller has just read it as ended, inside this transaction"
     tx.wake(TOPIC)
-    return load(Delivery, row)
+    return queued
 
 
 def make_due(tx: Tx, *, waiting: str, now: int) -> int:
@@ -328,13 +323,12 @@ def implicit_endpoint(
     tx: Tx, *, endpoint_id: str, mode: str, url: str, url_normalised: str, now: int
 ) -> Endpoint:
     """Return the implicit endpoint of a transaction's webhook address; create it at first use."""
-    row = tx.one(
+    return tx.only(
+        Endpoint,
         "INSERT INTO endpoints (id, kind, mode, url, url_normalised, description, events, catch_all, "
         "include_raw, is_active, consecutive_failures, created_at, updated_at) "
         "VALUES (:id, 'implicit', :mode, :url, :url_normalised, '', '[]', 0, 0, 1, 0, :now, :now) "
         "ON CONFLICT (mode, url_normalised) WHERE kind = 'implicit' DO UPDATE SET updated_at = :now "
-        f"RETURNING {columns(Endpoint)}",
+        "RETURNING *",
         {"id": endpoint_id, "mode": mode, "url": url, "url_normalised": url_normalised, "now": now},
     )
-    assert row is not None
-    return load(Endpoint, row)

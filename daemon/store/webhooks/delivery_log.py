@@ -1,5 +1,7 @@
 """The delivery log for the API and the commands: filtered pages of deliveries, one delivery, its attempts."""
 
+from typing import Any
+
 from msgspec import Struct
 
 from daemon.core.limits import MINUTE_US
@@ -7,12 +9,8 @@ from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import Attempt
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader
-from daemon.store.rows import Conditions, columns, load, load_all, select_page
+from daemon.store.rows import Conditions
 from daemon.wire import DeliveryStatus, EventKind, Mode
-
-_DELIVERY_D = columns(Delivery, "d.")
-_WIDTH = len(Delivery.__struct_fields__)
-_ENDPOINT_E = columns(Endpoint, "e.")
 
 _ATTEMPT_US_MAX = 10 * MINUTE_US
 """No attempt takes longer; limits how far back `last_failure` searches by start time."""
@@ -46,7 +44,7 @@ class DeliveryFilter(Struct, frozen=True):
 
 def listed(
     reader: Reader, wanted: DeliveryFilter, *, limit: int, offset: int
-) -> tuple[list[Logged], int]:
+) -> tuple[list[Any], int]:
     """Return one page of the delivery log, newest first, and the total number of entries."""
     conditions = Conditions()
     if not wanted.implicit:
@@ -80,18 +78,18 @@ def listed(
     conditions.by("d.created_at < :until", until=wanted.until)
     behind = Conditions()
     behind.by("d.seq < :after", after=wanted.after)
-    rows, total = select_page(
-        reader,
+    return reader.page(
         conditions,
-        columns=f"{_DELIVERY_D}, {_ENDPOINT_E}",
+        columns="d.*, e.*",
         source="deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq",
         order="d.seq DESC",
         limit=limit,
         offset=offset,
         behind=behind,
         total=_kept_total(reader, wanted),
+        d=Delivery,
+        e=Endpoint,
     )
-    return [(load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:])) for row in rows], total
 
 
 def _kept_total(reader: Reader, wanted: DeliveryFilter) -> int | None:
@@ -111,42 +109,44 @@ def _kept_total(reader: Reader, wanted: DeliveryFilter) -> int | None:
     conditions.by("status = :status", status=wanted.status)
     conditions.by("event = :event", event=wanted.event)
     kept = f"SELECT COALESCE(SUM(count), 0) FROM delivery_counts WHERE {conditions.where}"
-    return int(reader.value(kept, conditions.params))
+    return reader.count(kept, conditions.params)
 
 
 def one(reader: Reader, delivery_id: str) -> Logged | None:
     """Return one delivery of any endpoint, also of a deleted or implicit one."""
-    row = reader.one(
-        f"SELECT {_DELIVERY_D}, {_ENDPOINT_E} FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq WHERE d.id = :id",
+    rows: list[Any] = reader.joined(
+        "SELECT d.*, e.* FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq WHERE d.id = :id",
         {"id": delivery_id},
+        d=Delivery,
+        e=Endpoint,
     )
-    return None if row is None else (load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:]))
+    return rows[0] if rows else None
 
 
 def attempts(
     reader: Reader, delivery_id: str, *, limit: int, offset: int
 ) -> tuple[list[Attempt], int]:
     """Return one page of a delivery's attempts, of all its runs, oldest first, and their total number."""
-    conditions = Conditions()
-    conditions.by("delivery_seq = (SELECT seq FROM deliveries WHERE id = :id)", id=delivery_id)
-    rows, total = select_page(
-        reader,
-        conditions,
-        columns=columns(Attempt),
-        source="attempts",
-        order="seq",
-        limit=limit,
-        offset=offset,
+    params = {"id": delivery_id, "limit": limit, "offset": offset}
+    rows = reader.every(
+        Attempt,
+        "SELECT * FROM attempts WHERE delivery_seq = (SELECT seq FROM deliveries WHERE id = :id) "
+        "ORDER BY seq LIMIT :limit OFFSET :offset",
+        params,
     )
-    return load_all(Attempt, rows), total
+    return rows, reader.count(
+        "SELECT COUNT(*) FROM attempts WHERE delivery_seq = (SELECT seq FROM deliveries WHERE id = :id)",
+        params,
+    )
 
 
 def last_failure(reader: Reader, endpoint: Endpoint) -> Attempt | None:
     """Return the last failed attempt of an endpoint; None if there was none or it was pruned."""
     if endpoint.last_failure_at is None:
         return None
-    row = reader.one(
-        f"SELECT {columns(Attempt, 'a.')} FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq "
+    return reader.first(
+        Attempt,
+        "SELECT a.* FROM attempts a JOIN deliveries d ON d.seq = a.delivery_seq "
         "WHERE a.started_at BETWEEN :since AND :at AND a.finished_at = :at AND d.endpoint_seq = :endpoint "
         "AND a.error_code IS NOT NULL ORDER BY a.started_at DESC, a.seq DESC LIMIT 1",
         {
@@ -155,7 +155,6 @@ def last_failure(reader: Reader, endpoint: Endpoint) -> Attempt | None:
             "since": endpoint.last_failure_at - _ATTEMPT_US_MAX,
         },
     )
-    return None if row is None else load(Attempt, row)
 
 
 def queue_counts(reader: Reader) -> dict[str, int]:

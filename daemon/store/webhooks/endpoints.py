@@ -8,44 +8,37 @@ from msgspec.structs import asdict, replace
 
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, insertion, json_ids, load, load_all, load_optional
+from daemon.store.rows import insertion, json_ids
 from daemon.wire import EventKind, Mode
 
 TOPIC = "endpoints"
 """Woken by every commit that changed or paused an endpoint."""
 
-_ENDPOINT = columns(Endpoint)
 _INSERTION = insertion("endpoints", Endpoint)
 
 
 def add(tx: Tx, endpoint: Endpoint) -> Endpoint:
     """Store a new endpoint and return it with its number."""
-    row = tx.one(f"{_INSERTION} RETURNING {_ENDPOINT}", asdict(endpoint))
-    assert row is not None
-    return load(Endpoint, row)
+    return tx.only(Endpoint, f"{_INSERTION} RETURNING *", asdict(endpoint))
 
 
 def get(reader: Reader, endpoint_id: str, mode: Mode | None = None) -> Endpoint | None:
     """Return one of the shop's own endpoints that was not deleted; with `mode`, only of that mode."""
-    return load_optional(
+    return reader.first(
         Endpoint,
-        reader.one(
-            f"SELECT {_ENDPOINT} FROM endpoints WHERE id = :id AND kind = 'endpoint' "
-            "AND deleted_at IS NULL AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
-            {"id": endpoint_id, "mode": mode},
-        ),
+        "SELECT * FROM endpoints WHERE id = :id AND kind = 'endpoint' "
+        "AND deleted_at IS NULL AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode)",
+        {"id": endpoint_id, "mode": mode},
     )
 
 
 def in_use(reader: Reader, mode: Mode | None = None) -> list[Endpoint]:
     """Return the shop's own endpoints that were not deleted, oldest first; with `mode`, only of that mode."""
-    return load_all(
+    return reader.every(
         Endpoint,
-        reader.all(
-            f"SELECT {_ENDPOINT} FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL "
-            "AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode) ORDER BY seq",
-            {"mode": mode},
-        ),
+        "SELECT * FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL "
+        "AND (CAST(:mode AS TEXT) IS NULL OR mode = :mode) ORDER BY seq",
+        {"mode": mode},
     )
 
 
@@ -60,19 +53,15 @@ def pause_scheme(tx: Tx, scheme: str, connected: Collection[str]) -> int:
 
 def at_decision(reader: Reader, endpoint_seq: int, *, catch_all: bool) -> Endpoint:
     """Return the endpoint of an earlier routing decision, deleted or not, with its settings at that time."""
-    row = reader.one(f"SELECT {_ENDPOINT} FROM endpoints WHERE seq = :seq", {"seq": endpoint_seq})
-    assert row is not None, "endpoints are never removed"
-    # Only endpoints that subscribed to payments take part in a decision.
-    kept = replace(load(Endpoint, row), catch_all=catch_all)
-    return replace(kept, events=json.dumps([EventKind.FORWARDED]))
+    # Endpoints are never removed, and only those that subscribed to payments take part in a decision.
+    kept = reader.only(Endpoint, "SELECT * FROM endpoints WHERE seq = :seq", {"seq": endpoint_seq})
+    return replace(kept, catch_all=catch_all, events=json.dumps([EventKind.FORWARDED]))
 
 
 def count(reader: Reader) -> int:
     """Return the number of the shop's own endpoints in both modes."""
-    return int(
-        reader.value(
-            "SELECT COUNT(*) FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL"
-        )
+    return reader.count(
+        "SELECT COUNT(*) FROM endpoints WHERE kind = 'endpoint' AND deleted_at IS NULL"
     )
 
 
@@ -91,13 +80,12 @@ def addresses(reader: Reader) -> list[str]:
 def change(tx: Tx, endpoint_id: str, changes: dict[str, Any]) -> Endpoint:
     """Change columns of an existing endpoint and return it."""
     tx.wake(TOPIC)
-    row = tx.one(
+    return tx.only(
+        Endpoint,
         f"UPDATE endpoints SET {', '.join(f'{name} = :{name}' for name in changes)} "
-        f"WHERE id = :id RETURNING {_ENDPOINT}",
+        f"WHERE id = :id RETURNING *",
         {**changes, "id": endpoint_id},
     )
-    assert row is not None
-    return load(Endpoint, row)
 
 
 def current_state(reader: Reader, endpoint_id: str) -> tuple[bool, bool]:

@@ -10,7 +10,7 @@ from daemon.core.model import Delivery
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.core.webhooks.fair_queue import QueueKey, Running, most_behind, most_probes
 from daemon.store.engine import Tx
-from daemon.store.rows import columns, json_rows, load
+from daemon.store.rows import json_rows
 from daemon.store.webhooks import backlog, deliveries, secrets
 from daemon.store.webhooks.attempts import Leased
 
@@ -135,9 +135,8 @@ FROM deliveries d WHERE d.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:s
 ORDER BY d.next_attempt_at, d.seq
 RETURNING delivery_seq, number
 """
-_WIDTH: Final = len(Delivery.__struct_fields__)
-_LOAD: Final = f"""
-SELECT {columns(Delivery, "d.")}, {columns(Endpoint, "e.")}, b.deflated
+_LOAD: Final = """
+SELECT d.*, e.*, b.deflated
 FROM deliveries d JOIN endpoints e ON e.seq = d.endpoint_seq JOIN delivery_bodies b ON b.delivery_seq = d.seq
 WHERE d.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs))
 ORDER BY d.next_attempt_at, d.seq
@@ -238,12 +237,11 @@ def _begin(tx: Tx, chosen: Sequence[int], now: int) -> list[Leased]:
     numbers = dict(tx.all(_BEGIN, {"seqs": seqs, "now": now}))
     found = []
     sealed: dict[str, tuple[str, ...]] = {}
-    for row in tx.all(_LOAD, {"seqs": seqs}):
-        delivery, endpoint = load(Delivery, row[:_WIDTH]), load(Endpoint, row[_WIDTH:-1])
+    for delivery, endpoint, deflated in tx.joined(_LOAD, {"seqs": seqs}, d=Delivery, e=Endpoint):
         owner = secrets.owner_of(endpoint)
         if owner not in sealed:
             sealed[owner] = tuple(secrets.valid_at(tx, owner, now))
-        number, body = numbers[delivery.seq], deliveries.inflate(row[-1])
+        number, body = numbers[delivery.seq], deliveries.inflate(deflated)
         found.append(Leased(delivery, endpoint, number, body, sealed[owner]))
     return found
 

@@ -11,17 +11,12 @@ from daemon.core.webhooks.replay import ReplayDecision, decide_replay
 from daemon.core.webhooks.rule_fields import PaymentFacts
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
-from daemon.store.rows import columns, json_rows, load, load_optional
+from daemon.store.rows import json_rows
 from daemon.store.webhooks import routing as store_routing
 from daemon.wire import EventKind
 
 BATCH = 500
 """Rows per query, so that a long window is never in memory as a whole."""
-
-_PAYMENT_P = columns(Payment, "p.")
-_TRANSACTION_T = columns(Transaction, "t.")
-_TO_TRANSACTION = len(Payment.__struct_fields__)
-_TO_DELIVERY = _TO_TRANSACTION + len(Transaction.__struct_fields__)
 
 
 class Window(Struct, frozen=True):
@@ -78,8 +73,8 @@ def _scan(reader: Reader, window: Window, after: int) -> list[tuple[int, bool]]:
 def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict[int, Candidate]:
     if not seqs:
         return {}
-    rows = reader.all(
-        f"SELECT {_PAYMENT_P}, {_TRANSACTION_T}, {columns(Delivery, 'd.')}, "
+    rows = reader.joined(
+        "SELECT p.*, t.*, d.*, "
         "EXISTS (SELECT 1 FROM transactions own JOIN deliveries o ON o.transaction_seq = own.seq "
         "WHERE own.id IN (t.id, t.supersedes) AND o.endpoint_seq <> :endpoint AND o.event = :event AND o.delivered_at IS NOT NULL) "
         "FROM payments p JOIN transactions t ON t.payment_seq = p.seq "
@@ -87,15 +82,13 @@ def _candidates(reader: Reader, endpoint: Endpoint, seqs: Sequence[int]) -> dict
         "AND d.revision = 0 WHERE p.seq IN (SELECT CAST(value AS BIGINT) FROM json_each(:seqs)) "
         "AND t.rejected = 0 AND t.branch_id IS NULL",
         {"endpoint": endpoint.seq, "event": EventKind.FORWARDED, "seqs": json_rows(seqs)},
+        p=Payment,
+        t=Transaction,
+        d=Delivery,
     )
     return {
-        row[0]: Candidate(
-            load(Payment, row[:_TO_TRANSACTION]),
-            load(Transaction, row[_TO_TRANSACTION:_TO_DELIVERY]),
-            load_optional(Delivery, None if row[_TO_DELIVERY] is None else row[_TO_DELIVERY:-1]),
-            bool(row[-1]),
-        )
-        for row in rows
+        payment.seq: Candidate(payment, transaction, delivery, bool(elsewhere))
+        for payment, transaction, delivery, elsewhere in rows
     }
 
 

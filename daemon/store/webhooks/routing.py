@@ -21,10 +21,9 @@ from daemon.core.webhooks.routing import (
     route,
 )
 from daemon.store.engine import Reader, Tx
-from daemon.store.rows import columns, insertion, load, load_all, load_optional
+from daemon.store.rows import columns, insertion, load
 from daemon.wire import EventKind, Mode
 
-_RULE = columns(Rule)
 _TO_RULE = len(Endpoint.__struct_fields__)
 
 
@@ -55,12 +54,10 @@ def method_of(reader: Reader, payment: Payment) -> PaymentMethod | None:
     """Return the number that received a payment, even if deleted since; None if the payment is unplaced."""
     if payment.payment_method_id is None:
         return None
-    return load_optional(
+    return reader.first(
         PaymentMethod,
-        reader.one(
-            f"SELECT {columns(PaymentMethod)} FROM payment_methods WHERE id = :id",
-            {"id": payment.payment_method_id},
-        ),
+        "SELECT * FROM payment_methods WHERE id = :id",
+        {"id": payment.payment_method_id},
     )
 
 
@@ -109,38 +106,32 @@ def stored_decisions(reader: Reader, payment: Payment) -> list[StoredDecision]:
 
 def count_unclaimed(reader: Reader, mode: Mode, since: int) -> int:
     """Return the number of payments that no endpoint claimed when they came, or was sent since."""
-    return int(
-        reader.value(
-            "SELECT COUNT(DISTINCT r.payment_seq) FROM routings r JOIN payments p ON p.seq = r.payment_seq "
-            "JOIN transactions t ON t.payment_seq = p.seq "
-            "WHERE r.mode = :mode AND r.claims = 0 AND r.decided_at >= :since AND NOT EXISTS "
-            "(SELECT 1 FROM transactions own JOIN deliveries d ON d.transaction_seq = own.seq "
-            "WHERE own.id IN (t.id, t.supersedes) AND d.event = :event)",
-            {"mode": mode, "since": since, "event": EventKind.FORWARDED},
-        )
+    return reader.count(
+        "SELECT COUNT(DISTINCT r.payment_seq) FROM routings r JOIN payments p ON p.seq = r.payment_seq "
+        "JOIN transactions t ON t.payment_seq = p.seq "
+        "WHERE r.mode = :mode AND r.claims = 0 AND r.decided_at >= :since AND NOT EXISTS "
+        "(SELECT 1 FROM transactions own JOIN deliveries d ON d.transaction_seq = own.seq "
+        "WHERE own.id IN (t.id, t.supersedes) AND d.event = :event)",
+        {"mode": mode, "since": since, "event": EventKind.FORWARDED},
     )
 
 
 def get_rule(reader: Reader, endpoint_id: str, rule_id: str) -> Rule | None:
     """Return the current version of one rule of an endpoint."""
-    return load_optional(
+    return reader.first(
         Rule,
-        reader.one(
-            f"SELECT {_RULE} FROM rules WHERE id = :id AND endpoint_id = :endpoint AND replaced_at IS NULL",
-            {"id": rule_id, "endpoint": endpoint_id},
-        ),
+        "SELECT * FROM rules WHERE id = :id AND endpoint_id = :endpoint AND replaced_at IS NULL",
+        {"id": rule_id, "endpoint": endpoint_id},
     )
 
 
 def rules_of_endpoint(reader: Reader, endpoint_id: str) -> list[Rule]:
     """Return the current rules of an endpoint, in their order."""
-    return load_all(
+    return reader.every(
         Rule,
-        reader.all(
-            f"SELECT {_RULE} FROM rules WHERE endpoint_id = :endpoint AND replaced_at IS NULL "
-            "ORDER BY position, seq",
-            {"endpoint": endpoint_id},
-        ),
+        "SELECT * FROM rules WHERE endpoint_id = :endpoint AND replaced_at IS NULL "
+        "ORDER BY position, seq",
+        {"endpoint": endpoint_id},
     )
 
 
@@ -148,17 +139,15 @@ def rule_versions(reader: Reader, seqs: set[int]) -> dict[int, Rule]:
     """Return versions of rules, current or not."""
     found = {}
     for seq in seqs:
-        row = reader.one(f"SELECT {_RULE} FROM rules WHERE seq = :seq", {"seq": seq})
-        if row is not None:
-            found[seq] = load(Rule, row)
+        rule = reader.first(Rule, "SELECT * FROM rules WHERE seq = :seq", {"seq": seq})
+        if rule is not None:
+            found[seq] = rule
     return found
 
 
 def add_rule(tx: Tx, rule: dict[str, Any]) -> Rule:
     """Store a version of a rule; `rule` has every column but `seq`."""
-    row = tx.one(f"{insertion('rules', Rule)} RETURNING {_RULE}", rule)
-    assert row is not None
-    return load(Rule, row)
+    return tx.only(Rule, f"{insertion('rules', Rule)} RETURNING *", rule)
 
 
 def end_rule(tx: Tx, rule_id: str, now: int) -> None:

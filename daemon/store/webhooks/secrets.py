@@ -52,11 +52,9 @@ def end_overlaps(tx: Tx, owner: str, now: int) -> None:
 
 def overlaps(reader: Reader, owner: str, now: int) -> int:
     """Count the old secrets that still sign: one for each rotation of the last 24 hours."""
-    return int(
-        reader.value(
-            "SELECT COUNT(*) FROM webhook_secrets WHERE owner = :owner AND expires_at > :now",
-            {"owner": owner, "now": now},
-        )
+    return reader.count(
+        "SELECT COUNT(*) FROM webhook_secrets WHERE owner = :owner AND expires_at > :now",
+        {"owner": owner, "now": now},
     )
 
 
