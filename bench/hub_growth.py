@@ -25,7 +25,7 @@ from daemon.store.books.day_sheet import Period
 from daemon.store.engine import Reader, Store
 from daemon.store.open_store import new_store
 from daemon.store.payments import transactions
-from daemon.store.postgresql.copy_shop import copy_shop
+from daemon.store.postgresql.server import copy_shop
 from daemon.wire import Mode
 from tests.fakes import big_shop, new_database, postgresql
 from tests.fakes.receipts import mtn

@@ -20,7 +20,7 @@ from daemon.core.errors import Unavailable, only_unavailable
 from daemon.core.limits import SECOND_US
 from daemon.core.lines.modem_health import ModemHealth
 from daemon.core.messages.android import PostedSource
-from daemon.core.upkeep.disk_space import DiskWatch
+from daemon.core.upkeep.self_check import DiskWatch
 from daemon.dash.entry import Dashboard, Machine
 from daemon.env import Env
 from daemon.flows.access.keys import note_key_use

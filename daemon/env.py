@@ -16,11 +16,8 @@ from daemon.core.messages import sandbox
 from daemon.core.payments import checkout
 from daemon.core.payments.payer_texts import Texting
 from daemon.core.upkeep.clock_check import ClockCheck, Times
-from daemon.core.upkeep.disk_space import DiskWatch
 from daemon.core.upkeep.faults import Faults
-from daemon.core.upkeep.heartbeat import Heartbeats
-from daemon.core.upkeep.keep_awake import AwakeStatus
-from daemon.core.upkeep.self_check import SelfCheck
+from daemon.core.upkeep.self_check import AwakeStatus, DiskWatch, Heartbeats, SelfCheck
 from daemon.core.webhooks.fair_queue import LivePriority
 from daemon.runtime.config import Config, Http, Sms
 from daemon.runtime.config_file import SettingsState

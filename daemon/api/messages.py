@@ -39,8 +39,8 @@ from daemon.runtime.own_wordings import OwnWordings
 from daemon.steps.intake import Ingested
 from daemon.store import idempotency
 from daemon.store.engine import Reader, Tx
-from daemon.store.messages import confirmations, messages
-from daemon.store.payments import payments, review_evidence, reviews, transaction_list, transactions
+from daemon.store.messages import messages
+from daemon.store.payments import payments, reviews, transaction_list, transactions
 from daemon.wire import ErrorCode, MessageState, Mode
 from parsers.phone import read_phone
 from parsers.read import PROVIDERS, wordings
@@ -300,7 +300,7 @@ async def revoke_approved_payer(call: Call) -> Reply:
 async def list_wordings(call: Call) -> Reply:
     """List the shop's own wordings by file, and built-in wordings not yet confirmed by a genuine message."""
     own = call.env.own_wordings
-    rows = await call.env.store.read(confirmations.all_confirmed)
+    rows = await call.env.store.read(messages.all_confirmed)
     networks = {provider.network for provider in PROVIDERS.values()}
     data = {
         "folder": None if own.folder is None else str(own.folder),
@@ -373,7 +373,7 @@ async def confirm_wording(call: Call) -> Reply:
     return ok(data)
 
 
-def _wording_json(wording: Wording, rows: Iterable[confirmations.Confirmed]) -> Json:
+def _wording_json(wording: Wording, rows: Iterable[messages.Confirmed]) -> Json:
     return {
         "name": wording.name,
         "network": wording.network,
@@ -481,9 +481,7 @@ def _result(
         verified = transactions.paid_by(reader, message.payment_id)
         about = about if verified is None else verified.id
         waiting = next(iter(reviews.open_for_payment(reader, message.payment_id)), waiting)
-    seen = (
-        None if waiting is None else review_evidence.of_review(reader, waiting.id, Mode.TEST, now)
-    )
+    seen = None if waiting is None else reviews.evidence_of(reader, waiting.id, Mode.TEST, now)
     return SandboxOutcome(
         MessageInFullAnswer.of(*found),
         _seen(reader, about, now),

@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
 
 from daemon.core.access import sessions
-from daemon.core.access.callers import of_user
-from daemon.core.access.rate_limit import caller_address
+from daemon.core.access.callers import caller_address, of_user
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.inputs import HttpAnswer as Kept
 from daemon.core.inputs import Idempotency, Repeated

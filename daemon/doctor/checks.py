@@ -16,7 +16,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from daemon.core.lines.modem_health import ModemProblem
-from daemon.core.upkeep.keep_awake import AwakeStatus
+from daemon.core.upkeep.self_check import AwakeStatus
 from daemon.runtime.config import Config
 from daemon.runtime.config_file import ConfigError, load_config
 from daemon.runtime.own_certificate import MachineNames, machine_names

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from daemon.core.errors import MomoError
-from daemon.core.upkeep.keep_awake import AwakeState
+from daemon.core.upkeep.self_check import AwakeState
 from daemon.doctor.checks import (
     NO_SHOP,
     Check,

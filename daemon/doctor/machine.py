@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from daemon.core.limits import SECOND_US
 from daemon.core.upkeep.clock_check import EARLIEST_US
-from daemon.core.upkeep.disk_space import LOW_BYTES, TIGHT_BYTES
+from daemon.core.upkeep.self_check import LOW_BYTES, TIGHT_BYTES
 from daemon.doctor.checks import (
     Check,
     Status,
@@ -49,7 +49,7 @@ from daemon.runtime.secrets import (
 from daemon.store import shop
 from daemon.store.engine import Reader
 from daemon.store.upkeep import inspect
-from daemon.store.webhooks.secrets import PURPOSE
+from daemon.store.webhooks.endpoints import SIGNING_PURPOSE as PURPOSE
 from parsers.times import render
 
 

@@ -28,9 +28,16 @@ from daemon.runtime.log import Log
 from daemon.sender.connect import HostProbe
 from daemon.sender.https import CaFileError, load_context
 from daemon.sender.local_targets import Target
-from daemon.store.webhooks import deliveries, endpoints, leasing
-from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, DueDeliveries, Workers
+from daemon.store.webhooks import attempts as store_attempts
+from daemon.store.webhooks import deliveries, endpoints
+from daemon.store.webhooks.attempts import (
+    BATCH,
+    NO_WORKERS,
+    DueDeliveries,
+    EndedAttempt,
+    Leased,
+    Workers,
+)
 from daemon.wire import DeliveryStatus
 from parsers.masking import describe_error
 
@@ -139,7 +146,7 @@ class DeliverLoop:
         )
         try:
             if not self._began:
-                await self._env.store.write(leasing.release_all)
+                await self._env.store.write(store_attempts.release_all)
                 self._began = True
             self._link.know(await deliver.receiver_addresses(self._env))
             if await notices.is_outage_open(self._env):

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from daemon.core.upkeep.keep_awake import OFF, AwakeState, should_keep_awake
+from daemon.core.upkeep.self_check import OFF, AwakeState, should_keep_awake
 from daemon.env import Env
 from daemon.loops.keep_running import note_work
 from daemon.runtime.log import Log

@@ -20,12 +20,7 @@ from urllib.parse import parse_qsl, quote
 
 from starlette.types import Receive, Scope, Send
 
-from daemon.core.access.rate_limit import (
-    Rates,
-    forwarded_address,
-    is_loopback_address,
-    plain_address,
-)
+from daemon.core.access.callers import Rates, forwarded_address, is_loopback_address, plain_address
 from daemon.core.errors import Refusal, Unavailable
 from daemon.core.json_values import dump
 from daemon.core.payments.checkout import ROOT

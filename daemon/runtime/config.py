@@ -23,7 +23,7 @@ from daemon.core.payments.payer_texts import (
     TextKind,
     template_error,
 )
-from daemon.core.upkeep.keep_awake import CHOICES, OFF
+from daemon.core.upkeep.self_check import CHOICES, OFF
 from daemon.core.webhooks.delivery import SCHEDULE_S
 from daemon.runtime.words import DEFAULT, LANGUAGES, sentences
 from daemon.wire import DEFAULT_HTTP, SourceKind, TrustLevel

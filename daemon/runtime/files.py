@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from daemon.core.upkeep.disk_space import BALLAST_BYTES
+from daemon.core.upkeep.self_check import BALLAST_BYTES
 
 CLOCK_FILE: Final = "momo.clock"
 _CLOCK_BYTES_MAX: Final = 2_000_000

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from daemon.core.errors import MomoError
-from daemon.core.upkeep.keep_awake import ALWAYS, AwakeState
+from daemon.core.upkeep.self_check import ALWAYS, AwakeState
 
 SUPPLIES: Final = Path("/sys/class/power_supply")
 START_S: Final = 10.0

@@ -14,7 +14,7 @@ from daemon.modem.codec.pdu_fields import SenderType
 from daemon.steps.context import Context
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
-from daemon.store.messages import confirmations
+from daemon.store.messages import messages
 from daemon.wire import MessageState
 from parsers.read import PROVIDERS, read
 from parsers.reading import Payment, Reading, Reversal
@@ -25,16 +25,14 @@ def trusted_senders(context: Context, provider: str | None) -> Collection[str]:
     if provider is None:
         return ()
     of = PROVIDERS[provider]
-    return of.senders or confirmations.senders(context.tx, context.mode, of.network)
+    return of.senders or messages.senders(context.tx, context.mode, of.network)
 
 
 def confirmed_reading(context: Context, sender: str | None, reading: Reading) -> Reading:
     """Return the reading, without its `unverified` mark if the shop has confirmed the wording from this sender."""
     if not isinstance(reading, Payment | Reversal) or not reading.unverified or sender is None:
         return reading
-    if confirmations.is_confirmed(
-        context.tx, context.mode, reading.network, reading.wording, sender
-    ):
+    if messages.is_confirmed(context.tx, context.mode, reading.network, reading.wording, sender):
         return replace(reading, unverified=False)
     return reading
 
@@ -68,35 +66,31 @@ def _why_not(message: Message) -> str | None:
     return None
 
 
-def confirm(
-    tx: Tx, env: Env, message: Message, *, by: str, now: int
-) -> confirmations.Confirmed | str:
+def confirm(tx: Tx, env: Env, message: Message, *, by: str, now: int) -> messages.Confirmed | str:
     """Confirm a message's wording from its sender; return a sentence if the message cannot confirm it."""
     reading = unverified_reading(env, message)
     if isinstance(reading, str):
         return reading
     assert message.sender is not None, "it was looked at"
-    row = confirmations.Confirmed(
+    row = messages.Confirmed(
         message.mode, reading.network, reading.wording, message.sender, message.id, by, now
     )
-    if confirmations.add_wording(tx, row):
+    if messages.add_wording(tx, row):
         _log(tx, row, "wording.confirmed", by, now)
     return row
 
 
-def revoke(
-    tx: Tx, env: Env, message: Message, *, by: str, now: int
-) -> confirmations.Confirmed | str:
+def revoke(tx: Tx, env: Env, message: Message, *, by: str, now: int) -> messages.Confirmed | str:
     """Remove the confirmation of a message's wording; return a sentence if there is none."""
     row = confirmation_of(tx, env, message)
     if row is None:
         return "this message confirms no wording"
-    confirmations.remove_wording(tx, row.network, row.wording)
+    messages.remove_wording(tx, row.network, row.wording)
     _log(tx, row, "wording.unconfirmed", by, now)
     return row
 
 
-def confirmation_of(reader: Reader, env: Env, message: Message) -> confirmations.Confirmed | None:
+def confirmation_of(reader: Reader, env: Env, message: Message) -> messages.Confirmed | None:
     """Return the confirmation of a message's wording, whichever message gave it."""
     reading = unverified_reading(env, message)
     if isinstance(reading, str):
@@ -104,7 +98,7 @@ def confirmation_of(reader: Reader, env: Env, message: Message) -> confirmations
     return next(
         (
             row
-            for row in confirmations.all_confirmed(reader)
+            for row in messages.all_confirmed(reader)
             if (row.network, row.wording, row.mode)
             == (reading.network, reading.wording, message.mode)
         ),
@@ -112,7 +106,7 @@ def confirmation_of(reader: Reader, env: Env, message: Message) -> confirmations
     )
 
 
-def _log(tx: Tx, row: confirmations.Confirmed, kind: str, by: str, now: int) -> None:
+def _log(tx: Tx, row: messages.Confirmed, kind: str, by: str, now: int) -> None:
     journal.add(
         tx,
         type=kind,

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from daemon.core.access import second_factor
+from daemon.core.access import sessions as core_sessions
 from daemon.core.errors import Refusal, Unavailable, invalid
 from daemon.core.limits import SECOND_US
 from daemon.core.model import User
@@ -114,8 +114,8 @@ async def verify_code(env: Env, user: User, code: str | None, attempt: PasswordA
     except SecretsLocked as error:
         raise Unavailable(f"the second factor cannot be checked: {error}") from error
     times = env.times()
-    step = second_factor.matching_step(seed.decode(), code, times.best_us, user.totp_step)
-    recovery = second_factor.hash_recovery_code(code)
+    step = core_sessions.matching_step(seed.decode(), code, times.best_us, user.totp_step)
+    recovery = core_sessions.hash_recovery_code(code)
 
     def job(tx: Tx) -> bool:
         if step is not None and users.use_step(tx, user.id, step):

@@ -17,7 +17,7 @@ from daemon.steps.judge import UNVERIFIED, judge_without_doubt, pass_on_flood, r
 from daemon.steps.process_message import process_message, reload_joined
 from daemon.store.engine import Tx
 from daemon.store.messages import balances, messages
-from daemon.store.messages.confirmations import Confirmed
+from daemon.store.messages.messages import Confirmed
 from daemon.store.payments import reviews
 from parsers.read import provider_of_network
 from parsers.reading import Payment, Reversal

@@ -13,7 +13,7 @@ from daemon.core.access.callers import Caller
 from daemon.core.errors import Refusal
 from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments.matching import VERIFIED, Hold, Verdict, compare_amounts, is_late
-from daemon.store import journal, journal_texts
+from daemon.store import journal
 from daemon.store.branches import branches
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
@@ -77,7 +77,7 @@ def cancel_transaction(
         transaction_id=cancelled.id,
     )
     if reason is not None:
-        journal_texts.add_reason(tx, cancelled.id, reason)
+        journal.add_reason(tx, cancelled.id, reason)
     return cancelled, True
 
 

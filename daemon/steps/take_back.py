@@ -20,7 +20,7 @@ from daemon.steps.pay import settle_released
 from daemon.steps.process_message import process_message, reload_joined
 from daemon.store import journal
 from daemon.store.engine import Tx
-from daemon.store.messages import balances, confirmations, messages
+from daemon.store.messages import balances, messages
 from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import ErrorCode, ReviewReason, TransactionStatus
 
@@ -146,9 +146,9 @@ def _unlearn(tx: Tx, review: Review, actor: str, now: int) -> None:
     """Forget what the approval taught: a payer's name for a number, and a wording."""
     for payer_id in payments.approved_by_review(tx, review.id):
         payments.revoke_payer(tx, payer_id, by=actor, now=now)
-    for row in confirmations.all_confirmed(tx):
+    for row in messages.all_confirmed(tx):
         if row.message_id == review.message_id and row.confirmed_at == review.decided_at:
-            confirmations.remove_wording(tx, row.network, row.wording)
+            messages.remove_wording(tx, row.network, row.wording)
 
 
 def take_back_rejection(

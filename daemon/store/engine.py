@@ -13,13 +13,12 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, Self, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, Self, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
 from daemon.core.errors import Refusal, Unavailable
-from daemon.store import feed_triggers
-from daemon.store.database import Database
+from daemon.store import sqlite_file
 from daemon.store.migrate import DatabaseDamaged
 from daemon.store.rows import Conditions, load, load_joined, of_join, of_struct
 from daemon.store.sqlite_file import DATABASE_LOST, SqliteFile
@@ -44,6 +43,61 @@ Params = Mapping[str, Any] | Sequence[Any]
 """By name, or in order for the long lists of `rows.table` and `rows.listed`."""
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
+
+
+class Database(Protocol):
+    """A database of one engine. Its connections have `execute`, `in_transaction` and `close`, as sqlite3's have.
+
+    Attributes:
+        errors: The exceptions of its connections.
+        row_errors: Those about the values of one row: the job that met one is their cause, and no other job.
+        server: The server and the database for people, without a password; empty for a file.
+    """
+
+    errors: tuple[type[Exception], ...]
+    row_errors: tuple[type[Exception], ...]
+    server: str
+
+    def connect(self, now_us: int, readers: int, *, create: bool) -> tuple[Any, list[Any]]:
+        """Return the writing connection and, besides `readers` reading ones, a last one that never waits.
+
+        It makes or migrates the schema as needed.
+
+        Raises:
+            Unavailable: It cannot be used now.
+        """
+
+    def was_left_open(self) -> bool:
+        """Return whether the last process did not close it."""
+
+    def check_sound(self) -> None:
+        """Check all of it for damage; blocking.
+
+        Raises:
+            Unavailable: With the damage.
+        """
+
+    def check_in_place(self) -> None:
+        """Refuse to write if the open database is no longer the one at its address; before each commit.
+
+        Raises:
+            Unavailable: With the cause.
+        """
+
+    def changes(self, connection: Any) -> int:
+        """Return a number that grows with each change of a row through the connection."""
+
+    def as_unavailable(self, error: Exception) -> Exception:
+        """Return the fault for the operator if the database cannot be used; other errors as they are."""
+
+    def is_cut_off(self, connection: Any) -> bool:
+        """Return whether the connection has ended, so that only a new one helps."""
+
+    def broken_constraint(self, error: Exception) -> str:
+        """Return the name of the unique index or the columns that refused a row; empty for another error."""
+
+    def is_forbidden_write(self, error: Exception) -> bool:
+        """Return whether a reading connection was asked to write."""
 
 
 class Reader:
@@ -223,7 +277,9 @@ class Tx(Reader):
 
     def write_feed(self, *, on: bool) -> None:
         """Begin or end to write the feed of a branch; the database is a file then."""
-        (feed_triggers.create if on else feed_triggers.drop)(self._connection)
+        (sqlite_file.create_feed_triggers if on else sqlite_file.drop_feed_triggers)(
+            self._connection
+        )
 
     def wake(self, topic: str) -> None:
         """Notify the subscribers of `topic` after the commit."""

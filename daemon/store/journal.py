@@ -5,17 +5,18 @@ e-mail, desktop and SMS to the owner read it from the journal.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.core import json_values, text
 from daemon.core.model import Event
 from daemon.store.engine import Reader, Rows, Tx
-from daemon.store.journal_texts import with_texts
-from daemon.store.rows import Conditions, json_rows
+from daemon.store.rows import Conditions, json_ids, json_rows
 from daemon.wire import Mode
 
 TOPIC = "events"
@@ -24,7 +25,7 @@ _OF_DOUBLES: Final = ("notice.id_conflict", "notice.paid_twice")
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True):
-    """One entry to append; `data` holds no names, numbers, notes or secrets: rows that it names have them (`journal_texts`)."""
+    """One entry to append; `data` holds no names, numbers, notes or secrets: rows that it names have them (`with_texts`)."""
 
     type: str
     mode: Mode
@@ -271,3 +272,69 @@ def _write(tx: Tx, rows: Rows) -> None:
         "(SELECT seq FROM endpoints WHERE id = value ->> 7), value ->> 8 FROM json_each(:rows)",
         {"rows": json_rows(rows)},
     )
+
+
+_REVIEW: Final = (
+    "review_id",
+    "SELECT id, notes FROM reviews WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ("notes",),
+)
+_PAYER: Final = (
+    "approved_payer_id",
+    "SELECT id, phone_number, name FROM approved_payers WHERE id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ("phone_number", "name"),
+)
+_CANCELLED: Final = (
+    "transaction_id",
+    "SELECT transaction_id, reason FROM cancellations WHERE transaction_id IN (SELECT value ->> 0 FROM json_each(:ids))",
+    ("reason",),
+)
+_SOURCES: Final = {
+    "review.approved": _REVIEW,
+    "review.rejected": _REVIEW,
+    "payer.approved": _PAYER,
+    "payer.revoked": _PAYER,
+    "transaction.cancelled": _CANCELLED,
+}
+"""Type of an entry -> what identifies the row, the rows, and the members that they add."""
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def add_reason(tx: Tx, transaction_id: str, reason: str) -> None:
+    """Store why a transaction was cancelled."""
+    tx.run(
+        "INSERT INTO cancellations (transaction_id, reason) VALUES (:id, :reason)",
+        {"id": transaction_id, "reason": reason},
+    )
+
+
+def with_texts(reader: Reader, events: Sequence[Event]) -> list[Event]:
+    """Return the entries with the texts, names and numbers that are still stored; at most one page of entries."""
+    if not any(event.type in _SOURCES for event in events):
+        return list(events)
+    found = {source: _rows(reader, source, events) for source in (_REVIEW, _PAYER, _CANCELLED)}
+    return [_filled(event, found) for event in events]
+
+
+def _rows(
+    reader: Reader, source: tuple[str, str, tuple[str, ...]], events: Iterable[Event]
+) -> dict[str, Sequence[Any]]:
+    ids = sorted({_key(event, source[0]) for event in events if _SOURCES.get(event.type) == source})
+    if not ids:
+        return {}
+    return {row[0]: row[1:] for row in reader.all(source[1], {"ids": json_ids(ids)})}
+
+
+def _filled(event: Event, found: dict[Any, dict[str, Sequence[Any]]]) -> Event:
+    source = _SOURCES.get(event.type)
+    row = None if source is None else found[source].get(_key(event, source[0]))
+    if source is None or row is None:
+        return event
+    texts = {name: text for name, text in zip(source[2], row, strict=True) if text is not None}
+    return replace(event, data=json_values.dump({**_decode(event.data), **texts}).decode())
+
+
+def _key(event: Event, name: str) -> str:
+    if name == "transaction_id":
+        return event.transaction_id or ""
+    return str(_decode(event.data).get(name, ""))

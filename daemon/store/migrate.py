@@ -275,3 +275,23 @@ def _statements(sql: str) -> Iterator[str]:
     assert not statement.strip() or all(
         line.startswith("--") for line in statement.strip().splitlines()
     ), statement
+
+
+class NotCopied(MomoError):
+    """Nothing was copied to a server; the text is the reason.
+
+    Attributes:
+        next_step: The command to type next.
+    """
+
+    def __init__(self, why: str, next_step: str = "momo hub init --help") -> None:
+        super().__init__(why)
+        self.next_step = next_step
+
+
+class Copied(Struct, frozen=True):
+    """The result of a copy: the number of rows, of payments, and the payments' sum in minor units."""
+
+    rows: int
+    payments: int
+    amount_minor: int

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from daemon.core.errors import MomoError
-from daemon.store.database import Copied, NotCopied
 from daemon.store.engine import Reader, Store
+from daemon.store.migrate import Copied, NotCopied
 from daemon.store.upkeep import inspect
 
 __all__ = [
@@ -57,10 +57,10 @@ def copy_to_server(path: str, url: str, now_us: int) -> Copied:
         Unavailable: Another daemon writes to the database, or the server cannot be used.
     """
     try:
-        from daemon.store.postgresql import copy_shop  # noqa: PLC0415 -- an optional package
+        from daemon.store.postgresql import server  # noqa: PLC0415 -- an optional package
     except ImportError as error:
         raise DriverMissing from error
-    return copy_shop.copy_shop(path, url, now_us)
+    return server.copy_shop(path, url, now_us)
 
 
 @contextlib.contextmanager

@@ -4,14 +4,15 @@ import contextlib
 import errno
 import os
 import sqlite3
+from collections.abc import Iterator
 from enum import StrEnum
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from daemon import wire
 from daemon.core.errors import Unavailable
-from daemon.store import feed_triggers, migrate
+from daemon.store import migrate
 from daemon.wire import FaultCause
 
 BUSY_MS: Final = 5_000
@@ -34,7 +35,7 @@ for _kind in vars(wire).values():
 
 
 class SqliteFile:
-    """The file at a path (`daemon.store.database.Database`)."""
+    """The file at a path (`daemon.store.engine.Database`)."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     row_errors: tuple[type[Exception], ...] = (sqlite3.DataError, sqlite3.IntegrityError)
@@ -146,7 +147,7 @@ def _connect(path: str, now_us: int) -> sqlite3.Connection:
         connection.execute("PRAGMA temp_store = MEMORY")
         migrate.migrate(connection, now_us)
         connection.execute("PRAGMA foreign_keys = ON")
-        feed_triggers.create_if_branch(connection)
+        create_feed_triggers_if_branch(connection)
     except BaseException:
         connection.close()
         raise
@@ -234,3 +235,52 @@ def _read_only(text: str) -> Unavailable:
 def _is_read_only(path: str) -> bool:
     folder = Path(path).parent
     return not os.access(folder, os.W_OK) or (Path(path).exists() and not os.access(path, os.W_OK))
+
+
+WATCHED: Final = (
+    ("method", "payment_methods", "id", "provider, phone_number, account_name, merchant_code, sim_seq, is_active, deleted_at"),
+    ("payment", "payments", "id", ""),
+    ("transaction", "transactions", "id", ""),
+    ("review", "reviews", "id", ""),
+    ("reversal", "reversals", "message_id", ""),
+    ("sim", "sims", "sim_key", "sim_key, network, device_id, slot_index, present, ignored_at, not_receiving_since, served_by"),
+    ("device", "devices", "device_id", "name, present, forgotten_at"),
+)  # fmt: skip
+"""Kind, table, key, and the columns whose change is a fact: all if empty. The journal stays at the branch."""
+
+
+class SqlConnection(Protocol):
+    """A connection to the file."""
+
+    def execute(self, sql: str, /) -> Any:
+        """Run one statement."""
+
+
+def create_feed_triggers_if_branch(connection: SqlConnection) -> None:
+    """Create the triggers on a new writing connection, if the shop is a branch."""
+    if connection.execute("SELECT 1 FROM hub_link").fetchone() is not None:
+        create_feed_triggers(connection)
+
+
+def create_feed_triggers(connection: SqlConnection) -> None:
+    """Create the triggers."""
+    for sql in _triggers():
+        connection.execute(sql)
+
+
+def drop_feed_triggers(connection: SqlConnection) -> None:
+    """Drop the triggers."""
+    for kind, _table, _key, _columns in WATCHED:
+        for event in ("insert", "update"):
+            connection.execute(f"DROP TRIGGER IF EXISTS temp.feed_{kind}_{event}")
+
+
+def _triggers() -> Iterator[str]:
+    for kind, table, key, columns in WATCHED:
+        entry = f"INSERT INTO feed (kind, id) VALUES ('{kind}', CAST(NEW.{key} AS TEXT))"
+        update = f"UPDATE OF {columns}" if columns else "UPDATE"
+        for name, event in (("insert", "INSERT"), ("update", update)):
+            yield (
+                f"CREATE TEMP TRIGGER IF NOT EXISTS feed_{kind}_{name} AFTER {event} ON main.{table} "
+                f"BEGIN {entry}; END"
+            )

@@ -16,7 +16,7 @@ import pytest
 from daemon import __main__ as program
 from daemon import wire
 from daemon.core.errors import Unavailable
-from daemon.core.upkeep.disk_space import TIGHT_BYTES
+from daemon.core.upkeep.self_check import TIGHT_BYTES
 from daemon.flows.upkeep import backups
 from daemon.open_shop import StartError, connect, new_store, open_shop
 from daemon.runtime.config import Config, StoreSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.upkeep.keep_awake import AwakeState
+from daemon.core.upkeep.self_check import AwakeState
 from daemon.loops.keep_awake import RETRY_S, KeepAwakeLoop
 from daemon.runtime.config import Config, Power
 from daemon.runtime.log import Log

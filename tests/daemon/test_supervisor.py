@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.upkeep.heartbeat import HEARTBEAT_TIMEOUT_S, Heartbeats
+from daemon.core.upkeep.self_check import HEARTBEAT_TIMEOUT_S, Heartbeats
 from daemon.loops.watchdog import STORE, Supervisor, Watchdog, remove_from_environment
 from daemon.runtime.log import Log
 from daemon.store.engine import Tx

@@ -15,7 +15,7 @@ from daemon import wire
 from daemon.core.branches.facts import Fact
 from daemon.core.limits import DAY_US
 from daemon.core.upkeep.clock_check import EARLIEST_US
-from daemon.core.upkeep.keep_awake import AwakeState, AwakeStatus
+from daemon.core.upkeep.self_check import AwakeState, AwakeStatus
 from daemon.doctor import bundle
 from daemon.doctor.checks import PortUser, Running, Status, System, report
 from daemon.doctor.run import AREAS, apply_remedies, run_checks
@@ -27,7 +27,7 @@ from daemon.store.branches.link import HubLink
 from daemon.store.engine import Tx
 from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import shop_mark
-from daemon.store.webhooks import secrets as webhook_secrets
+from daemon.store.webhooks import endpoints as webhook_endpoints
 from daemon.wire import ShopRole
 from parsers.times import from_us
 from tests.fakes import outbox
@@ -379,10 +379,10 @@ async def test_after_a_lost_key_all_is_well_when_each_secret_in_use_was_rotated(
     await seal_something(shop)
     await outbox.add_endpoint(shop)
     (home / "master.key").unlink()
-    sealed = Vault.open(patient.shop, "file", "").seal(b"y", webhook_secrets.PURPOSE)
+    sealed = Vault.open(patient.shop, "file", "").seal(b"y", webhook_endpoints.SIGNING_PURPOSE)
 
     def rotate(tx: Tx, owner: str) -> None:
-        webhook_secrets.expire(tx, owner, until=shop.clock.now_us())
+        webhook_endpoints.expire_secret(tx, owner, until=shop.clock.now_us())
         tx.run(
             "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:owner, :sealed, 2)",
             {"owner": owner, "sealed": sealed},

@@ -7,8 +7,7 @@ from daemon.core.webhooks.fair_queue import QueueKey, Running
 from daemon.env import Env
 from daemon.flows.webhooks import deliver
 from daemon.store.webhooks import attempts
-from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import DueDeliveries, Workers
+from daemon.store.webhooks.attempts import DueDeliveries, EndedAttempt, Leased, Workers
 
 
 async def lease(

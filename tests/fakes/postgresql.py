@@ -21,7 +21,7 @@ import pytest
 from daemon.demo.server import ThrowAwayServer, is_installed
 from daemon.store.engine import Store
 from daemon.store.migrate import migrations
-from daemon.store.postgresql import dialect
+from daemon.store.postgresql import connection as store_connection
 from daemon.store.postgresql.connection import Connection, Params
 from daemon.store.postgresql.server import Server
 from tests.fakes import new_database
@@ -257,5 +257,5 @@ END $$
 @cache
 def _first_rows() -> list[str]:
     """Return the statements by which the schema itself stores rows."""
-    found = [statement for step in migrations() for statement in dialect.schema(step.sql)]
+    found = [statement for step in migrations() for statement in store_connection.schema(step.sql)]
     return [statement for statement in found if statement.startswith("INSERT")]

@@ -22,8 +22,7 @@ from daemon.runtime.log import Log
 from daemon.sender.https import Sender
 from daemon.store.engine import Tx
 from daemon.store.webhooks import endpoints
-from daemon.store.webhooks.attempts import EndedAttempt
-from daemon.store.webhooks.leasing import BATCH, NO_WORKERS, DueDeliveries, Workers
+from daemon.store.webhooks.attempts import BATCH, NO_WORKERS, DueDeliveries, EndedAttempt, Workers
 from daemon.wire import DeliveryStatus
 from tests.fakes import outbox
 from tests.fakes.receipts import mtn

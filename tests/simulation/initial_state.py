@@ -7,7 +7,7 @@ from daemon.core.webhooks.signing import make_secret
 from daemon.runtime.secrets import Vault
 from daemon.runtime.system import Entropy
 from daemon.store.engine import Tx
-from daemon.store.webhooks import secrets
+from daemon.store.webhooks import endpoints as store_endpoints
 from tests.fakes.chain import begin_chain
 from tests.simulation.internet import Receiver
 from tests.simulation.traffic import Number
@@ -50,7 +50,7 @@ def set_up(
     for at, number in enumerate(numbers):
         register_number(tx, at, number, now)
     # Deliveries to a transaction's own URL are signed with the account's secret.
-    account = _secret(tx, secrets.ACCOUNT, vault, entropy, now)
+    account = _secret(tx, store_endpoints.ACCOUNT, vault, entropy, now)
     receivers = {}
     for at, host in enumerate(HOSTS):
         tx.run(
@@ -74,7 +74,7 @@ def _secret(tx: Tx, owner: str, vault: Vault, entropy: Entropy, now: int) -> str
         "INSERT INTO webhook_secrets (owner, sealed, created_at) VALUES (:owner, :sealed, :now)",
         {
             "owner": owner,
-            "sealed": vault.seal(secret.encode(), secrets.PURPOSE),
+            "sealed": vault.seal(secret.encode(), store_endpoints.SIGNING_PURPOSE),
             "now": now,
         },
     )

@@ -24,7 +24,7 @@ from daemon.runtime.secrets import Vault
 from daemon.sender.address_guard import PUBLIC_ONLY
 from daemon.sender.connect import HostProbe
 from daemon.store.engine import Tx
-from daemon.store.webhooks import secrets
+from daemon.store.webhooks import endpoints as store_endpoints
 from tests.fakes.entropy import FakeEntropy
 from tests.fakes.tiers import share
 from tests.simulation.inline_store import WakingStore
@@ -60,7 +60,9 @@ class Day:
         self.receivers = Receivers(self.internet, self.clock)
 
     async def open(self) -> None:
-        sealed = self.env.vault.seal(make_secret(bytes(32)).encode(), secrets.PURPOSE)
+        sealed = self.env.vault.seal(
+            make_secret(bytes(32)).encode(), store_endpoints.SIGNING_PURPOSE
+        )
 
         def job(tx: Tx) -> None:
             for number in range(1, self.endpoints + 1):

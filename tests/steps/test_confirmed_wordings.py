@@ -13,7 +13,7 @@ from daemon.flows.messages import ingest, overdue
 from daemon.flows.payments import review
 from daemon.modem.codec.pdu_encode import encode_deliver
 from daemon.steps import rejudge
-from daemon.store.messages.confirmations import all_confirmed
+from daemon.store.messages.messages import all_confirmed
 from daemon.wire import MessageState, ReviewReason, TransactionStatus
 from parsers.times import from_us
 from tests.fakes.receipts import MTN_SENDER, MTN_SMSC

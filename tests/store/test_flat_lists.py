@@ -244,6 +244,6 @@ def test_every_list_is_tried() -> None:
         and not name.startswith("_")
     }
     tried = {
-        "page", "listed", "attempts", "of_transaction", "transactions", "approved_payers",
+        "page", "evidence_page", "listed", "attempts", "of_transaction", "transactions", "approved_payers",
     }  # fmt: skip
     assert pages - BY_PERIOD == tried

@@ -22,11 +22,13 @@ from daemon.core.access.callers import (
     Caller,
     CallerKind,
     KeyKind,
+    RateLimitResult,
+    Rates,
+    caller_address,
     hash_key,
     parse_key,
     with_implied,
 )
-from daemon.core.access.rate_limit import RateLimitResult, Rates, caller_address
 from daemon.core.errors import FieldError, Refusal, Unavailable, invalid
 from daemon.core.model import ApiKey
 from daemon.env import Env

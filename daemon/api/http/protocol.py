@@ -18,7 +18,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from daemon.api.http.uvicorn_parts import Config, HttpToolsProtocol, ServerState
-from daemon.core.access.rate_limit import plain_address
+from daemon.core.access.callers import plain_address
 
 REQUEST_S_MAX: Final = 15.0
 """Timeout from a request's first byte to its last; long enough for 64 KB over a 2G link."""

@@ -12,8 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.api.http.body import canonical, header, read_object, read_object_if_any
 from daemon.core import json_values
-from daemon.core.access.callers import Caller
-from daemon.core.access.rate_limit import Rates, caller_address
+from daemon.core.access.callers import Caller, Rates, caller_address
 from daemon.core.errors import Refusal
 from daemon.core.inputs import HttpAnswer, Idempotency, Keep, Repeated, Source, Value
 from daemon.core.limits import (

@@ -20,7 +20,7 @@ from daemon.env import Env
 from daemon.flows.access import users
 from daemon.flows.payments import review
 from daemon.store.branches import branches
-from daemon.store.payments import review_evidence
+from daemon.store.payments import reviews as store_reviews
 from daemon.wire import ErrorCode, ShopRole
 
 LIMIT: Final = 50
@@ -55,7 +55,7 @@ async def get_list(call: Call) -> Reply:
     # A key sees its own mode only.
     now, mode = call.env.clock.now_us(), call.caller.mode or asked.mode
     found, total = await call.env.store.read(
-        lambda reader: review_evidence.page(
+        lambda reader: store_reviews.evidence_page(
             reader, state=state, mode=mode, limit=limit, offset=offset, now=now, branch=branch
         )
     )
@@ -72,7 +72,7 @@ async def get_one(call: Call) -> Reply:
     review_id, mode = call.uuid(ErrorCode.REVIEW_NOT_FOUND), call.caller.mode
     now = call.env.clock.now_us()
     found = await call.env.store.read(
-        lambda reader: review_evidence.of_review(reader, review_id, mode, now)
+        lambda reader: store_reviews.evidence_of(reader, review_id, mode, now)
     )
     if found is None:
         raise Refusal(ErrorCode.REVIEW_NOT_FOUND)

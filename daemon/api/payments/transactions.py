@@ -17,7 +17,7 @@ from daemon.core.inputs import CallMeta, HttpAnswer, Keep, ReconcileRequest
 from daemon.core.limits import TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Event, Payment
 from daemon.core.payments import checkout
-from daemon.core.payments.replacement import replacement_of
+from daemon.core.payments.matching import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
 from daemon.core.payments.transaction_json import (
     FoundTransactionAnswer,

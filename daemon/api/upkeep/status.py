@@ -16,7 +16,7 @@ from daemon.core.errors import Unavailable
 from daemon.core.json_values import timestamp
 from daemon.core.limits import SECOND_US
 from daemon.core.lines.modem_health import ModemHealth
-from daemon.core.upkeep import disk_space
+from daemon.core.upkeep import self_check
 from daemon.core.upkeep.faults import fault_json
 from daemon.core.upkeep.self_check import DatabaseState
 from daemon.core.webhooks.endpoint import EndpointAnswer
@@ -88,7 +88,7 @@ async def get(call: Call) -> Reply:
     data["db"] = await asyncio.to_thread(_database, env, data.pop("schema"), size)
     try:
         data["disk_free_bytes"] = env.free_bytes(env.home)
-        data["disk"] = {"room": disk_space.space_step(data["disk_free_bytes"], env.disk.room)}
+        data["disk"] = {"room": self_check.space_step(data["disk_free_bytes"], env.disk.room)}
     except OSError:
         data["disk_free_bytes"], data["disk"] = None, {"room": None}
     # In a thread: a keyring may be slow to answer.

@@ -30,7 +30,7 @@ from daemon.flows.webhooks.endpoints import rotate_secret as rotate
 from daemon.store import idempotency
 from daemon.store.engine import Reader
 from daemon.store.webhooks import delivery_log, endpoints, routing
-from daemon.store.webhooks.secrets import ACCOUNT
+from daemon.store.webhooks.endpoints import ACCOUNT
 from daemon.wire import ErrorCode, Mode
 
 

@@ -15,9 +15,8 @@ from daemon.core.limits import HOUR_US, MINUTE_US
 from daemon.core.model import Event, NoticeRow
 from daemon.core.payments import reviews
 from daemon.core.text import Text, restore
-from daemon.core.upkeep.disk_space import FULL_BYTES, LOW_BYTES, TIGHT_BYTES, SpaceStep
 from daemon.core.upkeep.faults import REPORT
-from daemon.core.upkeep.self_check import CAUSE
+from daemon.core.upkeep.self_check import CAUSE, FULL_BYTES, LOW_BYTES, TIGHT_BYTES, SpaceStep
 from daemon.core.webhooks import diagnosis
 from daemon.core.webhooks.delivery import AUTO_PAUSE_AT
 

@@ -1,7 +1,14 @@
-"""State and schedule of the daily database check. Pure."""
+"""The daemon's care for its machine: the daily database check, free space, sleep, and hung workers. Pure.
+
+Free space is judged in steps, each of which stops work. Payments are stopped last: before an SMS has to stay on its SIM, backups,
+exports and log files stop, then new transactions. The last step also frees a reserve, a file that exists only for this
+(`BALLAST_BYTES`). Each worker announces its next heartbeat, and one that misses it hangs.
+"""
 
 from enum import StrEnum
 from typing import Final
+
+from msgspec import Struct
 
 from daemon.core.limits import DAY_US, HOUR_US
 
@@ -78,3 +85,144 @@ class SelfCheck:
         if self._whole or self.found is not DatabaseState.OK or last is None:
             return True
         return not 0 <= now - last < FULL_CHECK_EVERY_US
+
+
+HEARTBEAT_TIMEOUT_S: Final = 30.0
+"""A worker without progress for this long hangs; it is restarted within 30 s."""
+
+
+class Heartbeats:
+    """The heartbeat deadlines of the workers, on a clock that stops while the machine sleeps."""
+
+    def __init__(self) -> None:
+        self._deadlines: dict[str, float] = {}
+
+    def record(self, worker: str, now: float, rest_s: float = 0.0) -> None:
+        """Record a heartbeat: the worker sleeps for `rest_s` and sends the next heartbeat within `HEARTBEAT_TIMEOUT_S` after that.
+
+        `worker` is its name in the log and the status, such as `deliver`; the times are monotonic seconds.
+        """
+        self._deadlines[worker] = now + rest_s + HEARTBEAT_TIMEOUT_S
+
+    def rest(self, worker: str) -> None:
+        """Remove the deadline of a worker that waits for work without a limit or has ended."""
+        self._deadlines.pop(worker, None)
+
+    def clear(self) -> None:
+        """Remove every deadline, because the workers have ended."""
+        self._deadlines.clear()
+
+    def overdue(self, now: float) -> dict[str, float]:
+        """Return the workers that missed their deadline, and by how many seconds."""
+        return {
+            worker: now - deadline
+            for worker, deadline in sorted(self._deadlines.items())
+            if now > deadline
+        }
+
+
+OFF: Final = "off"
+PLUGGED: Final = "plugged"
+ALWAYS: Final = "always"
+CHOICES: Final = (OFF, PLUGGED, ALWAYS)
+
+
+class AwakeState(StrEnum):
+    """The state of keeping the machine awake."""
+
+    OFF = "off"
+    """The setting is off."""
+    HELD = "held"
+    IDLE_ONLY = "idle_only"
+    """The system does not go to sleep on idle; the desktop's own timer may still suspend it."""
+    ON_BATTERY = "on_battery"
+    """It may sleep: it is kept awake only while plugged in, and runs on battery now."""
+    REFUSED = "refused"
+
+
+class AwakeStatus(Struct):
+    """The state shown by `momo status` and the doctor. `why` is the system's reason if it did not grant the full request."""
+
+    hold: AwakeState = AwakeState.OFF
+    why: str = ""
+
+
+def should_keep_awake(setting: str, *, on_mains: bool) -> bool:
+    """Return whether the machine should be kept awake now."""
+    return setting == ALWAYS or (setting == PLUGGED and on_mains)
+
+
+class SpaceStep(StrEnum):
+    """The steps, from best to worst."""
+
+    PLENTY = "plenty"
+    LOW = "low"
+    """The owner gets a notice."""
+    TIGHT = "tight"
+    """Backups, exports and log files stop."""
+    FULL = "full"
+    """New transactions are refused; the rest is for messages and payments."""
+
+
+LOW_BYTES: Final = 500_000_000
+TIGHT_BYTES: Final = 100_000_000
+FULL_BYTES: Final = 20_000_000
+BALLAST_BYTES: Final = 16_000_000
+"""Enough for years of payments at a small shop, and as large as only one or two photographs."""
+
+_BELOW: Final = {SpaceStep.FULL: FULL_BYTES, SpaceStep.TIGHT: TIGHT_BYTES, SpaceStep.LOW: LOW_BYTES}
+"""Worst first."""
+_OVER: Final = {
+    # The freed reserve does not count as free: it has to fit again.
+    SpaceStep.FULL: FULL_BYTES + BALLAST_BYTES + 4_000_000,
+    SpaceStep.TIGHT: TIGHT_BYTES * 6 // 5,
+    SpaceStep.LOW: LOW_BYTES * 6 // 5,
+}
+"""Free bytes at which a step ends. More than at its start (hysteresis), so that a step does not flip back and forth."""
+
+
+def space_step(free: int, before: SpaceStep = SpaceStep.PLENTY) -> SpaceStep:
+    """Return the step for this many free bytes, given the step before."""
+    steps = list(SpaceStep)
+    for step, below in _BELOW.items():
+        still = steps.index(before) >= steps.index(step) and free < _OVER[step]
+        if free < below or still:
+            return step
+    return SpaceStep.PLENTY
+
+
+class DiskWatch:
+    """The state of the disk since the program started.
+
+    `room` is the present step; `free` is None before the first look. `told` are the steps that have begun and not ended
+    according to the journal.
+    """
+
+    def __init__(self) -> None:
+        self.room = SpaceStep.PLENTY
+        self.free: int | None = None
+        self.told: list[SpaceStep] = []
+
+    def see(self, free: int) -> None:
+        """Note the number of free bytes."""
+        self.free = free
+        self.room = space_step(free, self.room)
+
+    @property
+    def stops_extras(self) -> bool:
+        """Whether everything but payments must stop writing to the disk."""
+        return self.room in {SpaceStep.TIGHT, SpaceStep.FULL}
+
+    def turns(self) -> tuple[SpaceStep | None, list[SpaceStep]]:
+        """Return the step that began and those that ended, since the last entries in the journal."""
+        order = list(SpaceStep)
+        now = order.index(self.room)
+        over = [step for step in self.told if order.index(step) > now]
+        worst = max((order.index(step) for step in self.told if step not in over), default=0)
+        return (self.room if now > worst else None), over
+
+    def noted(self, began: SpaceStep | None, over: list[SpaceStep]) -> None:
+        """Note that the journal has these changes."""
+        self.told = [step for step in self.told if step not in over]
+        if began is not None:
+            self.told.append(began)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from starlette.types import Scope
 
 from daemon.core.access import sessions
-from daemon.core.access.rate_limit import is_loopback_address
+from daemon.core.access.callers import is_loopback_address
 from daemon.core.access.sessions import FORMS, read_form_token
 from daemon.core.errors import Refusal
 from daemon.core.inputs import Idempotency

@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Final
 
-from daemon.core.access import second_factor, sessions
+from daemon.core.access import sessions
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.errors import Refusal
 from daemon.core.limits import MINUTE_US, SECOND_US
@@ -161,9 +161,9 @@ async def change_password(env: Env, caller: Caller, current: str, new: str) -> N
 async def new_second_factor(env: Env, caller: Caller, shop: str) -> tuple[str, str, str]:
     """Return a new seed, its `otpauth://` address, and the seed sealed for the form that sends its first code."""
     session, name = _own(caller), caller.name.removeprefix("user:")
-    seed = second_factor.new_seed(env.entropy.bytes(second_factor.SEED_BYTES))
+    seed = sessions.new_seed(env.entropy.bytes(sessions.SEED_BYTES))
     sealed = await env.seal(seed.encode(), f"{SETUP_PURPOSE}:{session.user_id}", "a secret")
-    return seed, second_factor.address(seed, name, shop), sealed
+    return seed, sessions.address(seed, name, shop), sealed
 
 
 async def switch_on(env: Env, caller: Caller, setup: str, code: str) -> list[str]:
@@ -182,18 +182,18 @@ async def switch_on(env: Env, caller: Caller, setup: str, code: str) -> list[str
         )
     except SecretsLocked as error:
         raise Refusal(ErrorCode.FORM_REFUSED) from error
-    step = second_factor.matching_step(seed.decode(), code, times.best_us, None)
+    step = sessions.matching_step(seed.decode(), code, times.best_us, None)
     if step is None:
         raise Refusal(
             ErrorCode.SECOND_FACTOR_REQUIRED,
             "This is not the code that the app shows now.",
             hint="Wait for the next code. If none is taken, compare the clocks of phone and shop.",
         )
-    codes = second_factor.recovery_codes(env.entropy.below)
+    codes = sessions.recovery_codes(env.entropy.below)
     sealed = await env.seal(seed, steps.SEED_PURPOSE, "a secret")
 
     def job(tx: Tx) -> None:
-        hashes = [second_factor.hash_recovery_code(one) for one in codes]
+        hashes = [sessions.hash_recovery_code(one) for one in codes]
         users.set_second_factor(tx, session.user_id, sealed, hashes)
         users.use_step(tx, session.user_id, step)
         _note(tx, "user.second_factor_on", caller.name, times.wall_us)

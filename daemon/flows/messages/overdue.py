@@ -17,7 +17,7 @@ from daemon.store import journal
 from daemon.store.engine import Tx
 from daemon.store.journal import Notice, add_notice
 from daemon.store.messages import balances, messages
-from daemon.store.messages.confirmations import Confirmed
+from daemon.store.messages.messages import Confirmed
 from daemon.store.payments import payments, reviews
 from daemon.wire import ErrorCode, Mode
 

@@ -15,7 +15,7 @@ from daemon.core.model import Payment, PaymentMethod, Transaction
 from daemon.core.payments import matching
 from daemon.core.payments.checkout import NOT_PUBLIC, payable
 from daemon.core.upkeep.clock_check import Times
-from daemon.core.upkeep.disk_space import SpaceStep
+from daemon.core.upkeep.self_check import SpaceStep
 from daemon.env import Env
 from daemon.steps import settle
 from daemon.steps.lines import read_lines

@@ -34,8 +34,8 @@ from daemon.store.branches import branches
 from daemon.store.branches.branches import BranchCommand
 from daemon.store.engine import Reader, Tx
 from daemon.store.messages import messages
-from daemon.store.messages.confirmations import Confirmed
-from daemon.store.payments import payments, review_evidence, reviews, transactions
+from daemon.store.messages.messages import Confirmed
+from daemon.store.payments import payments, reviews, transactions
 from daemon.wire import ErrorCode, Mode, ReviewReason
 from parsers.reading import Kind
 
@@ -468,6 +468,6 @@ def _decided(
     now: int,
 ) -> Decided:
     """Return the review and the transaction after the decision."""
-    seen = review_evidence.of_review(tx, review_id, None, now)
+    seen = reviews.evidence_of(tx, review_id, None, now)
     assert seen is not None, "it was read in this transaction"
     return Decided(seen, transaction, payment, settled, now)

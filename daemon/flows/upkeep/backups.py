@@ -18,7 +18,7 @@ from msgspec.structs import asdict, replace
 from daemon.core.access.callers import Caller, Operation, require
 from daemon.core.messages.message_journal import journal_key
 from daemon.core.upkeep import backup_retention
-from daemon.core.upkeep.disk_space import FULL_BYTES, TIGHT_BYTES
+from daemon.core.upkeep.self_check import FULL_BYTES, TIGHT_BYTES
 from daemon.env import Env
 from daemon.runtime.files import free_bytes, sync
 from daemon.runtime.locks import HomeLock
@@ -27,7 +27,7 @@ from daemon.steps.store_parts import missing
 from daemon.store import journal, shop
 from daemon.store.engine import Store
 from daemon.store.open_store import IN_POSTGRESQL
-from daemon.store.upkeep import backup, restored_access
+from daemon.store.upkeep import backup
 from daemon.store.upkeep.backup import BackupBad, Copy, DiskFull
 from daemon.store.webhooks import delivery_log
 from daemon.wire import Mode, Places
@@ -312,11 +312,11 @@ def _put_back(
             _keep(database, kept)
             result["kept"] = str(kept)
             result["payments_since"], result["webhooks_repeated"] = backup.count_losses(kept, fresh)
-            result["access"] = restored_access.carry_over(kept, fresh)
+            result["access"] = backup.carry_over(kept, fresh)
             # Merge the log first: if this process is killed before the swap, the old database must not lose it.
             backup.merge_wal(database)
         else:
-            result["access"] = restored_access.carry_over(None, fresh)
+            result["access"] = backup.carry_over(None, fresh)
         for beside in ("-wal", "-shm"):
             Path(f"{database}{beside}").unlink(missing_ok=True)
         fresh.replace(database)

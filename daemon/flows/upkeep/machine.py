@@ -12,14 +12,13 @@ from typing import Final
 from msgspec import Struct, field
 
 from daemon.core.errors import Unavailable
-from daemon.core.upkeep.disk_space import SpaceStep
 from daemon.core.upkeep.notice_rules import disk_cause
-from daemon.core.upkeep.self_check import CAUSE, DatabaseState
+from daemon.core.upkeep.self_check import CAUSE, DatabaseState, SpaceStep
 from daemon.env import Env
 from daemon.runtime import files
 from daemon.store import idempotency, journal, open_store
 from daemon.store.engine import Reader, Tx
-from daemon.store.upkeep import clock_step, inspect, ledger_check, notices
+from daemon.store.upkeep import inspect, ledger_check, notices, retention
 from daemon.wire import Mode
 
 JOURNAL_LINES = 100
@@ -58,11 +57,11 @@ async def watch_clock(env: Env) -> str | None:
 
     def job(tx: Tx) -> None:
         if set_by < 0:
-            clock_step.shorten_waits(tx, set_by, now)
+            retention.shorten_waits(tx, set_by, now)
         if set_by:
             idempotency.shift_ages(tx, set_by, now)
         moved = sum(
-            clock_step.shift_times(tx, order.transaction_id, order.by_us) for order in misdated
+            retention.shift_times(tx, order.transaction_id, order.by_us) for order in misdated
         )
         if turned and doubt is not None:
             facts = {"why": doubt.why, "ahead_us": doubt.ahead_us}

@@ -32,7 +32,7 @@ from daemon.store import shop as shops
 from daemon.store.access import api_keys, users
 from daemon.store.engine import Reader, Store, Tx
 from daemon.store.lines import devices
-from daemon.store.webhooks import secrets as store_secrets
+from daemon.store.webhooks import endpoints as store_endpoints
 from daemon.wire import ErrorCode, Mode, Role
 
 ACCOUNT_KEY_BYTES: Final = 32
@@ -119,7 +119,9 @@ async def set_up(
             if key is not None:
                 api_keys.add(tx, _key_row(key, mode, new_uuid(entropy.bytes(16)), now))
         if made.sealed is not None:
-            store_secrets.add(tx, owner=store_secrets.ACCOUNT, sealed=made.sealed, now=now)
+            store_endpoints.add_secret(
+                tx, owner=store_endpoints.ACCOUNT, sealed=made.sealed, now=now
+            )
 
     if made.api_key is not None or made.webhook_secret is not None:
         await asyncio.to_thread(about_to_make)
@@ -133,14 +135,16 @@ def _look(reader: Reader, now: int) -> _Standing:
         shop=shops.get(reader),
         has_password=owner is not None and owner.has_password,
         has_keys=api_keys.exist(reader),
-        has_secret=store_secrets.exists(reader, store_secrets.ACCOUNT),
+        has_secret=store_endpoints.has_secret(reader, store_endpoints.ACCOUNT),
         phones=tuple(device.name for device in devices.known(reader) if device.present),
         unused_keys=tuple(
             key.id
             for key in api_keys.known(reader)
             if key.name == KEY_NAME and key.last_used_at is None and key.revoked_at is None
         ),
-        sealed=next(iter(store_secrets.valid_at(reader, store_secrets.ACCOUNT, now)), None),
+        sealed=next(
+            iter(store_endpoints.valid_secrets(reader, store_endpoints.ACCOUNT, now)), None
+        ),
     )
 
 

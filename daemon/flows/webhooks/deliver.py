@@ -12,8 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.core import ids
-from daemon.core.access.callers import Caller, Operation, require
-from daemon.core.access.rate_limit import is_loopback_address
+from daemon.core.access.callers import Caller, Operation, is_loopback_address, require
 from daemon.core.limits import MINUTE_US
 from daemon.core.upkeep.clock_check import clock_wait_us, difference
 from daemon.core.webhooks import body as core_body
@@ -34,10 +33,8 @@ from daemon.sender.https import Sender
 from daemon.sender.local_targets import Target, Targets
 from daemon.steps.webhooks.head import head, head_now, unsealing
 from daemon.store.engine import Tx
-from daemon.store.webhooks import attempts, backlog, deliveries, endpoints
-from daemon.store.webhooks import secrets as store_secrets
-from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import NO_WORKERS, DueDeliveries, Workers
+from daemon.store.webhooks import attempts, deliveries, endpoints
+from daemon.store.webhooks.attempts import NO_WORKERS, DueDeliveries, EndedAttempt, Leased, Workers
 from daemon.wire import EventKind, Mode
 
 
@@ -171,7 +168,7 @@ async def release_interrupted(env: Env, leased: Leased) -> None:
 async def link_returned(env: Env) -> int:
     """Bring forward the deliveries delayed by our own outage; return the number of endpoints."""
     now = env.clock.now_us()
-    return await env.store.write(lambda tx: backlog.release_after_link_outage(tx, now))
+    return await env.store.write(lambda tx: deliveries.release_after_link_outage(tx, now))
 
 
 async def receiver_addresses(env: Env) -> list[str]:
@@ -208,7 +205,7 @@ async def send_test(env: Env, caller: Caller, endpoint: Endpoint, resolver: Reso
         targets = Targets(sender, env.live_receivers, home=env.home, timeout_s=settings.timeout_s)
         now = env.clock.now_us()
         sealed = await env.store.read(
-            lambda reader: store_secrets.valid_at(reader, store_secrets.owner_of(endpoint), now)
+            lambda reader: endpoints.valid_secrets(reader, endpoints.secret_owner(endpoint), now)
         )
         kind = EventKind.FORWARDED
         # It belongs to no payment, so its id is one that no payment will ever have.

@@ -42,7 +42,8 @@ from daemon.sender.local_targets import LocalTargetError, check_local_target, pa
 from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.lines import devices, payment_methods
-from daemon.store.webhooks import backlog, dead_letters, endpoints, secrets
+from daemon.store.webhooks import dead_letters, endpoints
+from daemon.store.webhooks import deliveries as store_deliveries
 from daemon.wire import ErrorCode, Mode
 
 PROBE_US: Final = 30 * SECOND_US
@@ -82,7 +83,7 @@ async def create(
     require(caller, Operation.MANAGE_WEBHOOKS)
     now = env.clock.now_us()
     secret = make_secret(env.entropy.bytes(SECRET_BYTES))
-    sealed = await env.seal(secret.encode(), secrets.PURPOSE, "the signing secret")
+    sealed = await env.seal(secret.encode(), endpoints.SIGNING_PURPOSE, "the signing secret")
     headers = await _sealed_headers(env, new.headers or {})
 
     def job(tx: Tx) -> MadeEndpoint:
@@ -107,7 +108,7 @@ async def create(
             "updated_at": now,
         }
         endpoint = endpoints.add(tx, Endpoint(seq=0, id=env.new_id(), kind="endpoint", **row))
-        secrets.add(tx, owner=endpoint.id, sealed=sealed, now=now)
+        endpoints.add_secret(tx, owner=endpoint.id, sealed=sealed, now=now)
         journal.add(
             tx,
             type="endpoint.created",
@@ -176,14 +177,14 @@ async def update(env: Env, caller: Caller, endpoint_id: str, changes: EndpointCh
             columns["headers"] = json.dumps(_kept(headers, kept))
         queued = None
         if changes.is_active and not before.is_active:
-            queued = backlog.resume(tx, endpoint_id, now=now, later=now + PROBE_US)
+            queued = store_deliveries.resume_waiting(tx, endpoint_id, now=now, later=now + PROBE_US)
             # The probe's 2xx ends an outage and brings the waiting deliveries forward. Without any there is no probe.
             columns["link_failures"] = STREAK_MIN if queued else 0
-            backlog.mark_backlog(tx, endpoint_id)
+            store_deliveries.mark_backlog(tx, endpoint_id)
         elif changes.is_active and before.consecutive_failures >= STREAK_MIN:
             # The failure count is reset but the outage goes on: the 2xx that ends it brings the deliveries forward.
             columns["link_failures"] = max(before.link_failures, STREAK_MIN)
-            backlog.mark_backlog(tx, endpoint_id)
+            store_deliveries.mark_backlog(tx, endpoint_id)
         after = endpoints.change(tx, endpoint_id, {**columns, "updated_at": now})
         journal.add(
             tx,
@@ -253,7 +254,7 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
         endpoints.change(
             tx, endpoint_id, {"is_active": False, "deleted_at": now, "updated_at": now}
         )
-        undelivered = backlog.count(tx, endpoint_id)
+        undelivered = store_deliveries.count_waiting(tx, endpoint_id)
         # Running attempts are due longest, so they are in this first piece; their end gives no second event.
         _give_up(tx, env, endpoint_id, now)
         journal.add(
@@ -274,7 +275,7 @@ async def delete(env: Env, caller: Caller, endpoint_id: str) -> int:
 
 async def finish_deletions(env: Env) -> int:
     """Give up the deliveries of deleted endpoints that a crash has left; return their number."""
-    left = await env.store.read(backlog.deleted_with_pending)
+    left = await env.store.read(store_deliveries.deleted_with_pending)
     return sum([await _give_up_all(env, endpoint_id) for endpoint_id in left])
 
 
@@ -288,7 +289,7 @@ async def _give_up_all(env: Env, endpoint_id: str) -> int:
 
 def _give_up(tx: Tx, env: Env, endpoint_id: str, now: int) -> int:
     """Turn a piece of a deleted endpoint's queue into dead letters; return the number, 0 if the queue is empty."""
-    owed = backlog.fail_pending(tx, endpoint_id, now, DELIVERIES_BATCH)
+    owed = store_deliveries.fail_pending(tx, endpoint_id, now, DELIVERIES_BATCH)
     letters = [(env.new_id(), delivery.id) for delivery in owed]
     dead_letters.add_all(tx, letters, reason=DeadLetterReason.ENDPOINT_DELETED, now=now)
     journal.add_all(tx, [_given_up(delivery, now) for delivery in owed])
@@ -379,13 +380,13 @@ async def reveal_secret(env: Env, caller: Caller, owner: str) -> RevealedSecret:
     now = env.clock.now_us()
 
     def job(tx: Tx) -> tuple[str, int | None]:
-        sealed = secrets.valid_at(tx, owner, now)
+        sealed = endpoints.valid_secrets(tx, owner, now)
         assert sealed, "an endpoint is created with its secret, and setup creates the account's"
         _note(tx, "secret.revealed", caller, owner, now)
-        return sealed[0], secrets.previous_expires_at(tx, owner, now)
+        return sealed[0], endpoints.previous_secret_expires_at(tx, owner, now)
 
     sealed, until = await env.store.write(job)
-    opened = await env.unseal(sealed, secrets.PURPOSE, "the signing secret")
+    opened = await env.unseal(sealed, endpoints.SIGNING_PURPOSE, "the signing secret")
     return RevealedSecret(opened.decode(), until)
 
 
@@ -404,17 +405,19 @@ async def rotate_secret(
     require(caller, Operation.MANAGE_SECRETS)
     now = env.clock.now_us()
     secret = make_secret(env.entropy.bytes(SECRET_BYTES))
-    sealed = await env.seal(secret.encode(), secrets.PURPOSE, "the signing secret")
+    sealed = await env.seal(secret.encode(), endpoints.SIGNING_PURPOSE, "the signing secret")
 
     def job(tx: Tx) -> int | None:
-        if not expire_previous and secrets.overlaps(tx, owner, now) >= SECRET_OVERLAPS_MAX:
+        if not expire_previous and endpoints.secret_overlaps(tx, owner, now) >= SECRET_OVERLAPS_MAX:
             raise Refusal(ErrorCode.ROTATION_LIMIT)
         _note(tx, "secret.rotated", caller, owner, now)
-        secrets.expire(tx, owner, until=now + (0 if expire_previous else SECRET_OVERLAP_US))
+        endpoints.expire_secret(
+            tx, owner, until=now + (0 if expire_previous else SECRET_OVERLAP_US)
+        )
         if expire_previous:
-            secrets.end_overlaps(tx, owner, now)
-        secrets.add(tx, owner=owner, sealed=sealed, now=now)
-        return secrets.previous_expires_at(tx, owner, now)
+            endpoints.end_secret_overlaps(tx, owner, now)
+        endpoints.add_secret(tx, owner=owner, sealed=sealed, now=now)
+        return endpoints.previous_secret_expires_at(tx, owner, now)
 
     return RevealedSecret(secret, await env.store.write(job))
 
@@ -422,7 +425,7 @@ async def rotate_secret(
 def _note(tx: Tx, kind: str, caller: Caller, owner: str, now: int) -> None:
     """Journal the caller; refuse if the endpoint does not exist."""
     endpoint = None
-    if owner != secrets.ACCOUNT:
+    if owner != endpoints.ACCOUNT:
         endpoint = endpoints.get(tx, owner)
         if endpoint is None:
             raise Refusal(ErrorCode.ENDPOINT_NOT_FOUND)

@@ -17,7 +17,7 @@ from daemon.store import idempotency, journal
 from daemon.store.engine import Tx
 from daemon.store.payments import transactions
 from daemon.store.webhooks import dead_letters, deliveries, delivery_log
-from daemon.store.webhooks import secrets as store_secrets
+from daemon.store.webhooks import endpoints as store_endpoints
 from daemon.store.webhooks.dead_letters import Found
 from daemon.wire import DeliveryStatus, ErrorCode, EventKind, Mode
 
@@ -190,7 +190,11 @@ async def sign_again(env: Env, caller: Caller, delivery_id: str) -> Signed:
             data={"delivery_id": delivery.id, "event": delivery.event},
         )
         body = deliveries.bodies(tx, [delivery.seq])[delivery.seq]
-        return found, body, store_secrets.valid_at(tx, store_secrets.owner_of(endpoint), now)
+        return (
+            found,
+            body,
+            store_endpoints.valid_secrets(tx, store_endpoints.secret_owner(endpoint), now),
+        )
 
     (delivery, endpoint), body, sealed = await env.store.write(job)
     sent = AttemptMetadata(

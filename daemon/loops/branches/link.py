@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from daemon import wire
 from daemon.core.access.callers import ALL_SCOPES, Caller, CallerKind
-from daemon.core.branches import pace
+from daemon.core.branches import answer as core_answer
 from daemon.core.branches.answer import AnswerError, ExchangeAnswer, read
 from daemon.core.branches.facts import BYTES_FIRST
 from daemon.core.errors import MomoError, Refusal, Unavailable
@@ -168,9 +168,9 @@ class HubLinkLoop:
             try:
                 answer = await call
             except HubUnreachableError:
-                self._size_max = pace.after_failure(self._size_max, outgoing.size)
+                self._size_max = core_answer.after_failure(self._size_max, outgoing.size)
                 raise
-            self._size_max = pace.after_answer(
+            self._size_max = core_answer.after_answer(
                 self._size_max, outgoing.size, clock.monotonic() - began_s
             )
             return answer

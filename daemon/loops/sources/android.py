@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from daemon.core.access.rate_limit import Rates
+from daemon.core.access.callers import Rates
 from daemon.core.errors import Unavailable
 from daemon.core.inputs import PhoneIdentity, Source
 from daemon.core.limits import DAY_US, MINUTE_US, SECOND_US

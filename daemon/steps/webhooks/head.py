@@ -9,7 +9,7 @@ from daemon.core.webhooks.endpoint import HEADER_PURPOSE, KEPT, Endpoint
 from daemon.core.webhooks.signing import AttemptMetadata, headers
 from daemon.env import Env
 from daemon.runtime.secrets import SecretsLocked
-from daemon.store.webhooks import secrets
+from daemon.store.webhooks import endpoints
 
 
 def head(
@@ -35,7 +35,7 @@ def head(
     """
     of_endpoint = json.loads(endpoint.headers)
     own = {name: unsealed(value, HEADER_PURPOSE) for name, value in of_endpoint.items()}
-    signing = [unsealed(each, secrets.PURPOSE) for each in sealed]
+    signing = [unsealed(each, endpoints.SIGNING_PURPOSE) for each in sealed]
     return own | headers(signing, sent, timestamp=at_us // SECOND_US, body=body)
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from daemon.core.model import Event, Message, Payment, Transaction
 from daemon.store.engine import Reader
-from daemon.store.journal_texts import with_texts
+from daemon.store.journal import with_texts
 from daemon.store.payments.transaction_list import JOINED, Found
 from daemon.store.rows import Conditions, json_ids, load
 from daemon.wire import Mode

@@ -4,11 +4,10 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from daemon.core.branches.facts import KEYS, MESSAGE, MODELS, TABLES, Fact
-from daemon.core.branches.row_check import fault_of
+from daemon.core.branches.facts import KEYS, MESSAGE, MODELS, TABLES, Fact, fault_of
 from daemon.core.errors import MomoError
 from daemon.core.model import Payment, Transaction
-from daemon.store.branches.numbers import Numbers
+from daemon.store.branches.branches import Numbers
 from daemon.store.engine import Reader, Tx
 from daemon.store.rows import column, columns, load, number
 

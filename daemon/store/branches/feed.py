@@ -1,6 +1,6 @@
 """The feed of a branch: which rows changed, written in the commit of the change, and read as they are now.
 
-Triggers write it (`daemon/store/feed_triggers.py`).
+Triggers write it (`daemon/store/sqlite_file.py`).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from daemon.core.branches.facts import BYTES_MAX, FACTS_MAX, KEYS, MESSAGE, MODELS, TABLES, Fact
 from daemon.core.model import Message
 from daemon.store.engine import Reader, Tx
-from daemon.store.feed_triggers import WATCHED
 from daemon.store.rows import column, json_ids
+from daemon.store.sqlite_file import WATCHED
 
 TOPIC = "hub_link"
 """Woken when this shop joins or leaves a hub, and when a payment is handed up: it is sent at once."""

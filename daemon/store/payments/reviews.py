@@ -1,15 +1,23 @@
-"""Reviews: questions to an operator about held messages and payments."""
+"""Reviews: questions to an operator about held messages and payments, and everything known about each."""
 
 import json
 from collections.abc import Collection
 from typing import Any, Final
 
-from daemon.core.model import Review
+from daemon.core.messages.message_json import ChainPosition
+from daemon.core.model import Message, Payment, PaymentMethod, Review
+from daemon.core.payments import suggestions
+from daemon.core.payments.review_json import ReviewEvidence
 from daemon.core.payments.reviews import lacks_smsc
 from daemon.store import journal
 from daemon.store.engine import Reader, Tx
+from daemon.store.messages import balances, messages
+from daemon.store.payments import payments, transaction_list, transactions
+from daemon.store.payments import suggestions as store_suggestions
 from daemon.store.rows import json_ids
 from daemon.wire import Mode, ReviewReason
+from parsers.read import PROVIDERS
+from parsers.svc_code import candidates
 
 OPEN: Final = "open"
 """The state of an undecided review."""
@@ -306,3 +314,93 @@ def set_payment(tx: Tx, review_id: str, payment_id: str) -> None:
 
 def _text(details: dict[str, Any]) -> str:
     return json.dumps(details, ensure_ascii=False, separators=(",", ":"))
+
+
+SHOWN_NEAR: Final = 8
+"""Messages of the line to look at on each side; a few of them are shown."""
+
+
+def evidence_of(
+    reader: Reader, review_id: str, mode: Mode | None, now: int
+) -> ReviewEvidence | None:
+    """Return a review with its evidence, None if there is none with this id and mode."""
+    review = get(reader, review_id, mode)
+    return None if review is None else _collected(reader, review, now)
+
+
+def evidence_page(
+    reader: Reader,
+    *,
+    state: str | None,
+    mode: Mode | None,
+    limit: int,
+    offset: int,
+    now: int,
+    branch: str | None = None,
+) -> tuple[list[ReviewEvidence], int]:
+    """Return one evidence_page of reviews, newest first, and their total number; `state` None is every state."""
+    found, total = page(reader, state=state, mode=mode, limit=limit, offset=offset, branch=branch)
+    return [_collected(reader, review, now) for review in found], total
+
+
+def _collected(reader: Reader, review: Review, now: int) -> ReviewEvidence:
+    message = messages.get(reader, review.message_id)
+    assert message is not None, "a review belongs to a message"
+    payment = None if review.payment_id is None else payments.get(reader, review.payment_id)
+    transaction = None
+    if review.transaction_id is not None:
+        transaction = transaction_list.by_id(reader, review.transaction_id, None)
+    details = json.loads(review.details)
+    other_id = details.get("payment_id")
+    # If the other message made a payment, the payment is shown, otherwise the message itself.
+    other_message_id = details.get("message_id") if other_id is None else None
+    codes = candidates(_reference_text(message, payment))
+    return ReviewEvidence(
+        review=review,
+        message=message,
+        line=_line(reader, message),
+        payment=payment,
+        request=transaction,
+        pays=None if payment is None else transactions.paid_by(reader, payment.id),
+        other_payment=None if other_id is None else payments.get(reader, other_id),
+        other_message=None if other_message_id is None else messages.get(reader, other_message_id),
+        named=tuple(transactions.by_codes_in_use(reader, review.mode, codes, now)),
+        suggestions=_suggestions(reader, review, payment),
+        place=_place(reader, message),
+    )
+
+
+def _place(reader: Reader, message: Message) -> ChainPosition | None:
+    known = balances.of_message(reader, message.id)
+    if known is None:
+        return None
+    near = balances.nearest(reader, known.chain, known.entry.at, SHOWN_NEAR)
+    return ChainPosition(
+        known.entry,
+        [entry for entry in near if entry.key != known.entry.key],
+        PROVIDERS[known.chain.provider].currency,
+    )
+
+
+def _suggestions(
+    reader: Reader, review: Review, payment: Payment | None
+) -> tuple[suggestions.Suggestion, ...]:
+    """Return the current suggestions: transactions may be paid, or made, after the payment came."""
+    if payment is None or review.state != OPEN or review.reason != ReviewReason.NEAR_MISS:
+        return ()
+    return tuple(store_suggestions.suggestions(reader, payment))
+
+
+def _reference_text(message: Message, payment: Payment | None) -> str:
+    if payment is not None:
+        return payment.reference_text or ""
+    return str(json.loads(message.fields).get("reference") or "")
+
+
+def _line(reader: Reader, message: Message) -> PaymentMethod | None:
+    """Return the number that received the message, even if it was deleted since."""
+    return reader.first(
+        PaymentMethod,
+        "SELECT * FROM payment_methods WHERE id = :id",
+        {"id": message.payment_method_id},
+    )

@@ -13,7 +13,7 @@ from daemon.core.json_values import timestamp
 from daemon.flows.lines import modems
 from daemon.runtime.config import Config, OpenCollections, Webhooks
 from daemon.store.lines import devices
-from daemon.store.webhooks.secrets import PURPOSE
+from daemon.store.webhooks.endpoints import SIGNING_PURPOSE as PURPOSE
 from daemon.wire import Mode, Scope
 from tests.api.lines.test_payment_methods import second_phone
 from tests.fakes import outbox

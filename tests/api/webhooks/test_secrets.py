@@ -11,7 +11,7 @@ from msgspec import structs
 
 from daemon.core.access.callers import KeyKind
 from daemon.runtime.config import Config, OpenCollections
-from daemon.store.webhooks import secrets
+from daemon.store.webhooks import endpoints
 from tests.api.webhooks.test_redeliver import NOBODY, code, endpoint
 from tests.fakes.api import FakeApi, running
 from tests.fakes.each import each
@@ -33,11 +33,11 @@ async def api(tmp_path: Path) -> AsyncIterator[FakeApi]:
 async def prepare(api: FakeApi) -> None:
     """Give the shop a password and the account a webhook secret, as setup does."""
     hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    sealed = api.shop.env.vault.seal(ACCOUNT.encode(), secrets.PURPOSE)
+    sealed = api.shop.env.vault.seal(ACCOUNT.encode(), endpoints.SIGNING_PURPOSE)
 
     def job(tx: Any) -> None:
         tx.run("UPDATE users SET password_hash = :hash", {"hash": hashed})
-        secrets.add(tx, owner=secrets.ACCOUNT, sealed=sealed, now=1)
+        endpoints.add_secret(tx, owner=endpoints.ACCOUNT, sealed=sealed, now=1)
 
     await api.shop.env.store.write(job)
 
@@ -55,9 +55,11 @@ async def post(client: httpx.AsyncClient, path: str, **body: Any) -> httpx.Respo
 async def signing(api: FakeApi, owner: str) -> list[str]:
     """Return the secrets that sign now, newest first."""
     now = api.shop.clock.now_us()
-    sealed = await api.shop.env.store.read(lambda reader: secrets.valid_at(reader, owner, now))
+    sealed = await api.shop.env.store.read(
+        lambda reader: endpoints.valid_secrets(reader, owner, now)
+    )
     vault = api.shop.env.vault
-    return [vault.unseal(each, secrets.PURPOSE).decode() for each in sealed]
+    return [vault.unseal(each, endpoints.SIGNING_PURPOSE).decode() for each in sealed]
 
 
 async def test_reveal_shows_the_newest_secret_of_this_endpoint_and_keeps_it(api: FakeApi) -> None:
@@ -151,7 +153,7 @@ async def test_the_account_secret_is_revealed_and_rotated_by_the_same_rules(api:
     body = answer.json()
     assert body["data"] == {"default_url": None}
     assert body["previous_secret_expires_at"] == "2026-11-22T08:00:30.000Z"
-    assert await signing(api, secrets.ACCOUNT) == [body["secret"], ACCOUNT]
+    assert await signing(api, endpoints.ACCOUNT) == [body["secret"], ACCOUNT]
     assert {shown.headers["Cache-Control"], answer.headers["Cache-Control"]} == {"no-store"}
 
 
@@ -161,7 +163,7 @@ async def test_rotating_one_leaves_every_other(api: FakeApi) -> None:
     before = await signing(api, other)
     await post(api.local, f"{path}/rotate-secret")
     assert await signing(api, other) == before
-    assert await signing(api, secrets.ACCOUNT) == [ACCOUNT]
+    assert await signing(api, endpoints.ACCOUNT) == [ACCOUNT]
 
 
 PATHS = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.core.access.rate_limit import caller_address
+from daemon.core.access.callers import caller_address
 
 HEADER = b"x-forwarded-for"
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.access.rate_limit import KEYS_MAX, Rates
+from daemon.core.access.callers import KEYS_MAX, Rates
 from daemon.core.limits import MINUTE_US, SECOND_US
 
 NOW = 1_800_000_000 * SECOND_US

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.core.upkeep.disk_space import DiskWatch, SpaceStep, space_step
+from daemon.core.upkeep.self_check import DiskWatch, SpaceStep, space_step
 
 MB = 1_000_000
 

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.core.model import Transaction
 from daemon.flows.payments.reconcile import ClaimResult, claim_payment
-from daemon.store.payments import review_evidence
+from daemon.store.payments import reviews as store_reviews
 from daemon.wire import Mode, TransactionStatus
 from tests.fakes.api import FakeApi, running
 from tests.fakes.orders import Orders
@@ -27,7 +27,7 @@ async def suggested(api: FakeApi) -> list[tuple[str, list[str]]]:
     """The orders suggested for the open reviews, with why."""
     now = api.shop.clock.now_us()
     found, _total = await api.shop.env.store.read(
-        lambda reader: review_evidence.page(
+        lambda reader: store_reviews.evidence_page(
             reader, state="open", mode=Mode.LIVE, limit=10, offset=0, now=now
         )
     )

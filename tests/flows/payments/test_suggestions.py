@@ -15,7 +15,8 @@ from daemon.core.model import Event, Review, Transaction
 from daemon.core.payments.suggestions import SUGGESTIONS_MAX, Suggestion
 from daemon.flows.payments import cancel_expire, review
 from daemon.store.engine import Tx
-from daemon.store.payments import review_evidence, suggestions
+from daemon.store.payments import reviews as store_reviews
+from daemon.store.payments import suggestions
 from daemon.wire import ErrorCode, Mode, TransactionStatus
 from parsers.svc_code import ALPHABET
 from tests.fakes.new_database import writer
@@ -44,7 +45,7 @@ async def shown(shop: FakeShop, review_id: str | None = None) -> list[Any]:
     """Return the present suggestions of a review."""
     wanted = review_id or (await only(shop)).id
     now = shop.clock.now_us()
-    found = await shop.env.store.read(lambda r: review_evidence.of_review(r, wanted, None, now))
+    found = await shop.env.store.read(lambda r: store_reviews.evidence_of(r, wanted, None, now))
     assert found is not None
     return list(found.suggestions)
 

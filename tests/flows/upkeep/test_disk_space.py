@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from daemon.core.errors import Unavailable
-from daemon.core.upkeep.disk_space import BALLAST_BYTES, SpaceStep
+from daemon.core.upkeep.self_check import BALLAST_BYTES, SpaceStep
 from daemon.flows.upkeep import machine
 from daemon.runtime.files import BALLAST
 from tests.fakes.owner_notices import sent_bodies

@@ -12,7 +12,7 @@ from daemon.flows.upkeep.setup import SetupRequest, set_up
 from daemon.runtime.secrets import Vault
 from daemon.store import shop as shops
 from daemon.store.access import users
-from daemon.store.webhooks import secrets
+from daemon.store.webhooks import endpoints
 from daemon.wire import Mode, Scope
 from tests.fakes import new_database
 from tests.fakes.clock import FakeClock
@@ -81,7 +81,9 @@ async def test_the_secret_is_sealed_and_the_password_hashed(machine: Machine) ->
     assert owner.name == "owner"
     assert PasswordHasher().verify(owner.password_hash, "correct horse")
     assert owner.password_hash.startswith("$argon2id$")
-    [sealed] = await machine.store.read(lambda reader: secrets.valid_at(reader, secrets.ACCOUNT, 1))
+    [sealed] = await machine.store.read(
+        lambda reader: endpoints.valid_secrets(reader, endpoints.ACCOUNT, 1)
+    )
     secret = str(result["webhook_secret"])
     assert secret not in sealed
     assert machine.vault.unseal(sealed, "webhook-secret").decode() == secret

@@ -8,7 +8,7 @@ from daemon.core.webhooks.delivery import DeliveryError, LinkState
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as flows_endpoints
-from daemon.store.webhooks.leasing import Workers
+from daemon.store.webhooks.attempts import Workers
 from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, fail, lease, lease_one, outcome, owe
 from tests.fakes.sender import FakeSender, answered

@@ -10,8 +10,8 @@ from daemon.core.upkeep.notice_rules import notice_for
 from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError
 from daemon.core.webhooks.endpoint import Endpoint
 from daemon.flows.webhooks import deliver
-from daemon.store.webhooks import leasing
-from daemon.store.webhooks.leasing import DueDeliveries
+from daemon.store.webhooks import attempts as store_attempts
+from daemon.store.webhooks.attempts import DueDeliveries
 from daemon.wire import DeliveryStatus, TransactionStatus
 from tests.fakes import delivering
 from tests.fakes.outbox import (
@@ -137,7 +137,7 @@ async def test_a_restart_gives_every_lease_back_at_once(shop: FakeShop) -> None:
     await add_endpoint(shop)
     await owe(shop)
     await lease_one(shop)
-    assert await shop.env.store.write(leasing.release_all) == 1
+    assert await shop.env.store.write(store_attempts.release_all) == 1
     assert (await lease_one(shop)).number == 2
 
 

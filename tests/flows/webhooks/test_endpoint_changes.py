@@ -10,7 +10,7 @@ from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError, LinkSta
 from daemon.core.webhooks.endpoint import Endpoint, EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
 from daemon.flows.webhooks.endpoints import PROBE_US
-from daemon.store.webhooks import backlog
+from daemon.store.webhooks import deliveries
 from daemon.store.webhooks.attempts import Leased
 from tests.fakes import delivering
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, lease, lease_one, outcome, owe
@@ -180,7 +180,7 @@ async def test_saying_that_an_endpoint_is_active_that_is_forgets_its_streak_and_
 async def test_a_resume_leaves_a_long_queue_as_it_is_behind_its_probe(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backlog, "RESUME_MAX", 2)
+    monkeypatch.setattr(deliveries, "RESUME_MAX", 2)
     await add_endpoint(shop, is_active=0, auto_paused_at=7, consecutive_failures=20)
     for telco_id in IDS:
         await owe(shop, telco_id)
@@ -199,7 +199,7 @@ async def test_a_resume_leaves_a_long_queue_as_it_is_behind_its_probe(
 async def test_a_resume_brings_a_retry_of_a_long_queue_forward_when_it_is_the_oldest(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backlog, "RESUME_MAX", 0)
+    monkeypatch.setattr(deliveries, "RESUME_MAX", 0)
     await add_endpoint(shop, consecutive_failures=19)
     await owe(shop)
     await finish(shop, await lease_one(shop), outcome(500))

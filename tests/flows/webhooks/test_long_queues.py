@@ -14,7 +14,7 @@ from daemon.core.webhooks.fair_queue import FLUSH_GAP_US
 from daemon.flows.upkeep import machine
 from daemon.flows.webhooks import endpoints
 from daemon.store.engine import Store, Tx
-from daemon.store.webhooks import backlog
+from daemon.store.webhooks import deliveries as store_deliveries
 from daemon.store.webhooks.attempts import Leased
 from daemon.wire import DeliveryStatus
 from tests.fakes import delivering
@@ -52,7 +52,7 @@ async def write(shop: FakeShop, job: Callable[[Tx], Any]) -> Any:
 @pytest.fixture
 async def ended(shop: FakeShop, monkeypatch: pytest.MonkeyPatch) -> FakeShop:
     """An outage that has just ended: five retries wait for the next days, two of them have their times, a first attempt waits."""
-    monkeypatch.setattr(backlog, "RELEASE_BATCH", 2)
+    monkeypatch.setattr(store_deliveries, "RELEASE_BATCH", 2)
     await add_endpoint(shop)
     for number in range(7):
         await owe(shop, f"9321450000{number}")
@@ -110,7 +110,7 @@ async def test_a_stop_between_two_pieces_loses_nothing(ended: FakeShop) -> None:
 async def test_an_outage_that_ends_in_the_middle_of_it_begins_it_anew(ended: FakeShop) -> None:
     ended.clock.advance(2)
     now = ended.clock.now_us()
-    await write(ended, lambda tx: backlog.begin_release(tx, "e1", now))
+    await write(ended, lambda tx: store_deliveries.begin_release(tx, "e1", now))
     for _ in range(2):
         await delivering.lease(ended.env, limit=1, per_endpoint=0, running={})
     rows = [row for row in await owed(ended) if row.status is DeliveryStatus.RETRYING]
@@ -155,7 +155,7 @@ async def test_a_deletion_in_the_middle_of_it_leaves_nothing_to_do(ended: FakeSh
 async def test_a_clock_that_is_set_back_in_the_middle_of_it_moves_the_other_times_too(
     shop: FakeShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backlog, "RELEASE_BATCH", 2)
+    monkeypatch.setattr(store_deliveries, "RELEASE_BATCH", 2)
     await add_endpoint(shop)
     for number in range(5):
         await owe(shop, f"9321450000{number}")
@@ -163,7 +163,7 @@ async def test_a_clock_that_is_set_back_in_the_middle_of_it_moves_the_other_time
     shop.clock.jump(400 * 86_400.0)
     for leased in await lease(shop, limit=5):
         await fail(shop, leased)
-    await write(shop, lambda tx: backlog.begin_release(tx, "e1", shop.clock.now_us()))
+    await write(shop, lambda tx: store_deliveries.begin_release(tx, "e1", shop.clock.now_us()))
     await run(shop, "UPDATE endpoints SET consecutive_failures = 0")
     await machine.watch_clock(shop.env)
     shop.clock.jump(-400 * 86_400.0)
@@ -222,12 +222,12 @@ async def test_in_pieces_it_comes_to_what_it_comes_to_in_one(
     came = []
     for size in (100, piece):
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(backlog, "RELEASE_BATCH", size)
+            patched.setattr(store_deliveries, "RELEASE_BATCH", size)
             await write(shop, lambda tx: lay(tx, rows, now))
-            await write(shop, lambda tx: backlog.begin_release(tx, "e1", now))
+            await write(shop, lambda tx: store_deliveries.begin_release(tx, "e1", now))
             turns = 0
             while await flushing(shop):
-                await write(shop, lambda tx: backlog.continue_release(tx, now + 1))
+                await write(shop, lambda tx: store_deliveries.continue_release(tx, now + 1))
                 turns += 1
             assert turns <= len(rows) // size + 1
         came.append([(row.seq, row.next_attempt_at, row.extra) for row in await owed(shop)])

@@ -8,8 +8,8 @@ import pytest
 from daemon.core.model import Delivery
 from daemon.core.webhooks.delivery import AttemptOutcome, DeliveryError, LinkState
 from daemon.flows.webhooks import deliver
-from daemon.store.webhooks import backlog
-from daemon.store.webhooks.leasing import DueDeliveries
+from daemon.store.webhooks import deliveries as store_deliveries
+from daemon.store.webhooks.attempts import DueDeliveries
 from daemon.wire import DeliveryStatus
 from tests.fakes import delivering
 from tests.fakes.outbox import (
@@ -134,7 +134,9 @@ async def test_what_the_flush_brings_forward_uses_up_no_step(shop: FakeShop) -> 
     (before, *_) = await shop.rows(Delivery, "deliveries")
     assert before.next_attempt_at > shop.clock.now_us() + 3_000_000
     shop.clock.advance(3)
-    await shop.env.store.write(lambda tx: backlog.begin_release(tx, "e1", shop.clock.now_us()))
+    await shop.env.store.write(
+        lambda tx: store_deliveries.begin_release(tx, "e1", shop.clock.now_us())
+    )
     await shop.env.store.write(
         lambda tx: tx.run("UPDATE endpoints SET consecutive_failures = 0 WHERE id = 'e1'")
     )

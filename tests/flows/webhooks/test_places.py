@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from daemon.core.webhooks.fair_queue import QueueKey
 from daemon.flows.webhooks import deliver
-from daemon.store.webhooks import leasing
-from daemon.store.webhooks.attempts import Leased
-from daemon.store.webhooks.leasing import DueDeliveries, Workers
+from daemon.store.webhooks import attempts
+from daemon.store.webhooks.attempts import DueDeliveries, Leased, Workers
 from tests.fakes import delivering
 from tests.fakes.outbox import add_endpoint, lease, owe
 from tests.fakes.shop import FakeShop
@@ -93,7 +92,7 @@ async def test_a_backlog_has_all_places_of_its_endpoint_and_with_what_is_in_bulk
         return len(written.due.places)
 
     assert await places(running, backlog) == begins
-    await shop.env.store.write(leasing.release_all)
+    await shop.env.store.write(attempts.release_all)
     assert await places({}, 0) == 2
 
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from daemon.core.webhooks.endpoint import EndpointChanges
 from daemon.flows.webhooks import deliver, endpoints
-from daemon.store.webhooks import backlog, leasing
-from daemon.store.webhooks.attempts import EndedAttempt, Leased
-from daemon.store.webhooks.leasing import DueDeliveries
+from daemon.store.webhooks import attempts, deliveries
+from daemon.store.webhooks.attempts import DueDeliveries, EndedAttempt, Leased
 from tests.fakes import delivering
 from tests.fakes.invariants import check_invariants
 from tests.fakes.outbox import LINK, POLICY, add_endpoint, outcome, owe
@@ -65,7 +64,7 @@ class Machine:
                 self.flying = self.flying[len(back) :]
             case "crash":
                 self.flying = []
-                await self.shop.env.store.write(leasing.release_all)
+                await self.shop.env.store.write(attempts.release_all)
             case "down" | "up":
                 self.up[endpoint_id] = what == "up"
             case "pause" | "resume":
@@ -148,7 +147,7 @@ class Machine:
 async def check(folder: Path, steps: list[tuple[str, int]]) -> None:
     shop = await FakeShop.make(folder)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(backlog, "RELEASE_BATCH", 2)
+        patched.setattr(deliveries, "RELEASE_BATCH", 2)
         for endpoint_id in ENDPOINTS:
             url = f"https://{endpoint_id}.example/hook"
             await add_endpoint(shop, endpoint_id, url=url, url_normalised=url)

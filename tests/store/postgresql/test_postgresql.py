@@ -12,13 +12,11 @@ import pytest
 
 from daemon.core.errors import Refusal, Unavailable
 from daemon.modem.codec.pdu_encode import encode_deliver
-from daemon.store.database import NotCopied
 from daemon.store.engine import Store
-from daemon.store.migrate import migrations
+from daemon.store.migrate import NotCopied, migrations
 from daemon.store.payments import transactions
-from daemon.store.postgresql import dialect
-from daemon.store.postgresql.copy_shop import copy_shop
-from daemon.store.postgresql.server import Server
+from daemon.store.postgresql import connection as store_connection
+from daemon.store.postgresql.server import Server, copy_shop
 from daemon.wire import ErrorCode
 from tests.fakes import new_database, postgresql
 from tests.fakes.branches import Chain, FakeBranch
@@ -38,7 +36,7 @@ def test_every_table_and_index_of_the_schema_is_made() -> None:
     url = postgresql.cluster().new_database()
     with psycopg.connect(url) as connection:
         for step in migrations():
-            for statement in dialect.schema(step.sql):
+            for statement in store_connection.schema(step.sql):
                 connection.execute(statement.encode())
         made = {
             name

@@ -24,7 +24,7 @@ from daemon.dash.parts.message_text import actor_name, sender_name, sms_text, vi
 from daemon.dash.web.visit import Download, Goto, Outcome, Shown, Visit
 from daemon.flows.payments import review as flow
 from daemon.store.engine import Reader
-from daemon.store.payments import review_evidence, reviews, transactions
+from daemon.store.payments import reviews, transactions
 from daemon.wire import ErrorCode, Mode, ReviewReason, TransactionStatus
 from parsers import person_name
 from parsers.money import read_api_amount, render
@@ -172,7 +172,7 @@ async def show_one(visit: Visit) -> Shown:
     review_id = visit.places["id"]
 
     def read(reader: Reader) -> tuple[ReviewEvidence, Review | None, Review | None, int]:
-        found = review_evidence.of_review(reader, review_id, None, visit.now)
+        found = reviews.evidence_of(reader, review_id, None, visit.now)
         if found is None:
             raise Refusal(ErrorCode.REVIEW_NOT_FOUND)
         last = reviews.last_decided(reader, visit.caller.name, visit.now - LAST_US)
@@ -217,7 +217,7 @@ async def show_list(visit: Visit) -> Shown | Download:
     asked = await listing.ask(visit, *CHOICES, of_branches=True)
     begin = asked.number or 0
     rows, total = await visit.env.store.read(
-        lambda reader: review_evidence.page(
+        lambda reader: reviews.evidence_page(
             reader,
             state=asked.chosen["decided"] or None,
             mode=Mode(asked.chosen["mode"]),

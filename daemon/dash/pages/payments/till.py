@@ -22,7 +22,7 @@ from daemon.runtime.qr import qr_svg
 from daemon.runtime.words import LANGUAGES
 from daemon.store.engine import Reader
 from daemon.store.lines import payment_methods
-from daemon.store.payments import counter, payment_list
+from daemon.store.payments import payment_list, transaction_list
 from daemon.store.payments.payment_list import Listed, PaymentFilter
 from daemon.store.payments.transaction_list import Found
 from daemon.wire import ErrorCode, ShopRole
@@ -148,7 +148,7 @@ async def show_screen(visit: Visit) -> Shown:
 
     def read(reader: Reader) -> tuple[list[CheckoutFacts], list[PaymentMethod]]:
         since = visit.now - SCREEN_US
-        found = counter.made_by(reader, actor, since=since, limit=RECENT)
+        found = transaction_list.made_by(reader, actor, since=since, limit=RECENT)
         orders = [facts_of(reader, transaction.reference) for transaction, _ in found]
         return orders, payment_methods.in_use(reader)
 
@@ -167,7 +167,7 @@ def _is_on_screen(order: CustomerOrder, now: int) -> bool:
 
 def _recent(reader: Reader, visit: Visit) -> Sequence[Found]:
     since = visit.now - RECENT_US
-    return counter.made_by(reader, visit.caller.name, since=since, limit=RECENT)
+    return transaction_list.made_by(reader, visit.caller.name, since=since, limit=RECENT)
 
 
 def _handed(reader: Reader, visit: Visit) -> Sequence[Listed]:

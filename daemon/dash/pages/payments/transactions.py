@@ -11,7 +11,7 @@ from daemon.core.json_values import timestamp, timestamp_or_none
 from daemon.core.limits import NOTES_CHARACTERS_MAX, TRANSACTION_ID_CHARACTERS_MAX
 from daemon.core.model import Transaction
 from daemon.core.payments.checkout import CheckoutFacts
-from daemon.core.payments.replacement import replacement_of
+from daemon.core.payments.matching import replacement_of
 from daemon.core.payments.timeline import TransactionEventAnswer
 from daemon.core.shape import flat
 from daemon.dash.parts import listing

@@ -29,7 +29,8 @@ from daemon.dash.web.visit import FormWrong, Goto, Outcome, Shown, Visit
 from daemon.flows.webhooks import deliver
 from daemon.flows.webhooks import endpoints as flow
 from daemon.store.engine import Reader
-from daemon.store.webhooks import backlog, delivery_log, endpoints, routing
+from daemon.store.webhooks import deliveries as store_deliveries
+from daemon.store.webhooks import delivery_log, endpoints, routing
 from daemon.store.webhooks.delivery_log import DeliveryFilter
 from daemon.wire import ErrorCode, EventKind, Mode
 
@@ -174,7 +175,7 @@ async def show_one(visit: Visit) -> Shown:
                 visit, "mend", cause_of(failed.status_code, failed.error_code)
             )
         return {
-            "waiting": backlog.count(reader, endpoint.id),
+            "waiting": store_deliveries.count_waiting(reader, endpoint.id),
             "rules": routing.rules_of_endpoint(reader, endpoint.id),
             "failure": failed,
             "failed": answered,
@@ -274,7 +275,9 @@ async def _switch(visit: Visit, said: str, *, is_active: bool) -> Goto:
 async def show_delete(visit: Visit) -> Shown:
     """Show the number of waiting deliveries that a deletion drops, with the form that deletes."""
     endpoint = await endpoint_of(visit)
-    waiting = await visit.env.store.read(lambda reader: backlog.count(reader, endpoint.id))
+    waiting = await visit.env.store.read(
+        lambda reader: store_deliveries.count_waiting(reader, endpoint.id)
+    )
     values = {
         "one": endpoint,
         "name": name_of(endpoint),
